@@ -1,0 +1,25 @@
+//! The time, as a port: tests decide what it is.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// A moment that never goes back, for deadlines and durations.
+    fn now(&self) -> Instant;
+    /// Seconds since 1970, for what policies read.
+    fn unix_seconds(&self) -> u64;
+}
+
+/// The machine's own clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+}

@@ -1,0 +1,107 @@
+//! An immutable picture of the cluster: nodes by slot, and the pods placed on each.
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+
+use crate::{Node, Pod, Quantities};
+
+/// The pods placed on one node.
+#[derive(Debug, Default)]
+pub struct Placed {
+    pods: Vec<Arc<Pod>>,
+    /// None where only some of the node's pods are known.
+    requested: Option<Quantities>,
+}
+
+/// One node with its pods; no `placed`: the host has no view of pods.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    /// The node.
+    pub node: Arc<Node>,
+    /// The pods placed on it.
+    pub placed: Option<Arc<Placed>>,
+}
+
+/// Nodes by slot, and slots by name.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    slots: Vec<Slot>,
+    by_name: OnceLock<HashMap<Arc<str>, u32, foldhash::fast::RandomState>>,
+}
+
+// === impl Placed ===
+
+impl Placed {
+    /// All pods of a node; sums up what they request.
+    pub fn new(pods: Vec<Arc<Pod>>) -> Self {
+        let mut requested = Quantities::default();
+        for pod in &pods {
+            requested.add(pod.requests());
+        }
+        Self { pods, requested: Some(requested) }
+    }
+
+    /// Some pods of a node that may have others.
+    pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
+        Self { pods, requested: None }
+    }
+
+    /// The pods, in the order of their indices.
+    pub fn pods(&self) -> &[Arc<Pod>] {
+        &self.pods
+    }
+
+    /// Sum of their effective requests; none if the node may have other pods.
+    pub fn requested(&self) -> Option<&Quantities> {
+        self.requested.as_ref()
+    }
+
+    /// The index of the pod with this UID.
+    pub fn position(&self, uid: &str) -> Option<u32> {
+        self.pods.iter().position(|pod| pod.uid() == uid).map(|at| at as u32)
+    }
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// A picture of these nodes; of two with one name the later wins when it is looked up.
+    pub fn new(slots: Vec<Slot>) -> Self {
+        Self { slots, by_name: OnceLock::new() }
+    }
+
+    /// A picture of nodes and of the pods that are bound to them and have not ended.
+    ///
+    /// Pods that are bound to no node of the list are left out.
+    pub fn from_objects(nodes: Vec<Node>, pods: Vec<Pod>) -> Self {
+        let mut by_node: HashMap<Box<str>, Vec<Arc<Pod>>> = HashMap::new();
+        for pod in pods {
+            if let Some(node) = pod.node().filter(|_| !pod.finished()) {
+                by_node.entry(node.into()).or_default().push(Arc::new(pod));
+            }
+        }
+        let slot = |node: Node| {
+            let pods = by_node.remove(node.name().as_ref()).unwrap_or_default();
+            Slot { node: Arc::new(node), placed: Some(Arc::new(Placed::new(pods))) }
+        };
+        Self::new(nodes.into_iter().map(slot).collect())
+    }
+
+    /// All nodes, by slot.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The slot of the node with this name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let index =
+            || self.slots.iter().enumerate().map(|(at, slot)| (Arc::clone(slot.node.name()), at as u32)).collect();
+        self.by_name.get_or_init(index).get(name).copied()
+    }
+
+    /// How many pods are placed on all nodes together.
+    pub fn pod_count(&self) -> usize {
+        self.slots.iter().filter_map(|slot| slot.placed.as_ref()).map(|placed| placed.pods.len()).sum()
+    }
+}

@@ -1,0 +1,97 @@
+//! What an operator says about one policy, checked.
+
+use std::time::Duration;
+
+use crate::Match;
+
+/// Whether a policy's answers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Asked and obeyed.
+    #[default]
+    Enforce,
+    /// Asked and recorded, never obeyed.
+    Shadow,
+    /// Never asked.
+    Off,
+}
+
+/// What a fault of a policy means for the decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// The whole decision fails.
+    Fail,
+    /// The decision is made without this policy.
+    Ignore,
+}
+
+/// The settings of one policy that plimsoll itself reads; the guest's own are [`crate::Member::settings`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyConfig {
+    /// Whether its answers count.
+    pub mode: Mode,
+    /// Filters run in ascending order, then by name.
+    pub order: i32,
+    /// Share in the score; 0 takes it out.
+    pub weight: u32,
+    /// What a fault means; none: [`OnError::Fail`] for filter, preempt and bind, [`OnError::Ignore`] for score and rank.
+    pub on_error: Option<OnError>,
+    /// Time of one request, all nodes together.
+    pub timeout: Duration,
+    /// Bytes of linear memory.
+    pub memory: usize,
+    /// Which pods it is asked about.
+    pub matches: Match,
+}
+
+// === impl Mode ===
+
+impl Mode {
+    /// The name in sidecars and replies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Shadow => "shadow",
+            Self::Off => "off",
+        }
+    }
+}
+
+// === impl OnError ===
+
+impl OnError {
+    /// The name in sidecars and replies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
+// === impl PolicyConfig ===
+
+impl PolicyConfig {
+    /// What a fault of this policy means for a verb.
+    pub fn on_error(&self, verb: crate::Verb) -> OnError {
+        use crate::Verb;
+        self.on_error.unwrap_or(match verb {
+            Verb::Score | Verb::Rank => OnError::Ignore,
+            Verb::Filter | Verb::Preempt | Verb::Bind | Verb::Validate => OnError::Fail,
+        })
+    }
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Enforce,
+            order: 100,
+            weight: 1,
+            on_error: None,
+            timeout: Duration::from_millis(100),
+            memory: 64 << 20,
+            matches: Match::default(),
+        }
+    }
+}

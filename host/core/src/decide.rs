@@ -1,0 +1,26 @@
+//! How the answers of many policies become one reply.
+
+mod call;
+mod chain;
+mod filter;
+mod preempt;
+mod prioritize;
+mod query;
+mod scene;
+mod survey;
+
+pub use filter::{FilterOutcome, Rejection};
+pub use preempt::{PreemptOutcome, SurvivingCandidate};
+pub use prioritize::PrioritizeOutcome;
+pub use query::{CandidateQuery, DecideError, Nodes, Query, Victims};
+pub use survey::{Survey, SurveyAnswer, SurveyColumn};
+
+pub(crate) use call::Caller;
+pub(crate) use filter::filter;
+pub(crate) use preempt::preempt;
+pub(crate) use prioritize::prioritize;
+pub(crate) use scene::Scene;
+pub(crate) use survey::{shadow, survey};
+
+#[cfg(test)]
+mod tests;

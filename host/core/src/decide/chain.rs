@@ -1,0 +1,105 @@
+//! The filter chain: policies in order, each asked about the nodes still standing.
+
+use hashbrown::HashMap;
+
+use crate::{Group, Member, Mode, Pod, Verb, Verdict, View};
+
+use super::{Caller, DecideError};
+
+/// The reasons of one reply, each text once.
+#[derive(Debug, Default)]
+pub(super) struct Reasons {
+    texts: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32>,
+}
+
+/// A node that a policy turned down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Index in the chain's list of nodes.
+    pub(super) node: u32,
+    /// Number of the reason.
+    pub(super) reason: u32,
+    pub(super) unresolvable: bool,
+}
+
+/// Puts nodes to the matching filters; `standing` keeps those that pass all of them.
+pub(super) fn run_filters(
+    caller: &Caller,
+    group: &Group,
+    pod: &Pod,
+    standing: &mut Vec<u32>,
+    reasons: &mut Reasons,
+    view: impl Fn(&[u32]) -> View,
+) -> Result<Vec<Refusal>, DecideError> {
+    let mut refusals = Vec::new();
+    for member in group.answering(Mode::Enforce, Verb::Filter, pod) {
+        if standing.is_empty() {
+            break;
+        }
+        let ask = |ask: &_, nodes: &[u32]| member.policy.filter(ask, nodes);
+        let Some(verdicts) = caller.call_or_skip(member, Verb::Filter, view(standing), ask)? else { continue };
+        apply(member, &verdicts, standing, reasons, &mut refusals);
+    }
+    Ok(refusals)
+}
+
+fn apply(
+    member: &Member,
+    verdicts: &[Verdict],
+    standing: &mut Vec<u32>,
+    reasons: &mut Reasons,
+    refusals: &mut Vec<Refusal>,
+) {
+    let mut verdicts = verdicts.iter();
+    // Neighbours mostly have the same reason: remember the last one.
+    let mut last: Option<(&str, u32)> = None;
+    standing.retain(|node| {
+        let (reason, unresolvable) = match verdicts.next() {
+            None | Some(Verdict::Fits) => return true,
+            Some(Verdict::Unschedulable(reason)) => (reason, false),
+            Some(Verdict::Unresolvable(reason)) => (reason, true),
+        };
+        let number = match last {
+            Some((text, number)) if text == &**reason => number,
+            _ => reasons.number(&member.name, reason),
+        };
+        last = Some((reason, number));
+        refusals.push(Refusal { node: *node, reason: number, unresolvable });
+        false
+    });
+}
+
+// === impl Reasons ===
+
+impl Reasons {
+    /// The number of `policy: reason`.
+    pub(super) fn number(&mut self, policy: &str, reason: &str) -> u32 {
+        let text = text(policy, reason);
+        if let Some(number) = self.numbers.get(&text) {
+            return *number;
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.clone());
+        self.numbers.insert(text, number);
+        number
+    }
+
+    pub(super) fn get(&self, number: u32) -> &str {
+        &self.texts[number as usize]
+    }
+
+    pub(super) fn into_texts(self) -> Vec<Box<str>> {
+        self.texts
+    }
+}
+
+/// `policy: reason` on one line, and never without a reason.
+fn text(policy: &str, reason: &str) -> Box<str> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        return format!("{policy}: no reason given").into();
+    }
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    format!("{policy}: {}", reason.chars().map(clean).collect::<String>()).into()
+}

@@ -1,0 +1,61 @@
+//! filter: which nodes may the pod run on?
+
+use crate::{Group, Mode, Verb};
+
+use super::{
+    Caller, DecideError, Scene,
+    chain::{Reasons, run_filters},
+};
+
+/// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
+pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
+
+/// What a filter request comes to: every node of the request that is not listed here stays.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct FilterOutcome {
+    /// The nodes turned down, by ascending index.
+    pub rejected: Vec<Rejection>,
+    /// Each reason once.
+    pub reasons: Vec<Box<str>>,
+}
+
+/// One node turned down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rejection {
+    /// Its index in the request.
+    pub node: u32,
+    /// The index of its reason in [`FilterOutcome::reasons`].
+    pub reason: u32,
+    /// Whether preemption cannot help.
+    pub unresolvable: bool,
+}
+
+pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
+    let (mut standing, mut reasons) = (scene.stage().everyone(), Reasons::default());
+    let view = |standing: &[u32]| scene.stage().view(standing);
+    let refusals = run_filters(caller, group, scene.pod(), &mut standing, &mut reasons, view)?;
+    let mut rejected: Vec<Rejection> = refusals
+        .iter()
+        .map(|refusal| Rejection {
+            node: scene.request_index(refusal.node),
+            reason: refusal.reason,
+            unresolvable: refusal.unresolvable,
+        })
+        .collect();
+    // A node that no policy can be asked about only matters where one would be asked.
+    if !scene.unknown().is_empty() && group.answering(Mode::Enforce, Verb::Filter, scene.pod()).next().is_some() {
+        let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
+        rejected.extend(scene.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
+    }
+    rejected.sort_unstable_by_key(|rejection| rejection.node);
+    Ok(FilterOutcome { rejected, reasons: reasons.into_texts() })
+}
+
+// === impl FilterOutcome ===
+
+impl FilterOutcome {
+    /// The reason of a rejection.
+    pub fn reason(&self, rejection: Rejection) -> &str {
+        &self.reasons[rejection.reason as usize]
+    }
+}

@@ -1,0 +1,255 @@
+//! preempt: which candidates may be preempted, and whom would it evict?
+//!
+//! kube-scheduler offers candidates that the filters never saw or had refused, so each is first put
+//! to the filters as if its victims were gone. Then the `preempt` policies keep, drop or change it.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use crate::{
+    Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, NodeMemory, OnError, Placed, Pod, Preemption, Slot, Verb,
+};
+
+use super::{
+    Caller, CandidateQuery, DecideError, Victims,
+    chain::{Reasons, run_filters},
+    filter::NOT_SEEN,
+    scene::Stage,
+};
+
+/// What a preempt request comes to.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct PreemptOutcome {
+    /// The candidates that are left, in the order of the request.
+    pub kept: Vec<SurvivingCandidate>,
+    /// The others, by index in the request, with the reason.
+    pub dropped: Vec<(u32, Box<str>)>,
+}
+
+/// A candidate that may be preempted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SurvivingCandidate {
+    /// Its index in the request.
+    pub candidate: u32,
+    /// UIDs of the pods to evict, by descending priority.
+    pub victims: Vec<Box<str>>,
+    /// As in the request; where a policy chose other victims too, since only kube-scheduler can count anew.
+    pub pdb_violations: i64,
+}
+
+/// The state of one preempt request: candidates by index of the stage's nodes.
+struct Preempting<'p> {
+    caller: &'p Caller,
+    group: &'p Group,
+    stage: Stage,
+    candidates: Vec<Candidate>,
+    /// The index in the request of each candidate.
+    origins: Vec<u32>,
+    standing: Vec<u32>,
+    reasons: Reasons,
+    dropped: Vec<(u32, u32)>,
+}
+
+pub(crate) fn preempt(
+    caller: &Caller,
+    group: &Group,
+    pod: Arc<Pod>,
+    queries: &[CandidateQuery<'_>],
+    cluster: Option<&Cluster>,
+    memory: &NodeMemory,
+    now: u64,
+) -> Result<PreemptOutcome, DecideError> {
+    let asks = |verb| group.answering(Mode::Enforce, verb, &pod).next().is_some();
+    if !asks(Verb::Filter) && !asks(Verb::Preempt) {
+        return echo(queries);
+    }
+    let mut preempting = Preempting::new(caller, group, pod, queries, cluster, memory, now)?;
+    let everyone = preempting.stage.everyone();
+    preempting.standing.clone_from(&everyone);
+    preempting.filter(everyone)?;
+    preempting.run_chain()?;
+    Ok(preempting.finish(queries))
+}
+
+/// No policy has a say: every candidate stays as it is.
+fn echo(queries: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
+    let keep = |(at, query): (usize, &CandidateQuery<'_>)| {
+        let victims = match &query.victims {
+            Victims::Uids(uids) => uids.iter().map(|uid| uid.as_ref().into()).collect(),
+            Victims::Pods(pods) => {
+                let uid = |json: &bytes::Bytes| Pod::placed_from_json(json).map(|pod| pod.uid().into());
+                pods.iter().map(uid).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(SurvivingCandidate { candidate: at as u32, victims, pdb_violations: query.pdb_violations })
+    };
+    let kept = queries.iter().enumerate().map(keep).collect::<Result<_, DecideError>>()?;
+    Ok(PreemptOutcome { kept, dropped: vec![] })
+}
+
+// === impl Preempting ===
+
+impl<'p> Preempting<'p> {
+    fn new(
+        caller: &'p Caller,
+        group: &'p Group,
+        pod: Arc<Pod>,
+        queries: &[CandidateQuery<'_>],
+        cluster: Option<&Cluster>,
+        memory: &NodeMemory,
+        now: u64,
+    ) -> Result<Self, DecideError> {
+        let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
+        let (mut reasons, mut dropped) = (Reasons::default(), vec![]);
+        for (at, query) in queries.iter().enumerate() {
+            if matches!(query.victims, Victims::Uids(_)) && cluster.is_none() {
+                return Err(DecideError::NoCluster);
+            }
+            match place(query, cluster, memory)? {
+                Ok((slot, victims)) => {
+                    slots.push(slot);
+                    let pdb_violations = u32::try_from(query.pdb_violations).unwrap_or(0);
+                    candidates.push(Candidate { victims, pdb_violations });
+                    origins.push(at as u32);
+                }
+                Err(reason) => dropped.push((at as u32, reasons.number(NOT_SEEN.0, reason))),
+            }
+        }
+        let numbers = (0..slots.len() as u32).collect();
+        let stage = Stage { pod, cluster: Arc::new(Cluster::new(slots)), slots: numbers, now };
+        Ok(Self { caller, group, stage, candidates, origins, standing: vec![], reasons, dropped })
+    }
+
+    /// Puts candidates to the filters with their victims gone, and drops those that are refused.
+    fn filter(&mut self, mut candidates: Vec<u32>) -> Result<(), DecideError> {
+        let (stage, current) = (&self.stage, &self.candidates);
+        let view = |standing: &[u32]| stage.view_without(standing, current);
+        let refusals = run_filters(self.caller, self.group, &self.stage.pod, &mut candidates, &mut self.reasons, view)?;
+        for refusal in refusals {
+            self.drop_candidate(refusal.node, refusal.reason);
+        }
+        Ok(())
+    }
+
+    /// Asks the `preempt` policies one after another; each sees what the last left.
+    fn run_chain(&mut self) -> Result<(), DecideError> {
+        let pod = Arc::clone(&self.stage.pod);
+        for member in self.group.answering(Mode::Enforce, Verb::Preempt, &pod) {
+            if self.standing.is_empty() {
+                break;
+            }
+            let standing = self.standing.clone();
+            let candidates = standing.iter().map(|at| self.candidates[*at as usize].clone()).collect();
+            let view = self.stage.view(&standing).with_candidates(candidates);
+            let ask = |ask: &crate::Ask, nodes: &[u32]| {
+                member.policy.preempt(ask, nodes).and_then(|answers| self.check(&standing, answers))
+            };
+            let answers = self.caller.call(member, Verb::Preempt, view, ask);
+            match answers {
+                Ok(answers) => self.apply(member, &standing, answers)?,
+                Err(_) if member.config.on_error(Verb::Preempt) == OnError::Ignore => {}
+                Err(fault) => return Err(DecideError::Policy { policy: member.id(), verb: Verb::Preempt, fault }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses replacements by pods that the node does not have.
+    fn check(&self, standing: &[u32], answers: Vec<Preemption>) -> Result<Vec<Preemption>, Fault> {
+        for (candidate, answer) in standing.iter().zip(&answers) {
+            let Preemption::Replace(victims) = answer else { continue };
+            let pods = self.pods_of(*candidate).len();
+            if let Some(victim) = victims.iter().find(|victim| **victim as usize >= pods) {
+                let detail = format!("a replacement by placed pod {victim} of a node that has {pods}");
+                return Err(Fault::new(FaultKind::Output, detail));
+            }
+        }
+        Ok(answers)
+    }
+
+    fn apply(&mut self, member: &Member, standing: &[u32], answers: Vec<Preemption>) -> Result<(), DecideError> {
+        let mut replaced = vec![];
+        for (candidate, answer) in standing.iter().copied().zip(answers) {
+            match answer {
+                Preemption::Keep => {}
+                Preemption::Reject(reason) => {
+                    let reason = self.reasons.number(&member.name, &reason);
+                    self.drop_candidate(candidate, reason);
+                }
+                Preemption::Replace(mut victims) => {
+                    victims.sort_unstable();
+                    victims.dedup();
+                    let pods = self.pods_of(candidate);
+                    victims.sort_by_key(|victim| Reverse(pods[*victim as usize].priority()));
+                    self.candidates[candidate as usize].victims = victims;
+                    replaced.push(candidate);
+                }
+            }
+        }
+        if replaced.is_empty() { Ok(()) } else { self.filter(replaced) }
+    }
+
+    fn drop_candidate(&mut self, candidate: u32, reason: u32) {
+        self.standing.retain(|standing| *standing != candidate);
+        self.dropped.push((self.origins[candidate as usize], reason));
+    }
+
+    fn pods_of(&self, candidate: u32) -> &[Arc<Pod>] {
+        self.stage.cluster.slots()[candidate as usize].placed.as_deref().map_or(&[], Placed::pods)
+    }
+
+    fn finish(mut self, queries: &[CandidateQuery<'_>]) -> PreemptOutcome {
+        let keep = |candidate: &u32| {
+            let origin = self.origins[*candidate as usize];
+            let pods = self.pods_of(*candidate);
+            let victims = self.candidates[*candidate as usize].victims.iter();
+            SurvivingCandidate {
+                candidate: origin,
+                victims: victims.map(|victim| pods[*victim as usize].uid().into()).collect(),
+                pdb_violations: queries[origin as usize].pdb_violations,
+            }
+        };
+        let kept = self.standing.iter().map(keep).collect();
+        self.dropped.sort_unstable();
+        let reason = |(candidate, reason): &(u32, u32)| (*candidate, self.reasons.get(*reason).into());
+        PreemptOutcome { kept, dropped: self.dropped.iter().map(reason).collect() }
+    }
+}
+
+/// The node of a candidate with its pods, and the indices of the victims among them; or why not.
+fn place(
+    query: &CandidateQuery<'_>,
+    cluster: Option<&Cluster>,
+    memory: &NodeMemory,
+) -> Result<Result<(Slot, Vec<u32>), &'static str>, DecideError> {
+    let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
+    let remembered = || memory.find(&query.node).map(|node| Slot { node, placed: None });
+    let Some(mut slot) = seen.or_else(remembered) else { return Ok(Err(NOT_SEEN.1)) };
+    let victims = match &query.victims {
+        Victims::Uids(uids) => {
+            let position = |uid: &std::borrow::Cow<'_, str>| slot.placed.as_ref()?.position(uid);
+            let Some(victims) = uids.iter().map(position).collect() else { return Ok(Err("victim not seen yet")) };
+            victims
+        }
+        Victims::Pods(objects) => {
+            let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
+            place_pods(&mut slot, pods)
+        }
+    };
+    Ok(Ok((slot, victims)))
+}
+
+/// Adds the pods that the node's own view does not have; returns the indices of all of them.
+fn place_pods(slot: &mut Slot, pods: Vec<Pod>) -> Vec<u32> {
+    let known = slot.placed.clone();
+    let mut all: Vec<Arc<Pod>> = known.as_ref().map(|known| known.pods().to_vec()).unwrap_or_default();
+    let mut indices = Vec::with_capacity(pods.len());
+    for pod in pods {
+        let at = all.iter().position(|own| own.uid() == pod.uid()).unwrap_or_else(|| {
+            all.push(Arc::new(pod));
+            all.len() - 1
+        });
+        indices.push(at as u32);
+    }
+    slot.placed = Some(Arc::new(if known.is_some() { Placed::new(all) } else { Placed::partial(all) }));
+    indices
+}

@@ -1,0 +1,72 @@
+//! prioritize: how good is each node?
+
+use crate::{Group, Member, Mode, Verb};
+
+use super::{Caller, DecideError, Scene};
+
+/// kube-scheduler's `MaxExtenderPriority`.
+const MAX_EXTENDER_SCORE: u64 = 10;
+
+/// The score of each node of the request, 0 to 10, in its order.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct PrioritizeOutcome {
+    /// By index in the request.
+    pub scores: Vec<u8>,
+}
+
+pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Result<PrioritizeOutcome, DecideError> {
+    let everyone = scene.stage().everyone();
+    let (mut totals, mut weights) = (vec![0u64; everyone.len()], 0u64);
+    for verb in [Verb::Score, Verb::Rank] {
+        for member in group.answering(Mode::Enforce, verb, scene.pod()) {
+            if member.config.weight == 0 || everyone.is_empty() {
+                continue;
+            }
+            let view = scene.stage().view(&everyone);
+            let ask = |ask: &_, nodes: &[u32]| ask_scores(member, verb, ask, nodes);
+            let Some(scores) = caller.call_or_skip(member, verb, view, ask)? else { continue };
+            let weight = u64::from(member.config.weight);
+            weights += weight;
+            for (total, score) in totals.iter_mut().zip(scores) {
+                *total += weight * u64::from(score);
+            }
+        }
+    }
+    let mut scores = vec![0; scene.len()];
+    for (node, total) in totals.iter().enumerate() {
+        scores[scene.request_index(node as u32) as usize] = weighted_mean(*total, weights);
+    }
+    Ok(PrioritizeOutcome { scores })
+}
+
+pub(super) fn ask_scores(
+    member: &Member,
+    verb: Verb,
+    ask: &crate::Ask,
+    nodes: &[u32],
+) -> Result<Vec<u32>, crate::Fault> {
+    if verb == Verb::Rank { member.policy.rank(ask) } else { member.policy.score(ask, nodes) }
+}
+
+/// The mean of scores of 0 to 100 on the scale of 0 to 10, rounded half up.
+fn weighted_mean(total: u64, weights: u64) -> u8 {
+    if weights == 0 {
+        return 0;
+    }
+    ((total + 5 * weights) / (10 * weights)).min(MAX_EXTENDER_SCORE) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_rounded_half_up_to_tenths() {
+        let table = [(0, 1, 0), (4, 1, 0), (5, 1, 1), (14, 1, 1), (15, 1, 2), (94, 1, 9), (95, 1, 10), (100, 1, 10)];
+        for (total, weights, expected) in table {
+            assert_eq!(weighted_mean(total, weights), expected, "{total}/{weights}");
+        }
+        assert_eq!(weighted_mean(100 + 3 * 20, 4), 4);
+        assert_eq!(weighted_mean(0, 0), 0);
+    }
+}

@@ -1,0 +1,73 @@
+//! A request as it reaches core, and why it cannot be decided.
+
+use std::{borrow::Cow, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+
+use crate::{Fault, ObjectError, Pod, Verb};
+
+/// A filter or prioritize request.
+#[derive(Debug, Clone)]
+pub struct Query<'q> {
+    /// The pod being scheduled.
+    pub pod: Arc<Pod>,
+    /// The nodes in question.
+    pub nodes: Nodes<'q>,
+    /// When the request came in; its deadline counts from here.
+    pub received: Instant,
+}
+
+/// The nodes of a request, as it names them.
+#[derive(Debug, Clone, Copy)]
+pub enum Nodes<'q> {
+    /// By name (`nodeCacheCapable: true`): the cluster in force knows them.
+    Names(&'q [Cow<'q, str>]),
+    /// As JSON objects (`nodeCacheCapable: false`).
+    Objects(&'q [Bytes]),
+}
+
+/// One candidate of a preempt request.
+#[derive(Debug, Clone)]
+pub struct CandidateQuery<'q> {
+    /// The node's name.
+    pub node: Cow<'q, str>,
+    /// Whom kube-scheduler would evict.
+    pub victims: Victims<'q>,
+    /// How many `PodDisruptionBudget`s that would violate.
+    pub pdb_violations: i64,
+}
+
+/// The victims of a candidate, as the request names them.
+#[derive(Debug, Clone)]
+pub enum Victims<'q> {
+    /// By UID (`nodeCacheCapable: true`).
+    Uids(Vec<Cow<'q, str>>),
+    /// As JSON objects (`nodeCacheCapable: false`).
+    Pods(Vec<Bytes>),
+}
+
+/// Why there is no decision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecideError {
+    /// The URL names a group that the policies directory does not have.
+    #[error("there is no group '{0}' in the policies directory")]
+    UnknownGroup(String),
+    /// The request names nodes, but the gateway has no view of the cluster.
+    #[error(
+        "the request names nodes, but plimsoll has no view of the cluster: start it with --snapshot, or set nodeCacheCapable: false"
+    )]
+    NoCluster,
+    /// An object of the request is malformed.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// A policy failed whose faults fail the decision.
+    #[error("policy {policy} failed to {verb}: {fault}")]
+    Policy {
+        /// The policy's name with its group.
+        policy: String,
+        /// What it was asked.
+        verb: Verb,
+        /// How it failed.
+        fault: Fault,
+    },
+}

@@ -1,0 +1,87 @@
+//! Asking every policy about every node, each by itself: for `run`, and for policies in shadow mode.
+
+use std::sync::Arc;
+
+use crate::{Fault, Group, Member, Mode, Verb, Verdict};
+
+use super::{Caller, Scene, prioritize::ask_scores};
+
+/// What each matching policy says about each node of a request.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// One column for each policy and verb, in the order in which they are asked.
+    pub columns: Vec<SurveyColumn>,
+    /// The indices in the request of nodes that the cluster does not know.
+    pub unknown: Vec<u32>,
+    /// The policies of the group that are not asked about this pod, by name, and why.
+    pub not_asked: Vec<(Arc<Member>, &'static str)>,
+}
+
+/// One policy's answers to one verb.
+#[derive(Debug)]
+pub struct SurveyColumn {
+    /// Who answers.
+    pub member: Arc<Member>,
+    /// What it was asked.
+    pub verb: Verb,
+    /// By index in the request; none for unknown nodes.
+    pub answers: Result<Vec<Option<SurveyAnswer>>, Fault>,
+}
+
+/// One answer about one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SurveyAnswer {
+    /// To filter.
+    Verdict(Verdict),
+    /// To score and rank, 0 to 100.
+    Score(u32),
+}
+
+/// Asks each policy that is not off about all nodes, outside the chain.
+pub(crate) fn survey(caller: &Caller, group: &Group, scene: &Scene) -> Survey {
+    let mut survey = Survey { unknown: scene.unknown().to_vec(), ..Survey::default() };
+    for member in group.members() {
+        if member.config.mode == Mode::Off {
+            survey.not_asked.push((Arc::clone(member), "its mode is off"));
+        } else if !member.config.matches.accepts(scene.pod()) {
+            survey.not_asked.push((Arc::clone(member), "it does not match the pod"));
+        }
+    }
+    for verb in [Verb::Filter, Verb::Score, Verb::Rank] {
+        for mode in [Mode::Enforce, Mode::Shadow] {
+            for member in group.answering(mode, verb, scene.pod()) {
+                let answers = ask(caller, member, verb, scene).map(|answers| by_request(scene, answers));
+                survey.columns.push(SurveyColumn { member: Arc::clone(member), verb, answers });
+            }
+        }
+    }
+    survey
+}
+
+/// Asks the matching policies in shadow mode; only the observer hears what they say.
+pub(crate) fn shadow(caller: &Caller, group: &Group, scene: &Scene, verbs: &[Verb]) {
+    for verb in verbs {
+        for member in group.answering(Mode::Shadow, *verb, scene.pod()) {
+            // The observer has been told; nobody else may learn of it.
+            drop(ask(caller, member, *verb, scene));
+        }
+    }
+}
+
+fn ask(caller: &Caller, member: &Member, verb: Verb, scene: &Scene) -> Result<Vec<SurveyAnswer>, Fault> {
+    let view = scene.stage().view(&scene.stage().everyone());
+    if verb == Verb::Filter {
+        let verdicts = caller.call(member, verb, view, |ask, nodes| member.policy.filter(ask, nodes))?;
+        return Ok(verdicts.into_iter().map(SurveyAnswer::Verdict).collect());
+    }
+    let scores = caller.call(member, verb, view, |ask, nodes| ask_scores(member, verb, ask, nodes))?;
+    Ok(scores.into_iter().map(SurveyAnswer::Score).collect())
+}
+
+fn by_request(scene: &Scene, answers: Vec<SurveyAnswer>) -> Vec<Option<SurveyAnswer>> {
+    let mut placed = vec![None; scene.len()];
+    for (node, answer) in answers.into_iter().enumerate() {
+        placed[scene.request_index(node as u32) as usize] = Some(answer);
+    }
+    placed
+}

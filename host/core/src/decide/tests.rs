@@ -1,0 +1,1 @@
+//! Laws and rules of decisions, with policies in plain Rust.

@@ -1,0 +1,171 @@
+//! The gateway: holds what is in force, and answers each request from one picture of it.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use crate::{
+    Clock, Cluster, Group, Mode, NodeMemory, Observer, Roster, Verb,
+    decide::{
+        self, Caller, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome, PrioritizeOutcome, Query,
+        Scene, Survey,
+    },
+};
+
+/// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
+pub struct Gateway {
+    roster: ArcSwap<Roster>,
+    cluster: ArcSwapOption<Cluster>,
+    memory: Arc<NodeMemory>,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+    request_timeout: Duration,
+}
+
+/// Work that a request leaves behind: run it when the reply is out.
+#[must_use = "shadow policies are asked by `run`"]
+#[derive(Default)]
+pub struct After(Vec<Box<dyn FnOnce() + Send>>);
+
+// === impl Gateway ===
+
+impl Gateway {
+    /// A gateway with no policies and no cluster.
+    pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
+        let (roster, cluster, memory) = (ArcSwap::default(), ArcSwapOption::default(), Arc::default());
+        Self { roster, cluster, memory, clock, observer, request_timeout }
+    }
+
+    /// The policies in force.
+    pub fn roster(&self) -> Arc<Roster> {
+        self.roster.load_full()
+    }
+
+    /// Puts other policies in force; requests in flight finish with those that they started with.
+    pub fn set_roster(&self, roster: Arc<Roster>) {
+        self.roster.store(roster);
+    }
+
+    /// The cluster in force, where the gateway has a view of its own.
+    pub fn cluster(&self) -> Option<Arc<Cluster>> {
+        self.cluster.load_full()
+    }
+
+    /// Replaces the cluster.
+    pub fn set_cluster(&self, cluster: Arc<Cluster>) {
+        self.cluster.store(Some(cluster));
+    }
+
+    /// Which nodes may the pod run on?
+    ///
+    /// # Errors
+    /// If the request makes no sense, or a policy failed whose faults fail the decision.
+    pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
+        let group = self.group(group)?;
+        let scene = self.scene(query)?;
+        let outcome = decide::filter(&self.caller(query.received), &group, &scene)?;
+        let after = self.after(group, scene, query, &[Verb::Filter]);
+        Ok((outcome, after))
+    }
+
+    /// How good is each node, 0 to 10?
+    ///
+    /// # Errors
+    /// As for [`Gateway::filter`].
+    pub fn prioritize(&self, group: &str, query: &Query<'_>) -> Result<(PrioritizeOutcome, After), DecideError> {
+        let group = self.group(group)?;
+        let scene = self.scene(query)?;
+        let outcome = decide::prioritize(&self.caller(query.received), &group, &scene)?;
+        let after = self.after(group, scene, query, &[Verb::Score, Verb::Rank]);
+        Ok((outcome, after))
+    }
+
+    /// Which of these candidates may be preempted, and whom would it evict?
+    ///
+    /// # Errors
+    /// As for [`Gateway::filter`].
+    pub fn preempt(
+        &self,
+        group: &str,
+        pod: Arc<crate::Pod>,
+        candidates: &[CandidateQuery<'_>],
+        received: Instant,
+    ) -> Result<PreemptOutcome, DecideError> {
+        let group = self.group(group)?;
+        let caller = self.caller(received);
+        let now = self.clock.unix_seconds();
+        decide::preempt(&caller, &group, pod, candidates, self.cluster().as_deref(), &self.memory, now)
+    }
+
+    /// Asks every matching policy about every node, each by itself.
+    ///
+    /// # Errors
+    /// If the request makes no sense.
+    pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
+        let group = self.group(group)?;
+        let scene = self.scene(query)?;
+        Ok(decide::survey(&self.caller(query.received), &group, &scene))
+    }
+
+    fn group(&self, name: &str) -> Result<Group, DecideError> {
+        self.roster.load().group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))
+    }
+
+    fn scene(&self, query: &Query<'_>) -> Result<Scene, DecideError> {
+        let cluster = self.cluster();
+        Scene::new(query, cluster, &self.memory, self.clock.unix_seconds())
+    }
+
+    fn caller(&self, received: Instant) -> Caller {
+        Caller::new(Arc::clone(&self.clock), Arc::clone(&self.observer), received + self.request_timeout)
+    }
+
+    /// What is left to do once the reply is out: keep the nodes that came, ask shadow policies.
+    fn after(&self, group: Group, scene: Scene, query: &Query<'_>, verbs: &'static [Verb]) -> After {
+        let mut after = After::default();
+        if let Nodes::Objects(_) = query.nodes {
+            let (memory, cluster) = (Arc::clone(&self.memory), Arc::clone(scene.cluster()));
+            after.0.push(Box::new(move || {
+                let nodes: Vec<_> = cluster.slots().iter().map(|slot| Arc::clone(&slot.node)).collect();
+                memory.learn(&nodes);
+            }));
+        }
+        let pod = scene.pod();
+        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
+        if verbs.iter().any(in_shadow) {
+            let caller = self.caller(self.clock.now());
+            after.0.push(Box::new(move || decide::shadow(&caller, &group, &scene, verbs)));
+        }
+        after
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("roster", &self.roster).finish_non_exhaustive()
+    }
+}
+
+// === impl After ===
+
+impl After {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Does the work; it may take as long as the shadow policies may.
+    pub fn run(self) {
+        self.0.into_iter().for_each(|work| work());
+    }
+}
+
+impl fmt::Debug for After {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("After").field(&self.0.len()).finish()
+    }
+}

@@ -1,0 +1,50 @@
+//! Decisions: which policies a pod matches, what they may read, and how their answers combine.
+//!
+//! ```text
+//!  Query ──> Gateway ──> Roster (which policies match?) ──> Policy (port: a guest answers)
+//!               │                                              │ reads
+//!               └── Cluster, Pod ──> View <────────────────────┘
+//! ```
+//!
+//! This crate does no I/O and knows neither HTTP, WebAssembly, the file system nor Kubernetes'
+//! client. It defines the ports ([`Policy`], [`Loader`], [`Clock`], [`Observer`]) that the crates
+//! around it implement. Everything that a policy can learn goes through [`View::read`].
+
+mod circuit;
+mod clock;
+mod cluster;
+mod config;
+mod decide;
+mod fault;
+mod gateway;
+mod matching;
+mod memory;
+mod object;
+mod observer;
+mod policy;
+mod quantity;
+mod read;
+mod roster;
+mod view;
+
+pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
+pub use clock::{Clock, SystemClock};
+pub use cluster::{Cluster, Placed, Slot};
+pub use config::{Mode, OnError, PolicyConfig};
+pub use decide::{
+    CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey,
+    SurveyAnswer, SurveyColumn, SurvivingCandidate, Victims,
+};
+pub use fault::{Fault, FaultKind};
+pub use gateway::{After, Gateway};
+pub use matching::{LabelSelector, Match, Operator, Requirement};
+pub use memory::NodeMemory;
+pub use object::{Entries, Node, ObjectError, Pod, Quantities, Taint};
+pub use observer::{NoObserver, Observer, Outcome};
+pub use policy::{
+    Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Verb, Verbs, Verdict,
+};
+pub use quantity::{QuantityError, parse_quantity};
+pub use read::{NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
+pub use roster::{Failure, Group, Member, Roster};
+pub use view::{Candidate, View};

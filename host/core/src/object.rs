@@ -1,0 +1,34 @@
+//! Kubernetes objects as policies can read them: compact records over the JSON of the API.
+//!
+//! The JSON is the API's own (lower camel case). What no policy can read is skipped, not kept;
+//! nodes and the pod being scheduled keep their text for `field`.
+
+mod entries;
+mod image;
+mod node;
+mod pod;
+mod pointer;
+mod quantities;
+
+pub use entries::Entries;
+pub use node::{Node, Taint};
+pub use pod::Pod;
+pub use quantities::Quantities;
+
+pub(crate) use pointer::at_pointer;
+
+/// Why a JSON text is not the object that it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {detail}")]
+pub struct ObjectError {
+    /// `Node` or `Pod`.
+    pub kind: &'static str,
+    /// What is wrong and where.
+    pub detail: String,
+}
+
+impl ObjectError {
+    pub(crate) fn new(kind: &'static str, detail: impl std::fmt::Display) -> Self {
+        Self { kind, detail: detail.to_string() }
+    }
+}

@@ -1,0 +1,213 @@
+//! A node as policies can read it.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use super::{Entries, ObjectError, Quantities, at_pointer, image};
+
+/// A taint of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Taint {
+    /// The taint's key.
+    pub key: Box<str>,
+    /// Its value; empty if it has none.
+    #[serde(default)]
+    pub value: Box<str>,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: Box<str>,
+}
+
+/// Bytes by image name, sorted.
+type Images = Box<[(Box<str>, u64)]>;
+
+/// One node.
+#[derive(Debug)]
+pub struct Node {
+    name: Arc<str>,
+    labels: Entries,
+    annotations: Entries,
+    taints: Box<[Taint]>,
+    allocatable: Quantities,
+    /// The whole object; images and fields are found in it when they are asked for.
+    json: Bytes,
+    images: OnceLock<Images>,
+}
+
+// === impl Node ===
+
+impl Node {
+    /// Reads the JSON of one Node.
+    ///
+    /// # Errors
+    /// If it is not JSON, has no name, or a field that policies read has another type.
+    pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
+        let wire: NodeJson<'_> = serde_json::from_slice(&json).map_err(|error| ObjectError::new("Node", error))?;
+        if wire.metadata.name.is_empty() {
+            return Err(ObjectError::new("Node", "has no metadata.name"));
+        }
+        Ok(Self {
+            name: Arc::from(wire.metadata.name.as_ref()),
+            labels: wire.metadata.labels,
+            annotations: wire.metadata.annotations,
+            taints: wire.spec.and_then(|spec| spec.taints).unwrap_or_default(),
+            allocatable: wire.status.map(|status| status.allocatable).unwrap_or_default(),
+            json,
+            images: OnceLock::new(),
+        })
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// `metadata.labels`.
+    pub fn labels(&self) -> &Entries {
+        &self.labels
+    }
+
+    /// `metadata.annotations`.
+    pub fn annotations(&self) -> &Entries {
+        &self.annotations
+    }
+
+    /// `spec.taints`.
+    pub fn taints(&self) -> &[Taint] {
+        &self.taints
+    }
+
+    /// `status.allocatable`.
+    pub fn allocatable(&self) -> &Quantities {
+        &self.allocatable
+    }
+
+    /// The bytes that the object was read from.
+    pub fn json(&self) -> &Bytes {
+        &self.json
+    }
+
+    /// JSON text at an RFC 6901 pointer.
+    pub fn field(&self, pointer: &str) -> Option<&str> {
+        at_pointer(self.text(), pointer)
+    }
+
+    /// Bytes of a pulled image; the name is compared as kube-scheduler does.
+    pub fn image_size(&self, image: &str) -> Option<u64> {
+        let wanted = image::normalized(image);
+        let images = self.images.get_or_init(|| self.read_images());
+        let at = images.binary_search_by(|(name, _)| name.as_ref().cmp(&wanted)).ok()?;
+        Some(images[at].1)
+    }
+
+    /// The same node over bytes of its own, so that it does not keep a whole request alive.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            name: Arc::clone(&self.name),
+            labels: self.labels.clone(),
+            annotations: self.annotations.clone(),
+            taints: self.taints.clone(),
+            allocatable: self.allocatable.clone(),
+            json: Bytes::copy_from_slice(&self.json),
+            images: self.images.clone(),
+        }
+    }
+
+    fn text(&self) -> &str {
+        // `from_json` accepted these bytes as JSON, so they are UTF-8 but for what it skipped.
+        std::str::from_utf8(&self.json).unwrap_or_default()
+    }
+
+    fn read_images(&self) -> Images {
+        let listed: Vec<ImageJson<'_>> =
+            self.field("/status/images").and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let mut images: Vec<(Box<str>, u64)> = listed
+            .iter()
+            .flat_map(|listed| listed.names.iter().flatten().map(|name| (image::normalized(name).into(), listed.size)))
+            .collect();
+        images.sort();
+        images.into()
+    }
+}
+
+#[derive(Deserialize)]
+struct NodeJson<'a> {
+    #[serde(borrow)]
+    metadata: MetadataJson<'a>,
+    spec: Option<SpecJson>,
+    status: Option<StatusJson>,
+}
+
+#[derive(Deserialize)]
+struct MetadataJson<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    labels: Entries,
+    #[serde(default)]
+    annotations: Entries,
+}
+
+#[derive(Deserialize)]
+struct SpecJson {
+    taints: Option<Box<[Taint]>>,
+}
+
+#[derive(Deserialize)]
+struct StatusJson {
+    #[serde(default)]
+    allocatable: Quantities,
+}
+
+#[derive(Deserialize)]
+struct ImageJson<'a> {
+    #[serde(borrow, default)]
+    names: Option<Vec<Cow<'a, str>>>,
+    #[serde(rename = "sizeBytes", default)]
+    size: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(json: &'static str) -> Result<Node, ObjectError> {
+        Node::from_json(Bytes::from_static(json.as_bytes()))
+    }
+
+    #[test]
+    fn a_node_is_read_from_the_apis_json() {
+        let node = node(
+            r#"{"metadata":{"name":"n1","labels":{"zone":"a"},"annotations":null,"managedFields":[{}]},
+                "spec":{"taints":[{"key":"k","effect":"NoSchedule"}]},
+                "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","pods":"110"},
+                          "images":[{"names":["nginx","r/x@sha256:1"],"sizeBytes":5},{"names":null}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(node.name().as_ref(), "n1");
+        assert_eq!(node.labels().get("zone"), Some("a"));
+        assert_eq!(node.taints()[0].effect.as_ref(), "NoSchedule");
+        assert_eq!(node.allocatable().get("cpu"), 3920);
+        assert_eq!(node.allocatable().get("memory"), 16 << 30);
+        assert_eq!(node.allocatable().get("absent"), 0);
+        assert_eq!(node.image_size("nginx:latest"), Some(5));
+        assert_eq!(node.image_size("nginx"), Some(5));
+        assert_eq!(node.image_size("r/x@sha256:1"), Some(5));
+        assert_eq!(node.image_size("other"), None);
+        assert_eq!(node.field("/spec/taints/0/key"), Some("\"k\""));
+    }
+
+    #[test]
+    fn a_node_without_a_name_is_refused() {
+        let error = node(r#"{"metadata":{"labels":{}}}"#).unwrap_err();
+        assert_eq!(error.to_string(), "Node has no metadata.name");
+        assert!(node("{}").unwrap_err().to_string().contains("metadata"));
+        assert!(node(r#"{"metadata":{"name":7}}"#).is_err());
+        assert!(node(r#"{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"lots"}}}"#).is_err());
+    }
+}

@@ -1,0 +1,336 @@
+//! A pod as policies can read it: the one being scheduled, or one that is placed.
+
+use std::{borrow::Cow, sync::Arc};
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use super::{Entries, ObjectError, Quantities, at_pointer, image};
+
+/// One pod.
+#[derive(Debug, Clone, Default)]
+pub struct Pod {
+    name: Box<str>,
+    namespace: Box<str>,
+    uid: Box<str>,
+    labels: Entries,
+    annotations: Entries,
+    priority: i32,
+    created: i64,
+    requests: Quantities,
+    node: Option<Box<str>>,
+    finished: bool,
+    whole: Option<Arc<Whole>>,
+}
+
+/// What only the pod being scheduled has.
+#[derive(Debug)]
+struct Whole {
+    json: Bytes,
+    images: Box<[Box<str>]>,
+    named: Quantities,
+}
+
+// === impl Pod ===
+
+impl Pod {
+    /// Reads the JSON of the pod being scheduled; it answers every read.
+    ///
+    /// # Errors
+    /// If it is not JSON or a field that policies read has another type.
+    pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
+        let wire: PodJson<'_> = serde_json::from_slice(&json).map_err(|error| ObjectError::new("Pod", error))?;
+        let (images, named) = (wire.spec.images(), wire.spec.named_resources());
+        let pod = Self::from_wire(wire);
+        Ok(Self { whole: Some(Arc::new(Whole { json, images, named })), ..pod })
+    }
+
+    /// Reads the JSON of a placed pod; only what policies can read of such a pod is kept.
+    ///
+    /// # Errors
+    /// As for [`Pod::from_json`].
+    pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
+        serde_json::from_slice(json).map(Self::from_wire).map_err(|error| ObjectError::new("Pod", error))
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `metadata.namespace`.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// `metadata.uid`.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// `metadata.labels`.
+    pub fn labels(&self) -> &Entries {
+        &self.labels
+    }
+
+    /// `metadata.annotations`.
+    pub fn annotations(&self) -> &Entries {
+        &self.annotations
+    }
+
+    /// `spec.priority`, 0 if absent.
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// `metadata.creationTimestamp` in Unix seconds, 0 if absent.
+    pub fn created(&self) -> i64 {
+        self.created
+    }
+
+    /// Effective requests, by kube-scheduler's rules.
+    pub fn requests(&self) -> &Quantities {
+        &self.requests
+    }
+
+    /// `spec.nodeName`, if the pod is bound.
+    pub fn node(&self) -> Option<&str> {
+        self.node.as_deref()
+    }
+
+    /// Whether the pod has ended and holds nothing on its node.
+    pub fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// The images of its containers; none for a placed pod.
+    pub fn images(&self) -> &[Box<str>] {
+        self.whole.as_ref().map_or(&[], |whole| &whole.images)
+    }
+
+    /// JSON text at an RFC 6901 pointer; none for a placed pod.
+    pub fn field(&self, pointer: &str) -> Option<&str> {
+        let text = std::str::from_utf8(&self.whole.as_ref()?.json).ok()?;
+        at_pointer(text, pointer)
+    }
+
+    /// Whether a container names the resource in its requests or limits, if only with 0.
+    pub fn names_resource(&self, name: &str) -> bool {
+        self.whole.as_ref().map_or(&self.requests, |whole| &whole.named).names(name)
+    }
+
+    fn from_wire(wire: PodJson<'_>) -> Self {
+        let text = |text: Cow<'_, str>| Box::from(text.as_ref());
+        Self {
+            name: text(wire.metadata.name),
+            namespace: wire.metadata.namespace.map_or_else(|| "default".into(), text),
+            uid: text(wire.metadata.uid),
+            labels: wire.metadata.labels,
+            annotations: wire.metadata.annotations,
+            priority: wire.spec.priority.unwrap_or(0),
+            created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).unwrap_or(0),
+            requests: wire.spec.effective_requests(),
+            node: wire.spec.node_name.filter(|name| !name.is_empty()).map(text),
+            finished: matches!(wire.status.phase.as_deref(), Some("Succeeded" | "Failed")),
+            whole: None,
+        }
+    }
+}
+
+/// An RFC 3339 time in Unix seconds.
+fn seconds(timestamp: &str) -> Option<i64> {
+    timestamp.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
+}
+
+#[derive(Deserialize)]
+struct PodJson<'a> {
+    #[serde(borrow, default)]
+    metadata: MetadataJson<'a>,
+    #[serde(borrow, default)]
+    spec: SpecJson<'a>,
+    #[serde(borrow, default)]
+    status: StatusJson<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct MetadataJson<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+    labels: Entries,
+    annotations: Entries,
+    #[serde(borrow)]
+    creation_timestamp: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SpecJson<'a> {
+    #[serde(borrow)]
+    node_name: Option<Cow<'a, str>>,
+    priority: Option<i32>,
+    #[serde(borrow)]
+    containers: Option<Vec<ContainerJson<'a>>>,
+    #[serde(borrow)]
+    init_containers: Option<Vec<ContainerJson<'a>>>,
+    overhead: Quantities,
+    resources: Option<ResourcesJson>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ContainerJson<'a> {
+    #[serde(borrow)]
+    image: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    restart_policy: Option<Cow<'a, str>>,
+    resources: Option<ResourcesJson>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ResourcesJson {
+    requests: Quantities,
+    limits: Quantities,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StatusJson<'a> {
+    #[serde(borrow)]
+    phase: Option<Cow<'a, str>>,
+}
+
+// === impl SpecJson ===
+
+impl SpecJson<'_> {
+    /// What the pod asks of a node.
+    ///
+    /// Containers and sidecars run together; each init container runs beside the sidecars before it;
+    /// pod-level requests replace the sum; overhead comes on top.
+    /// Source: `PodRequests` in `k8s.io/component-helpers/resource`.
+    fn effective_requests(&self) -> Quantities {
+        let mut running = Quantities::default();
+        for container in self.containers.iter().flatten() {
+            container.add_requests(&mut running);
+        }
+        let (mut sidecars, mut starting) = (Quantities::default(), Quantities::default());
+        for container in self.init_containers.iter().flatten() {
+            if container.restart_policy.as_deref() == Some("Always") {
+                container.add_requests(&mut running);
+                container.add_requests(&mut sidecars);
+                starting.raise_to(&sidecars);
+            } else {
+                let mut step = sidecars.clone();
+                container.add_requests(&mut step);
+                starting.raise_to(&step);
+            }
+        }
+        running.raise_to(&starting);
+        if let Some(resources) = &self.resources {
+            running.override_with(&resources.requests);
+        }
+        running.add(&self.overhead);
+        running
+    }
+
+    /// Every resource that a container names in requests or limits.
+    fn named_resources(&self) -> Quantities {
+        let mut named = Quantities::default();
+        for resources in self.all_containers().filter_map(|container| container.resources.as_ref()) {
+            named.raise_to(&resources.limits);
+            named.raise_to(&resources.requests);
+        }
+        named
+    }
+
+    fn images(&self) -> Box<[Box<str>]> {
+        let mut images: Vec<Box<str>> = Vec::new();
+        for name in self.all_containers().filter_map(|container| container.image.as_deref()) {
+            let name = image::normalized(name);
+            if !images.iter().any(|own| **own == *name) {
+                images.push(name.into());
+            }
+        }
+        images.into()
+    }
+
+    fn all_containers(&self) -> impl Iterator<Item = &ContainerJson<'_>> {
+        self.init_containers.iter().flatten().chain(self.containers.iter().flatten())
+    }
+}
+
+// === impl ContainerJson ===
+
+impl ContainerJson<'_> {
+    fn add_requests(&self, total: &mut Quantities) {
+        if let Some(resources) = &self.resources {
+            total.add(&resources.requests);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(spec: &str) -> Pod {
+        let json = format!(r#"{{"metadata":{{"name":"p","uid":"u"}},"spec":{spec}}}"#);
+        Pod::from_json(Bytes::from(json)).unwrap()
+    }
+
+    #[test]
+    fn init_containers_run_one_by_one_and_sidecars_beside_everything() {
+        let pod =
+            pod(r#"{"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"500m"}}}],
+                "initContainers":[
+                  {"resources":{"requests":{"cpu":"1"}}},
+                  {"restartPolicy":"Always","resources":{"requests":{"cpu":"200m"}}},
+                  {"resources":{"requests":{"cpu":"3","memory":"1Gi"}}}],
+                "overhead":{"cpu":"50m"}}"#);
+        assert_eq!(pod.requests().get("cpu"), 3250);
+        assert_eq!(pod.requests().get("memory"), 1 << 30);
+        assert_eq!(pod.requests().get("example.com/gpu"), 0);
+    }
+
+    #[test]
+    fn pod_level_requests_replace_the_sum() {
+        let pod = pod(r#"{"resources":{"requests":{"cpu":"4"}},
+                "containers":[{"resources":{"requests":{"cpu":"1","memory":"1Ki"}}}]}"#);
+        assert_eq!(pod.requests().get("cpu"), 4000);
+        assert_eq!(pod.requests().get("memory"), 1024);
+    }
+
+    #[test]
+    fn a_resource_named_with_zero_is_still_named() {
+        let pod = pod(r#"{"containers":[{"resources":{"limits":{"example.com/gpu":"0"}}}],"initContainers":null}"#);
+        assert!(pod.names_resource("example.com/gpu"));
+        assert!(!pod.names_resource("cpu"));
+        assert_eq!(pod.requests().get("example.com/gpu"), 0);
+    }
+
+    #[test]
+    fn images_are_listed_once_and_with_a_tag() {
+        let pod = pod(
+            r#"{"containers":[{"image":"a"},{"image":"a:latest"},{"image":"b:1"}],"initContainers":[{"image":"c"}]}"#,
+        );
+        assert_eq!(pod.images().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["c:latest", "a:latest", "b:1"]);
+    }
+
+    #[test]
+    fn a_null_creation_time_is_unknown_and_a_real_one_is_read() {
+        let null = Pod::placed_from_json(br#"{"metadata":{"name":"p","creationTimestamp":null}}"#).unwrap();
+        assert_eq!(null.created(), 0);
+        assert_eq!(null.namespace(), "default");
+        let real = Pod::placed_from_json(
+            br#"{"metadata":{"creationTimestamp":"1970-01-02T00:00:00Z"},"status":{"phase":"Failed"}}"#,
+        )
+        .unwrap();
+        assert_eq!(real.created(), 86_400);
+        assert!(real.finished());
+    }
+}

@@ -1,0 +1,185 @@
+//! The ports behind which guests live: [`Policy`] answers, [`Loader`] makes one from a file's bytes.
+
+use std::{fmt, sync::Arc, time::Instant};
+
+use crate::{Fault, View};
+
+/// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
+pub const MAX_REASON_BYTES: usize = 1024;
+
+/// The highest score that a policy may give a node.
+pub const MAX_SCORE: u32 = 100;
+
+/// A question that kube-scheduler asks, or that plimsoll asks as it loads a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verb {
+    /// May the pod run on this node?
+    Filter,
+    /// How good is this node, 0 to 100?
+    Score,
+    /// How good is each of the nodes, seen together?
+    Rank,
+    /// May these pods be evicted for it?
+    Preempt,
+    /// What does the pod carry from its binding on?
+    Bind,
+    /// Are the settings acceptable?
+    Validate,
+}
+
+/// The set of verbs that a policy exports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Verbs(u8);
+
+/// May the pod run on the node?
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It may.
+    Fits,
+    /// Not now; evicting pods may help.
+    Unschedulable(Box<str>),
+    /// Evicting pods will not help.
+    Unresolvable(Box<str>),
+}
+
+/// What to do with one preemption candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Preemption {
+    /// Evict what kube-scheduler proposed.
+    Keep,
+    /// Do not preempt on this node.
+    Reject(Box<str>),
+    /// Evict these pods of the node instead, by index.
+    Replace(Vec<u32>),
+}
+
+/// What bounds one call.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The call is over at this moment, whatever the guest does.
+    pub deadline: Instant,
+    /// Bytes of linear memory that the guest may have, all its memories together.
+    pub memory: usize,
+}
+
+/// One call: who is asked, what it may read, and what bounds it.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The policy's name, for its log lines.
+    pub policy: Arc<str>,
+    /// Answers every read of the guest.
+    pub view: Arc<View>,
+    /// Time and memory of this call.
+    pub limits: Limits,
+}
+
+/// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
+///
+/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`].
+pub trait Policy: Send + Sync {
+    /// The verbs that the module exports.
+    fn verbs(&self) -> Verbs;
+
+    /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault>;
+
+    /// Asks about each of `nodes` (indices of the view), in order, in one instance.
+    ///
+    /// # Errors
+    /// The fault that ended the call; no verdict of this call counts then.
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault>;
+
+    /// Scores each of `nodes` 0 to [`MAX_SCORE`].
+    ///
+    /// # Errors
+    /// As for [`Policy::filter`].
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault>;
+
+    /// Scores all the nodes of the view at once.
+    ///
+    /// # Errors
+    /// As for [`Policy::filter`].
+    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault>;
+
+    /// Asks about each of `candidates` (indices of the view's candidates).
+    ///
+    /// # Errors
+    /// As for [`Policy::filter`].
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault>;
+}
+
+/// Why a module is refused: text for its author, the whole chain in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LoadError(pub String);
+
+/// Turns the bytes of a `.wasm` file into a [`Policy`].
+pub trait Loader: Send + Sync {
+    /// Compiles, or takes from its cache, a module.
+    ///
+    /// # Errors
+    /// Says what is wrong with the module and what was expected.
+    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
+}
+
+// === impl Verb ===
+
+impl Verb {
+    /// Every verb, in the order in which they are documented.
+    pub const ALL: [Self; 6] = [Self::Filter, Self::Score, Self::Rank, Self::Preempt, Self::Bind, Self::Validate];
+
+    /// The name in the contract, in logs and in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Score => "score",
+            Self::Rank => "rank",
+            Self::Preempt => "preempt",
+            Self::Bind => "bind",
+            Self::Validate => "validate",
+        }
+    }
+
+    /// The verb with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.as_str() == name)
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+// === impl Verbs ===
+
+impl Verbs {
+    /// Whether the set holds the verb.
+    pub const fn has(self, verb: Verb) -> bool {
+        self.0 & verb.bit() != 0
+    }
+
+    /// Whether the set holds no verb.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The verbs of the set, in their documented order.
+    pub fn iter(self) -> impl Iterator<Item = Verb> {
+        Verb::ALL.into_iter().filter(move |verb| self.has(*verb))
+    }
+}
+
+impl FromIterator<Verb> for Verbs {
+    fn from_iter<I: IntoIterator<Item = Verb>>(verbs: I) -> Self {
+        Self(verbs.into_iter().fold(0, |set, verb| set | verb.bit()))
+    }
+}

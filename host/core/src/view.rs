@@ -1,0 +1,191 @@
+//! Answers every [`Read`] of one policy in one request.
+
+use std::sync::Arc;
+
+use crate::{Cluster, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value};
+
+/// One preemption candidate as a policy sees it; its node has the same index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Candidate {
+    /// Indices of pods placed on the node, by descending priority.
+    pub victims: Vec<u32>,
+    /// How many `PodDisruptionBudget`s their eviction would violate.
+    pub pdb_violations: u32,
+}
+
+/// What one policy may read in one request: the pod, the nodes left, what is placed there, its settings.
+///
+/// With [`View::without`], the pods named there are gone from every answer.
+#[derive(Debug, Clone)]
+pub struct View {
+    pod: Arc<Pod>,
+    cluster: Arc<Cluster>,
+    /// The slot of each node of the request.
+    nodes: Arc<[u32]>,
+    settings: Arc<str>,
+    now: u64,
+    candidates: Arc<[Candidate]>,
+    /// By node: the placed pods that are taken as gone, ascending. Empty: none are.
+    gone: Arc<[Vec<u32>]>,
+}
+
+// === impl View ===
+
+impl View {
+    /// A view of nodes, given by their slots in the cluster.
+    pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, nodes: Arc<[u32]>, now: u64) -> Self {
+        let (candidates, gone) = (Arc::default(), Arc::default());
+        Self { pod, cluster, nodes, settings: Arc::from("null"), now, candidates, gone }
+    }
+
+    /// A view with nothing in it, for `validate`.
+    pub fn empty(settings: Arc<str>) -> Self {
+        Self::new(Arc::default(), Arc::default(), Arc::default(), 0).with_settings(settings)
+    }
+
+    /// The same view for a policy with these settings (JSON).
+    #[must_use]
+    pub fn with_settings(mut self, settings: Arc<str>) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The same view with preemption candidates, one for each node.
+    #[must_use]
+    pub fn with_candidates(mut self, candidates: Arc<[Candidate]>) -> Self {
+        self.candidates = candidates;
+        self
+    }
+
+    /// The same view as if these placed pods, by node and ascending, were gone.
+    #[must_use]
+    pub fn without(mut self, gone: Arc<[Vec<u32>]>) -> Self {
+        self.gone = gone;
+        self
+    }
+
+    /// How many nodes the view has.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The name of a node of the view.
+    pub fn node_name(&self, node: u32) -> Option<&Arc<str>> {
+        self.slot(node).ok().map(|slot| slot.node.name())
+    }
+
+    /// Answers one read.
+    ///
+    /// # Errors
+    /// If it names a node, pod or candidate that the request does not have.
+    pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+        Ok(match read {
+            Read::Pod(read) => self.read_pod(read),
+            Read::NodeCount => Value::Number(self.nodes.len() as i64),
+            Read::Node(node, read) => return self.read_node(node, read),
+            Read::PlacedCount(node) => Value::Number(self.placed(node)?.count() as i64),
+            Read::PlacedLabelled { node, namespace, key, value } => {
+                let matches = |pod: &&Arc<Pod>| pod.namespace() == namespace && pod.labels().get(key) == Some(value);
+                Value::Number(self.placed(node)?.filter(matches).count() as i64)
+            }
+            Read::Placed(node, pod, read) => read_placed(self.placed_pod(node, pod)?, read),
+            Read::CandidateCount => Value::Number(self.candidates.len() as i64),
+            Read::CandidateNode(candidate) => {
+                self.candidate(candidate)?;
+                Value::Number(i64::from(candidate))
+            }
+            Read::CandidateVictims(candidate) => Value::Indices(&self.candidate(candidate)?.victims),
+            Read::CandidatePdbViolations(candidate) => {
+                Value::Number(i64::from(self.candidate(candidate)?.pdb_violations))
+            }
+            Read::Settings => Value::text(&self.settings),
+            Read::Now(granularity) => {
+                let granularity = u64::from(granularity.max(1));
+                Value::Number((self.now - self.now % granularity) as i64)
+            }
+        })
+    }
+
+    fn read_pod(&self, read: PodRead<'_>) -> Value<'_> {
+        let pod = &self.pod;
+        match read {
+            PodRead::Name => Value::text(pod.name()),
+            PodRead::Namespace => Value::text(pod.namespace()),
+            PodRead::Uid => Value::text(pod.uid()),
+            PodRead::Label(key) => Value::optional(pod.labels().get(key)),
+            PodRead::Annotation(key) => Value::optional(pod.annotations().get(key)),
+            PodRead::Priority => Value::Number(i64::from(pod.priority())),
+            PodRead::Request(name) => Value::Number(pod.requests().get(name)),
+            PodRead::Images => Value::Texts(pod.images()),
+            PodRead::Field(pointer) => Value::optional(pod.field(pointer)),
+        }
+    }
+
+    fn read_node(&self, index: u32, read: NodeRead<'_>) -> Result<Value<'_>, ReadError> {
+        let node = &self.slot(index)?.node;
+        Ok(match read {
+            NodeRead::Name => Value::text(node.name()),
+            NodeRead::Label(key) => Value::optional(node.labels().get(key)),
+            NodeRead::Annotation(key) => Value::optional(node.annotations().get(key)),
+            NodeRead::Taints => Value::Taints(node.taints()),
+            NodeRead::Allocatable(name) => Value::Number(node.allocatable().get(name)),
+            NodeRead::Requested(name) => self.requested(index, name)?.map_or(Value::Absent, Value::Number),
+            NodeRead::ImageSize(image) => node
+                .image_size(image)
+                .map_or(Value::Absent, |size| Value::Number(i64::try_from(size).unwrap_or(i64::MAX))),
+            NodeRead::Field(pointer) => Value::optional(node.field(pointer)),
+        })
+    }
+
+    fn requested(&self, node: u32, name: &str) -> Result<Option<i64>, ReadError> {
+        let Some(placed) = &self.slot(node)?.placed else { return Ok(None) };
+        let Some(requested) = placed.requested() else { return Ok(None) };
+        let request = |pod: &u32| placed.pods().get(*pod as usize).map_or(0, |pod| pod.requests().get(name));
+        let freed = self.gone_from(node).iter().map(request).sum::<i64>();
+        Ok(Some(requested.get(name).saturating_sub(freed)))
+    }
+
+    /// The pods on a node that are not gone, by index.
+    fn placed(&self, node: u32) -> Result<impl Iterator<Item = &Arc<Pod>>, ReadError> {
+        let pods = self.slot(node)?.placed.as_deref().map_or(&[][..], Placed::pods);
+        let gone = self.gone_from(node);
+        let stays = move |at: usize| gone.is_empty() || gone.binary_search(&(at as u32)).is_err();
+        Ok(pods.iter().enumerate().filter(move |(at, _)| stays(*at)).map(|(_, pod)| pod))
+    }
+
+    fn placed_pod(&self, node: u32, pod: u32) -> Result<&Pod, ReadError> {
+        let missing = |count| ReadError { what: "placed pod", index: pod, count };
+        if self.gone_from(node).is_empty() {
+            let pods = self.slot(node)?.placed.as_deref().map_or(&[][..], Placed::pods);
+            return pods.get(pod as usize).map(AsRef::as_ref).ok_or_else(|| missing(pods.len()));
+        }
+        let count = self.placed(node)?.count();
+        self.placed(node)?.nth(pod as usize).map(AsRef::as_ref).ok_or_else(|| missing(count))
+    }
+
+    fn gone_from(&self, node: u32) -> &[u32] {
+        self.gone.get(node as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn slot(&self, node: u32) -> Result<&Slot, ReadError> {
+        let slot = self.nodes.get(node as usize).and_then(|slot| self.cluster.slots().get(*slot as usize));
+        slot.ok_or(ReadError { what: "node", index: node, count: self.nodes.len() })
+    }
+
+    fn candidate(&self, candidate: u32) -> Result<&Candidate, ReadError> {
+        let missing = ReadError { what: "candidate", index: candidate, count: self.candidates.len() };
+        self.candidates.get(candidate as usize).ok_or(missing)
+    }
+}
+
+fn read_placed<'v>(pod: &'v Pod, read: PlacedRead<'_>) -> Value<'v> {
+    match read {
+        PlacedRead::Name => Value::text(pod.name()),
+        PlacedRead::Namespace => Value::text(pod.namespace()),
+        PlacedRead::Label(key) => Value::optional(pod.labels().get(key)),
+        PlacedRead::Annotation(key) => Value::optional(pod.annotations().get(key)),
+        PlacedRead::Priority => Value::Number(i64::from(pod.priority())),
+        PlacedRead::Request(name) => Value::Number(pod.requests().get(name)),
+        PlacedRead::Created => Value::Number(pod.created()),
+    }
+}

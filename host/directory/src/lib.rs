@@ -1,0 +1,1 @@
+//! The watched directory: policies and sidecars become a roster.

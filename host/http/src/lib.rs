@@ -1,0 +1,1 @@
+//! The scheduler-extender wire and the admin listener.

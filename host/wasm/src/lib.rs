@@ -1,0 +1,1 @@
+//! The policy host: loads, lifts, bounds and calls WebAssembly guests.

@@ -1,0 +1,1 @@
+//! Write a plimsoll policy in Rust.

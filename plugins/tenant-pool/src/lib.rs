@@ -1,0 +1,1 @@
+//! Keeps a namespace's pods on the node pool of its tenant.

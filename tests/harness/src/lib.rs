@@ -1,0 +1,1 @@
+//! Starts a real gateway for a test and talks to it.
