@@ -1,1 +1,14 @@
-//! Starts a real gateway for a test and talks to it.
+//! Starts the real plimsoll for a test and talks to it.
+//!
+//! A test gets a process of its own, on free ports, with directories of its own. Nothing sleeps: what a
+//! test waits for is a condition with a deadline ([`wait_until`]).
+
+mod build;
+mod process;
+mod wait;
+
+pub use build::{binary, guest, policies, workspace};
+pub use process::{Plimsoll, Reply};
+pub use wait::wait_until;
+
+pub use tempfile::{TempDir, tempdir};

@@ -1,0 +1,55 @@
+//! What a test needs built: the binary and the sample policies, each once for a test run.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo).args(["build", "--quiet", "--package", "plimsoll"]));
+    target().join("plimsoll")
+});
+
+static POLICIES: LazyLock<PathBuf> = LazyLock::new(|| {
+    run(&mut Command::new(workspace().join("plugins/build")));
+    workspace().join("target/policies")
+});
+
+/// The root of the checkout.
+pub fn workspace() -> &'static Path {
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        here.ancestors().nth(2).unwrap_or(here).to_owned()
+    });
+    &ROOT
+}
+
+/// The `plimsoll` binary, built from the sources as they are now.
+pub fn binary() -> &'static Path {
+    &BINARY
+}
+
+/// The directory with every sample policy and its sidecar, built from the sources as they are now.
+pub fn policies() -> &'static Path {
+    &POLICIES
+}
+
+/// A guest of the demo: `zone_drain_v1`, `zone_drain_v2` or `fragile`.
+pub fn guest(name: &str) -> PathBuf {
+    LazyLock::force(&POLICIES);
+    workspace().join("target/demo-guests").join(format!("{name}.wasm"))
+}
+
+/// The folder in which cargo put this test, and the binary beside it.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().unwrap_or_default();
+    test.ancestors().nth(2).unwrap_or(&test).to_owned()
+}
+
+/// Runs a build; a test without what it tests cannot go on.
+fn run(command: &mut Command) {
+    let status = command.current_dir(workspace()).status();
+    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{command:?}: {status:?}");
+}

@@ -1,0 +1,131 @@
+//! ARCHITECTURE.md says which crate may name which; these tests hold it to that.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use plimsoll_harness::workspace;
+
+/// A dependency and the only crates (folders) that may name it outside tests.
+const ONLY: [(&str, &[&str]); 6] = [
+    ("wasmtime", &["host/wasm"]),
+    ("axum", &["host/http"]),
+    ("notify", &["host/directory"]),
+    ("kube", &["host/cluster"]),
+    ("tokio", &["host", "host/http", "host/cluster"]),
+    ("wit-component", &["host/wasm"]),
+];
+
+/// What each crate of the host and the SDK may name of the others.
+const MAY_NAME: [(&str, &[&str]); 7] = [
+    ("host/core", &[]),
+    ("host/wasm", &["plimsoll-core"]),
+    ("host/directory", &["plimsoll-core"]),
+    ("host/http", &["plimsoll-core"]),
+    ("host/cluster", &["plimsoll-core"]),
+    ("host", &["plimsoll-core", "plimsoll-wasm", "plimsoll-directory", "plimsoll-http", "plimsoll-cluster"]),
+    ("plugin-sdk/rust", &["plimsoll-core"]),
+];
+
+#[test]
+fn only_one_crate_names_each_of_the_large_dependencies() {
+    for (folder, manifest) in manifests() {
+        for name in dependencies(&manifest) {
+            let Some((_, allowed)) = ONLY.iter().find(|(only, _)| *only == name) else { continue };
+            assert!(allowed.contains(&folder.as_str()), "{folder}/Cargo.toml names {name}: only {allowed:?} may");
+        }
+    }
+}
+
+#[test]
+fn core_knows_no_io() {
+    let core = fs::read_to_string(workspace().join("host/core/Cargo.toml")).unwrap();
+    for name in ["tokio", "axum", "wasmtime", "kube", "notify", "hyper", "tracing"] {
+        assert!(!dependencies(&core).contains(&name.to_owned()), "host/core/Cargo.toml names {name}");
+    }
+    for file in sources(&workspace().join("host/core/src")) {
+        let text = fs::read_to_string(&file).unwrap();
+        for word in ["std::fs", "std::net", "std::process", "std::thread", "println!"] {
+            assert!(!text.contains(word) || file.to_string_lossy().contains("/tests"), "{} names {word}", file.display());
+        }
+    }
+}
+
+#[test]
+fn crates_of_the_host_see_core_alone() {
+    let manifests = manifests();
+    for (folder, allowed) in MAY_NAME {
+        for name in dependencies(&manifests[folder]).iter().filter(|name| name.starts_with("plimsoll-")) {
+            assert!(allowed.contains(&name.as_str()), "{folder}/Cargo.toml names {name}: it may name {allowed:?}");
+        }
+    }
+}
+
+#[test]
+fn every_version_is_named_once_in_the_workspace() {
+    for (folder, manifest) in manifests() {
+        for line in dependency_lines(&manifest) {
+            assert!(line.contains("workspace = true"), "{folder}/Cargo.toml: `{line}` does not take the workspace's version");
+        }
+    }
+}
+
+#[test]
+fn the_contract_in_the_documents_is_the_contract_in_force() {
+    let text = fs::read_to_string(workspace().join("plugin-sdk/wit/v0.1.0/policy.wit")).unwrap();
+    for word in ["interface filter", "interface score", "interface rank", "interface preempt", "interface bind", "interface validate"] {
+        assert!(text.contains(word), "the contract has lost `{word}`");
+    }
+}
+
+/// Every Cargo.toml of the workspace but its root, by folder.
+fn manifests() -> BTreeMap<String, String> {
+    let mut manifests = BTreeMap::new();
+    let single = ["host", "plugin-sdk/rust"].map(PathBuf::from);
+    let inside = ["host", "plugins", "tests"].into_iter().flat_map(|folder| {
+        let entries = fs::read_dir(workspace().join(folder)).unwrap();
+        entries.map(move |entry| Path::new(folder).join(entry.unwrap().file_name()))
+    });
+    for folder in single.into_iter().chain(inside) {
+        if let Ok(text) = fs::read_to_string(workspace().join(&folder).join("Cargo.toml")) {
+            manifests.insert(folder.to_string_lossy().into_owned(), text);
+        }
+    }
+    manifests
+}
+
+/// The names in `[dependencies]` and its relatives, but for `[dev-dependencies]`.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let name = |line: &str| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned();
+    dependency_lines(manifest).iter().map(|line| name(line)).collect()
+}
+
+fn dependency_lines(manifest: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            inside = line.ends_with("dependencies]") && !line.contains("dev-dependencies");
+        } else if inside && !line.is_empty() && !line.starts_with('#') {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
