@@ -1,0 +1,213 @@
+//! Each function of the contract as a method.
+//!
+//! What makes every `unsafe` here sound: a pointer and length that go in are those of a `&str` that
+//! lives during the import; the pointer for the result is to a local of the layout that the contract
+//! gives it; and what the host writes there is valid by the canonical ABI, which the component was
+//! checked against: text is UTF-8, and text and lists lie in the arena, untouched while `'a` lasts.
+
+use std::{marker::PhantomData, ptr::null, slice, str};
+
+use super::{
+    Call,
+    imports::{self, Items, Maybe, TaintText, Text},
+};
+use crate::{Taint, log::Level};
+
+/// Answers the reads of one call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Door<'a>(PhantomData<&'a ()>);
+
+pub(crate) fn now(granularity: u32) -> u64 {
+    imports::host_now(granularity)
+}
+
+pub(crate) fn log(level: Level, message: &str) {
+    unsafe { imports::host_log(level as u32, message.as_ptr(), message.len()) }
+}
+
+pub(crate) fn panic(message: &str) {
+    unsafe { imports::host_panic(message.as_ptr(), message.len()) }
+}
+
+// === impl Door ===
+
+impl<'a> Door<'a> {
+    pub(super) fn new(_: &'a Call) -> Self {
+        Self(PhantomData)
+    }
+
+    pub(crate) fn pod_name(self) -> &'a str {
+        self.text(|out| unsafe { imports::pod_name(out) })
+    }
+
+    pub(crate) fn pod_namespace(self) -> &'a str {
+        self.text(|out| unsafe { imports::pod_namespace(out) })
+    }
+
+    pub(crate) fn pod_uid(self) -> &'a str {
+        self.text(|out| unsafe { imports::pod_uid(out) })
+    }
+
+    pub(crate) fn pod_label(self, key: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::pod_label(key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn pod_annotation(self, key: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::pod_annotation(key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn pod_priority(self) -> i32 {
+        imports::pod_priority()
+    }
+
+    pub(crate) fn pod_request(self, name: &str) -> i64 {
+        unsafe { imports::pod_request(name.as_ptr(), name.len()) }
+    }
+
+    pub(crate) fn pod_images(self) -> Vec<&'a str> {
+        let images = self.items(|out| unsafe { imports::pod_images(out) });
+        images.iter().map(|image| self.lift(*image)).collect()
+    }
+
+    pub(crate) fn pod_field(self, pointer: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::pod_field(pointer.as_ptr(), pointer.len(), out) })
+    }
+
+    pub(crate) fn node_count(self) -> u32 {
+        imports::node_count()
+    }
+
+    pub(crate) fn node_name(self, node: u32) -> &'a str {
+        self.text(|out| unsafe { imports::node_name(node, out) })
+    }
+
+    pub(crate) fn node_label(self, node: u32, key: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::node_label(node, key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn node_annotation(self, node: u32, key: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::node_annotation(node, key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn node_taints(self, node: u32) -> Vec<Taint<'a>> {
+        let taints: &[TaintText] = self.items(|out| unsafe { imports::node_taints(node, out) });
+        let lift = |taint: &TaintText| Taint {
+            key: self.lift(taint.key),
+            value: self.lift(taint.value),
+            effect: self.lift(taint.effect),
+        };
+        taints.iter().map(lift).collect()
+    }
+
+    pub(crate) fn node_allocatable(self, node: u32, name: &str) -> i64 {
+        unsafe { imports::node_allocatable(node, name.as_ptr(), name.len()) }
+    }
+
+    pub(crate) fn node_requested(self, node: u32, name: &str) -> Option<i64> {
+        let mut out = Maybe { tag: 0, some: 0 };
+        unsafe { imports::node_requested(node, name.as_ptr(), name.len(), &raw mut out) };
+        (out.tag != 0).then_some(out.some)
+    }
+
+    pub(crate) fn node_image_size(self, node: u32, image: &str) -> Option<u64> {
+        let mut out = Maybe { tag: 0, some: 0 };
+        unsafe { imports::node_image_size(node, image.as_ptr(), image.len(), &raw mut out) };
+        (out.tag != 0).then_some(out.some)
+    }
+
+    pub(crate) fn node_field(self, node: u32, pointer: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::node_field(node, pointer.as_ptr(), pointer.len(), out) })
+    }
+
+    pub(crate) fn placed_count(self, node: u32) -> u32 {
+        imports::placed_count(node)
+    }
+
+    pub(crate) fn placed_name(self, node: u32, pod: u32) -> &'a str {
+        self.text(|out| unsafe { imports::placed_name(node, pod, out) })
+    }
+
+    pub(crate) fn placed_namespace(self, node: u32, pod: u32) -> &'a str {
+        self.text(|out| unsafe { imports::placed_namespace(node, pod, out) })
+    }
+
+    pub(crate) fn placed_label(self, node: u32, pod: u32, key: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::placed_label(node, pod, key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn placed_annotation(self, node: u32, pod: u32, key: &str) -> Option<&'a str> {
+        self.optional(|out| unsafe { imports::placed_annotation(node, pod, key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn placed_priority(self, node: u32, pod: u32) -> i32 {
+        imports::placed_priority(node, pod)
+    }
+
+    pub(crate) fn placed_request(self, node: u32, pod: u32, name: &str) -> i64 {
+        unsafe { imports::placed_request(node, pod, name.as_ptr(), name.len()) }
+    }
+
+    pub(crate) fn placed_created(self, node: u32, pod: u32) -> u64 {
+        imports::placed_created(node, pod)
+    }
+
+    pub(crate) fn placed_count_labelled(self, node: u32, namespace: &str, key: &str, value: &str) -> u32 {
+        unsafe {
+            imports::placed_count_labelled(
+                node,
+                namespace.as_ptr(),
+                namespace.len(),
+                key.as_ptr(),
+                key.len(),
+                value.as_ptr(),
+                value.len(),
+            )
+        }
+    }
+
+    pub(crate) fn candidate_count(self) -> u32 {
+        imports::candidate_count()
+    }
+
+    pub(crate) fn candidate_node(self, candidate: u32) -> u32 {
+        imports::candidate_node(candidate)
+    }
+
+    pub(crate) fn candidate_victims(self, candidate: u32) -> &'a [u32] {
+        self.items(|out| unsafe { imports::candidate_victims(candidate, out) })
+    }
+
+    pub(crate) fn candidate_pdb_violations(self, candidate: u32) -> u32 {
+        imports::candidate_pdb_violations(candidate)
+    }
+
+    pub(crate) fn settings(self) -> &'a str {
+        self.text(|out| unsafe { imports::host_settings(out) })
+    }
+
+    fn text(self, import: impl FnOnce(*mut Text)) -> &'a str {
+        let mut out = Text { pointer: null(), length: 0 };
+        import(&raw mut out);
+        self.lift(out)
+    }
+
+    fn optional(self, import: impl FnOnce(*mut Maybe<Text>)) -> Option<&'a str> {
+        let mut out = Maybe { tag: 0, some: Text { pointer: null(), length: 0 } };
+        import(&raw mut out);
+        (out.tag != 0).then(|| self.lift(out.some))
+    }
+
+    fn items<T>(self, import: impl FnOnce(*mut Items<T>)) -> &'a [T] {
+        let mut out = Items { pointer: null(), length: 0 };
+        import(&raw mut out);
+        // An empty list may come with any pointer.
+        if out.length == 0 { &[] } else { unsafe { slice::from_raw_parts(out.pointer, out.length) } }
+    }
+
+    fn lift(self, text: Text) -> &'a str {
+        if text.length == 0 {
+            return "";
+        }
+        unsafe { str::from_utf8_unchecked(slice::from_raw_parts(text.pointer, text.length)) }
+    }
+}

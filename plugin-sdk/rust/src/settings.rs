@@ -1,0 +1,19 @@
+//! A policy's settings, read into its type.
+
+use crate::export::Exported;
+
+/// Reads settings from JSON and asks the policy's own check.
+///
+/// No settings (`null`) are read as `{}` where the type does not take `null`, so that a policy whose
+/// settings all have defaults needs no sidecar.
+pub(crate) fn parse<P: Exported>(json: &str) -> Result<P, String> {
+    let parsed = match serde_json::from_str(json) {
+        Err(_) if json.trim() == "null" => serde_json::from_str("{}"),
+        parsed => parsed,
+    };
+    let policy = parsed.map_err(|error| format!("settings: {error}"))?;
+    if let Some(validate) = P::VERBS.validate {
+        validate(&policy).map_err(|error| format!("settings: {error}"))?;
+    }
+    Ok(policy)
+}

@@ -1,0 +1,20 @@
+//! What a policy sees: the pod, the nodes, what is placed there. Each method is one read of the host.
+//!
+//! The views are indices and can be copied at will; text that they give lives as long as the call.
+
+mod candidate;
+mod node;
+mod placed;
+mod pod;
+
+use serde::Deserialize;
+
+pub use candidate::{Candidate, Candidates};
+pub use node::{Node, Nodes, Taint};
+pub use placed::Placed;
+pub use pod::Pod;
+
+/// Reads the JSON of a field as a `T`.
+fn parse_field<'a, T: Deserialize<'a>>(json: Option<&'a str>) -> Result<Option<T>, serde_json::Error> {
+    json.map(serde_json::from_str).transpose()
+}
