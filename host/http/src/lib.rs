@@ -1,1 +1,24 @@
 //! The scheduler-extender wire and the admin listener.
+//!
+//! ```text
+//!  kube-scheduler ──> server ──> wire ──> decode ──> Gateway ──> encode ──> kube-scheduler
+//!                (connections) (one request)      (plimsoll-core)
+//!        operator ──> server ──> admin (read-only)
+//! ```
+//!
+//! What is accepted and what is answered stands in `docs/wire.md`. Types of the wire stay in this
+//! crate; [`serve_wire`] turns them into core's and back. This is the only crate that names axum.
+
+mod admin;
+mod answer;
+mod config;
+mod decode;
+mod encode;
+mod error;
+mod server;
+mod wire;
+
+pub use admin::{Admin, serve_admin};
+pub use answer::{Answer, answer};
+pub use config::WireConfig;
+pub use wire::{NONE, WireObserver, serve_wire};

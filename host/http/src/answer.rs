@@ -1,0 +1,144 @@
+//! One request from body to reply, without a server around it.
+
+use std::{sync::Arc, time::Instant};
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use plimsoll_core::{After, Gateway, Pod, Query};
+
+use crate::{decode, encode, error::WireError};
+
+/// A call of the extender protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Filter,
+    Prioritize,
+    Preempt,
+    Bind,
+}
+
+/// A reply, and what is left to do once it is out.
+#[derive(Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The whole body; never empty.
+    pub body: Bytes,
+    /// Nodes or candidates that the request asked about, as far as it could be read.
+    pub nodes: usize,
+    /// Why there is no decision, for a log.
+    pub error: Option<String>,
+    /// Work for after the reply.
+    pub after: After,
+    /// Whether the connection cannot be used again.
+    pub(crate) close: bool,
+}
+
+/// A decision on its way out.
+struct Decision {
+    body: Vec<u8>,
+    nodes: usize,
+    after: After,
+}
+
+/// Answers the body of a POST to `path`, as the server does.
+pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> Answer {
+    match Call::from_path(path) {
+        Some((group, call)) => call.answer(gateway, group, body, received),
+        None => Answer::plain_error(WireError::unknown_path()),
+    }
+}
+
+// === impl Call ===
+
+impl Call {
+    /// The group (empty for the root) and the call that a URL's path names; stray slashes do not matter.
+    pub(crate) fn from_path(path: &str) -> Option<(&str, Self)> {
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        let (first, second) = (segments.next()?, segments.next());
+        let (group, verb) = second.map_or(("", first), |second| (first, second));
+        let call = Self::ALL.into_iter().find(|call| call.as_str() == verb)?;
+        segments.next().is_none().then_some((group, call))
+    }
+
+    /// The last segment of the URL.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Prioritize => "prioritize",
+            Self::Preempt => "preempt",
+            Self::Bind => "bind",
+        }
+    }
+
+    /// Reads the body, decides and writes the reply.
+    pub(crate) fn answer(self, gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Answer {
+        let decision = match self {
+            Self::Filter => filter(gateway, group, body, received),
+            Self::Prioritize => prioritize(gateway, group, body, received),
+            Self::Preempt => preempt(gateway, group, body, received),
+            Self::Bind => Err(WireError::no_bind()),
+        };
+        match decision {
+            Ok(Decision { body, nodes, after }) => {
+                Answer { status: 200, body: body.into(), nodes, error: None, after, close: false }
+            }
+            Err(error) => self.error(error),
+        }
+    }
+
+    /// The reply to a request that has no decision, as this call's caller can read it.
+    pub(crate) fn error(self, error: WireError) -> Answer {
+        // kube-scheduler throws away the body of any other status: a reason must come with 200.
+        match self {
+            Self::Filter => Answer::failed(StatusCode::OK, encode::filter_error(&error.outside), error),
+            Self::Bind => Answer::failed(StatusCode::OK, encode::error(&error.outside), error),
+            Self::Prioritize | Self::Preempt => Answer::plain_error(error),
+        }
+    }
+
+    const ALL: [Self; 4] = [Self::Filter, Self::Prioritize, Self::Preempt, Self::Bind];
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// The reply of a URL, method or verb that has no error field of its own.
+    pub(crate) fn plain_error(error: WireError) -> Self {
+        Self::failed(error.status, encode::error(&error.outside), error)
+    }
+
+    fn failed(status: StatusCode, body: Vec<u8>, error: WireError) -> Self {
+        let after = After::default();
+        Self {
+            status: status.as_u16(),
+            body: body.into(),
+            nodes: 0,
+            error: Some(error.inside),
+            after,
+            close: error.close,
+        }
+    }
+}
+
+fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
+    let args = decode::extender_args(body)?;
+    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes: args.nodes.as_query(), received };
+    let (outcome, after) = gateway.filter(group, &query)?;
+    Ok(Decision { body: encode::filter(&args.nodes, &outcome), nodes: args.nodes.len(), after })
+}
+
+fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
+    let args = decode::extender_args(body)?;
+    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes: args.nodes.as_query(), received };
+    let (outcome, after) = gateway.prioritize(group, &query)?;
+    Ok(Decision { body: encode::prioritize(&args.nodes, &outcome), nodes: args.nodes.len(), after })
+}
+
+fn preempt(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
+    let args = decode::preempt_args(body)?;
+    let pod = Arc::new(Pod::from_json(args.pod)?);
+    let outcome = gateway.preempt(group, pod, &args.candidates, received)?;
+    let body = encode::preempt(&args.candidates, &outcome);
+    Ok(Decision { body, nodes: args.candidates.len(), after: After::default() })
+}

@@ -1,0 +1,37 @@
+//! What an operator may set about the wire.
+
+use std::{num::NonZero, thread::available_parallelism, time::Duration};
+
+/// Bounds of the wire listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireConfig {
+    /// Bytes that one request body may have.
+    pub body_limit: usize,
+    /// How long a connection may be idle between requests; kube-scheduler reuses one for up to 90 s.
+    pub keep_alive: Duration,
+    /// How long a sender may take for its headers, and for the first byte of a new connection.
+    pub header_timeout: Duration,
+    /// How long a sender may take for a body, and a reader may leave a reply unread.
+    pub body_timeout: Duration,
+    /// How long requests in flight may go on once the server stops.
+    pub drain: Duration,
+    /// Connections open at once; at the limit the one that was idle for longest makes room.
+    pub max_connections: usize,
+    /// Decisions made at once; others wait, and their wait counts against their time.
+    pub max_decisions: usize,
+}
+
+impl Default for WireConfig {
+    fn default() -> Self {
+        let cores = available_parallelism().map_or(4, NonZero::get);
+        Self {
+            body_limit: 256 << 20,
+            keep_alive: Duration::from_mins(2),
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(20),
+            max_connections: 4096,
+            max_decisions: (2 * cores).max(4),
+        }
+    }
+}

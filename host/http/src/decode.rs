@@ -1,0 +1,111 @@
+//! Reads requests: the wrapper is typed, the objects inside stay slices of the body.
+//!
+//! Keys of the wrapper match in any ASCII case, the last of several wins, null is absent and
+//! unknown keys are skipped, as in Go's `encoding/json`. The body is gone over once; nesting
+//! costs no stack, since what is not ours is skipped or split off as raw text.
+
+mod args;
+mod fold;
+mod preempt;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use plimsoll_core::{CandidateQuery, Nodes, Victims};
+use serde::de::DeserializeSeed;
+use serde_json::value::RawValue;
+
+use crate::error::WireError;
+
+/// A filter or prioritize request.
+#[derive(Debug)]
+pub(crate) struct ExtenderArgs<'a> {
+    /// The Pod's JSON.
+    pub(crate) pod: Bytes,
+    /// The nodes in question.
+    pub(crate) nodes: WireNodes<'a>,
+}
+
+/// The nodes of a request, in the mode in which it came.
+#[derive(Debug)]
+pub(crate) enum WireNodes<'a> {
+    /// `nodeCacheCapable: true`.
+    Names(Vec<Cow<'a, str>>),
+    /// `nodeCacheCapable: false`: the JSON of each Node.
+    Objects(Vec<Bytes>),
+}
+
+/// A preempt request.
+#[derive(Debug)]
+pub(crate) struct PreemptArgs<'a> {
+    /// The Pod's JSON.
+    pub(crate) pod: Bytes,
+    /// The candidates, in the order of the request.
+    pub(crate) candidates: Vec<CandidateQuery<'a>>,
+}
+
+/// Reads an `ExtenderArgs`.
+pub(crate) fn extender_args(body: &Bytes) -> Result<ExtenderArgs<'_>, WireError> {
+    let wire = parse(body, "ExtenderArgs", args::Wrapper)?;
+    let nodes = match (wire.nodes, wire.names) {
+        (Some(items), _) => WireNodes::Objects(items.into_iter().map(|item| slice(body, item)).collect()),
+        (None, names) => WireNodes::Names(names.unwrap_or_default()),
+    };
+    Ok(ExtenderArgs { pod: pod(body, "ExtenderArgs", wire.pod)?, nodes })
+}
+
+/// Reads an `ExtenderPreemptionArgs`.
+pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
+    let wire = parse(body, "ExtenderPreemptionArgs", preempt::Wrapper)?;
+    let candidates = match (wire.victims, wire.meta_victims) {
+        (Some(full), _) => {
+            let pods = |pods: Vec<&RawValue>| Victims::Pods(pods.into_iter().map(|pod| slice(body, pod)).collect());
+            full.into_queries(pods)
+        }
+        (None, Some(meta)) => meta.into_queries(Victims::Uids),
+        (None, None) => Vec::new(),
+    };
+    Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
+}
+
+fn parse<'a, S: DeserializeSeed<'a>>(body: &'a Bytes, what: &str, seed: S) -> Result<S::Value, WireError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(WireError::malformed(format!("the request is empty; expected an {what}")));
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| WireError::malformed(format!("the request is no {what}: {error}")))
+}
+
+fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireError> {
+    let missing = || WireError::malformed(format!("the request is no {what}: Pod is missing; expected an object"));
+    pod.map(|pod| slice(body, pod)).ok_or_else(missing)
+}
+
+/// The part of the body that a raw value was borrowed from.
+fn slice(body: &Bytes, raw: &RawValue) -> Bytes {
+    body.slice_ref(raw.get().as_bytes())
+}
+
+// === impl WireNodes ===
+
+impl WireNodes<'_> {
+    /// The same for core.
+    pub(crate) fn as_query(&self) -> Nodes<'_> {
+        match self {
+            Self::Names(names) => Nodes::Names(names),
+            Self::Objects(objects) => Nodes::Objects(objects),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Names(names) => names.len(),
+            Self::Objects(objects) => objects.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

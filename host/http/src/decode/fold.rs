@@ -1,0 +1,76 @@
+//! Objects whose keys match in any ASCII case, and lists; errors say at which path they arose.
+
+use std::{fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+
+/// Finds a key among the fields of a type: its index there, or none for an unknown key.
+#[derive(Clone, Copy)]
+pub(super) struct Field(pub(super) &'static [&'static str]);
+
+/// A list; null is an empty one. Elements are named by their index in errors.
+pub(super) struct List<T>(pub(super) Vec<T>);
+
+/// Reads the value of a field, and puts the field's name before its errors.
+pub(super) fn value<'de, A: MapAccess<'de>, T: Deserialize<'de>>(map: &mut A, field: &str) -> Result<T, A::Error> {
+    map.next_value().map_err(|error| at(field, &error))
+}
+
+/// Puts one more step of the path before an error.
+pub(super) fn at<E: Error>(step: impl fmt::Display, error: &E) -> E {
+    let text = error.to_string();
+    // An error that already has a path begins with its next step.
+    let join = if text.starts_with(['.', '[']) { "" } else { ": " };
+    E::custom(format_args!("{step}{join}{text}"))
+}
+
+impl<'de> DeserializeSeed<'de> for Field {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Field {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|field| field.eq_ignore_ascii_case(key)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListVisitor(PhantomData))
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(element) = seq.next_element().map_err(|error| at(format_args!("[{}]", list.len()), &error))? {
+            list.push(element);
+        }
+        Ok(List(list))
+    }
+}

@@ -1,0 +1,112 @@
+use bytes::Bytes;
+use plimsoll_core::{Rejection, SurvivingCandidate, Victims};
+
+use super::*;
+
+fn outcome() -> FilterOutcome {
+    FilterOutcome {
+        rejected: vec![
+            Rejection { node: 1, reason: 0, unresolvable: false },
+            Rejection { node: 2, reason: 1, unresolvable: true },
+        ],
+        reasons: vec!["p: \"full\"\n".into(), "p: never".into()],
+    }
+}
+
+fn text(reply: Vec<u8>) -> String {
+    String::from_utf8(reply).unwrap()
+}
+
+#[test]
+fn names_are_answered_as_names() {
+    let nodes = WireNodes::Names(["a", "b", "c", "d"].map(Cow::Borrowed).to_vec());
+    assert_eq!(
+        text(filter(&nodes, &outcome())),
+        r#"{"Nodes":null,"NodeNames":["a","d"],"FailedNodes":{"b":"p: \"full\"\n"},"FailedAndUnresolvableNodes":{"c":"p: never"},"Error":""}"#
+    );
+    let scores = PrioritizeOutcome { scores: vec![0, 10, 5, 1] };
+    assert_eq!(
+        text(prioritize(&nodes, &scores)),
+        r#"[{"Host":"a","Score":0},{"Host":"b","Score":10},{"Host":"c","Score":5},{"Host":"d","Score":1}]"#
+    );
+}
+
+#[test]
+fn objects_are_answered_byte_for_byte() {
+    let json =
+        ["a", "b", "c"].map(|name| format!("{{ \"metadata\" :{{\"uid\":1,\"name\":\"{name}\"}},\"\\u0061\":[1.0]}}"));
+    let nodes = WireNodes::Objects(json.iter().cloned().map(Bytes::from).collect());
+    assert_eq!(
+        text(filter(&nodes, &outcome())),
+        format!(
+            r#"{{"Nodes":{{"metadata":{{}},"items":[{}]}},"NodeNames":null,"FailedNodes":{{"b":"p: \"full\"\n"}},"FailedAndUnresolvableNodes":{{"c":"p: never"}},"Error":""}}"#,
+            json[0]
+        )
+    );
+    let scores = PrioritizeOutcome { scores: vec![1, 2, 3] };
+    assert_eq!(
+        text(prioritize(&nodes, &scores)),
+        r#"[{"Host":"a","Score":1},{"Host":"b","Score":2},{"Host":"c","Score":3}]"#
+    );
+}
+
+#[test]
+fn nothing_is_empty_and_never_null() {
+    let (nodes, nothing) = (WireNodes::Names(vec![]), FilterOutcome::default());
+    assert_eq!(
+        text(filter(&nodes, &nothing)),
+        r#"{"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
+    );
+    assert_eq!(
+        text(filter(&WireNodes::Objects(vec![]), &nothing)),
+        r#"{"Nodes":{"metadata":{},"items":[]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
+    );
+    assert_eq!(text(prioritize(&nodes, &PrioritizeOutcome::default())), "[]");
+    assert_eq!(text(preempt(&[], &PreemptOutcome::default())), r#"{"NodeNameToMetaVictims":{}}"#);
+}
+
+#[test]
+fn victims_are_answered_by_uid() {
+    let query = |node| CandidateQuery { node: Cow::Borrowed(node), victims: Victims::Uids(vec![]), pdb_violations: 0 };
+    let kept = |candidate, victims: &[&str], pdb_violations| SurvivingCandidate {
+        candidate,
+        victims: victims.iter().map(|uid| (*uid).into()).collect(),
+        pdb_violations,
+    };
+    let kept = vec![kept(0, &["u", "v"], 12), kept(2, &[], -3)];
+    assert_eq!(
+        text(preempt(&[query("a"), query("b"), query("c")], &PreemptOutcome { kept, dropped: vec![] })),
+        r#"{"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"u"},{"UID":"v"}],"NumPDBViolations":12},"c":{"Pods":[],"NumPDBViolations":-3}}}"#
+    );
+}
+
+#[test]
+fn errors_stand_in_the_error_field() {
+    assert_eq!(
+        text(filter_error("a \"b\"")),
+        r#"{"Nodes":null,"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":"a \"b\""}"#
+    );
+    assert_eq!(text(error("é\u{1}")), "{\"Error\":\"é\\u0001\"}");
+}
+
+#[test]
+fn every_character_survives_its_escape() {
+    let all: String = (0..0x300).filter_map(char::from_u32).chain("🦀\u{2028}\u{fffd}".chars()).collect();
+    let mut out = Vec::new();
+    push_text(&mut out, &all);
+    assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), all);
+}
+
+#[test]
+fn a_name_is_found_wherever_it_stands() {
+    let table = [
+        (r#"{"metadata":{"name":"a","x":"#, "a"),
+        (r#"{"kind":"Node","metadata":{"labels":{"name":"x"},"name":"\u0061"},"metadata":5}"#, "a"),
+        (r#"{"Metadata":{"name":"x"},"metadata":{"name":"b"}}"#, "b"),
+        (r#"{"metadata":{}}"#, ""),
+        ("[]", ""),
+    ];
+    for (json, expected) in table {
+        assert_eq!(node_name(json.as_bytes()), expected, "{json}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Why a request has no decision: what the scheduler is told, and what our log says.
+
+use axum::http::StatusCode;
+use plimsoll_core::{DecideError, ObjectError};
+
+/// The most bytes of an error's text that leave the process.
+const MAX_OUTSIDE_BYTES: usize = 512;
+/// The most bytes of an error's text in the log.
+const MAX_INSIDE_BYTES: usize = 4096;
+
+/// A request that ends without a decision.
+///
+/// Only the constructors pick a status. Verbs whose reply has an error field answer 200 all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{inside}")]
+pub(crate) struct WireError {
+    /// The status for verbs that have no error field.
+    pub(crate) status: StatusCode,
+    /// Short text for the scheduler's events.
+    pub(crate) outside: String,
+    /// The whole story, for our log.
+    pub(crate) inside: String,
+    /// Whether request bytes may be left on the connection, so that it cannot be used again.
+    pub(crate) close: bool,
+}
+
+// === impl WireError ===
+
+impl WireError {
+    fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        let inside = bounded(text.into(), MAX_INSIDE_BYTES);
+        Self { status, outside: bounded(inside.clone(), MAX_OUTSIDE_BYTES), inside, close: false }
+    }
+
+    /// The request is not what the verb expects.
+    pub(crate) fn malformed(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    /// The URL is not one of the wire's.
+    pub(crate) fn unknown_path() -> Self {
+        let text = "plimsoll answers POST /filter, /prioritize, /preempt and /bind, and the same below /GROUP";
+        Self::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// The URL is right, the method is not.
+    pub(crate) fn method(verb: &str) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("{verb} takes POST alone"))
+    }
+
+    /// Binding is not for this extender.
+    pub(crate) fn no_bind() -> Self {
+        let text = "plimsoll does not bind: remove bindVerb from its stanza in the KubeSchedulerConfiguration";
+        Self::new(StatusCode::NOT_IMPLEMENTED, text)
+    }
+
+    /// The body is larger than it may be; `close` unless all of it was read.
+    pub(crate) fn too_large(limit: usize, close: bool) -> Self {
+        let text =
+            format!("the request is larger than {limit} bytes: raise --body-limit, or set nodeCacheCapable: true");
+        Self { close, ..Self::new(StatusCode::PAYLOAD_TOO_LARGE, text) }
+    }
+
+    /// The body did not arrive in time.
+    pub(crate) fn too_slow(seconds: f64) -> Self {
+        let text = format!("the request did not arrive within {seconds} s");
+        Self { close: true, ..Self::new(StatusCode::REQUEST_TIMEOUT, text) }
+    }
+
+    /// The connection failed while the body was read.
+    pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
+        let text = format!("the request broke off: {error}");
+        Self { close: true, ..Self::new(StatusCode::BAD_REQUEST, text) }
+    }
+
+    /// plimsoll itself failed.
+    pub(crate) fn internal(inside: impl Into<String>) -> Self {
+        let outside = "plimsoll failed on this request; its log says why".to_owned();
+        Self { outside, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, inside) }
+    }
+}
+
+impl From<DecideError> for WireError {
+    fn from(error: DecideError) -> Self {
+        let text = error.to_string();
+        match error {
+            DecideError::UnknownGroup(_) => Self::new(StatusCode::NOT_FOUND, text),
+            DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
+            DecideError::Object(_) => Self::malformed(text),
+            DecideError::Policy { policy, verb, fault } => {
+                // The fault's detail may quote a guest: it goes to our log alone.
+                let outside = format!("policy {policy} failed to {verb}: {}", fault.kind);
+                Self { outside, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
+            }
+        }
+    }
+}
+
+impl From<ObjectError> for WireError {
+    fn from(error: ObjectError) -> Self {
+        Self::malformed(error.to_string())
+    }
+}
+
+fn bounded(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push('…');
+    }
+    text
+}

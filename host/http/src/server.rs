@@ -1,0 +1,120 @@
+//! Connections: accepted within bounds, cut when they stall, drained at the end.
+
+mod connection;
+mod patient;
+mod registry;
+
+use std::{future::Future, io, sync::Arc, time::Duration};
+
+use axum::Router;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    pin, select,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use self::registry::{Permit, Registry};
+use crate::WireConfig;
+
+/// How long the server waits when the system has no file descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What bounds the connections of one listener.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    pub(crate) keep_alive: Duration,
+    pub(crate) header_timeout: Duration,
+    /// How long a reader may leave a reply unread.
+    pub(crate) write_timeout: Duration,
+    pub(crate) drain: Duration,
+    pub(crate) max_connections: usize,
+}
+
+/// Serves until `shutdown`, then finishes what is in flight.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    bounds: Bounds,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    let registry = Arc::new(Registry::new(bounds.max_connections));
+    let mut connections = JoinSet::new();
+    pin!(shutdown);
+    loop {
+        select! {
+            biased;
+            () = &mut shutdown => break,
+            Some(ended) = connections.join_next(), if !connections.is_empty() => note(ended),
+            (stream, permit) = accept(&listener, &registry) => {
+                connections.spawn(connection::run(stream, permit, router.clone(), bounds.clone()));
+            }
+        }
+    }
+    drop(listener);
+    registry.close_all();
+    let all_ended = async {
+        while let Some(ended) = connections.join_next().await {
+            note(ended);
+        }
+    };
+    if timeout(bounds.drain, all_ended).await.is_err() {
+        tracing::warn!(%address, drain = ?bounds.drain, "requests were cut off: they took longer than the drain time");
+        connections.shutdown().await;
+    }
+    Ok(())
+}
+
+/// The next connection, once there is room for it. It never fails: errors pass or are waited out.
+async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, Permit) {
+    let room = registry.room().await;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, registry.enter(room)),
+            // The peer left before we came to it.
+            Err(error) if is_of_the_peer(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "cannot accept a connection");
+                registry.close_idlest();
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+fn note(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection failed");
+    }
+}
+
+// === impl Bounds ===
+
+impl Bounds {
+    pub(crate) fn of_wire(config: &WireConfig) -> Self {
+        Self {
+            keep_alive: config.keep_alive,
+            header_timeout: config.header_timeout,
+            write_timeout: config.body_timeout,
+            drain: config.drain,
+            max_connections: config.max_connections,
+        }
+    }
+
+    /// Operators and scrapers are few and quick.
+    pub(crate) const fn of_admin() -> Self {
+        Self {
+            keep_alive: Duration::from_mins(1),
+            header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(10),
+            drain: Duration::from_secs(2),
+            max_connections: 256,
+        }
+    }
+}

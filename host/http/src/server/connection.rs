@@ -1,0 +1,107 @@
+//! One connection: HTTP/1.1 or h2, whichever the first bytes speak.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{Router, body::Body, response::Response};
+use bytes::Bytes;
+use hyper::{
+    Request,
+    body::{Body as HttpBody, Frame, Incoming, SizeHint},
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use tokio::{net::TcpStream, pin, select};
+use tower::ServiceExt;
+
+use super::{
+    Bounds,
+    patient::Patient,
+    registry::{InFlight, Permit},
+};
+
+/// Requests that one h2 connection may have in flight.
+const MAX_STREAMS: u32 = 128;
+/// What h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// A body whose request is in flight until the server has taken over the last of it.
+struct Tracked {
+    body: Body,
+    _in_flight: InFlight,
+}
+
+/// Serves a connection to its end. If the client leaves, its requests' futures are dropped with it.
+pub(super) async fn run(stream: TcpStream, permit: Permit, router: Router, bounds: Bounds) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    let state = Arc::clone(permit.connection());
+    let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), bounds));
+    let builder = builder();
+    let service = service_fn(|request| serve(router.clone(), state.begin(), request));
+    let connection = builder.serve_connection(io, service);
+    pin!(connection);
+    let ended = select! {
+        ended = connection.as_mut() => ended,
+        () = state.closing() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // `Patient` watches the headers: hyper's own timer would cut idle connections as well.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    builder
+}
+
+async fn serve(
+    router: Router,
+    in_flight: InFlight,
+    request: Request<Incoming>,
+) -> Result<Response<Tracked>, Infallible> {
+    let response = router.oneshot(request).await?;
+    Ok(response.map(|body| Tracked { body, _in_flight: in_flight }))
+}
+
+// === impl Tracked ===
+
+impl HttpBody for Tracked {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

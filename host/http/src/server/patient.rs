@@ -1,0 +1,153 @@
+//! A stream that waits for its peer, but not for ever.
+//!
+//! What is waited for decides how long: the first byte and the rest of a request's head, the next
+//! request, or a reader that takes the reply. Bodies have a limit of their own, at the intake.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::{Bounds, registry::Connection};
+
+/// The first byte of a TLS handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// A stream with its peer's deadlines.
+pub(super) struct Patient<S> {
+    stream: S,
+    connection: Arc<Connection>,
+    bounds: Bounds,
+    protocol: Option<Protocol>,
+    /// When the head of the next request began to arrive, and how many requests had begun by then.
+    head: Option<(Instant, u64)>,
+    reading: Pin<Box<Sleep>>,
+    /// Since when the peer takes no bytes.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Http1,
+    Http2,
+}
+
+// === impl Patient ===
+
+impl<S> Patient<S> {
+    pub(super) fn new(stream: S, connection: Arc<Connection>, bounds: Bounds) -> Self {
+        let reading = Box::pin(sleep_until(Instant::now() + bounds.header_timeout));
+        Self { stream, connection, bounds, protocol: None, head: None, reading, stalled: None }
+    }
+
+    fn received(&mut self, bytes: &[u8]) {
+        let Some(first) = bytes.first() else { return };
+        if self.protocol.is_none() {
+            if *first == TLS_HANDSHAKE {
+                tracing::warn!("a client speaks TLS to a plain listener: its urlPrefix should begin with http://");
+            }
+            // No method of ours begins as the preface of h2 does (`PRI`).
+            let http2 = bytes.starts_with(b"PRI");
+            self.protocol = Some(if http2 { Protocol::Http2 } else { Protocol::Http1 });
+        }
+        let served = self.connection.served();
+        // h2 sends frames of its own while it is idle: only HTTP/1 bytes are the head of a request.
+        if self.protocol == Some(Protocol::Http1) && self.head.is_none_or(|(_, at)| at != served) {
+            self.head = Some((Instant::now(), served));
+        }
+    }
+
+    /// When the peer must have sent something; none while its request is in flight.
+    fn deadline(&self) -> Option<Instant> {
+        if !self.connection.is_idle() {
+            return None;
+        }
+        let served = self.connection.served();
+        Some(match self.head {
+            Some((began, at)) if at == served => began + self.bounds.header_timeout,
+            _ if served == 0 => self.connection.idle_since() + self.bounds.header_timeout,
+            _ => self.connection.idle_since() + self.bounds.keep_alive,
+        })
+    }
+
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let Some(deadline) = self.deadline() else { return Poll::Pending };
+        if self.reading.deadline() > deadline {
+            self.reading.as_mut().reset(deadline);
+        }
+        // A timer that fires early is set anew: most requests then need no change of it.
+        while self.reading.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= deadline {
+                return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the peer sent no request"));
+            }
+            self.reading.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let patience: Duration = self.bounds.write_timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read its reply"))
+    }
+
+    fn written(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match result {
+            Poll::Pending => self.poll_stalled(cx).map(Err),
+            done @ Poll::Ready(_) => {
+                self.stalled = None;
+                done
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            Poll::Pending => self.poll_deadline(cx).map(Err),
+            done @ Poll::Ready(_) => {
+                self.received(&buffer.filled()[before..]);
+                done
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(cx, result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.written(cx, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

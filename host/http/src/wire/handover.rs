@@ -1,0 +1,97 @@
+//! Replies, and the work that they leave behind: it begins when the server has taken the reply over.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use plimsoll_core::After;
+use tokio::{runtime::Handle, sync::Semaphore};
+
+use super::WireObserver;
+
+/// Runs what replies leave behind, a bounded number at a time.
+pub(super) struct Leftovers {
+    room: Arc<Semaphore>,
+    runtime: Handle,
+    observer: Arc<dyn WireObserver>,
+}
+
+/// Work of one reply; it starts when this is dropped, and not before.
+pub(super) struct Leftover {
+    after: Option<After>,
+    leftovers: Arc<Leftovers>,
+}
+
+/// The body of a reply in one piece.
+pub(super) struct Handover {
+    data: Option<Bytes>,
+    _leftover: Option<Leftover>,
+}
+
+// === impl Leftovers ===
+
+impl Leftovers {
+    /// Must be called within the runtime that the work is to run on.
+    pub(super) fn new(at_once: usize, observer: Arc<dyn WireObserver>) -> Self {
+        let room = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { room, runtime: Handle::current(), observer }
+    }
+
+    /// Keeps the work of a reply until the reply is out.
+    pub(super) fn hold(leftovers: &Arc<Self>, after: After) -> Option<Leftover> {
+        (!after.is_empty()).then(|| Leftover { after: Some(after), leftovers: Arc::clone(leftovers) })
+    }
+
+    fn run(&self, after: After) {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
+            tracing::debug!("work after a reply is left undone: too much of it is waiting");
+            self.observer.left_undone();
+            return;
+        };
+        self.runtime.spawn_blocking(move || {
+            let _permit = permit;
+            after.run();
+        });
+    }
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        if let Some(after) = self.after.take() {
+            self.leftovers.run(after);
+        }
+    }
+}
+
+// === impl Handover ===
+
+impl Handover {
+    pub(super) fn new(data: Bytes, leftover: Option<Leftover>) -> Self {
+        Self { data: Some(data), _leftover: leftover }
+    }
+}
+
+impl Body for Handover {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
+    }
+}
