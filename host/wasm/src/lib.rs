@@ -1,1 +1,32 @@
 //! The policy host: loads, lifts, bounds and calls WebAssembly guests.
+//!
+//! ```text
+//!  bytes ──> lift (a core module becomes a component) ──> compile or cache ──> link ──> GuestPolicy
+//!                                                                                          │ each call:
+//!  View <── abi (every import is one Read) <── a fresh instance, in bounds of time and memory ┘
+//! ```
+//!
+//! This is the only crate that names wasmtime. A guest can do nothing but compute, read the [`View`] of
+//! its call and write log lines; whatever else it does ends the call as a named
+//! [`Fault`](plimsoll_core::Fault), and the process goes on.
+//!
+//! [`View`]: plimsoll_core::View
+
+mod abi;
+mod cache;
+mod call;
+mod contract;
+mod digest;
+mod engine;
+mod fault;
+mod guest;
+mod lift;
+mod limits;
+mod loader;
+mod log;
+mod slots;
+mod ticker;
+
+pub use digest::digest;
+pub use engine::{EngineConfig, EngineError};
+pub use loader::{Inspection, WasmLoader};

@@ -1,0 +1,5 @@
+//! The contract's functions and types, one module for each version.
+
+mod v0_1;
+
+pub(crate) use v0_1::{Exports, Preemption, Verdict, add_to_linker};

@@ -1,0 +1,102 @@
+//! `plimsoll:policy@0.1.0`: what a guest exports. What it imports is in `imports`.
+//!
+//! Written by hand rather than generated: texts that a guest passes are read where they lie.
+
+mod imports;
+
+use plimsoll_core::Verb;
+use wasmtime::component::{
+    Component, ComponentExportIndex, ComponentNamedList, ComponentType, Lift, Lower, TypedFunc, types::ComponentItem,
+};
+
+pub(crate) use self::imports::add_to_linker;
+use crate::{
+    call::Call,
+    contract::{RefusedError, verb_interface},
+    fault::Stop,
+};
+
+/// `types.verdict`
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+pub(crate) enum Verdict {
+    #[component(name = "fits")]
+    Fits,
+    #[component(name = "unschedulable")]
+    Unschedulable(Box<str>),
+    #[component(name = "unresolvable")]
+    Unresolvable(Box<str>),
+}
+
+/// `types.preemption`
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+pub(crate) enum Preemption {
+    #[component(name = "keep")]
+    Keep,
+    #[component(name = "reject")]
+    Reject(Box<str>),
+    #[component(name = "replace")]
+    Replace(Vec<u32>),
+}
+
+/// `types.annotation`
+#[expect(dead_code, reason = "only its shape is compared as long as no policy is asked to bind")]
+#[derive(ComponentType, Lift)]
+#[component(record)]
+struct Annotation {
+    key: Box<str>,
+    value: Box<str>,
+}
+
+/// Where the functions of the exported verbs are; looked up once for all instances.
+pub(crate) struct Exports([Option<ComponentExportIndex>; Verb::ALL.len()]);
+
+// === impl Exports ===
+
+impl Exports {
+    /// Finds the functions of a component's verbs.
+    ///
+    /// # Errors
+    /// If one is not what the contract says.
+    pub(crate) fn of(component: &Component) -> Result<Self, RefusedError> {
+        let mut exports = [None; Verb::ALL.len()];
+        for (verb, export) in Verb::ALL.into_iter().zip(&mut exports) {
+            *export = find(component, verb)?;
+        }
+        Ok(Self(exports))
+    }
+
+    /// The function of a verb in the instance of a call.
+    pub(crate) fn function<P, R>(&self, call: &mut Call, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
+    where
+        P: ComponentNamedList + Lower + Send + Sync + 'static,
+        R: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let missing = || wasmtime::Error::new(Stop::Host("a verb was asked that the policy does not export"));
+        let export = self.0[verb as usize].as_ref().ok_or_else(missing)?;
+        call.instance.get_typed_func(&mut call.store, export)
+    }
+}
+
+fn find(component: &Component, verb: Verb) -> Result<Option<ComponentExportIndex>, RefusedError> {
+    let interface = verb_interface(verb);
+    let Some(instance) = component.get_export_index(None, &interface) else { return Ok(None) };
+    let refused = |error: String| RefusedError::Signature { name: format!("{interface}#{verb}"), error };
+    let Some((ComponentItem::ComponentFunc(function), export)) = component.get_export(Some(&instance), verb.as_str())
+    else {
+        return Err(refused("there is no such function".to_owned()));
+    };
+    let component = component.component_type();
+    let types = component.instance_type();
+    let checked = match verb {
+        Verb::Filter => function.typecheck::<(u32,), (Verdict,)>(&types),
+        Verb::Score => function.typecheck::<(u32,), (u32,)>(&types),
+        Verb::Rank => function.typecheck::<(), (Vec<u32>,)>(&types),
+        Verb::Preempt => function.typecheck::<(u32,), (Preemption,)>(&types),
+        Verb::Bind => function.typecheck::<(u32,), (Result<Vec<Annotation>, String>,)>(&types),
+        Verb::Validate => function.typecheck::<(), (Result<(), String>,)>(&types),
+    };
+    checked.map_err(|error| refused(format!("{error:#}")))?;
+    Ok(Some(export))
+}

@@ -1,0 +1,173 @@
+//! The names of the contract, and which of them a module may import and must export.
+
+use plimsoll_core::{Verb, Verbs};
+use wasmtime::{
+    Engine,
+    component::{Component, types::ComponentItem},
+};
+
+/// The contract that this plimsoll speaks. Its text never changes once it is released.
+pub(crate) const WIT: &str = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
+pub(crate) const VERSION: &str = "0.1.0";
+
+const PACKAGE: &str = "plimsoll:policy/";
+const IMPORTS: [&str; 6] = ["types", "pod", "nodes", "placed", "candidates", "host"];
+
+/// What lifted modules may import beside the contract; see `lift/adapter.wat`.
+pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
+
+/// Why a module is refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RefusedError {
+    #[error("this is not WebAssembly: a module starts with the bytes 00 61 73 6d, this with {0}")]
+    NotWasm(String),
+    #[error("WebAssembly of an unknown kind: expected a core module (version 1) or a component, got the header {0}")]
+    UnknownKind(String),
+    #[error("the module ends in the middle: {0}; is the file complete?")]
+    Truncated(String),
+    #[error("the module is invalid: {0}")]
+    Invalid(String),
+    #[error("it speaks {name}; this plimsoll speaks plimsoll:policy@{VERSION}")]
+    Version { name: String },
+    #[error("it exports {name}, which is no verb; the verbs are {}", verbs())]
+    UnknownVerb { name: String },
+    #[error("it exports no verb; expected at least one of {}, as `{}`", verbs(), core_export(Verb::Filter))]
+    NoVerb,
+    #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", .0.join(", "), imports())]
+    Import(Vec<String>),
+    #[error("the core module cannot be made a component: {0}")]
+    Lift(String),
+    #[error("its {name} is not as in plimsoll:policy@{VERSION}: {error}")]
+    Signature { name: String, error: String },
+    #[error("it does not fit plimsoll:policy@{VERSION}: {0}")]
+    Link(String),
+}
+
+/// A name of the contract, `plimsoll:policy/INTERFACE@VERSION`, with any version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Name<'a> {
+    interface: &'a str,
+    version: &'a str,
+}
+
+/// The export of a component that holds a verb.
+pub(crate) fn verb_interface(verb: Verb) -> String {
+    format!("{PACKAGE}{verb}@{VERSION}")
+}
+
+/// The export of a core module that is a verb.
+fn core_export(verb: Verb) -> String {
+    format!("{}#{verb}", verb_interface(verb))
+}
+
+/// The verb that an export of a core module is; none if the name is not of the contract.
+pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<Verb>, RefusedError> {
+    let Some((interface, _function)) = name.split_once('#') else { return Ok(None) };
+    verb_of(interface)
+}
+
+/// The verbs that a component exports.
+///
+/// # Errors
+/// If it exports none, or a name of the contract that is no verb of this version.
+pub(crate) fn verbs_of(component: &Component, engine: &Engine) -> Result<Verbs, RefusedError> {
+    let ty = component.component_type();
+    let mut verbs = Vec::new();
+    for (name, _) in ty.exports(engine) {
+        verbs.extend(verb_of(name)?);
+    }
+    if verbs.is_empty() { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
+}
+
+/// What a component imports, as `nodes.label`.
+///
+/// # Errors
+/// If it imports what no policy may.
+pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Vec<String>, RefusedError> {
+    let ty = component.component_type();
+    let (mut imports, mut foreign) = (Vec::new(), Vec::new());
+    for (name, item) in ty.imports(engine) {
+        let interface = match Name::parse(name) {
+            Some(name) if name.version == VERSION && IMPORTS.contains(&name.interface) => name.interface,
+            Some(wrong) if wrong.version != VERSION => return Err(RefusedError::Version { name: name.to_owned() }),
+            _ if lifted && name == ADAPTER => continue,
+            _ => {
+                foreign.push(name.to_owned());
+                continue;
+            }
+        };
+        if let ComponentItem::ComponentInstance(instance) = &item.ty {
+            let functions =
+                instance.exports(engine).filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)));
+            imports.extend(functions.map(|(function, _)| format!("{interface}.{function}")));
+        }
+    }
+    if foreign.is_empty() { Ok(imports) } else { Err(RefusedError::Import(foreign)) }
+}
+
+// === impl RefusedError ===
+
+impl RefusedError {
+    /// What wasmtime says about a component that it does not take.
+    pub(crate) fn of_wasmtime(error: &wasmtime::Error) -> Self {
+        Self::of_text(format!("{error:#}"))
+    }
+
+    pub(crate) fn of_text(text: String) -> Self {
+        if text.contains("unexpected end") { Self::Truncated(text) } else { Self::Invalid(text) }
+    }
+}
+
+fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
+    let Some(parsed) = Name::parse(name) else { return Ok(None) };
+    if parsed.version != VERSION {
+        return Err(RefusedError::Version { name: name.to_owned() });
+    }
+    let unknown = || RefusedError::UnknownVerb { name: name.to_owned() };
+    // Types that a verb's interface uses may be exported beside it.
+    if parsed.interface == "types" {
+        return Ok(None);
+    }
+    Verb::from_name(parsed.interface).map(Some).ok_or_else(unknown)
+}
+
+fn verbs() -> String {
+    Verb::ALL.map(Verb::as_str).join(", ")
+}
+
+fn imports() -> String {
+    IMPORTS[1..].join(", ")
+}
+
+// === impl Name ===
+
+impl<'a> Name<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (interface, version) = text.strip_prefix(PACKAGE)?.split_once('@')?;
+        Some(Self { interface, version })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_is_found_by_its_canonical_name() {
+        assert_eq!(verb_of_core_export("plimsoll:policy/rank@0.1.0#rank").unwrap(), Some(Verb::Rank));
+        assert_eq!(verb_of_core_export("memory").unwrap(), None);
+        assert_eq!(verb_of_core_export("cabi_post_plimsoll:policy/rank@0.1.0#rank").unwrap(), None);
+    }
+
+    #[test]
+    fn an_unknown_version_is_named_with_what_is_supported() {
+        let error = verb_of_core_export("plimsoll:policy/filter@0.9.0#filter").unwrap_err().to_string();
+        assert_eq!(error, "it speaks plimsoll:policy/filter@0.9.0; this plimsoll speaks plimsoll:policy@0.1.0");
+    }
+
+    #[test]
+    fn an_unknown_verb_is_named() {
+        let error = verb_of_core_export("plimsoll:policy/bless@0.1.0#bless").unwrap_err().to_string();
+        assert!(error.starts_with("it exports plimsoll:policy/bless@0.1.0, which is no verb"), "{error}");
+    }
+}

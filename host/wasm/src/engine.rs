@@ -1,0 +1,146 @@
+//! One engine for all policies: what guests may use, and room for their instances.
+
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use wasmtime::{
+    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    component::{Component, InstancePre, Linker},
+};
+
+use crate::{
+    abi,
+    call::State,
+    contract::RefusedError,
+    slots::Slots,
+    ticker::{TICK, Ticker},
+};
+
+/// Frames of a backtrace that are kept: the innermost say where a guest failed.
+const FRAMES: usize = 8;
+
+/// Bytes of native stack that guest code may use; every thread that calls guests has more.
+const STACK: usize = 512 << 10;
+
+/// What a policy may be made of: one module with its shims, or a language runtime of many linked modules.
+const MEMORIES_PER_POLICY: u32 = 2;
+const TABLES_PER_POLICY: u32 = 8;
+const MODULES_PER_POLICY: u32 = 100;
+const BYTES_PER_MODULE: usize = 16 << 20;
+
+/// Elements that one table may have; large runtimes have some 30,000.
+pub(crate) const TABLE_ELEMENTS: usize = 100_000;
+
+/// What an operator says about the engine.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// Where compiled modules are kept; none: they are compiled at each start.
+    pub cache: Option<PathBuf>,
+    /// The most bytes of memory that one policy may be given.
+    pub max_memory: usize,
+    /// How many calls may be under way at once; one more waits for its turn, at most until its deadline.
+    pub max_calls: u32,
+}
+
+/// Why there is no engine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// wasmtime does not work here with this configuration.
+    #[error(
+        "cannot set up WebAssembly for {max_calls} calls at once (each takes 8 GiB of address space, not of memory): {detail}"
+    )]
+    Engine {
+        /// As configured.
+        max_calls: u32,
+        /// wasmtime's own text.
+        detail: String,
+    },
+    /// The directory for compiled modules cannot be used.
+    #[error("cannot keep compiled modules in {}: {reason}", path.display())]
+    Cache {
+        /// As configured.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The thread that keeps time could not be started.
+    #[error("cannot start the thread that ends calls in time")]
+    Ticker(#[source] std::io::Error),
+}
+
+/// What all policies share.
+pub(crate) struct Host {
+    engine: Engine,
+    linker: Linker<State>,
+    pub(crate) ticker: Ticker,
+    pub(crate) slots: Slots,
+    pub(crate) max_memory: usize,
+}
+
+// === impl EngineConfig ===
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self { cache: None, max_memory: 1 << 30, max_calls: 128 }
+    }
+}
+
+// === impl Host ===
+
+impl Host {
+    pub(crate) fn new(config: &EngineConfig) -> Result<Self, EngineError> {
+        let refused =
+            |error: wasmtime::Error| EngineError::Engine { max_calls: config.max_calls, detail: format!("{error:#}") };
+        let engine = Engine::new(&wasmtime_config(config)).map_err(refused)?;
+        let mut linker = Linker::new(&engine);
+        abi::add_to_linker(&mut linker).map_err(refused)?;
+        let ticker = Ticker::start(engine.weak(), TICK).map_err(EngineError::Ticker)?;
+        Ok(Self { engine, linker, ticker, slots: Slots::new(config.max_calls), max_memory: config.max_memory })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Checks the types of all imports, once for all instances.
+    pub(crate) fn link(&self, component: &Component) -> Result<InstancePre<State>, RefusedError> {
+        self.linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))
+    }
+}
+
+fn wasmtime_config(config: &EngineConfig) -> Config {
+    let mut wasmtime = Config::new();
+    wasmtime
+        .wasm_component_model(true)
+        // The same input must give the same answer, on every processor.
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        .wasm_memory64(false)
+        .epoch_interruption(true)
+        .max_wasm_stack(STACK)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
+        // Nobody unwinds guest frames but wasmtime, and names are enough to find a fault.
+        .native_unwind_info(false)
+        .generate_address_map(false)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(config)));
+    wasmtime
+}
+
+/// Room for `max_calls` instances of the largest policies, so that a call that has its turn also has its room.
+fn pool(config: &EngineConfig) -> PoolingAllocationConfig {
+    let calls = config.max_calls;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .max_component_instance_size(BYTES_PER_MODULE)
+        .total_core_instances(calls.saturating_mul(MODULES_PER_POLICY))
+        .max_core_instances_per_component(MODULES_PER_POLICY)
+        .max_core_instance_size(BYTES_PER_MODULE)
+        .total_memories(calls.saturating_mul(MEMORIES_PER_POLICY))
+        .max_memories_per_component(MEMORIES_PER_POLICY)
+        .max_memories_per_module(MEMORIES_PER_POLICY)
+        .max_memory_size(config.max_memory)
+        .total_tables(calls.saturating_mul(TABLES_PER_POLICY))
+        .max_tables_per_component(TABLES_PER_POLICY)
+        .max_tables_per_module(TABLES_PER_POLICY)
+        .table_elements(TABLE_ELEMENTS);
+    pool
+}

@@ -1,0 +1,119 @@
+//! A loaded module as core sees it.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Verb, Verbs, Verdict};
+use wasmtime::component::{ComponentNamedList, InstancePre, Lift, TypedFunc};
+
+use crate::{
+    abi::{self, Exports},
+    call::{Call, State, call},
+    engine::Host,
+    fault::{Phase, Stop, reason_too_long},
+};
+
+/// A linked component, ready to be instantiated for each call.
+pub(crate) struct GuestPolicy {
+    host: Arc<Host>,
+    template: InstancePre<State>,
+    exports: Exports,
+    verbs: Verbs,
+    imports: Vec<String>,
+}
+
+// === impl GuestPolicy ===
+
+impl GuestPolicy {
+    pub(crate) fn new(
+        host: Arc<Host>,
+        template: InstancePre<State>,
+        exports: Exports,
+        verbs: Verbs,
+        imports: Vec<String>,
+    ) -> Self {
+        Self { host, template, exports, verbs, imports }
+    }
+
+    pub(crate) fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
+    fn call<R>(&self, ask: &Ask, ask_guest: impl FnOnce(&mut Call) -> wasmtime::Result<R>) -> Result<R, Fault> {
+        call(&self.host, &self.template, ask, ask_guest)
+    }
+
+    /// Asks about each node in one instance, and takes what `accept` makes of the answers.
+    fn each<A, R>(
+        &self,
+        ask: &Ask,
+        verb: Verb,
+        nodes: &[u32],
+        accept: impl Fn(A) -> Result<R, Stop>,
+    ) -> Result<Vec<R>, Fault>
+    where
+        (A,): ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        self.call(ask, |call| {
+            let function: TypedFunc<(u32,), (A,)> = self.exports.function(call, verb)?;
+            let mut answers = Vec::with_capacity(nodes.len());
+            for node in nodes {
+                call.phase = Phase::Node(*node);
+                let (answer,) = function.call(&mut call.store, (*node,))?;
+                answers.push(accept(answer).map_err(wasmtime::Error::new)?);
+            }
+            Ok(answers)
+        })
+    }
+}
+
+impl Policy for GuestPolicy {
+    fn verbs(&self) -> Verbs {
+        self.verbs
+    }
+
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
+        self.call(ask, |call| {
+            let function: TypedFunc<(), (Result<(), String>,)> = self.exports.function(call, Verb::Validate)?;
+            let (answer,) = function.call(&mut call.store, ())?;
+            Ok(answer)
+        })
+    }
+
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        self.each(ask, Verb::Filter, nodes, |answer| match answer {
+            abi::Verdict::Fits => Ok(Verdict::Fits),
+            abi::Verdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
+            abi::Verdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
+        })
+    }
+
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+        self.each(ask, Verb::Score, nodes, Ok::<u32, Stop>)
+    }
+
+    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
+        let expected = ask.view.node_count();
+        let ranks = self.call(ask, |call| {
+            let function: TypedFunc<(), (Vec<u32>,)> = self.exports.function(call, Verb::Rank)?;
+            let (ranks,) = function.call(&mut call.store, ())?;
+            Ok(ranks)
+        })?;
+        if ranks.len() == expected {
+            return Ok(ranks);
+        }
+        Err(Fault::new(FaultKind::Output, format!("a rank of {} scores for {expected} nodes", ranks.len())))
+    }
+
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        self.each(ask, Verb::Preempt, candidates, |answer| match answer {
+            abi::Preemption::Keep => Ok(Preemption::Keep),
+            abi::Preemption::Reject(reason) => checked(reason).map(Preemption::Reject),
+            abi::Preemption::Replace(victims) => Ok(Preemption::Replace(victims)),
+        })
+    }
+}
+
+/// A reason within the contract; the first that is not ends the call, so that they cannot pile up.
+fn checked(reason: Box<str>) -> Result<Box<str>, Stop> {
+    if reason.len() > MAX_REASON_BYTES { Err(reason_too_long(reason.len())) } else { Ok(reason) }
+}

@@ -1,0 +1,137 @@
+//! A core module whose imports and exports carry the canonical names becomes a component.
+//!
+//! So an author needs only the compiler of a language: `plimsoll:policy/filter@0.1.0#filter` is an export
+//! like any other, and the host knows the rest. WASI preview 1, which the runtimes of many languages
+//! import, is answered by a frozen adapter (`lift/adapter.wat`).
+
+mod adapter;
+mod coalesce;
+
+use std::collections::BTreeSet;
+
+use plimsoll_core::Verb;
+use wasmparser::{Parser, Payload};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use crate::contract::{RefusedError, WIT, verb_of_core_export};
+
+/// Part of the name of every compiled module on disk: raise it when a lifted component comes out differently.
+pub(crate) const LIFT_VERSION: u32 = 1;
+
+const MAGIC: &[u8] = b"\0asm";
+const CORE_MODULE: &[u8] = &[1, 0, 0, 0];
+const COMPONENT: &[u8] = &[0x0d, 0, 1, 0];
+
+/// What a file holds, told by its first eight bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// To be lifted.
+    CoreModule,
+    /// To be taken as it is.
+    Component,
+}
+
+/// What lifting needs to know about a core module.
+#[derive(Default)]
+struct Survey {
+    verbs: BTreeSet<Verb>,
+    needs_wasi: bool,
+    /// Whether it carries its own world, as modules made with wit-bindgen do.
+    has_world: bool,
+    data_segments: u32,
+    /// Whether instructions may name data segments.
+    names_data: bool,
+}
+
+/// Tells a core module from a component.
+///
+/// # Errors
+/// If the bytes are neither.
+pub(crate) fn kind(module: &[u8]) -> Result<Kind, RefusedError> {
+    let header = |end: usize| module.iter().take(end).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    if module.is_empty() {
+        return Err(RefusedError::Truncated("it is empty".to_owned()));
+    }
+    if !module.starts_with(&MAGIC[..module.len().min(4)]) {
+        return Err(RefusedError::NotWasm(header(4)));
+    }
+    match module.get(4..8) {
+        Some(CORE_MODULE) => Ok(Kind::CoreModule),
+        Some(COMPONENT) => Ok(Kind::Component),
+        Some(_) => Err(RefusedError::UnknownKind(header(8))),
+        None => Err(RefusedError::Truncated(format!("it has {} bytes", module.len()))),
+    }
+}
+
+/// Makes a component of a core module.
+///
+/// # Errors
+/// Says what is wrong with the module and what was expected.
+pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
+    let survey = Survey::of(module)?;
+    if survey.verbs.is_empty() && !survey.has_world {
+        return Err(RefusedError::NoVerb);
+    }
+    let mut module = match survey.names_data {
+        false if survey.data_segments > coalesce::WORTHWHILE => coalesce::coalesce(module)?,
+        _ => module.to_vec(),
+    };
+    if !survey.has_world {
+        let exports: String = survey.verbs.iter().map(|verb| format!("export {verb}; ")).collect();
+        embed(&mut module, &format!("{WIT}\nworld lifted {{ include imports; {exports} }}\n"), "lifted")?;
+    }
+    encode(&module, survey.needs_wasi)
+}
+
+fn encode(module: &[u8], needs_wasi: bool) -> Result<Vec<u8>, RefusedError> {
+    let mut encoder = ComponentEncoder::default().validate(true).module(module).map_err(|error| refused(&error))?;
+    if needs_wasi {
+        encoder = encoder.adapter(adapter::PREVIEW1, adapter::module()?).map_err(|error| refused(&error))?;
+    }
+    encoder.encode().map_err(|error| refused(&error))
+}
+
+/// Writes a world of a WIT text into a core module, where the encoder finds it.
+fn embed(module: &mut Vec<u8>, wit: &str, world: &str) -> Result<(), RefusedError> {
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("policy.wit", wit).map_err(|error| refused(&error))?;
+    let world = resolve.select_world(&[package], Some(world)).map_err(|error| refused(&error))?;
+    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(|error| refused(&error))
+}
+
+/// The whole chain of an error: its end says what the author must change.
+fn refused(error: &dyn std::fmt::Display) -> RefusedError {
+    RefusedError::Lift(format!("{error:#}"))
+}
+
+// === impl Survey ===
+
+impl Survey {
+    fn of(module: &[u8]) -> Result<Self, RefusedError> {
+        let mut survey = Self::default();
+        for payload in Parser::new(0).parse_all(module) {
+            match payload.map_err(invalid)? {
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        survey.needs_wasi |= import.map_err(invalid)?.module == adapter::PREVIEW1;
+                    }
+                }
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        survey.verbs.extend(verb_of_core_export(export.map_err(invalid)?.name)?);
+                    }
+                }
+                Payload::CustomSection(section) => survey.has_world |= section.name().starts_with("component-type"),
+                Payload::DataSection(data) => survey.data_segments = data.count(),
+                Payload::DataCountSection { .. } => survey.names_data = true,
+                _ => {}
+            }
+        }
+        Ok(survey)
+    }
+}
+
+fn invalid(error: wasmparser::BinaryReaderError) -> RefusedError {
+    RefusedError::of_text(error.to_string())
+}

@@ -1,0 +1,92 @@
+//! Joins data segments that lie close together.
+//!
+//! Go's linker writes up to 100,000 of them, which is wasmparser's limit, and each costs time whenever an
+//! instance is made.
+
+use std::convert::Infallible;
+
+use wasm_encoder::{
+    ConstExpr, DataSection, Module,
+    reencode::{Error, Reencode, utils},
+};
+use wasmparser::{DataKind, DataSectionReader, Operator, Parser};
+
+use crate::contract::RefusedError;
+
+/// From how many segments on it is done.
+pub(super) const WORTHWHILE: u32 = 1000;
+
+/// Segments that are less than this many bytes apart are joined, with zeros between.
+const GAP: usize = 64;
+
+/// One active segment at a constant address of the first memory.
+struct Segment {
+    at: usize,
+    bytes: Vec<u8>,
+}
+
+struct Coalescer;
+
+/// The module with fewer data segments, of the same content.
+///
+/// No instruction may name a segment (the module has no data count section).
+pub(super) fn coalesce(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
+    let mut out = Module::new();
+    Coalescer
+        .parse_core_module(&mut out, Parser::new(0), module)
+        .map_err(|error| RefusedError::Invalid(error.to_string()))?;
+    Ok(out.finish())
+}
+
+/// The segments by address; none if one is of another kind, or if they overlap, where their order matters.
+fn segments(section: DataSectionReader<'_>) -> Result<Option<Vec<Segment>>, Error<Infallible>> {
+    let mut segments = Vec::with_capacity(section.count() as usize);
+    for data in section {
+        let data = data?;
+        let DataKind::Active { memory_index: 0, offset_expr } = data.kind else { return Ok(None) };
+        let mut operators = offset_expr.get_operators_reader();
+        let (Operator::I32Const { value }, Operator::End) = (operators.read()?, operators.read()?) else {
+            return Ok(None);
+        };
+        segments.push(Segment { at: value as u32 as usize, bytes: data.data.to_vec() });
+    }
+    segments.sort_by_key(|segment| segment.at);
+    let overlap = segments.windows(2).any(|pair| pair[0].end() > pair[1].at);
+    Ok((!overlap).then_some(segments))
+}
+
+// === impl Segment ===
+
+impl Segment {
+    fn end(&self) -> usize {
+        self.at + self.bytes.len()
+    }
+}
+
+// === impl Coalescer ===
+
+impl Reencode for Coalescer {
+    type Error = Infallible;
+
+    fn parse_data_section(
+        &mut self,
+        out: &mut DataSection,
+        section: DataSectionReader<'_>,
+    ) -> Result<(), Error<Infallible>> {
+        let Some(mut segments) = segments(section.clone())? else {
+            return utils::parse_data_section(self, out, section);
+        };
+        segments.dedup_by(|next, last| {
+            let joins = next.at - last.end() < GAP;
+            if joins {
+                last.bytes.resize(next.at - last.at, 0);
+                last.bytes.append(&mut next.bytes);
+            }
+            joins
+        });
+        for segment in segments {
+            out.active(0, &ConstExpr::i32_const(segment.at as i32), segment.bytes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! What one instance may take of memory and tables.
+
+use std::fmt;
+
+use wasmtime::ResourceLimiter;
+
+use crate::engine::TABLE_ELEMENTS;
+
+/// Bytes that a guest may hand over in one call of a function, either way it calls.
+pub(crate) const TRANSFER: usize = 1 << 20;
+
+/// Grants growth up to the policy's share, all memories and tables together, and remembers a refusal.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    memory: usize,
+    memory_left: usize,
+    elements_left: usize,
+    denied: Option<Denied>,
+}
+
+/// The first growth that was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denied {
+    Memory { wanted: usize, limit: usize },
+    Table { wanted: usize },
+}
+
+// === impl Budget ===
+
+impl Budget {
+    pub(crate) fn new(memory: usize) -> Self {
+        Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None }
+    }
+
+    pub(crate) fn denied(&self) -> Option<Denied> {
+        self.denied
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Memory { wanted, limit } => {
+                let mib = |bytes: usize| bytes.div_ceil(1 << 20);
+                write!(f, "a memory of {} MiB was refused; all together may have {} MiB", mib(wanted), mib(limit))
+            }
+            Self::Table { wanted } => {
+                write!(f, "a table of {wanted} elements was refused; all together may have {TABLE_ELEMENTS}")
+            }
+        }
+    }
+}
+
+impl ResourceLimiter for Budget {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        // Beyond what the guest itself declared: it gets no answer from us, and nothing is taken.
+        if maximum.is_some_and(|maximum| desired > maximum) && desired <= self.memory {
+            return Ok(false);
+        }
+        let more = desired.saturating_sub(current);
+        let granted = more <= self.memory_left;
+        if granted {
+            self.memory_left -= more;
+        } else {
+            self.denied.get_or_insert(Denied::Memory { wanted: desired, limit: self.memory });
+        }
+        Ok(granted)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) && desired <= TABLE_ELEMENTS {
+            return Ok(false);
+        }
+        let more = desired.saturating_sub(current);
+        let granted = more <= self.elements_left;
+        if granted {
+            self.elements_left -= more;
+        } else {
+            self.denied.get_or_insert(Denied::Table { wanted: desired });
+        }
+        Ok(granted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_memories_count_together() {
+        let mut budget = Budget::new(3 << 16);
+        assert!(budget.memory_growing(0, 1 << 16, None).unwrap());
+        assert!(budget.memory_growing(0, 2 << 16, None).unwrap());
+        assert!(budget.denied().is_none());
+        assert!(!budget.memory_growing(1 << 16, 2 << 16, None).unwrap());
+        assert!(matches!(budget.denied(), Some(Denied::Memory { wanted: 0x2_0000, limit: 0x3_0000 })));
+    }
+
+    #[test]
+    fn the_first_refusal_is_kept() {
+        let mut budget = Budget::new(0);
+        assert!(!budget.table_growing(0, TABLE_ELEMENTS + 1, None).unwrap());
+        assert!(!budget.memory_growing(0, 1 << 16, None).unwrap());
+        assert_eq!(budget.denied(), Some(Denied::Table { wanted: TABLE_ELEMENTS + 1 }));
+    }
+}

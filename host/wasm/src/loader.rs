@@ -1,0 +1,156 @@
+//! From the bytes of a file to a policy: lift, compile or take from a cache, check, link.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{LoadError, Loader, Policy, Verbs};
+use wasmtime::component::Component;
+
+use crate::{
+    abi::Exports,
+    cache::Cache,
+    contract::{self, RefusedError},
+    digest::{hex, sha256},
+    engine::{EngineConfig, EngineError, Host},
+    guest::GuestPolicy,
+    lift::{self, Kind},
+};
+
+/// Loads policies; clones share the engine, the caches and the room for instances.
+#[derive(Clone)]
+pub struct WasmLoader(Arc<Inner>);
+
+/// What `plimsoll check` prints about a module.
+pub struct Inspection {
+    /// Whether it came as a core module.
+    pub lifted: bool,
+    /// The verbs that it exports.
+    pub verbs: Verbs,
+    /// What it may read, as `nodes.label`.
+    pub imports: Vec<String>,
+    /// Bytes of the file.
+    pub size: u64,
+    /// `sha256:…` of the file.
+    pub digest: String,
+    /// How long it took to make it ready.
+    pub compiled_in: Duration,
+    /// Whether it had been compiled before.
+    pub from_cache: bool,
+    /// The policy itself, to be asked.
+    pub policy: Arc<dyn Policy>,
+}
+
+struct Inner {
+    host: Arc<Host>,
+    cache: Option<Cache>,
+    /// By digest: policies that share a module share its code.
+    loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
+}
+
+// === impl WasmLoader ===
+
+impl WasmLoader {
+    /// Sets up an engine for all policies.
+    ///
+    /// # Errors
+    /// If WebAssembly cannot run here so configured, or the cache directory is not safe to use.
+    pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
+        let host = Arc::new(Host::new(&config)?);
+        let cache = config.cache.map(|directory| Cache::open(&directory, host.engine())).transpose()?;
+        Ok(Self(Arc::new(Inner { host, cache, loaded: Mutex::default() })))
+    }
+
+    /// Loads a module and tells all about it.
+    ///
+    /// # Errors
+    /// As for [`Loader::load`].
+    pub fn inspect(&self, module: &[u8]) -> Result<Inspection, LoadError> {
+        let started = Instant::now();
+        let digest = sha256(module);
+        let (policy, from_cache) = self.0.guarded(module, &digest)?;
+        Ok(Inspection {
+            lifted: matches!(lift::kind(module), Ok(Kind::CoreModule)),
+            verbs: policy.verbs(),
+            imports: policy.imports().to_vec(),
+            size: module.len() as u64,
+            digest: format!("sha256:{}", hex(&digest)),
+            compiled_in: started.elapsed(),
+            from_cache,
+            policy,
+        })
+    }
+}
+
+impl Loader for WasmLoader {
+    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+        let (policy, _) = self.0.guarded(module, &sha256(module))?;
+        Ok(policy)
+    }
+}
+
+impl fmt::Debug for WasmLoader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WasmLoader").finish_non_exhaustive()
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// Loads a module; a bug in a compiler that it may set off refuses the module and nothing else.
+    fn guarded(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), LoadError> {
+        catch_unwind(AssertUnwindSafe(|| self.load(module, digest)))
+            .map_err(|_| LoadError("plimsoll itself failed while it compiled the module".to_owned()))?
+            .map_err(|error| LoadError(error.to_string()))
+    }
+
+    /// The policy, and whether its code was there already.
+    fn load(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), RefusedError> {
+        let kind = lift::kind(module)?;
+        if let Some(policy) = self.loaded().get(digest).and_then(Weak::upgrade) {
+            return Ok((policy, true));
+        }
+        let engine = self.host.engine();
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
+        let from_cache = cached.is_some();
+        let component = match cached {
+            Some(component) => component,
+            None => self.compile(module, kind)?,
+        };
+        let policy = Arc::new(self.link(&component, kind)?);
+        if let Some(cache) = self.cache.as_ref().filter(|_| !from_cache) {
+            cache.put(digest, &component);
+        }
+        let mut loaded = self.loaded();
+        loaded.retain(|_, policy| policy.strong_count() > 0);
+        loaded.insert(*digest, Arc::downgrade(&policy));
+        Ok((policy, from_cache))
+    }
+
+    fn compile(&self, module: &[u8], kind: Kind) -> Result<Component, RefusedError> {
+        let lifted = match kind {
+            Kind::CoreModule => &lift::lift(module)?,
+            Kind::Component => module,
+        };
+        Component::from_binary(self.host.engine(), lifted).map_err(|error| RefusedError::of_wasmtime(&error))
+    }
+
+    fn link(&self, component: &Component, kind: Kind) -> Result<GuestPolicy, RefusedError> {
+        let engine = self.host.engine();
+        // Imports first: what is not allowed says more than what is not there.
+        let imports = contract::imports_of(component, engine, kind == Kind::CoreModule)?;
+        let verbs = contract::verbs_of(component, engine)?;
+        let exports = Exports::of(component)?;
+        let template = self.host.link(component)?;
+        Ok(GuestPolicy::new(Arc::clone(&self.host), template, exports, verbs, imports))
+    }
+
+    fn loaded(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Weak<GuestPolicy>>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

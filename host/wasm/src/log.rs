@@ -1,0 +1,149 @@
+//! What a guest says: log lines, bounded and harmless, to the operator's log.
+
+use std::sync::Arc;
+
+use tracing::{debug, error, info, warn};
+
+/// The most log lines of one call.
+pub(crate) const MAX_LINES: u32 = 64;
+
+/// The most bytes of one log line; the rest of it is cut.
+pub(crate) const MAX_LINE_BYTES: usize = 1024;
+
+/// The most bytes of one write to standard output or error; the rest of it is cut.
+pub(crate) const MAX_WRITE_BYTES: usize = 16 << 10;
+
+/// How much of what a runtime wrote is kept to explain its end.
+const LAST_WORDS_BYTES: usize = 256;
+
+/// How urgent a line is, as in the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// The log of one call.
+#[derive(Debug)]
+pub(crate) struct GuestLog {
+    policy: Arc<str>,
+    lines: u32,
+    /// Standard output and standard error, up to the next line break.
+    partial: [Vec<u8>; 2],
+    /// The first lines on standard error.
+    last_words: String,
+}
+
+// === impl GuestLog ===
+
+impl GuestLog {
+    pub(crate) fn new(policy: Arc<str>) -> Self {
+        Self { policy, lines: 0, partial: [Vec::new(), Vec::new()], last_words: String::new() }
+    }
+
+    /// One line of the guest.
+    pub(crate) fn line(&mut self, level: Level, text: &str) {
+        self.lines = self.lines.saturating_add(1);
+        if self.lines <= MAX_LINES {
+            emit(&self.policy, level, &one_line(bounded(text, MAX_LINE_BYTES)));
+        } else if self.lines == MAX_LINES + 1 {
+            emit(&self.policy, Level::Warn, "log cut: a call may write 64 lines");
+        }
+    }
+
+    /// Bytes on standard output (1) or standard error (2), in pieces as the runtime writes them.
+    pub(crate) fn write(&mut self, fd: u32, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.lines > MAX_LINES {
+                return;
+            }
+            let partial = &mut self.partial[usize::from(fd == 2)];
+            let room = MAX_LINE_BYTES - partial.len().min(MAX_LINE_BYTES);
+            partial.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                self.flush_fd(fd);
+            }
+        }
+    }
+
+    /// Writes what no line break ended.
+    pub(crate) fn flush(&mut self) {
+        self.flush_fd(1);
+        self.flush_fd(2);
+    }
+
+    /// What the guest's runtime wrote to standard error first.
+    pub(crate) fn last_words(&self) -> &str {
+        &self.last_words
+    }
+
+    fn flush_fd(&mut self, fd: u32) {
+        let bytes = std::mem::take(&mut self.partial[usize::from(fd == 2)]);
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if fd == 2 && self.last_words.len() < LAST_WORDS_BYTES {
+            let separator = if self.last_words.is_empty() { "" } else { " | " };
+            self.last_words.push_str(separator);
+            self.last_words.push_str(bounded(&one_line(text), LAST_WORDS_BYTES));
+        }
+        self.line(if fd == 2 { Level::Warn } else { Level::Info }, text);
+    }
+}
+
+/// At most so many bytes of a text, cut between characters.
+pub(crate) fn bounded(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The text without control characters, which could forge lines or colours.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn emit(policy: &str, level: Level, line: &str) {
+    match level {
+        Level::Debug => debug!(target: "plimsoll::guest", policy, "{line}"),
+        Level::Info => info!(target: "plimsoll::guest", policy, "{line}"),
+        Level::Warn => warn!(target: "plimsoll::guest", policy, "{line}"),
+        Level::Error => error!(target: "plimsoll::guest", policy, "{line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_on_one_line() {
+        assert_eq!(bounded("aé", 2), "a");
+        assert_eq!(bounded("aé", 9), "aé");
+        assert_eq!(one_line("a\u{1b}[31m\nb"), "a [31m b");
+    }
+
+    #[test]
+    fn what_a_runtime_writes_in_pieces_is_put_together() {
+        let mut log = GuestLog::new(Arc::from("p"));
+        for piece in ["panic: ", "no ", "map\n\ngorou", "tine 1\n"] {
+            log.write(2, piece.as_bytes());
+        }
+        assert_eq!(log.last_words(), "panic: no map | goroutine 1");
+        assert_eq!(log.lines, 2);
+    }
+
+    #[test]
+    fn a_flood_is_not_kept() {
+        let mut log = GuestLog::new(Arc::from("p"));
+        for _ in 0..10_000 {
+            log.write(1, &[b'x'; 4096]);
+            log.write(2, b"y\n");
+        }
+        assert!(log.partial.iter().all(|partial| partial.len() <= MAX_LINE_BYTES));
+        assert!(log.last_words.len() < 2 * LAST_WORDS_BYTES);
+        assert_eq!(log.lines, MAX_LINES + 1);
+    }
+}

@@ -1,0 +1,101 @@
+//! The clock that ends calls: a thread that moves wasmtime's epoch on while guests run, and sleeps otherwise.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use wasmtime::EngineWeak;
+
+/// How late a guest may notice that its time is up.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// Ticks without a call before the thread goes to sleep: waking it costs more than a few ticks.
+const IDLE_TICKS: u32 = 100;
+
+/// Owns the thread; it ends when this is dropped.
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A call under way; time passes for guests as long as there is one.
+pub(crate) struct Running<'t>(&'t Shared);
+
+#[derive(Default)]
+struct Shared {
+    running: AtomicUsize,
+    asleep: AtomicBool,
+    stop: AtomicBool,
+}
+
+// === impl Ticker ===
+
+impl Ticker {
+    pub(crate) fn start(engine: EngineWeak, tick: Duration) -> io::Result<Self> {
+        let shared = Arc::<Shared>::default();
+        let theirs = Arc::clone(&shared);
+        let run = move || run(&theirs, &engine, tick);
+        let thread = thread::Builder::new().name("plimsoll-ticker".to_owned()).spawn(run)?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Lets time pass until the guard is dropped.
+    pub(crate) fn running(&self) -> Running<'_> {
+        self.shared.running.fetch_add(1, SeqCst);
+        if self.shared.asleep.load(SeqCst) {
+            self.wake();
+        }
+        Running(&self.shared)
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, SeqCst);
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            // It cannot panic; if it did, there is nothing left to stop.
+            let _ = thread.join();
+        }
+    }
+}
+
+// === impl Running ===
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, SeqCst);
+    }
+}
+
+fn run(shared: &Shared, engine: &EngineWeak, tick: Duration) {
+    let mut idle = 0;
+    while !shared.stop.load(SeqCst) {
+        if idle < IDLE_TICKS {
+            thread::sleep(tick);
+        } else {
+            shared.asleep.store(true, SeqCst);
+            // A call that begins from here on sees `asleep`, and its wake-up is kept until the park.
+            if shared.running.load(SeqCst) == 0 && !shared.stop.load(SeqCst) {
+                thread::park();
+            }
+            shared.asleep.store(false, SeqCst);
+            idle = 0;
+        }
+        let Some(engine) = engine.upgrade() else { return };
+        engine.increment_epoch();
+        idle = if shared.running.load(SeqCst) == 0 { idle + 1 } else { 0 };
+    }
+}

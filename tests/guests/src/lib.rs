@@ -1,0 +1,1 @@
+//! Guests, good and hostile, that the tests of the policy host run.
