@@ -1,0 +1,207 @@
+//! Kubernetes objects in a text: single ones, lists, several documents, JSON or YAML.
+
+use std::{borrow::Cow, fmt};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One object of a text.
+pub(crate) struct Object<'a> {
+    /// Its kind; none if neither it nor its list says.
+    pub(crate) kind: Option<Cow<'a, str>>,
+    pub(crate) json: &'a str,
+    place: Place,
+}
+
+/// Where an object stands.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// From 1; none in YAML.
+    line: Option<usize>,
+    /// Of several documents, from 0.
+    document: Option<usize>,
+    /// In a list, from 0.
+    item: Option<usize>,
+}
+
+/// What is wrong with a text, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentError {
+    at: String,
+    text: String,
+}
+
+/// What tells a list from a single object.
+#[derive(Deserialize)]
+#[serde(expecting = "a Kubernetes object or list")]
+struct Head<'a> {
+    #[serde(borrow, default)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+/// What names an object.
+#[derive(Deserialize, Default)]
+struct Named {
+    #[serde(default)]
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+// === impl Object ===
+
+impl Object<'_> {
+    /// An error about this object.
+    pub(crate) fn wrong(&self, text: impl fmt::Display) -> DocumentError {
+        let line = self.place.line.map_or_else(String::new, |line| format!(":{line}"));
+        let document = self.place.document.map_or_else(String::new, |document| format!(" document {document}:"));
+        let item = self.place.item.map_or_else(String::new, |item| match self.name() {
+            Some(name) => format!(" items[{item}] ({name}):"),
+            None => format!(" items[{item}]:"),
+        });
+        DocumentError { at: format!("{line}:{document}{item}"), text: without_place(&text.to_string()).to_owned() }
+    }
+
+    fn name(&self) -> Option<String> {
+        let named: Named = serde_json::from_str(self.json).ok()?;
+        named.metadata?.name.map(|name| name.chars().take(80).collect())
+    }
+}
+
+// === impl DocumentError ===
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at, self.text)
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
+/// Hands every object of a text to `visit`; lists are opened.
+///
+/// A text that starts as a JSON object is JSON, one or several; anything else is YAML.
+pub(crate) fn each_object(
+    text: &str,
+    mut visit: impl FnMut(&Object<'_>) -> Result<(), DocumentError>,
+) -> Result<(), DocumentError> {
+    if text.trim_start().starts_with('{') { each_json(text, &mut visit) } else { each_yaml(text, &mut visit) }
+}
+
+type Visit<'v> = dyn FnMut(&Object<'_>) -> Result<(), DocumentError> + 'v;
+
+fn each_json(text: &str, visit: &mut Visit<'_>) -> Result<(), DocumentError> {
+    let mut lines = Lines { text, offset: 0, line: 1 };
+    for document in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let document = document.map_err(|error| json_error(&error, 0))?;
+        let line = lines.of(document.get());
+        let place = Place { line: Some(line), ..Place::default() };
+        each_of_document(document.get(), place, Some(&mut lines), visit)?;
+    }
+    Ok(())
+}
+
+fn each_yaml(text: &str, visit: &mut Visit<'_>) -> Result<(), DocumentError> {
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple_with_options(text, yaml_options())
+        .map_err(|error| yaml_error(error.without_snippet()))?;
+    let is_single = documents.len() == 1;
+    for (index, document) in documents.into_iter().enumerate().filter(|(_, document)| !document.is_null()) {
+        let place = Place { document: (!is_single).then_some(index), ..Place::default() };
+        each_of_document(&document.to_string(), place, None, visit)?;
+    }
+    Ok(())
+}
+
+/// `lines`: where the text is part of the file.
+fn each_of_document(
+    json: &str,
+    place: Place,
+    mut lines: Option<&mut Lines<'_>>,
+    visit: &mut Visit<'_>,
+) -> Result<(), DocumentError> {
+    let whole = Object { kind: None, json, place };
+    let head: Head<'_> = serde_json::from_str(json).map_err(|error| match place.line {
+        Some(line) => json_error(&error, line - 1),
+        None => whole.wrong(error),
+    })?;
+    let Some(items) = head.items else {
+        return visit(&Object { kind: head.kind, json, place });
+    };
+    // Items of a typed list, as the API server sends them, do not repeat their kind.
+    let listed = head.kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
+    for (index, item) in items.into_iter().enumerate() {
+        let line = lines.as_deref_mut().map(|lines| lines.of(item.get()));
+        let place = Place { item: Some(index), line, ..place };
+        let mut object = Object { kind: None, json: item.get(), place };
+        let head: Result<Head<'_>, _> = serde_json::from_str(item.get());
+        let head = head.map_err(|error| object.wrong(error))?;
+        object.kind = head.kind.or(listed.map(Cow::Borrowed));
+        visit(&object)?;
+    }
+    Ok(())
+}
+
+/// Counts lines up to parts of a text that come in order.
+struct Lines<'a> {
+    text: &'a str,
+    offset: usize,
+    line: usize,
+}
+
+// === impl Lines ===
+
+impl Lines<'_> {
+    /// The line of a part of the text, from 1.
+    fn of(&mut self, part: &str) -> usize {
+        let offset = part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
+        if let Some(between) = self.text.get(self.offset..offset) {
+            self.line += between.matches('\n').count();
+            self.offset = offset;
+        }
+        self.line
+    }
+}
+
+fn json_error(error: &serde_json::Error, lines_before: usize) -> DocumentError {
+    let text = error.to_string();
+    let text = without_place(&text);
+    let at = format!(":{}:{}:", error.line() + lines_before, error.column());
+    DocumentError { at, text: format!("{text}: expected JSON as kubectl writes it") }
+}
+
+fn yaml_error(error: &serde_saphyr::Error) -> DocumentError {
+    let at = error.location().filter(|place| place.line() > 0);
+    let at = at.map_or_else(|| ":".to_owned(), |place| format!(":{}:{}:", place.line(), place.column()));
+    let options = serde_saphyr::render_options! { snippets: serde_saphyr::SnippetMode::Off };
+    let text = error.render_with_options(options);
+    let text = without_place(&text);
+    DocumentError { at, text: format!("{text}: expected YAML as kubectl writes it") }
+}
+
+/// A parser counts lines in the part that it was given; the place in the file stands before its text.
+fn without_place(text: &str) -> &str {
+    text.split(" at line ").next().unwrap_or(text)
+}
+
+/// A snapshot may be large; what one alias stands for may not.
+fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: 200_000_000,
+            max_nodes: 100_000_000,
+            max_documents: 1_000_000,
+            max_total_scalar_bytes: 4 << 30,
+            max_aliases: 1_000,
+            max_anchors: 1_000,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000, max_replay_stack_depth: 8 },
+        strict_booleans: true,
+        with_snippet: false,
+    }
+}

@@ -1,0 +1,51 @@
+//! What can be wrong with a snapshot.
+
+use std::{io, path::PathBuf};
+
+use crate::document::DocumentError;
+
+/// How to make a snapshot.
+pub(crate) const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o json'";
+
+/// Why a file is no snapshot, or no pod.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The file cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is nothing in the file.
+    #[error("{} is empty: expected {expected}", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// What should be in it.
+        expected: &'static str,
+    },
+    /// The file has no node.
+    #[error("{} has no Node: expected {RECIPE}", path.display())]
+    NoNodes {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The text is not what it should be; the source says where.
+    #[error("{}{source}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where, what, and what was expected.
+        source: DocumentError,
+    },
+    /// The file has another number of pods than one.
+    #[error("{} has {count} pods: expected one", path.display())]
+    NotOnePod {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        count: usize,
+    },
+}

@@ -1,0 +1,120 @@
+//! Reads a cluster, or one pod, from a file.
+
+use std::{collections::HashMap, fs, path::Path};
+
+use bytes::Bytes;
+use plimsoll_core::{Cluster, Node, Pod};
+
+use crate::{
+    SnapshotError,
+    document::{DocumentError, Object, each_object},
+    error::RECIPE,
+};
+
+/// Reads nodes and pods from a file: a list, a list of each kind, or several documents, JSON or YAML.
+///
+/// Other kinds are passed over. Of two objects with one name the later counts.
+///
+/// # Errors
+/// Says where the file is not what it should be, and what was expected.
+pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
+    let text = read_text(path, RECIPE)?;
+    let mut found = Found::default();
+    each_object(&text, |object| found.add(object)).map_err(|source| malformed(path, source))?;
+    if found.nodes.is_empty() {
+        return Err(SnapshotError::NoNodes { path: path.to_owned() });
+    }
+    Ok(found.into_cluster(path))
+}
+
+/// Reads one pod from a file, JSON or YAML.
+///
+/// # Errors
+/// As for [`read_snapshot`]; also if there is not exactly one pod, or something else beside it.
+pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
+    let text = read_text(path, "a Pod in YAML or JSON")?;
+    let mut pods = Vec::new();
+    let read = each_object(&text, |object| {
+        match object.kind.as_deref() {
+            Some("Pod") => {}
+            Some(other) => return Err(object.wrong(format_args!("kind {other}: expected a Pod"))),
+            None => return Err(object.wrong("the key 'kind' is missing: expected a Pod")),
+        }
+        let json = Bytes::copy_from_slice(object.json.as_bytes());
+        pods.push(Pod::from_json(json).map_err(|error| object.wrong(error))?);
+        Ok(())
+    });
+    read.map_err(|source| malformed(path, source))?;
+    let count = pods.len();
+    pods.pop().filter(|_| count == 1).ok_or_else(|| SnapshotError::NotOnePod { path: path.to_owned(), count })
+}
+
+/// The objects of a snapshot, each name once.
+#[derive(Default)]
+struct Found {
+    nodes: Vec<Node>,
+    node_at: HashMap<Box<str>, usize>,
+    pods: Vec<Pod>,
+    pod_at: HashMap<(Box<str>, Box<str>), usize>,
+    repeated: usize,
+}
+
+// === impl Found ===
+
+impl Found {
+    fn add(&mut self, object: &Object<'_>) -> Result<(), DocumentError> {
+        match object.kind.as_deref() {
+            Some("Node") => {
+                // A copy: a part of the file would keep all of it in memory.
+                let json = Bytes::copy_from_slice(object.json.as_bytes());
+                let node = Node::from_json(json).map_err(|error| object.wrong(error))?;
+                let name = node.name().as_ref().into();
+                self.repeated += put(&mut self.nodes, &mut self.node_at, name, node);
+            }
+            Some("Pod") => {
+                let pod = Pod::placed_from_json(object.json.as_bytes()).map_err(|error| object.wrong(error))?;
+                let name = (pod.namespace().into(), pod.name().into());
+                self.repeated += put(&mut self.pods, &mut self.pod_at, name, pod);
+            }
+            Some(_) => {}
+            None => return Err(object.wrong("the key 'kind' is missing: expected a Node, a Pod or a List")),
+        }
+        Ok(())
+    }
+
+    fn into_cluster(self, path: &Path) -> Cluster {
+        if self.repeated > 0 {
+            tracing::warn!("{}: {} objects are there twice; the later ones count", path.display(), self.repeated);
+        }
+        let is_lost = |pod: &&Pod| pod.node().is_some_and(|node| !self.node_at.contains_key(node)) && !pod.finished();
+        let lost = self.pods.iter().filter(is_lost).count();
+        if lost > 0 {
+            tracing::warn!("{}: {lost} pods are placed on nodes that are not in the file", path.display());
+        }
+        Cluster::from_objects(self.nodes, self.pods)
+    }
+}
+
+/// Puts an object in its name's place; 1 if there was one before.
+fn put<K: std::hash::Hash + Eq, T>(objects: &mut Vec<T>, at: &mut HashMap<K, usize>, name: K, object: T) -> usize {
+    if let Some(slot) = at.get(&name).and_then(|index| objects.get_mut(*index)) {
+        *slot = object;
+        return 1;
+    }
+    at.insert(name, objects.len());
+    objects.push(object);
+    0
+}
+
+fn read_text(path: &Path, expected: &'static str) -> Result<String, SnapshotError> {
+    let text =
+        fs::read_to_string(path).map_err(|source| SnapshotError::Unreadable { path: path.to_owned(), source })?;
+    if text.trim().is_empty() {
+        return Err(SnapshotError::Empty { path: path.to_owned(), expected });
+    }
+    Ok(text)
+}
+
+fn malformed(path: &Path, source: DocumentError) -> SnapshotError {
+    SnapshotError::Malformed { path: path.to_owned(), source }
+}

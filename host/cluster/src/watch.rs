@@ -1,0 +1,116 @@
+//! Reads a snapshot again when its file changes.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    },
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use plimsoll_core::Cluster;
+
+use crate::{SnapshotError, read_snapshot};
+
+/// A file that changed so shortly before it is watched may have been read before it changed.
+const RECENT: Duration = Duration::from_secs(10);
+
+/// Watches as long as it lives; dropping it waits for the thread to end.
+pub struct SnapshotWatch {
+    /// Dropped to stop the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// Looks at a file every so often and publishes what it says once it has changed.
+///
+/// A file that is being written is left alone until two looks find it the same. What cannot be read is
+/// published once as an error; the picture before it should stay in force.
+pub fn watch_snapshot(
+    path: PathBuf,
+    every: Duration,
+    publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>) + Send + 'static,
+) -> SnapshotWatch {
+    let (stop, stopped) = mpsc::channel();
+    let read = Stamp::of(&path).filter(|stamp| !stamp.is_recent());
+    let thread =
+        thread::Builder::new().name("snapshot".to_owned()).spawn(move || run(&path, every, read, &stopped, publish));
+    let thread = thread.inspect_err(|error| tracing::error!("cannot start a thread to watch the snapshot: {error}"));
+    SnapshotWatch { stop: Some(stop), thread: thread.ok() }
+}
+
+/// Tells whether a file is the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    inode: u64,
+}
+
+// === impl SnapshotWatch ===
+
+impl Drop for SnapshotWatch {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nothing to add to it.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for SnapshotWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SnapshotWatch").finish_non_exhaustive()
+    }
+}
+
+// === impl Stamp ===
+
+impl Stamp {
+    /// The stamp of a file, if it is there.
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        let modified = metadata.modified().ok();
+        Some(Self { length: metadata.len(), modified, inode: inode(&metadata) })
+    }
+
+    fn is_recent(&self) -> bool {
+        let age = self.modified.and_then(|modified| modified.elapsed().ok());
+        age.is_none_or(|age| age < RECENT)
+    }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &fs::Metadata) -> u64 {
+    0
+}
+
+fn run(
+    path: &Path,
+    every: Duration,
+    read: Option<Stamp>,
+    stopped: &Receiver<()>,
+    mut publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>),
+) {
+    let (mut read, mut seen) = (read, Stamp::of(path));
+    // A file that is gone is told once, too.
+    let mut told_missing = false;
+    while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+        let now = Stamp::of(path);
+        let is_still = std::mem::replace(&mut seen, now) == now;
+        let is_news = if now.is_none() { !told_missing } else { now != read };
+        if is_still && is_news {
+            (read, told_missing) = (now, now.is_none());
+            publish(read_snapshot(path).map(Arc::new));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Snapshot files as kubectl writes them, and as they should not be.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test says by a panic what is wrong"
+)]
+
+use std::{fs, path::PathBuf};
+
+use plimsoll_cluster::{read_pod, read_snapshot};
+
+mod errors;
+mod reading;
+mod size;
+mod watching;
+
+const NODE: &str = r#"{"kind":"Node","metadata":{"name":"a","labels":{"zone":"z1"}}}"#;
+const POD: &str =
+    r#"{"kind":"Pod","metadata":{"name":"p","namespace":"ml","uid":"u1"},"spec":{"nodeName":"a","containers":[]}}"#;
+
+/// A file in a directory of its own.
+struct Written {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn write(name: &str, text: &str) -> Written {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    fs::write(&path, text).unwrap();
+    Written { _directory: directory, path }
+}
+
+/// The error of a snapshot with this text, without the directory.
+fn snapshot_error(text: &str) -> String {
+    let file = write("s.json", text);
+    without_directory(&file, &read_snapshot(&file.path).unwrap_err())
+}
+
+/// The error of a pod's file with this text, without the directory.
+fn pod_error(text: &str) -> String {
+    let file = write("p.yaml", text);
+    without_directory(&file, &read_pod(&file.path).unwrap_err())
+}
+
+fn without_directory(file: &Written, error: &plimsoll_cluster::SnapshotError) -> String {
+    let directory = format!("{}/", file.path.parent().unwrap().display());
+    error.to_string().replace(&directory, "")
+}

@@ -1,0 +1,72 @@
+use std::{
+    fs,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver},
+    },
+    time::Duration,
+};
+
+use plimsoll_cluster::{SnapshotError, SnapshotWatch, watch_snapshot};
+use plimsoll_core::Cluster;
+
+use super::{NODE, Written, write};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Published = Receiver<Result<Arc<Cluster>, SnapshotError>>;
+
+fn watch(text: &str) -> (Written, SnapshotWatch, Published) {
+    let file = write("s.json", text);
+    let (publish, published) = mpsc::channel();
+    let watch = watch_snapshot(file.path.clone(), Duration::from_millis(5), move |news| drop(publish.send(news)));
+    (file, watch, published)
+}
+
+/// The zone of the only node, once it is this.
+fn wait_for_zone(published: &Published, zone: &str) {
+    loop {
+        let cluster = published.recv_timeout(PATIENCE).expect("an update").expect("a good one");
+        if cluster.slots()[0].node.labels().get("zone") == Some(zone) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_changed_snapshot_is_published() {
+    let (file, _watch, published) = watch(NODE);
+    fs::write(&file.path, NODE.replace("z1", "z2")).unwrap();
+    wait_for_zone(&published, "z2");
+    let beside = file.path.with_extension("new");
+    fs::write(&beside, NODE.replace("z1", "z3")).unwrap();
+    fs::rename(&beside, &file.path).unwrap();
+    wait_for_zone(&published, "z3");
+}
+
+#[test]
+fn a_bad_snapshot_is_an_error_and_the_next_good_one_is_published() {
+    let (file, _watch, published) = watch(NODE);
+    fs::write(&file.path, "{").unwrap();
+    while published.recv_timeout(PATIENCE).expect("an update").is_ok() {}
+    fs::write(&file.path, NODE.replace("z1", "z2")).unwrap();
+    wait_for_zone(&published, "z2");
+}
+
+#[test]
+fn a_snapshot_that_is_gone_is_told_and_found_again() {
+    let (file, _watch, published) = watch(NODE);
+    fs::remove_file(&file.path).unwrap();
+    while published.recv_timeout(PATIENCE).expect("an update").is_ok() {}
+    fs::write(&file.path, NODE.replace("z1", "z2")).unwrap();
+    wait_for_zone(&published, "z2");
+}
+
+#[test]
+fn a_dropped_watch_publishes_no_more() {
+    let (file, watch, published) = watch(NODE);
+    drop(watch);
+    fs::write(&file.path, NODE.replace("z1", "z2")).unwrap();
+    while published.try_recv().is_ok() {}
+    assert!(published.recv().is_err(), "the publisher is gone with its thread");
+}

@@ -1,0 +1,50 @@
+//! Where the policies are, and how they are read.
+
+use std::{path::PathBuf, time::Duration};
+
+/// What bounds the reading of one policy's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Most bytes of a module's file.
+    pub(crate) module_bytes: u64,
+    /// Most bytes of memory that a sidecar may ask for.
+    pub(crate) memory: usize,
+}
+
+/// Where the policies are, and how they are read.
+#[derive(Debug, Clone)]
+pub struct DirectoryConfig {
+    /// The directory.
+    pub path: PathBuf,
+    /// How often to look, where the file system reports no changes; none: wait for its reports.
+    pub poll: Option<Duration>,
+    /// How long files must be left alone before they are read.
+    pub settle: Duration,
+    /// Most bytes of a module's file.
+    pub max_module_bytes: u64,
+    /// Most bytes of memory that a sidecar may give its policy.
+    pub max_memory: usize,
+}
+
+// === impl DirectoryConfig ===
+
+impl DirectoryConfig {
+    /// The defaults for this directory: reports of the file system, 100 ms, modules up to 64 MiB.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let Bounds { module_bytes, memory } = Bounds::default();
+        let settle = Duration::from_millis(100);
+        Self { path: path.into(), poll: None, settle, max_module_bytes: module_bytes, max_memory: memory }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds { module_bytes: self.max_module_bytes, memory: self.max_memory }
+    }
+}
+
+// === impl Bounds ===
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { module_bytes: 64 << 20, memory: 1 << 30 }
+    }
+}

@@ -1,0 +1,45 @@
+//! What ends the work of this crate, as opposed to what is wrong with one policy.
+
+use std::{io, path::PathBuf};
+
+use plimsoll_core::Failure;
+
+/// Why a directory cannot be read or watched, or a single policy not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The directory cannot be listed.
+    #[error("{} cannot be read: {source}; expected a directory with policies (.wasm) and sidecars (.yaml)", path.display())]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory holds more policies than a roster may have.
+    #[error("{} holds more than {most} policy files", path.display())]
+    TooMany {
+        /// The directory.
+        path: PathBuf,
+        /// The most that it may hold.
+        most: usize,
+    },
+    /// The files of a policy are refused; the text names file, place and what was expected.
+    #[error("{0}")]
+    Refused(String),
+    /// The thread that watches could not be started.
+    #[error("cannot start a thread to watch {}: {source}", path.display())]
+    Thread {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+// === impl DirectoryError ===
+
+impl From<Failure> for DirectoryError {
+    fn from(failure: Failure) -> Self {
+        Self::Refused(failure.error)
+    }
+}

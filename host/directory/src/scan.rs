@@ -1,0 +1,244 @@
+//! What the directory holds at one moment: groups and files, stamped but not read.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{DirectoryError, stamp::Stamp};
+
+/// Most policy files, modules and sidecars together, that a directory may hold.
+const MOST_FILES: usize = 2_000;
+
+/// Longest name of a policy or a group; it stands before every reason.
+const LONGEST_NAME: usize = 63;
+
+/// Takes the place of a policy's name where a whole directory is meant.
+const WHOLE: &str = "(directory)";
+
+/// A policy by group and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Id {
+    pub(crate) group: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+/// A file by group and file name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct File {
+    pub(crate) group: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+/// The files that make a policy, by their names alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Sources {
+    /// The module with the policy's name; a sidecar may name another.
+    pub(crate) module: Option<File>,
+    pub(crate) sidecar: Option<File>,
+    /// Why the names make no policy.
+    pub(crate) problem: Option<String>,
+}
+
+/// What the directory holds at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Scan {
+    /// The root and every group.
+    pub(crate) groups: BTreeSet<Arc<str>>,
+    pub(crate) files: BTreeMap<File, Stamp>,
+    /// What is wrong before any file is read.
+    pub(crate) problems: BTreeMap<Id, String>,
+    /// Groups that cannot be listed; what is in force there stays.
+    pub(crate) unreadable: BTreeSet<Arc<str>>,
+}
+
+// === impl Scan ===
+
+impl Scan {
+    /// Lists the directory and its sub-directories.
+    pub(crate) fn take(root: &Path) -> Result<Self, DirectoryError> {
+        let mut scan = Self::default();
+        let directories = scan.list(root, &Arc::from("")).map_err(|error| scan_error(root, error))?;
+        for name in directories {
+            if !is_group_name(&name) {
+                scan.note_ill_named(root, &name);
+                continue;
+            }
+            let group = Arc::from(name);
+            match scan.list(&root.join(&*group), &group) {
+                Ok(_) => {}
+                Err(ListError::TooMany) => return Err(scan_error(root, ListError::TooMany)),
+                Err(ListError::Io(error)) => {
+                    let text = format!("{} cannot be read: {error}", root.join(&*group).display());
+                    scan.problems.insert(Id::whole(&group), text);
+                    scan.unreadable.insert(Arc::clone(&group));
+                    scan.groups.insert(group);
+                }
+            }
+        }
+        Ok(scan)
+    }
+
+    /// The policies that the files make, by name.
+    pub(crate) fn policies(&self) -> BTreeMap<Id, Sources> {
+        let mut policies: BTreeMap<Id, Sources> = BTreeMap::new();
+        for file in self.files.keys() {
+            let Some((stem, kind)) = file.parts() else { continue };
+            let id = Id { group: Arc::clone(&file.group), name: Arc::from(stem) };
+            let sources = policies.entry(id).or_default();
+            if !is_policy_name(stem) {
+                sources.problem = Some(format!(
+                    "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {LONGEST_NAME}",
+                    stem.escape_debug()
+                ));
+            }
+            match (kind, &sources.sidecar) {
+                (Kind::Module, _) => sources.module = Some(file.clone()),
+                (Kind::Sidecar, None) => sources.sidecar = Some(file.clone()),
+                (Kind::Sidecar, Some(other)) => {
+                    sources.problem = Some(format!("'{other}' and '{file}' are both there: expected one sidecar"));
+                }
+            }
+        }
+        policies
+    }
+
+    /// Adds the policy files of one directory; answers the names of its sub-directories.
+    fn list(&mut self, directory: &Path, group: &Arc<str>) -> Result<Vec<String>, ListError> {
+        let mut directories = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let Some(name) = visible_name(&entry) else { continue };
+            let path = entry.path();
+            if Kind::of(&name).is_some() {
+                let stamp = Stamp::of(&path);
+                if path.is_dir() {
+                    continue;
+                }
+                self.files.insert(File { group: Arc::clone(group), name: Arc::from(name) }, stamp);
+            } else if group.is_empty() && path.is_dir() {
+                directories.push(name);
+            }
+            if self.files.len() > MOST_FILES || directories.len() > MOST_FILES {
+                return Err(ListError::TooMany);
+            }
+        }
+        self.groups.insert(Arc::clone(group));
+        directories.sort();
+        Ok(directories)
+    }
+
+    /// A directory with policies in it under a name that no URL can have; others (`lost+found`) are nobody's concern.
+    fn note_ill_named(&mut self, root: &Path, name: &str) {
+        let Ok(entries) = fs::read_dir(root.join(name)) else { return };
+        let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| Kind::of(&name).is_some());
+        if entries.flatten().take(MOST_FILES).any(is_policy) {
+            let text = format!(
+                "'{name}' is no name for a group: expected a to z, 0 to 9 and '-', at most {LONGEST_NAME} characters"
+            );
+            self.problems.insert(Id { group: Arc::from(""), name: Arc::from(name) }, text);
+        }
+    }
+}
+
+/// What a file can be, by its ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Module,
+    Sidecar,
+}
+
+enum ListError {
+    Io(io::Error),
+    TooMany,
+}
+
+// === impl Id ===
+
+impl Id {
+    /// Stands for all of a group's directory.
+    pub(crate) fn whole(group: &Arc<str>) -> Self {
+        Self { group: Arc::clone(group), name: Arc::from(WHOLE) }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
+    }
+}
+
+// === impl Sources ===
+
+impl Sources {
+    /// The files, as far as names tell.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
+        self.module.iter().chain(&self.sidecar)
+    }
+}
+
+// === impl File ===
+
+impl File {
+    /// Where the file is.
+    pub(crate) fn path(&self, root: &Path) -> PathBuf {
+        if self.group.is_empty() { root.join(&*self.name) } else { root.join(&*self.group).join(&*self.name) }
+    }
+
+    fn parts(&self) -> Option<(&str, Kind)> {
+        let kind = Kind::of(&self.name)?;
+        self.name.rsplit_once('.').map(|(stem, _)| (stem, kind))
+    }
+}
+
+impl fmt::Display for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1 {
+            "wasm" => Some(Self::Module),
+            "yaml" | "yml" => Some(Self::Sidecar),
+            _ => None,
+        }
+    }
+}
+
+// === impl ListError ===
+
+impl From<io::Error> for ListError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The name, unless it starts with a dot: `..data` of a mounted ConfigMap, an editor's `.x.swp`.
+fn visible_name(entry: &fs::DirEntry) -> Option<String> {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    (!name.starts_with('.')).then_some(name)
+}
+
+fn is_group_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= LONGEST_NAME && name.bytes().all(is_fit)
+}
+
+fn is_policy_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    name.len() <= LONGEST_NAME && name.bytes().all(is_fit)
+}
+
+fn scan_error(root: &Path, error: ListError) -> DirectoryError {
+    let path = root.to_owned();
+    match error {
+        ListError::Io(source) => DirectoryError::Unreadable { path, source },
+        ListError::TooMany => DirectoryError::TooMany { path, most: MOST_FILES },
+    }
+}

@@ -1,0 +1,86 @@
+//! A sidecar: what an operator says about one policy, from text to checked values.
+
+mod raw;
+mod resolve;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc};
+
+use plimsoll_core::PolicyConfig;
+
+use raw::RawSidecar;
+
+/// Most bytes of a sidecar; a ConfigMap holds no more.
+pub(crate) const MOST_BYTES: u64 = 1 << 20;
+
+/// What a sidecar says, with every default filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sidecar {
+    /// The module, where it is not the file with the policy's own name.
+    pub(crate) module: Option<ModulePath>,
+    /// The only module that is accepted, `sha256:…`.
+    pub(crate) digest: Option<Box<str>>,
+    /// What plimsoll reads.
+    pub(crate) config: PolicyConfig,
+    /// What the policy reads, as JSON.
+    pub(crate) settings: Arc<str>,
+    /// Whether the operator gave a weight, which only means something to policies that score.
+    pub(crate) weighted: bool,
+}
+
+/// A module's file by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModulePath {
+    pub(crate) name: Box<str>,
+    /// It lies in the root, and the policy in a group.
+    pub(crate) in_root: bool,
+}
+
+/// What is wrong with a sidecar, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SidecarError {
+    /// Line and column, from 1.
+    at: Option<(u64, u64)>,
+    /// The path of the field, such as `match.namespaces[0]`; empty for the whole file.
+    field: String,
+    /// What is wrong and what was expected.
+    text: String,
+}
+
+// === impl Sidecar ===
+
+impl Sidecar {
+    /// Reads the text of a sidecar; `most_memory` bounds what it may give its policy.
+    pub(crate) fn parse(text: &str, most_memory: usize) -> Result<Self, SidecarError> {
+        yaml::read::<RawSidecar>(text).and_then(|raw| raw.resolve(most_memory))
+    }
+}
+
+impl Default for Sidecar {
+    fn default() -> Self {
+        let (module, digest, config) = (None, None, PolicyConfig::default());
+        Self { module, digest, config, settings: Arc::from("null"), weighted: false }
+    }
+}
+
+// === impl SidecarError ===
+
+impl fmt::Display for SidecarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.at {
+            write!(f, "{line}:{column}:")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, " {}:", self.field)?;
+        }
+        write!(f, " {}", self.text)
+    }
+}
+
+/// The JSON Schema of a sidecar, for editors and linters.
+pub fn sidecar_schema() -> serde_json::Value {
+    schemars::schema_for!(RawSidecar).to_value()
+}

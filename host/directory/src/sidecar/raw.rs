@@ -1,0 +1,129 @@
+//! The sidecar as it stands in the file; the doc comments are what editors show.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+/// Says how plimsoll uses one policy. It lies beside the module: `gpu.yaml` for `gpu.wasm`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(title = "plimsoll policy")]
+pub(crate) struct RawSidecar {
+    /// The module's file in the same directory, or `../name.wasm` for one in the root. Default: the sidecar's own name.
+    #[schemars(with = "Option<String>")]
+    pub(crate) module: Option<Spanned<String>>,
+    /// Whether the policy's answers count. Default: enforce.
+    pub(crate) mode: Option<RawMode>,
+    /// Filters run in ascending order, then by name. Default: 100.
+    pub(crate) order: Option<i32>,
+    /// Share in the score; 0 takes it out. Default: 1.
+    pub(crate) weight: Option<u32>,
+    /// What a fault of the policy means for the decision. Default: fail for filter, preempt and bind, ignore for score
+    /// and rank.
+    pub(crate) on_error: Option<RawOnError>,
+    /// Time of one request, all nodes together, such as `100ms` or `2s`; at most 60s. Default: 100ms.
+    #[schemars(with = "Option<String>")]
+    pub(crate) timeout: Option<Spanned<String>>,
+    /// Bytes of memory that the policy may use, as a Kubernetes quantity such as `64Mi`. Default: 64Mi.
+    #[schemars(schema_with = "quantity_schema")]
+    pub(crate) memory: Option<Spanned<String>>,
+    /// Refuses any module but this one: `sha256:` and 64 hexadecimal digits.
+    #[schemars(with = "Option<String>", extend("pattern" = "^sha256:[0-9a-f]{64}$"))]
+    pub(crate) digest: Option<Spanned<String>>,
+    /// Which pods the policy is asked about; all parts must hold. Default: every pod.
+    #[serde(rename = "match")]
+    pub(crate) matches: Option<RawMatch>,
+    /// The policy's own settings; it gets them as JSON and may refuse them.
+    pub(crate) settings: Option<serde_json::Value>,
+}
+
+/// Which pods a policy is asked about; all parts that are given must hold.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Match")]
+pub(crate) struct RawMatch {
+    /// The pod is in one of these namespaces.
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    pub(crate) namespaces: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The pod's labels fit this Kubernetes label selector.
+    pub(crate) pod_selector: Option<RawSelector>,
+    /// A container names one of these resources in its requests or limits.
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    pub(crate) resources: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+/// A Kubernetes label selector: all requirements must hold.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "LabelSelector")]
+pub(crate) struct RawSelector {
+    /// Labels with exactly these values.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub(crate) match_labels: BTreeMap<String, Spanned<String>>,
+    /// Requirements on labels.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawRequirement>")]
+    pub(crate) match_expressions: Vec<Spanned<RawRequirement>>,
+}
+
+/// One requirement on a label.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Requirement")]
+pub(crate) struct RawRequirement {
+    /// The label's key.
+    #[schemars(with = "String")]
+    pub(crate) key: Spanned<String>,
+    /// How the label is compared.
+    pub(crate) operator: RawOperator,
+    /// With what: at least one for `In` and `NotIn`, none for `Exists` and `DoesNotExist`.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) values: Vec<Spanned<String>>,
+}
+
+/// Whether a policy's answers count.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Mode")]
+pub(crate) enum RawMode {
+    /// Asked and obeyed.
+    Enforce,
+    /// Asked and recorded, never obeyed.
+    Shadow,
+    /// Loaded, never asked.
+    Off,
+}
+
+/// What a fault of a policy means for the decision.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "OnError")]
+pub(crate) enum RawOnError {
+    /// The whole decision fails.
+    Fail,
+    /// The decision is made without this policy.
+    Ignore,
+}
+
+/// How a label is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(rename = "Operator")]
+pub(crate) enum RawOperator {
+    /// The label has one of the values.
+    In,
+    /// The label is absent or has none of the values.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is absent.
+    DoesNotExist,
+}
+
+/// A quantity may be a bare number as well.
+fn quantity_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "integer", "null"] })
+}

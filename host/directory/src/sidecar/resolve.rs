@@ -1,0 +1,191 @@
+//! From what stands in the file to what it means; contradictions end here.
+
+use std::{sync::Arc, time::Duration};
+
+use plimsoll_core::{LabelSelector, Match, Mode, OnError, Operator, PolicyConfig, Requirement, parse_quantity};
+use serde_saphyr::Spanned;
+
+use super::{
+    ModulePath, Sidecar, SidecarError,
+    raw::{RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar},
+    yaml::place,
+};
+
+/// Longest time that a policy may be given; kube-scheduler waits for seconds.
+const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Least memory that a policy may be given: one page of WebAssembly.
+const LEAST_MEMORY: usize = 64 << 10;
+
+// === impl RawSidecar ===
+
+impl RawSidecar {
+    /// Checks every value and fills in the defaults.
+    pub(super) fn resolve(self, most_memory: usize) -> Result<Sidecar, SidecarError> {
+        let default = PolicyConfig::default();
+        let config = PolicyConfig {
+            mode: self.mode.map_or(default.mode, RawMode::resolve),
+            order: self.order.unwrap_or(default.order),
+            weight: self.weight.unwrap_or(default.weight),
+            on_error: self.on_error.map(RawOnError::resolve),
+            timeout: self.timeout.map_or(Ok(default.timeout), |text| resolve_timeout(&text))?,
+            memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
+            matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
+        };
+        Ok(Sidecar {
+            module: self.module.map(|text| resolve_module(&text)).transpose()?,
+            digest: self.digest.map(|text| resolve_digest(&text)).transpose()?,
+            config,
+            settings: Arc::from(self.settings.unwrap_or_default().to_string()),
+            weighted: self.weight.is_some(),
+        })
+    }
+}
+
+// === impl RawMode ===
+
+impl RawMode {
+    fn resolve(self) -> Mode {
+        match self {
+            Self::Enforce => Mode::Enforce,
+            Self::Shadow => Mode::Shadow,
+            Self::Off => Mode::Off,
+        }
+    }
+}
+
+// === impl RawOnError ===
+
+impl RawOnError {
+    fn resolve(self) -> OnError {
+        match self {
+            Self::Fail => OnError::Fail,
+            Self::Ignore => OnError::Ignore,
+        }
+    }
+}
+
+// === impl RawMatch ===
+
+impl RawMatch {
+    fn resolve(self) -> Result<Match, SidecarError> {
+        Ok(Match {
+            namespaces: self.namespaces.map(|names| resolve_names(names, "match.namespaces")).transpose()?,
+            pod_selector: self.pod_selector.map(RawSelector::resolve).transpose()?,
+            resources: self.resources.map(|names| resolve_names(names, "match.resources")).transpose()?,
+        })
+    }
+}
+
+// === impl RawSelector ===
+
+impl RawSelector {
+    fn resolve(self) -> Result<LabelSelector, SidecarError> {
+        let mut requirements = Vec::new();
+        for (key, value) in self.match_labels {
+            let key = Spanned::new(key, value.referenced, value.defined);
+            check_filled(&key, "match.podSelector.matchLabels")?;
+            let (key, values) = (key.value.into(), vec![value.value.into()]);
+            requirements.push(Requirement { key, operator: Operator::In, values });
+        }
+        for (index, requirement) in self.match_expressions.into_iter().enumerate() {
+            let field = format!("match.podSelector.matchExpressions[{index}]");
+            let at = place(requirement.referenced);
+            requirements.push(requirement.value.resolve(at, &field)?);
+        }
+        Ok(LabelSelector { requirements })
+    }
+}
+
+// === impl RawRequirement ===
+
+impl RawRequirement {
+    fn resolve(self, at: Option<(u64, u64)>, field: &str) -> Result<Requirement, SidecarError> {
+        check_filled(&self.key, &format!("{field}.key"))?;
+        let (operator, takes_values) = self.operator.resolve();
+        if takes_values == self.values.is_empty() {
+            let expected = if takes_values { "at least one" } else { "none" };
+            let found = if takes_values { "no values" } else { "values" };
+            let text = format!("{:?} with {found}: expected {expected}", self.operator);
+            let at = self.values.first().and_then(|value| place(value.referenced)).or(at);
+            return Err(SidecarError { at, field: format!("{field}.values"), text });
+        }
+        let values = self.values.into_iter().map(|value| value.value.into()).collect();
+        Ok(Requirement { key: self.key.value.into(), operator, values })
+    }
+}
+
+// === impl RawOperator ===
+
+impl RawOperator {
+    /// The operator, and whether it compares with values.
+    fn resolve(self) -> (Operator, bool) {
+        match self {
+            Self::In => (Operator::In, true),
+            Self::NotIn => (Operator::NotIn, true),
+            Self::Exists => (Operator::Exists, false),
+            Self::DoesNotExist => (Operator::DoesNotExist, false),
+        }
+    }
+}
+
+fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, SidecarError> {
+    let expected = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
+    let parsed = humantime::parse_duration(&text.value).ok();
+    parsed
+        .filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST_TIMEOUT)
+        .ok_or_else(|| wrong(text, "timeout", expected))
+}
+
+fn resolve_memory(text: &Spanned<String>, most: usize) -> Result<usize, SidecarError> {
+    let parsed = parse_quantity(&text.value, 1).ok().and_then(|bytes| usize::try_from(bytes).ok());
+    parsed.filter(|bytes| (LEAST_MEMORY..=most).contains(bytes)).ok_or_else(|| {
+        let most = most >> 20;
+        wrong(text, "memory", &format!("expected a quantity such as 64Mi, at least 64Ki and at most {most}Mi"))
+    })
+}
+
+fn resolve_digest(text: &Spanned<String>) -> Result<Box<str>, SidecarError> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_digest = |digits: &str| digits.len() == 64 && digits.bytes().all(is_digit);
+    if text.value.strip_prefix("sha256:").is_some_and(is_digest) {
+        return Ok(text.value.as_str().into());
+    }
+    Err(wrong(text, "digest", "expected sha256: and 64 hexadecimal digits in lower case"))
+}
+
+fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, SidecarError> {
+    let (name, in_root) = text.value.strip_prefix("../").map_or((text.value.as_str(), false), |name| (name, true));
+    let stem = name.strip_suffix(".wasm").unwrap_or_default();
+    if stem.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) {
+        let expected = "expected a .wasm file of the same directory, or ../name.wasm for one of the root";
+        return Err(wrong(text, "module", expected));
+    }
+    Ok(ModulePath { name: name.into(), in_root })
+}
+
+fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Vec<Box<str>>, SidecarError> {
+    if names.value.is_empty() {
+        let text = "an empty list matches no pod: expected at least one name; without the key every pod matches";
+        return Err(SidecarError { at: place(names.referenced), field: field.to_owned(), text: text.to_owned() });
+    }
+    let check = |(index, name): (usize, Spanned<String>)| {
+        check_filled(&name, &format!("{field}[{index}]"))?;
+        Ok(name.value.into())
+    };
+    names.value.into_iter().enumerate().map(check).collect()
+}
+
+/// A name that no object can have would silently match nothing.
+fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), SidecarError> {
+    if name.value.is_empty() || name.value.contains(char::is_whitespace) {
+        return Err(wrong(name, field, "expected a name without spaces"));
+    }
+    Ok(())
+}
+
+fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> SidecarError {
+    let shown: String = found.value.chars().take(80).collect();
+    let text = format!("found '{}': {expected}", shown.escape_debug());
+    SidecarError { at: place(found.referenced), field: field.to_owned(), text }
+}

@@ -1,0 +1,201 @@
+//! The content of one policy's files, read as one consistent set.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    config::Bounds,
+    scan::{File, Scan, Sources},
+    sidecar::{self, Sidecar},
+    stamp::Stamp,
+};
+
+/// Stamps of the files that a policy is made of; none: the file is not there.
+pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
+
+/// Why a policy's files are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// File, place, what is wrong and what was expected.
+    pub(crate) text: String,
+    /// The same files may be accepted later: the machine was at fault, or busy.
+    pub(crate) passing: bool,
+}
+
+/// What the files of a policy say.
+pub(crate) struct Content {
+    pub(crate) sidecar: Sidecar,
+    /// The sidecar's file as messages name it, or the module's where there is none.
+    pub(crate) sidecar_label: String,
+    pub(crate) module: Vec<u8>,
+    pub(crate) module_label: String,
+    /// `sha256:…` of the module.
+    pub(crate) digest: String,
+    /// Of the sidecar's text; none without a sidecar.
+    pub(crate) sidecar_digest: Option<String>,
+}
+
+/// One reading of a policy's files.
+pub(crate) struct Reading {
+    /// As the scan saw them; a later scan that differs calls for another reading.
+    pub(crate) stamps: Stamps,
+    /// None: the files changed while they were read.
+    pub(crate) content: Option<Result<Content, Refusal>>,
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), passing: false }
+    }
+
+    pub(crate) fn passing(text: impl Into<String>) -> Self {
+        Self { text: text.into(), passing: true }
+    }
+}
+
+// === impl Content ===
+
+impl Content {
+    /// Reads a module and its sidecar where they are.
+    pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &Bounds) -> Result<Self, Refusal> {
+        let text = sidecar.map(read_sidecar).transpose()?;
+        let parsed = parse_sidecar(sidecar, text.as_deref(), bounds)?;
+        Self::complete(module, sidecar, text.as_deref(), parsed, bounds)
+    }
+
+    fn complete(
+        module: &Path,
+        sidecar: Option<&Path>,
+        text: Option<&str>,
+        parsed: Sidecar,
+        bounds: &Bounds,
+    ) -> Result<Self, Refusal> {
+        let bytes = read_bounded(module, bounds.module_bytes, "module")?;
+        let module_label = module.display().to_string();
+        let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
+        let digest = digest(&bytes);
+        if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *digest) {
+            return Err(Refusal::new(format!(
+                "{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}"
+            )));
+        }
+        let sidecar_digest = text.map(|text| self::digest(text.as_bytes()));
+        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digest, sidecar_digest })
+    }
+}
+
+// === impl Reading ===
+
+impl Reading {
+    /// Reads the files of a policy that a scan has found.
+    ///
+    /// The stamps are compared before and after, so that a sidecar is never paired with the module of another
+    /// version: a ConfigMap may be swapped in between.
+    pub(crate) fn take(root: &Path, scan: &Scan, sources: &Sources, bounds: &Bounds) -> Self {
+        let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
+        let content = Self::read(root, scan, sources, bounds, &mut stamps);
+        let is_still = |(file, stamp): (&File, &Option<Stamp>)| *stamp == stamp_now(&file.path(root));
+        let content = stamps.iter().all(is_still).then_some(content);
+        Self { stamps, content }
+    }
+
+    fn read(
+        root: &Path,
+        scan: &Scan,
+        sources: &Sources,
+        bounds: &Bounds,
+        stamps: &mut Stamps,
+    ) -> Result<Content, Refusal> {
+        if let Some(problem) = &sources.problem {
+            return Err(Refusal::new(problem.clone()));
+        }
+        let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
+        let text = sidecar.as_deref().map(read_sidecar).transpose()?;
+        let parsed = parse_sidecar(sidecar.as_deref(), text.as_deref(), bounds)?;
+        let module = module_of(sources, &parsed, sidecar.as_deref())?;
+        stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
+        Content::complete(&module.path(root), sidecar.as_deref(), text.as_deref(), parsed, bounds)
+    }
+}
+
+/// `sha256:…` of bytes.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    let mut text = String::from("sha256:");
+    for byte in Sha256::digest(bytes) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The module that a policy runs: what its sidecar names, else the file with its own name.
+fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, Refusal> {
+    let group = sources.files().next().map(|file| file.group.clone()).unwrap_or_default();
+    match (&sidecar.module, &sources.module) {
+        (Some(named), _) if named.in_root && group.is_empty() => {
+            let path = path.unwrap_or(Path::new(""));
+            let text = "module: '../' leads out of the directory: expected a .wasm file of the same directory";
+            Err(Refusal::new(format!("{}: {text}", path.display())))
+        }
+        (Some(named), _) => {
+            let group = if named.in_root { "".into() } else { group };
+            Ok(File { group, name: named.name.as_ref().into() })
+        }
+        (None, Some(module)) => Ok(module.clone()),
+        (None, None) => {
+            let path = path.unwrap_or(Path::new(""));
+            let module = path.with_extension("wasm");
+            Err(Refusal::new(format!(
+                "{}: there is no module for this sidecar: expected the file {} or the key 'module'",
+                path.display(),
+                module.file_name().unwrap_or_default().display(),
+            )))
+        }
+    }
+}
+
+pub(crate) fn read_sidecar(path: &Path) -> Result<String, Refusal> {
+    let bytes = read_bounded(path, sidecar::MOST_BYTES, "sidecar")?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Refusal::new(format!("{}: byte {at} is not UTF-8: expected YAML text", path.display()))
+    })
+}
+
+pub(crate) fn parse_sidecar(path: Option<&Path>, text: Option<&str>, bounds: &Bounds) -> Result<Sidecar, Refusal> {
+    let (Some(path), Some(text)) = (path, text) else { return Ok(Sidecar::default()) };
+    Sidecar::parse(text, bounds.memory).map_err(|error| Refusal::new(format!("{}:{error}", path.display())))
+}
+
+fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Refusal> {
+    let unreadable = |error: io::Error| {
+        let text = format!("{} cannot be read: {error}: expected a {what}", path.display());
+        // A file that is not there comes with a new stamp; anything else may pass by itself.
+        Refusal { text, passing: error.kind() != io::ErrorKind::NotFound }
+    };
+    // Asked before it is opened: opening a pipe would wait for a writer.
+    let metadata = path.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(Refusal::new(format!("{} is not a regular file: expected a {what}", path.display())));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(most)).unwrap_or(0));
+    fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        return Err(Refusal::new(format!("{} is larger than {most} bytes, the most for a {what}", path.display())));
+    }
+    Ok(bytes)
+}
+
+/// The stamp as a scan would find it.
+fn stamp_now(path: &Path) -> Option<Stamp> {
+    path.symlink_metadata().ok().map(|_| Stamp::of(path))
+}

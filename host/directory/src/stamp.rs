@@ -1,0 +1,86 @@
+//! Tells whether a file is the same as before without reading it.
+
+use std::{
+    fs::Metadata,
+    io,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+/// File times come from the kernel's tick, so two writes within one tick leave the same stamp.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What is known of a file without reading it; symbolic links are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// A regular file.
+    File { length: u64, modified: Option<SystemTime>, identity: Identity },
+    /// A link to nothing.
+    Dangling,
+    /// Something else: a socket, a pipe.
+    Other,
+}
+
+/// Tells one file from another that took its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    /// Seconds and nanoseconds of the last change, which no tool can set back.
+    changed: (i64, i64),
+}
+
+// === impl Stamp ===
+
+impl Stamp {
+    /// Stamps the file that a path leads to.
+    pub(crate) fn of(path: &Path) -> Self {
+        match path.metadata() {
+            Ok(metadata) => Self::of_metadata(&metadata),
+            // Whatever the reason, reading it will name it.
+            Err(_) => Self::Dangling,
+        }
+    }
+
+    pub(crate) fn of_metadata(metadata: &Metadata) -> Self {
+        if !metadata.is_file() {
+            return Self::Other;
+        }
+        Self::File {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            identity: Identity::of_metadata(metadata),
+        }
+    }
+
+    /// Whether a write right after this stamp could have left the same stamp.
+    pub(crate) fn may_repeat(&self, now: SystemTime) -> bool {
+        let Self::File { modified: Some(modified), .. } = self else { return false };
+        now.duration_since(*modified).is_ok_and(|age| age < TICK)
+    }
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// The identity of what a path leads to.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        path.metadata().map(|metadata| Self::of_metadata(&metadata))
+    }
+
+    /// Whether both are one file or directory, changed or not.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    #[cfg(unix)]
+    fn of_metadata(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { device: metadata.dev(), inode: metadata.ino(), changed: (metadata.ctime(), metadata.ctime_nsec()) }
+    }
+
+    #[cfg(not(unix))]
+    fn of_metadata(_: &Metadata) -> Self {
+        Self::default()
+    }
+}

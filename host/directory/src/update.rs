@@ -1,0 +1,60 @@
+//! What a pass over the directory found.
+
+use std::{sync::Arc, time::Duration};
+
+use plimsoll_core::Roster;
+
+/// A new roster, and what is different about it.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// The policies in force from now on.
+    pub roster: Arc<Roster>,
+    /// What happened, by policy.
+    pub changes: Vec<Change>,
+}
+
+/// What happened to one policy; `id` is its name with its group: `gpu/binpack`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A version was loaded and is in force.
+    Loaded {
+        /// The policy.
+        id: String,
+        /// `sha256:…` of its module.
+        digest: String,
+        /// Counts its versions, from 1.
+        version: u64,
+        /// How long it took to read, compile and validate it.
+        took: Duration,
+    },
+    /// Its files, refused before, are again those of the version in force.
+    Unchanged {
+        /// The policy.
+        id: String,
+    },
+    /// Its files are refused as they stand now.
+    Refused {
+        /// The policy.
+        id: String,
+        /// Why, with file, line and field.
+        error: String,
+        /// Whether the last good version goes on answering.
+        kept: bool,
+    },
+    /// Its files are gone, and so is the policy.
+    Removed {
+        /// The policy.
+        id: String,
+    },
+}
+
+// === impl Change ===
+
+impl Change {
+    /// The policy that it happened to.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Loaded { id, .. } | Self::Unchanged { id } | Self::Refused { id, .. } | Self::Removed { id } => id,
+        }
+    }
+}

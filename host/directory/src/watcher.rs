@@ -1,0 +1,62 @@
+//! Reports of the file system that something in the directory may be different; they wake, and say no more.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::mpsc::SyncSender};
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode};
+
+use crate::stamp::Identity;
+
+/// Watches the root and its groups.
+pub(crate) struct Watcher {
+    inner: RecommendedWatcher,
+    /// Each directory with what stood there when it was watched: another one may take its place.
+    watched: BTreeMap<PathBuf, Identity>,
+}
+
+// === impl Watcher ===
+
+impl Watcher {
+    /// A watcher that wakes a thread through this channel.
+    pub(crate) fn new(wake: SyncSender<()>) -> notify::Result<Self> {
+        let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            if event.as_ref().map_or(true, |event| may_change(event.kind)) {
+                // A full channel means that the thread will look anyway.
+                let _ = wake.try_send(());
+            }
+        })?;
+        Ok(Self { inner, watched: BTreeMap::new() })
+    }
+
+    /// Watches exactly these directories, as they stand now.
+    pub(crate) fn follow(&mut self, directories: impl Iterator<Item = PathBuf>) -> notify::Result<()> {
+        let mut wanted = BTreeMap::new();
+        for path in directories {
+            if let Ok(identity) = Identity::of(&path) {
+                wanted.insert(path, identity);
+            }
+        }
+        let is_wanted = |(path, old): &(&PathBuf, &Identity)| wanted.get(*path).is_some_and(|new| new.is_same(old));
+        let stale: Vec<PathBuf> =
+            self.watched.iter().filter(|entry| !is_wanted(entry)).map(|(path, _)| path.clone()).collect();
+        for path in stale {
+            // It fails where the directory is gone, and its watch with it.
+            let _ = self.inner.unwatch(&path);
+            self.watched.remove(&path);
+        }
+        for (path, identity) in wanted {
+            if !self.watched.contains_key(&path) {
+                self.inner.watch(&path, RecursiveMode::NonRecursive)?;
+                self.watched.insert(path, identity);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reading a file is reported as well, and this process reads them.
+fn may_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    }
+}
