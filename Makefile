@@ -33,3 +33,4 @@ fmt: ## Format everything
 
 policies: ## Build every sample policy into target/policies
 	@plugins/build
+	@host/demo-guests/build

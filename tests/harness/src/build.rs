@@ -14,6 +14,7 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 static POLICIES: LazyLock<PathBuf> = LazyLock::new(|| {
     run(&mut Command::new(workspace().join("plugins/build")));
+    run(&mut Command::new(workspace().join("host/demo-guests/build")));
     workspace().join("target/policies")
 });
 

@@ -1,0 +1,237 @@
+//! What a user may type; every flag is also an environment variable.
+
+mod values;
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use values::{duration, group, quantity};
+
+/// One scheduler extender that fronts many WebAssembly policies.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, about, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer kube-scheduler: load a directory of policies and serve the extender wire
+    Serve(ServeArgs),
+    /// Tell what a policy file exports, imports and costs, or why it is refused
+    Check(CheckArgs),
+    /// Put one pod to the policies and print a table: node by policy, with verdict, score and reason
+    Run(RunArgs),
+    /// Print the KubeSchedulerConfiguration for a directory of policies
+    SchedulerConfig(SchedulerConfigArgs),
+    /// Show the whole of it on a sample cluster: real calls, a hot swap, a crash
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How tables and reports are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// How log lines are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One JSON object a line
+    Json,
+    /// Text with colours where the terminal has them
+    Pretty,
+}
+
+/// Where policies are compiled and kept, and how large they may grow.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct EngineArgs {
+    /// Where compiled policies are kept [default: $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll]
+    #[arg(long, env = "PLIMSOLL_CACHE", value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+
+    /// Compile policies anew at each start
+    #[arg(long, env = "PLIMSOLL_NO_CACHE", conflicts_with = "cache")]
+    pub(crate) no_cache: bool,
+
+    /// The most memory that a sidecar may give its policy
+    #[arg(long, env = "PLIMSOLL_MAX_POLICY_MEMORY", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
+    pub(crate) max_policy_memory: usize,
+
+    /// How many policy calls may be under way at once
+    #[arg(long, env = "PLIMSOLL_MAX_CALLS", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) max_calls: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// The directory of policies; its sub-directories are groups with URLs of their own
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// Nodes and pods from a file (`kubectl get nodes,pods -A -o json`), read again when it changes
+    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
+
+    /// Where kube-scheduler calls; port 0 picks a free one and logs it
+    #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
+    pub(crate) listen: SocketAddr,
+
+    /// Where /healthz, /readyz, /metrics and /api are
+    #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
+    pub(crate) admin: SocketAddr,
+
+    /// Time of one request; stay below the scheduler's httpTimeout (5s)
+    #[arg(long, env = "PLIMSOLL_REQUEST_TIMEOUT", value_name = "TIME", default_value = "4s", value_parser = duration)]
+    pub(crate) request_timeout: Duration,
+
+    /// The largest request body
+    #[arg(long, env = "PLIMSOLL_BODY_LIMIT", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
+    pub(crate) body_limit: usize,
+
+    /// The most connections at once
+    #[arg(long, env = "PLIMSOLL_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096)]
+    pub(crate) max_connections: usize,
+
+    /// How long SIGTERM waits for requests in flight
+    #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]
+    pub(crate) drain_timeout: Duration,
+
+    /// Look for changes at this interval instead of waiting for inotify
+    #[arg(long, env = "PLIMSOLL_POLL", value_name = "TIME", value_parser = duration)]
+    pub(crate) poll: Option<Duration>,
+
+    /// How long a file must not have changed before it is loaded
+    #[arg(long, env = "PLIMSOLL_SETTLE", value_name = "TIME", default_value = "100ms", value_parser = duration)]
+    pub(crate) settle: Duration,
+
+    /// Be ready although a policy could not be loaded at the start
+    #[arg(long, env = "PLIMSOLL_ALLOW_DEGRADED")]
+    pub(crate) allow_degraded: bool,
+
+    /// How log lines are printed, on standard error
+    #[arg(long, env = "PLIMSOLL_LOG_FORMAT", value_name = "FORMAT", default_value = "pretty")]
+    pub(crate) log_format: LogFormat,
+
+    /// What is logged: a level, or a filter such as info,plimsoll::guest=debug
+    #[arg(long, env = "PLIMSOLL_LOG", value_name = "FILTER", default_value = "info")]
+    pub(crate) log: String,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Policy modules (.wasm), or sidecars (.yaml) to check with their module and settings
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How the report is printed
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// The directory of policies
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// The pod to place, YAML or JSON; `-` is standard input
+    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
+    pub(crate) pod: PathBuf,
+
+    /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
+    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
+
+    /// The group of policies to ask
+    #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
+    pub(crate) group: String,
+
+    /// Only these nodes
+    #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) nodes: Vec<String>,
+
+    /// The most rows of the table
+    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
+    pub(crate) rows: usize,
+
+    /// How the table is printed
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SchedulerConfigArgs {
+    /// The directory of policies: one extender for each group, with the verbs that its policies have
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// Where kube-scheduler reaches plimsoll
+    #[arg(long, env = "PLIMSOLL_URL", value_name = "URL", default_value = "http://127.0.0.1:8888")]
+    pub(crate) url: String,
+
+    /// The scheduler sends whole nodes: for a plimsoll that has no view of the cluster
+    #[arg(long, env = "PLIMSOLL_FULL_NODES")]
+    pub(crate) full_nodes: bool,
+
+    /// Schedule pods without plimsoll while it cannot be reached
+    #[arg(long, env = "PLIMSOLL_IGNORABLE")]
+    pub(crate) ignorable: bool,
+
+    /// The weight of plimsoll's scores beside the scheduler's own
+    #[arg(long, env = "PLIMSOLL_WEIGHT", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) weight: u32,
+
+    /// The scheduler's httpTimeout; keep it above --request-timeout of `serve`
+    #[arg(long, env = "PLIMSOLL_HTTP_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub(crate) http_timeout: Duration,
+
+    /// A kubeconfig to name in the file
+    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// How it is printed; text is YAML
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// The sample policies, as `make policies` builds them
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR", default_value = "target/policies")]
+    pub(crate) policies: PathBuf,
+
+    /// The two versions of `zone-drain` and the policy that crashes, as `make policies` builds them
+    #[arg(long, env = "PLIMSOLL_DEMO_GUESTS", value_name = "DIR", default_value = "target/demo-guests")]
+    pub(crate) guests: PathBuf,
+
+    /// Where the demo puts its policies and its cluster; it is emptied first
+    #[arg(long, env = "PLIMSOLL_DEMO_DIR", value_name = "DIR", default_value = "target/demo")]
+    pub(crate) directory: PathBuf,
+
+    /// How many pods are scheduled
+    #[arg(long, env = "PLIMSOLL_DEMO_PODS", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(6..=10_000))]
+    pub(crate) pods: u32,
+}

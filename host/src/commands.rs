@@ -1,0 +1,61 @@
+//! One file for each command; what they print goes to standard output, complaints to standard error.
+
+mod check;
+mod completions;
+mod run;
+mod scheduler_config;
+mod serve;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use plimsoll_wasm::{EngineConfig, WasmLoader};
+
+use crate::{
+    args::{Args, Command, EngineArgs},
+    demo,
+};
+
+/// Does what was asked.
+///
+/// The exit code is 0 if all is well, 1 if the answer is no (a policy is refused), 2 if it could not be done.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    match args.command {
+        Command::Serve(args) => serve::serve(args),
+        Command::Check(args) => check::check(&args),
+        Command::Run(args) => run::run(&args),
+        Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
+        Command::Demo(args) => demo::demo(&args),
+        Command::Completions { shell } => completions::completions(shell),
+    }
+}
+
+/// Prints an error with all its causes on one line.
+#[expect(clippy::print_stderr, reason = "this is the one place where a command complains")]
+pub(crate) fn complain(error: &anyhow::Error) {
+    eprintln!("plimsoll: {error:#}");
+}
+
+/// The settings of the engine, with the default place of its cache.
+pub(crate) fn engine_config(args: &EngineArgs) -> EngineConfig {
+    let default_cache = || {
+        let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        base.or_else(home).map(|base| base.join("plimsoll"))
+    };
+    let cache = if args.no_cache { None } else { args.cache.clone().or_else(default_cache) };
+    EngineConfig { cache, max_memory: args.max_policy_memory, max_calls: args.max_calls }
+}
+
+fn loader(args: &EngineArgs) -> Result<WasmLoader> {
+    Ok(WasmLoader::new(engine_config(args))?)
+}
+
+/// Prints a line of output, and ends quietly when nobody reads it (`plimsoll ... | head`).
+fn print(text: &str) -> Result<()> {
+    use std::io::{ErrorKind, Write};
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        result => Ok(result?),
+    }
+}

@@ -1,0 +1,214 @@
+//! `plimsoll check`: what a policy file is, or why it is refused.
+
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use plimsoll_core::{Ask, Fault, Limits, Member, Verb, View};
+use plimsoll_wasm::{Inspection, WasmLoader};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{CheckArgs, Output},
+    demo::sample,
+    text,
+};
+
+/// What was found out about one file.
+struct Report {
+    file: PathBuf,
+    sidecar: Option<PathBuf>,
+    inspection: Inspection,
+    calls: Vec<(Verb, Result<CallTime, Fault>)>,
+}
+
+/// How long a verb takes on the sample cluster.
+struct CallTime {
+    /// A fresh instance and one node.
+    first: Duration,
+    /// Each further node.
+    further: Duration,
+}
+
+pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
+    let loader = super::loader(&args.engine)?;
+    let reports: Vec<_> = args.files.iter().map(|file| (file, inspect(file, &loader))).collect();
+    match args.output {
+        Output::Text => reports.iter().try_for_each(|(file, report)| super::print(&as_text(file, report)))?,
+        Output::Json => {
+            let all: Vec<Value> = reports.iter().map(|(file, report)| as_json(file, report)).collect();
+            super::print(&format!("{:#}\n", Value::Array(all)))?;
+        }
+    }
+    let refused = reports.iter().any(|(_, report)| report.as_ref().map_or(true, Report::has_fault));
+    Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn inspect(file: &Path, loader: &WasmLoader) -> Result<Report> {
+    let (module, sidecar) = parts(file)?;
+    let bytes = std::fs::read(&module).with_context(|| format!("{}", module.display()))?;
+    let inspection = loader.inspect(&bytes)?;
+    let calls = match &sidecar {
+        // Without a sidecar there are no settings that a call could be made with.
+        None => call_times(&Settings::none(&inspection)),
+        Some(path) => call_times(&Settings::of(&plimsoll_directory::load_one(&module, Some(path), loader)?)),
+    };
+    Ok(Report { file: module, sidecar, inspection, calls })
+}
+
+/// The module and the sidecar that a file name stands for.
+fn parts(file: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending {
+        "wasm" => {
+            let beside = ["yaml", "yml"].map(|ending| file.with_extension(ending));
+            Ok((file.to_owned(), beside.into_iter().find(|path| path.exists())))
+        }
+        "yaml" | "yml" => Ok((plimsoll_directory::module_of(file)?, Some(file.to_owned()))),
+        _ => bail!("expected a policy module (.wasm) or a sidecar (.yaml)"),
+    }
+}
+
+/// What a policy is called with.
+struct Settings {
+    policy: Arc<dyn plimsoll_core::Policy>,
+    settings: Arc<str>,
+    timeout: Duration,
+    memory: usize,
+}
+
+// === impl Settings ===
+
+impl Settings {
+    fn none(inspection: &Inspection) -> Self {
+        let config = plimsoll_core::PolicyConfig::default();
+        let policy = Arc::clone(&inspection.policy);
+        Self { policy, settings: Arc::from("null"), timeout: config.timeout, memory: config.memory }
+    }
+
+    fn of(member: &Member) -> Self {
+        let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
+        Self { policy, settings, timeout: member.config.timeout, memory: member.config.memory }
+    }
+
+    fn time(&self, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
+        let cluster = Arc::new(sample::cluster());
+        let pod = Arc::new(sample::pod());
+        let slots: Vec<u32> = (0..nodes).collect();
+        let view = View::new(pod, cluster, slots.clone().into(), 0).with_settings(Arc::clone(&self.settings));
+        let started = Instant::now();
+        let limits = Limits { deadline: started + self.timeout, memory: self.memory };
+        let ask = Ask { policy: Arc::from("check"), view: Arc::new(view), limits };
+        match verb {
+            Verb::Filter => self.policy.filter(&ask, &slots).map(drop),
+            Verb::Score => self.policy.score(&ask, &slots).map(drop),
+            Verb::Rank => self.policy.rank(&ask).map(drop),
+            Verb::Preempt | Verb::Bind | Verb::Validate => Ok(()),
+        }?;
+        Ok(started.elapsed())
+    }
+}
+
+/// Times the verbs that answer about nodes; the first round warms the pool up.
+fn call_times(settings: &Settings) -> Vec<(Verb, Result<CallTime, Fault>)> {
+    let timed = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| settings.policy.verbs().has(*verb));
+    let best = |verb, nodes| -> Result<Duration, Fault> {
+        let times = (0..5).map(|_| settings.time(verb, nodes)).collect::<Result<Vec<_>, _>>()?;
+        Ok(times.into_iter().min().unwrap_or_default())
+    };
+    let time = |verb| {
+        let (first, all) = (best(verb, 1)?, best(verb, sample::NODES)?);
+        Ok(CallTime { first, further: all.saturating_sub(first) / (sample::NODES - 1) })
+    };
+    timed.map(|verb| (verb, time(verb))).collect()
+}
+
+// === impl Report ===
+
+impl Report {
+    fn has_fault(&self) -> bool {
+        self.sidecar.is_some() && self.calls.iter().any(|(_, time)| time.is_err())
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let inspection = &self.inspection;
+        let kind = if inspection.lifted { "core module, lifted to a component" } else { "component" };
+        let cached = if inspection.from_cache { " (from the cache)" } else { "" };
+        let mut lines = vec![
+            ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
+            ("imports", join(inspection.imports.iter().map(String::as_str))),
+            ("kind", kind.to_owned()),
+            ("size", text::size(inspection.size)),
+            ("digest", inspection.digest.clone()),
+            ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
+        ];
+        if let Some(sidecar) = &self.sidecar {
+            lines.push(("sidecar", format!("{}: accepted", sidecar.display())));
+        }
+        for (verb, time) in &self.calls {
+            lines.push(("call", format!("{verb}: {}", self.call_text(time))));
+        }
+        lines
+    }
+
+    fn call_text(&self, time: &Result<CallTime, Fault>) -> String {
+        match time {
+            Ok(time) => format!(
+                "{} for a fresh instance and a node, {} for each further node",
+                text::duration(time.first),
+                text::duration(time.further)
+            ),
+            Err(fault) if self.sidecar.is_none() => format!("not timed without a sidecar ({fault})"),
+            Err(fault) => format!("FAULT {fault}"),
+        }
+    }
+}
+
+fn join<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let text = texts.collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "none".to_owned() } else { text }
+}
+
+fn as_text(file: &Path, report: &Result<Report>) -> String {
+    let mut text = format!("{}\n", file.display());
+    let lines = match report {
+        Ok(report) => report.lines(),
+        Err(error) => vec![("REFUSED", format!("{error:#}"))],
+    };
+    for (key, value) in lines {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {key:<9}{value}");
+    }
+    text
+}
+
+fn as_json(file: &Path, report: &Result<Report>) -> Value {
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => return json!({"file": file, "accepted": false, "error": format!("{error:#}")}),
+    };
+    let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+    let call = |(verb, time): &(Verb, Result<CallTime, Fault>)| match time {
+        Ok(time) => json!({"verb": verb.as_str(), "first_us": micros(time.first), "node_us": micros(time.further)}),
+        Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
+    };
+    let inspection = &report.inspection;
+    json!({
+        "file": report.file,
+        "accepted": !report.has_fault(),
+        "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
+        "imports": inspection.imports,
+        "lifted": inspection.lifted,
+        "size": inspection.size,
+        "digest": inspection.digest,
+        "compile_us": micros(inspection.compiled_in),
+        "from_cache": inspection.from_cache,
+        "sidecar": report.sidecar,
+        "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,58 @@
+//! `plimsoll serve`: the gateway itself.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use plimsoll_directory::DirectoryConfig;
+use plimsoll_http::WireConfig;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::info;
+
+use crate::{
+    args::ServeArgs,
+    logging,
+    server::{Server, ServerConfig},
+};
+
+pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
+    logging::start(args.log_format, &args.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut server = Server::start(config(args)).await?;
+        tokio::select! {
+            _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
+            _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),
+            error = server.failed() => return Err(error),
+        }
+        tokio::select! {
+            result = server.stop() => result?,
+            _ = interrupt.recv() => info!("stopped at once"),
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn config(args: ServeArgs) -> ServerConfig {
+    ServerConfig {
+        directory: DirectoryConfig {
+            poll: args.poll,
+            settle: args.settle,
+            max_memory: args.engine.max_policy_memory,
+            ..DirectoryConfig::new(args.policies)
+        },
+        engine: super::engine_config(&args.engine),
+        snapshot: args.snapshot,
+        listen: args.listen,
+        admin: args.admin,
+        request_timeout: args.request_timeout,
+        wire: WireConfig {
+            body_limit: args.body_limit,
+            max_connections: args.max_connections,
+            drain: args.drain_timeout,
+            ..WireConfig::default()
+        },
+        allow_degraded: args.allow_degraded,
+    }
+}

@@ -1,0 +1,79 @@
+//! The demo's own directory: copies of the sample policies, the cluster, and a pod to play with.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{pods, sample};
+use crate::args::DemoArgs;
+
+/// Where the demo's files are.
+pub(super) struct Stage {
+    pub(super) policies: PathBuf,
+    pub(super) snapshot: PathBuf,
+    pub(super) pod: PathBuf,
+    guests: PathBuf,
+}
+
+const DRAIN_SIDECAR: &str = "# Keeps pods off a zone that is being drained.\norder: 50\nmatch:\n  namespaces: [web]\n";
+const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults are ignored.\nonError: ignore\n";
+
+// === impl Stage ===
+
+impl Stage {
+    /// Lays everything out.
+    pub(super) fn lay(args: &DemoArgs) -> Result<Self> {
+        for directory in [&args.policies, &args.guests] {
+            if !directory.is_dir() {
+                bail!("{} is not there: run `make policies` first", directory.display());
+            }
+        }
+        let stage = Self {
+            policies: args.directory.join("policies"),
+            snapshot: args.directory.join("cluster.json"),
+            pod: args.directory.join("pod.json"),
+            guests: args.guests.clone(),
+        };
+        if stage.policies.exists() {
+            fs::remove_dir_all(&stage.policies).with_context(|| stage.policies.display().to_string())?;
+        }
+        fs::create_dir_all(&stage.policies).with_context(|| stage.policies.display().to_string())?;
+        for entry in fs::read_dir(&args.policies)? {
+            let path = entry?.path();
+            if path.is_file() {
+                copy(&path, &stage.policies.join(path.file_name().unwrap_or_default()))?;
+            }
+        }
+        fs::write(&stage.snapshot, sample::cluster_json().to_string())?;
+        fs::write(&stage.pod, format!("{:#}\n", pods::pod("team-a", "api", 0)))?;
+        fs::write(stage.policies.join("zone-drain.yaml"), DRAIN_SIDECAR)?;
+        stage.put("zone_drain_v1", "zone-drain")?;
+        Ok(stage)
+    }
+
+    /// Drops the other version of `zone-drain` over the one in force.
+    pub(super) fn swap_zone_drain(&self) -> Result<()> {
+        self.put("zone_drain_v2", "zone-drain")
+    }
+
+    /// Drops the policy that crashes.
+    pub(super) fn add_fragile(&self) -> Result<()> {
+        fs::write(self.policies.join("fragile.yaml"), FRAGILE_SIDECAR)?;
+        self.put("fragile", "fragile")
+    }
+
+    /// Puts a guest in place in one step, as a careful operator would.
+    fn put(&self, guest: &str, policy: &str) -> Result<()> {
+        let unfinished = self.policies.join(format!(".{policy}.wasm"));
+        copy(&self.guests.join(format!("{guest}.wasm")), &unfinished)?;
+        Ok(fs::rename(&unfinished, self.policies.join(format!("{policy}.wasm")))?)
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+    Ok(())
+}

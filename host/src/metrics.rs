@@ -1,0 +1,214 @@
+//! Prometheus metrics: what the gateway did, by policy and verb.
+
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+use plimsoll_core::{Cluster, Fault, Member, Observer, Outcome, Roster, Verb};
+use plimsoll_directory::Change;
+use plimsoll_http::WireObserver;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
+    registry::{Registry, Unit},
+};
+
+/// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
+const BUCKETS: [f64; 19] = [
+    5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0, 2.5,
+    5.0,
+];
+
+/// All metrics of the process.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    request_seconds: Family<RouteLabels, Histogram>,
+    request_nodes: Family<RouteLabels, Counter>,
+    calls: Family<CallLabels, Counter>,
+    call_seconds: Family<PolicyLabels, Histogram>,
+    asked: Family<PolicyLabels, Counter>,
+    rejected: Family<PolicyLabels, Counter>,
+    circuits_opened: Family<CircuitLabels, Counter>,
+    reloads: Family<ReloadLabels, Counter>,
+    policies: Family<StateLabels, Gauge>,
+    cluster_nodes: Gauge,
+    cluster_pods: Gauge,
+    snapshot_errors: Counter<u64, AtomicU64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    group: String,
+    verb: &'static str,
+    code: u16,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    group: String,
+    verb: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    policy: String,
+    verb: &'static str,
+    mode: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PolicyLabels {
+    policy: String,
+    verb: &'static str,
+    mode: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CircuitLabels {
+    policy: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadLabels {
+    policy: String,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    state: &'static str,
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Registers every metric.
+    pub(crate) fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("plimsoll"),
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(histogram),
+            request_nodes: Family::default(),
+            calls: Family::default(),
+            call_seconds: Family::new_with_constructor(histogram),
+            asked: Family::default(),
+            rejected: Family::default(),
+            circuits_opened: Family::default(),
+            reloads: Family::default(),
+            policies: Family::default(),
+            cluster_nodes: Gauge::default(),
+            cluster_pods: Gauge::default(),
+            snapshot_errors: Counter::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("requests", "Extender calls answered", self.requests.clone());
+        let seconds = Unit::Seconds;
+        let help = "Time from the first byte of an extender call to its answer";
+        registry.register_with_unit("request_duration", help, seconds.clone(), self.request_seconds.clone());
+        registry.register("request_nodes", "Nodes in extender calls", self.request_nodes.clone());
+        registry.register("policy_calls", "Calls of a policy by outcome", self.calls.clone());
+        let help = "Time of one call of a policy, all its nodes together";
+        registry.register_with_unit("policy_duration", help, seconds, self.call_seconds.clone());
+        registry.register("policy_nodes", "Nodes or candidates that a policy was asked about", self.asked.clone());
+        registry.register("policy_rejections", "Nodes or candidates that a policy turned down", self.rejected.clone());
+        let help = "Times that faults in a row took a policy out for a while";
+        registry.register("policy_circuit_opened", help, self.circuits_opened.clone());
+        registry.register("policy_reloads", "Changes of policy files by result", self.reloads.clone());
+        registry.register("policies", "Policies by state", self.policies.clone());
+        registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
+        registry.register("cluster_pods", "Placed pods in the gateway's own view", self.cluster_pods.clone());
+        let help = "Snapshot files that could not be read";
+        registry.register("snapshot_errors", help, self.snapshot_errors.clone());
+    }
+
+    /// The text that Prometheus scrapes.
+    pub(crate) fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail; a metric that could not be encoded would be our own bug.
+        if let Err(error) = encode(&mut text, &self.registry) {
+            tracing::error!(%error, "metrics could not be encoded");
+        }
+        text
+    }
+
+    /// Counts what a reload changed.
+    pub(crate) fn reloaded(&self, roster: &Roster, changes: &[Change]) {
+        for change in changes {
+            let result = match change {
+                Change::Loaded { .. } => "loaded",
+                Change::Unchanged { .. } => "unchanged",
+                Change::Refused { .. } => "refused",
+                Change::Removed { .. } => "removed",
+            };
+            self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
+        }
+        let state = |state| self.policies.get_or_create_owned(&StateLabels { state });
+        state("active").set(roster.members().count() as i64);
+        state("failed").set(roster.failures().iter().filter(|failure| !failure.kept).count() as i64);
+        state("kept").set(roster.failures().iter().filter(|failure| failure.kept).count() as i64);
+    }
+
+    /// Tells the size of the gateway's view.
+    pub(crate) fn cluster(&self, cluster: &Cluster) {
+        self.cluster_nodes.set(cluster.slots().len() as i64);
+        self.cluster_pods.set(cluster.pod_count() as i64);
+    }
+
+    /// Counts a snapshot that could not be read.
+    pub(crate) fn snapshot_failed(&self) {
+        self.snapshot_errors.inc();
+    }
+}
+
+impl Observer for Metrics {
+    fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
+        let (verb, mode) = (verb.as_str(), member.config.mode.as_str());
+        let policy = PolicyLabels { policy: member.id(), verb, mode };
+        let outcome = match outcome {
+            Outcome::Answered { asked, rejected } => {
+                self.asked.get_or_create(&policy).inc_by(asked as u64);
+                self.rejected.get_or_create(&policy).inc_by(rejected as u64);
+                "answered"
+            }
+            Outcome::Fault(fault) => {
+                log_fault(member, verb, fault);
+                fault.kind.as_str()
+            }
+        };
+        self.call_seconds.get_or_create(&policy).observe(elapsed.as_secs_f64());
+        self.calls.get_or_create(&CallLabels { policy: policy.policy, verb, mode, outcome }).inc();
+    }
+
+    fn circuit_opened(&self, member: &Member) {
+        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not asked for 10 s");
+        self.circuits_opened.get_or_create(&CircuitLabels { policy: member.id() }).inc();
+    }
+}
+
+/// An open circuit said so once, when it opened.
+fn log_fault(member: &Member, verb: &str, fault: &Fault) {
+    if fault.kind != plimsoll_core::FaultKind::CircuitOpen {
+        tracing::warn!(policy = member.id(), version = member.version, verb, fault = %fault.kind, detail = fault.detail, "a policy failed");
+    }
+}
+
+impl WireObserver for Metrics {
+    fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration) {
+        let route = RouteLabels { group: group.to_owned(), verb };
+        self.request_seconds.get_or_create(&route).observe(elapsed.as_secs_f64());
+        self.request_nodes.get_or_create(&route).inc_by(nodes as u64);
+        let result = if failed { "error" } else { "ok" };
+        self.requests.get_or_create(&RequestLabels { group: route.group, verb, code: status, result }).inc();
+    }
+}

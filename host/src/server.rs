@@ -1,0 +1,157 @@
+//! Joins the crates: directory and snapshot feed the gateway, the wire and the admin listener ask it.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result};
+use plimsoll_cluster::SnapshotWatch;
+use plimsoll_core::{Gateway, SystemClock};
+use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
+use plimsoll_http::{WireConfig, serve_admin, serve_wire};
+use plimsoll_wasm::{EngineConfig, WasmLoader};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tracing::{error, info, warn};
+
+use crate::{admin::AdminState, metrics::Metrics};
+
+/// How often the snapshot file is looked at.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// All that a server needs to know.
+pub(crate) struct ServerConfig {
+    pub(crate) directory: DirectoryConfig,
+    pub(crate) engine: EngineConfig,
+    pub(crate) snapshot: Option<PathBuf>,
+    pub(crate) listen: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) request_timeout: Duration,
+    pub(crate) wire: WireConfig,
+    pub(crate) allow_degraded: bool,
+}
+
+/// A running server; it stops when it is told to, or when it is dropped.
+pub(crate) struct Server {
+    pub(crate) wire: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    stop: watch::Sender<bool>,
+    state: Arc<AdminState>,
+    wire_task: JoinHandle<std::io::Result<()>>,
+    admin_task: JoinHandle<std::io::Result<()>>,
+    // Dropping a watch ends and joins its thread.
+    _watching: Watching,
+    _snapshot: Option<SnapshotWatch>,
+}
+
+// === impl Server ===
+
+impl Server {
+    /// Loads what there is, then listens.
+    ///
+    /// # Errors
+    /// If the directory or the snapshot cannot be read, or an address cannot be bound.
+    pub(crate) async fn start(config: ServerConfig) -> Result<Self> {
+        let metrics = Arc::new(Metrics::new());
+        let gateway = Arc::new(Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout));
+        let wire = bind(config.listen).await?;
+        let admin = bind(config.admin).await?;
+        let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
+
+        let snapshot = config.snapshot.map(|path| follow_snapshot(path, &gateway, &metrics)).transpose()?;
+        let loader = WasmLoader::new(config.engine).context("the WebAssembly engine does not start")?;
+        let (directory, update) = Directory::open(config.directory, Arc::new(loader))?;
+        apply(&gateway, &metrics, update);
+        let watching = {
+            let (gateway, metrics) = (gateway.clone(), metrics.clone());
+            directory.watch(move |update| apply(&gateway, &metrics, update))?
+        };
+
+        let state = Arc::new(AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded));
+        let (stop, _) = watch::channel(false);
+        let wire_task = tokio::spawn(serve_wire(wire, gateway, metrics, config.wire, stopped(&stop)));
+        let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
+        info!(listen = %wire_address, admin = %admin_address, "plimsoll answers");
+        Ok(Self {
+            wire: wire_address,
+            admin: admin_address,
+            stop,
+            state,
+            wire_task,
+            admin_task,
+            _watching: watching,
+            _snapshot: snapshot,
+        })
+    }
+
+    /// Finishes what is in flight, within the drain time, and stops.
+    ///
+    /// # Errors
+    /// If a listener had failed before.
+    pub(crate) async fn stop(self) -> Result<()> {
+        self.state.drain();
+        self.stop.send_replace(true);
+        self.wire_task.await?.context("the extender listener failed")?;
+        self.admin_task.await?.context("the admin listener failed")
+    }
+
+    /// Waits until a listener ends by itself, which it does only by failing.
+    pub(crate) async fn failed(&mut self) -> anyhow::Error {
+        let (which, result) = tokio::select! {
+            result = &mut self.wire_task => ("extender", result),
+            result = &mut self.admin_task => ("admin", result),
+        };
+        match result {
+            Ok(Ok(())) => anyhow::anyhow!("the {which} listener stopped"),
+            Ok(Err(error)) => anyhow::Error::new(error).context(format!("the {which} listener failed")),
+            Err(error) => anyhow::Error::new(error).context(format!("the {which} listener crashed")),
+        }
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {
+    let mut stop = stop.subscribe();
+    async move {
+        // An error means that the server was dropped, which is a stop too.
+        let _ = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
+    let cluster = Arc::new(plimsoll_cluster::read_snapshot(&path)?);
+    info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
+    metrics.cluster(&cluster);
+    gateway.set_cluster(cluster);
+    let (gateway, metrics) = (gateway.clone(), metrics.clone());
+    let publish = move |read: Result<Arc<plimsoll_core::Cluster>, plimsoll_cluster::SnapshotError>| match read {
+        Ok(cluster) => {
+            info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read again");
+            metrics.cluster(&cluster);
+            gateway.set_cluster(cluster);
+        }
+        Err(error) => {
+            metrics.snapshot_failed();
+            error!(%error, "the snapshot cannot be read: the last good one stays");
+        }
+    };
+    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, publish))
+}
+
+fn apply(gateway: &Gateway, metrics: &Metrics, update: Update) {
+    for change in &update.changes {
+        match change {
+            Change::Loaded { id, digest, version, took } => {
+                info!(policy = id, digest, version, took = %crate::text::duration(*took), "policy loaded");
+            }
+            Change::Refused { id, error, kept: true } => {
+                error!(policy = id, error, "policy refused: its last good version stays in force");
+            }
+            Change::Refused { id, error, kept: false } => error!(policy = id, error, "policy refused: it is not in force"),
+            Change::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
+            Change::Removed { id } => warn!(policy = id, "policy removed"),
+        }
+    }
+    metrics.reloaded(&update.roster, &update.changes);
+    gateway.set_roster(update.roster);
+}

@@ -1,0 +1,87 @@
+//! What a user sees: the commands, run as processes and compared with golden files.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p plimsoll-commands` writes the files anew; read the difference.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+use plimsoll_harness::{binary, workspace};
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub struct Printed {
+    /// The exit code.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+/// Runs `plimsoll` with these arguments in a directory, with no variable of its own set.
+///
+/// # Errors
+/// If it cannot be started, or prints what is not UTF-8.
+pub fn plimsoll(directory: &Path, args: &[&str]) -> Result<Printed> {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_") || name == "KUBECONFIG") {
+        command.env_remove(name);
+    }
+    let output = command.args(args).current_dir(directory).stdin(Stdio::null()).output()?;
+    Ok(Printed {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8(output.stderr)?,
+    })
+}
+
+/// Compares with a golden file.
+///
+/// # Errors
+/// If it differs, or there is none.
+pub fn matches_golden(name: &str, actual: &str) -> Result<()> {
+    let path: PathBuf = workspace().join("tests/commands/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, actual)?;
+    }
+    let golden = std::fs::read_to_string(&path).with_context(|| format!("{} (UPDATE_GOLDEN=1 writes it)", path.display()))?;
+    ensure!(golden == actual, "{} differs (UPDATE_GOLDEN=1 writes it anew)\n--- golden\n{golden}\n--- actual\n{actual}", path.display());
+    Ok(())
+}
+
+/// Takes out what differs from run to run: times, sizes and digests.
+pub fn steady(text: &str) -> String {
+    let words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
+    let mut steady = String::with_capacity(text.len());
+    for (at, word) in words.iter().enumerate() {
+        let unit = words.get(at + 1).map_or("", |next| next.trim_end_matches([',', ')', '\n', ' ']));
+        let number = word.trim_start_matches('(').trim_end().parse::<f64>().is_ok();
+        if number && ["us", "ms", "s", "B", "kB", "MB"].contains(&unit) {
+            steady.push_str("N ");
+        } else if let Some((before, _)) = word.split_once("sha256:") {
+            steady.push_str(before);
+            steady.push_str("sha256:...");
+            steady.extend(word.chars().last().filter(|last| last.is_whitespace()));
+        } else {
+            steady.push_str(word);
+        }
+    }
+    steady.replace("N us", "TIME").replace("N ms", "TIME").replace("N s", "TIME").replace("N kB", "SIZE").replace("N B", "SIZE").replace("N MB", "SIZE")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::steady;
+
+    #[test]
+    fn times_sizes_and_digests_are_taken_out() {
+        let text = "  size     31.4 kB\n  digest   sha256:0123\n  call     filter: 35.4 us for 1 node, 0.9 us each\n";
+        assert_eq!(
+            steady(text),
+            "  size     SIZE\n  digest   sha256:...\n  call     filter: TIME for 1 node, TIME each\n"
+        );
+    }
+}
