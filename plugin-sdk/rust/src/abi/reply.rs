@@ -51,7 +51,8 @@ pub(crate) fn reply(answer: impl Answer) -> *const Reply {
     let list = kept.list();
     // SAFETY: one thread, and the host has read the last reply when it makes another call.
     unsafe { *LAST.0.get() = Last { reply: Reply { tag, list }, kept } };
-    LAST.0.get().cast()
+    // SAFETY: the pointer is to a static; its `reply` need not be its first field.
+    unsafe { &raw const (*LAST.0.get()).reply }
 }
 
 /// The words of a list of numbers.
