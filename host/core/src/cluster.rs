@@ -27,8 +27,10 @@ pub struct Slot {
 #[derive(Debug, Default)]
 pub struct Cluster {
     slots: Vec<Slot>,
-    by_name: OnceLock<HashMap<Arc<str>, u32, foldhash::fast::RandomState>>,
+    by_name: OnceLock<Index>,
 }
+
+type Index = HashMap<Arc<str>, u32, foldhash::fast::RandomState>;
 
 // === impl Placed ===
 
@@ -85,7 +87,10 @@ impl Cluster {
             let pods = by_node.remove(node.name().as_ref()).unwrap_or_default();
             Slot { node: Arc::new(node), placed: Some(Arc::new(Placed::new(pods))) }
         };
-        Self::new(nodes.into_iter().map(slot).collect())
+        // From the last on: of two nodes with one name the later is found, so it gets the pods.
+        let mut slots: Vec<Slot> = nodes.into_iter().rev().map(slot).collect();
+        slots.reverse();
+        Self::new(slots)
     }
 
     /// All nodes, by slot.
@@ -95,13 +100,55 @@ impl Cluster {
 
     /// The slot of the node with this name.
     pub fn find(&self, name: &str) -> Option<u32> {
-        let index =
-            || self.slots.iter().enumerate().map(|(at, slot)| (Arc::clone(slot.node.name()), at as u32)).collect();
-        self.by_name.get_or_init(index).get(name).copied()
+        self.index().get(name).copied()
+    }
+
+    /// Slots by name; made when it is first asked for, since the nodes of a request need none.
+    pub(crate) fn index(&self) -> &Index {
+        let entry = |(at, slot): (usize, &Slot)| (Arc::clone(slot.node.name()), at as u32);
+        self.by_name.get_or_init(|| self.slots.iter().enumerate().map(entry).collect())
     }
 
     /// How many pods are placed on all nodes together.
     pub fn pod_count(&self) -> usize {
         self.slots.iter().filter_map(|slot| slot.placed.as_ref()).map(|placed| placed.pods.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn node(name: &str, zone: &str) -> Node {
+        let json = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"zone":"{zone}"}}}}}}"#);
+        Node::from_json(Bytes::from(json)).unwrap()
+    }
+
+    fn pod(uid: &str, node: &str, phase: &str) -> Pod {
+        let json = format!(
+            r#"{{"metadata":{{"uid":"{uid}"}},"spec":{{"nodeName":"{node}"}},"status":{{"phase":"{phase}"}}}}"#
+        );
+        Pod::placed_from_json(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn pods_are_placed_on_their_nodes_until_they_end() {
+        let pods = vec![pod("a", "n1", "Running"), pod("b", "n1", "Failed"), pod("c", "n2", ""), pod("d", "", "")];
+        let cluster = Cluster::from_objects(vec![node("n1", "x"), node("n2", "x")], pods);
+        let uids = |slot: &Slot| slot.placed.as_ref().unwrap().pods().iter().map(|pod| pod.uid().to_owned()).collect();
+        let placed: Vec<Vec<String>> = cluster.slots().iter().map(uids).collect();
+        assert_eq!(placed, [["a"], ["c"]]);
+        assert_eq!(cluster.pod_count(), 2);
+    }
+
+    #[test]
+    fn of_two_nodes_with_one_name_the_later_is_found_with_its_pods() {
+        let cluster = Cluster::from_objects(vec![node("n1", "old"), node("n1", "new")], vec![pod("a", "n1", "")]);
+        let slot = &cluster.slots()[cluster.find("n1").unwrap() as usize];
+        assert_eq!(slot.node.labels().get("zone"), Some("new"));
+        assert_eq!(slot.placed.as_ref().unwrap().position("a"), Some(0));
+        assert_eq!(cluster.find("n2"), None);
     }
 }

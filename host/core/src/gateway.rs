@@ -57,6 +57,8 @@ impl Gateway {
 
     /// Replaces the cluster.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
+        // No request shall wait for it.
+        cluster.index();
         self.cluster.store(Some(cluster));
     }
 
@@ -111,6 +113,11 @@ impl Gateway {
         Ok(decide::survey(&self.caller(query.received), &group, &scene))
     }
 
+    #[cfg(test)]
+    pub(crate) fn node_memory(&self) -> &NodeMemory {
+        &self.memory
+    }
+
     fn group(&self, name: &str) -> Result<Group, DecideError> {
         self.roster.load().group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))
     }
@@ -121,7 +128,7 @@ impl Gateway {
     }
 
     fn caller(&self, received: Instant) -> Caller {
-        Caller::new(Arc::clone(&self.clock), Arc::clone(&self.observer), received + self.request_timeout)
+        Caller::new(Arc::clone(&self.clock), Arc::clone(&self.observer), received, self.request_timeout)
     }
 
     /// What is left to do once the reply is out: keep the nodes that came, ask shadow policies.
@@ -137,8 +144,13 @@ impl Gateway {
         let pod = scene.pod();
         let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
         if verbs.iter().any(in_shadow) {
-            let caller = self.caller(self.clock.now());
-            after.0.push(Box::new(move || decide::shadow(&caller, &group, &scene, verbs)));
+            let (clock, observer, timeout) =
+                (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
+            after.0.push(Box::new(move || {
+                // Their time starts now: the work may have waited for its turn.
+                let started = clock.now();
+                decide::shadow(&Caller::new(clock, observer, started, timeout), &group, &scene, verbs);
+            }));
         }
         after
     }

@@ -53,7 +53,9 @@ impl NodeMemory {
     /// The node that was last seen under a name.
     pub fn find(&self, name: &str) -> Option<Arc<Node>> {
         let table = self.table.load();
-        table.by_name.get(name).and_then(|content| table.by_content.get(content)).cloned()
+        let node = table.by_name.get(name).and_then(|content| table.by_content.get(content));
+        // Two contents with one hash: the later node has the place of both.
+        node.filter(|node| **node.name() == *name).cloned()
     }
 
     /// Keeps the nodes of a request for the next one; call it when the reply is out.

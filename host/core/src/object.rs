@@ -10,6 +10,8 @@ mod pod;
 mod pointer;
 mod quantities;
 
+use serde::Deserialize;
+
 pub use entries::Entries;
 pub use node::{Node, Taint};
 pub use pod::Pod;
@@ -25,6 +27,16 @@ pub struct ObjectError {
     pub kind: &'static str,
     /// What is wrong and where.
     pub detail: String,
+}
+
+/// Reads one object of the API.
+fn parse<'a, T: Deserialize<'a>>(kind: &'static str, json: &'a [u8]) -> Result<T, ObjectError> {
+    let text = std::str::from_utf8(json).map_err(|error| ObjectError::new(kind, error))?;
+    // Left to itself, serde reads a struct from an array too.
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(ObjectError::new(kind, "is not a JSON object"));
+    }
+    serde_json::from_str(text).map_err(|error| ObjectError::new(kind, error))
 }
 
 impl ObjectError {

@@ -140,9 +140,12 @@ impl View {
     fn requested(&self, node: u32, name: &str) -> Result<Option<i64>, ReadError> {
         let Some(placed) = &self.slot(node)?.placed else { return Ok(None) };
         let Some(requested) = placed.requested() else { return Ok(None) };
-        let request = |pod: &u32| placed.pods().get(*pod as usize).map_or(0, |pod| pod.requests().get(name));
-        let freed = self.gone_from(node).iter().map(request).sum::<i64>();
-        Ok(Some(requested.get(name).saturating_sub(freed)))
+        if self.gone_from(node).is_empty() {
+            return Ok(Some(requested.get(name)));
+        }
+        // Added up anew, since a sum that was cut at the largest number cannot be taken back.
+        let stays = self.placed(node)?.map(|pod| pod.requests().get(name));
+        Ok(Some(stays.fold(0, i64::saturating_add)))
     }
 
     /// The pods on a node that are not gone, by index.
@@ -189,3 +192,6 @@ fn read_placed<'v>(pod: &'v Pod, read: PlacedRead<'_>) -> Value<'v> {
         PlacedRead::Created => Value::Number(pod.created()),
     }
 }
+
+#[cfg(test)]
+mod tests;

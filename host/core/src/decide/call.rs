@@ -4,7 +4,7 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -14,11 +14,15 @@ use crate::{
 
 use super::DecideError;
 
+/// A request has at most this much time, whatever the operator says, so that its deadline can be told.
+const LONGEST_REQUEST: Duration = Duration::from_hours(24);
+
 /// Calls policies within the time of one request.
 pub(crate) struct Caller {
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     deadline: Instant,
+    request_timeout: Duration,
 }
 
 /// An answer about one node or candidate.
@@ -32,8 +36,15 @@ pub(super) trait Answer {
 // === impl Caller ===
 
 impl Caller {
-    pub(crate) fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, deadline: Instant) -> Self {
-        Self { clock, observer, deadline }
+    /// Calls for a request that came in at this moment and has this much time.
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        observer: Arc<dyn Observer>,
+        received: Instant,
+        request_timeout: Duration,
+    ) -> Self {
+        let request_timeout = request_timeout.min(LONGEST_REQUEST);
+        Self { clock, observer, deadline: received + request_timeout, request_timeout }
     }
 
     /// Asks a policy about each of the view's nodes or candidates.
@@ -58,8 +69,7 @@ impl Caller {
             }
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
-                let counts = fault.kind != FaultKind::CircuitOpen && started < self.deadline;
-                if counts && member.circuit.failed(self.clock.now()) {
+                if self.is_to_blame(member, fault, started) && member.circuit.failed(self.clock.now()) {
                     self.observer.circuit_opened(member);
                 }
             }
@@ -82,6 +92,16 @@ impl Caller {
         }
     }
 
+    /// Whether a fault counts for the policy's circuit: not if others had left it less than half of its time.
+    fn is_to_blame(&self, member: &Member, fault: &Fault, started: Instant) -> bool {
+        let had = self.deadline.saturating_duration_since(started);
+        match fault.kind {
+            FaultKind::CircuitOpen => false,
+            FaultKind::Timeout => had >= member.config.timeout.min(self.request_timeout) / 2,
+            _ => true,
+        }
+    }
+
     fn bounded<A>(
         &self,
         member: &Member,
@@ -95,8 +115,9 @@ impl Caller {
         if started >= self.deadline {
             return Err(Fault::new(FaultKind::Timeout, "no time was left of the request"));
         }
-        let limits =
-            Limits { deadline: self.deadline.min(started + member.config.timeout), memory: member.config.memory };
+        // A timeout beyond what the clock can tell is no bound of its own.
+        let own = started.checked_add(member.config.timeout).unwrap_or(self.deadline);
+        let limits = Limits { deadline: own.min(self.deadline), memory: member.config.memory };
         let nodes: Vec<u32> = (0..view.node_count() as u32).collect();
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
         let question = Ask { policy: Arc::clone(&member.name), view, limits };

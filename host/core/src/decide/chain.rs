@@ -23,6 +23,14 @@ pub(super) struct Refusal {
     pub(super) unresolvable: bool,
 }
 
+/// What the filters say together.
+#[derive(Debug, Default)]
+pub(super) struct Filtered {
+    pub(super) refusals: Vec<Refusal>,
+    /// How many policies were left out for their faults.
+    pub(super) left_out: usize,
+}
+
 /// Puts nodes to the matching filters; `standing` keeps those that pass all of them.
 pub(super) fn run_filters(
     caller: &Caller,
@@ -31,17 +39,19 @@ pub(super) fn run_filters(
     standing: &mut Vec<u32>,
     reasons: &mut Reasons,
     view: impl Fn(&[u32]) -> View,
-) -> Result<Vec<Refusal>, DecideError> {
-    let mut refusals = Vec::new();
+) -> Result<Filtered, DecideError> {
+    let mut filtered = Filtered::default();
     for member in group.answering(Mode::Enforce, Verb::Filter, pod) {
         if standing.is_empty() {
             break;
         }
         let ask = |ask: &_, nodes: &[u32]| member.policy.filter(ask, nodes);
-        let Some(verdicts) = caller.call_or_skip(member, Verb::Filter, view(standing), ask)? else { continue };
-        apply(member, &verdicts, standing, reasons, &mut refusals);
+        match caller.call_or_skip(member, Verb::Filter, view(standing), ask)? {
+            Some(verdicts) => apply(member, &verdicts, standing, reasons, &mut filtered.refusals),
+            None => filtered.left_out += 1,
+        }
     }
-    Ok(refusals)
+    Ok(filtered)
 }
 
 fn apply(
@@ -96,10 +106,9 @@ impl Reasons {
 
 /// `policy: reason` on one line, and never without a reason.
 fn text(policy: &str, reason: &str) -> Box<str> {
-    let reason = reason.trim();
-    if reason.is_empty() {
-        return format!("{policy}: no reason given").into();
+    let reason = reason.replace(char::is_control, " ");
+    match reason.trim() {
+        "" => format!("{policy}: no reason given").into(),
+        reason => format!("{policy}: {reason}").into(),
     }
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    format!("{policy}: {}", reason.chars().map(clean).collect::<String>()).into()
 }

@@ -33,8 +33,9 @@ pub struct Rejection {
 pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
     let (mut standing, mut reasons) = (scene.stage().everyone(), Reasons::default());
     let view = |standing: &[u32]| scene.stage().view(standing);
-    let refusals = run_filters(caller, group, scene.pod(), &mut standing, &mut reasons, view)?;
-    let mut rejected: Vec<Rejection> = refusals
+    let filtered = run_filters(caller, group, scene.pod(), &mut standing, &mut reasons, view)?;
+    let mut rejected: Vec<Rejection> = filtered
+        .refusals
         .iter()
         .map(|refusal| Rejection {
             node: scene.request_index(refusal.node),
@@ -42,8 +43,9 @@ pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<Fi
             unresolvable: refusal.unresolvable,
         })
         .collect();
-    // A node that no policy can be asked about only matters where one would be asked.
-    if !scene.unknown().is_empty() && group.answering(Mode::Enforce, Verb::Filter, scene.pod()).next().is_some() {
+    // A node that no policy can be asked about only matters where one has a say.
+    let with_a_say = || group.answering(Mode::Enforce, Verb::Filter, scene.pod()).count() - filtered.left_out;
+    if !scene.unknown().is_empty() && with_a_say() > 0 {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
         rejected.extend(scene.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
     }

@@ -3,10 +3,12 @@
 //! kube-scheduler offers candidates that the filters never saw or had refused, so each is first put
 //! to the filters as if its victims were gone. Then the `preempt` policies keep, drop or change it.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{borrow::Cow, cmp::Reverse, sync::Arc};
+
+use hashbrown::HashMap;
 
 use crate::{
-    Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, NodeMemory, OnError, Placed, Pod, Preemption, Slot, Verb,
+    Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, NodeMemory, Placed, Pod, Preemption, Slot, Verb,
 };
 
 use super::{
@@ -44,7 +46,8 @@ struct Preempting<'p> {
     candidates: Vec<Candidate>,
     /// The index in the request of each candidate.
     origins: Vec<u32>,
-    standing: Vec<u32>,
+    /// Whether each candidate still stands.
+    stands: Vec<bool>,
     reasons: Reasons,
     dropped: Vec<(u32, u32)>,
 }
@@ -63,9 +66,7 @@ pub(crate) fn preempt(
         return echo(queries);
     }
     let mut preempting = Preempting::new(caller, group, pod, queries, cluster, memory, now)?;
-    let everyone = preempting.stage.everyone();
-    preempting.standing.clone_from(&everyone);
-    preempting.filter(everyone)?;
+    preempting.filter(preempting.standing())?;
     preempting.run_chain()?;
     Ok(preempting.finish(queries))
 }
@@ -107,7 +108,7 @@ impl<'p> Preempting<'p> {
             match place(query, cluster, memory)? {
                 Ok((slot, victims)) => {
                     slots.push(slot);
-                    let pdb_violations = u32::try_from(query.pdb_violations).unwrap_or(0);
+                    let pdb_violations = query.pdb_violations.clamp(0, i64::from(u32::MAX)) as u32;
                     candidates.push(Candidate { victims, pdb_violations });
                     origins.push(at as u32);
                 }
@@ -116,15 +117,20 @@ impl<'p> Preempting<'p> {
         }
         let numbers = (0..slots.len() as u32).collect();
         let stage = Stage { pod, cluster: Arc::new(Cluster::new(slots)), slots: numbers, now };
-        Ok(Self { caller, group, stage, candidates, origins, standing: vec![], reasons, dropped })
+        let stands = vec![true; candidates.len()];
+        Ok(Self { caller, group, stage, candidates, origins, stands, reasons, dropped })
+    }
+
+    fn standing(&self) -> Vec<u32> {
+        self.stage.everyone().into_iter().filter(|candidate| self.stands[*candidate as usize]).collect()
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
     fn filter(&mut self, mut candidates: Vec<u32>) -> Result<(), DecideError> {
         let (stage, current) = (&self.stage, &self.candidates);
         let view = |standing: &[u32]| stage.view_without(standing, current);
-        let refusals = run_filters(self.caller, self.group, &self.stage.pod, &mut candidates, &mut self.reasons, view)?;
-        for refusal in refusals {
+        let filtered = run_filters(self.caller, self.group, &self.stage.pod, &mut candidates, &mut self.reasons, view)?;
+        for refusal in filtered.refusals {
             self.drop_candidate(refusal.node, refusal.reason);
         }
         Ok(())
@@ -134,21 +140,17 @@ impl<'p> Preempting<'p> {
     fn run_chain(&mut self) -> Result<(), DecideError> {
         let pod = Arc::clone(&self.stage.pod);
         for member in self.group.answering(Mode::Enforce, Verb::Preempt, &pod) {
-            if self.standing.is_empty() {
+            let standing = self.standing();
+            if standing.is_empty() {
                 break;
             }
-            let standing = self.standing.clone();
             let candidates = standing.iter().map(|at| self.candidates[*at as usize].clone()).collect();
             let view = self.stage.view(&standing).with_candidates(candidates);
             let ask = |ask: &crate::Ask, nodes: &[u32]| {
                 member.policy.preempt(ask, nodes).and_then(|answers| self.check(&standing, answers))
             };
-            let answers = self.caller.call(member, Verb::Preempt, view, ask);
-            match answers {
-                Ok(answers) => self.apply(member, &standing, answers)?,
-                Err(_) if member.config.on_error(Verb::Preempt) == OnError::Ignore => {}
-                Err(fault) => return Err(DecideError::Policy { policy: member.id(), verb: Verb::Preempt, fault }),
-            }
+            let Some(answers) = self.caller.call_or_skip(member, Verb::Preempt, view, ask)? else { continue };
+            self.apply(member, &standing, answers)?;
         }
         Ok(())
     }
@@ -189,7 +191,7 @@ impl<'p> Preempting<'p> {
     }
 
     fn drop_candidate(&mut self, candidate: u32, reason: u32) {
-        self.standing.retain(|standing| *standing != candidate);
+        self.stands[candidate as usize] = false;
         self.dropped.push((self.origins[candidate as usize], reason));
     }
 
@@ -208,7 +210,7 @@ impl<'p> Preempting<'p> {
                 pdb_violations: queries[origin as usize].pdb_violations,
             }
         };
-        let kept = self.standing.iter().map(keep).collect();
+        let kept = self.standing().iter().map(keep).collect();
         self.dropped.sort_unstable();
         let reason = |(candidate, reason): &(u32, u32)| (*candidate, self.reasons.get(*reason).into());
         PreemptOutcome { kept, dropped: self.dropped.iter().map(reason).collect() }
@@ -222,34 +224,43 @@ fn place(
     memory: &NodeMemory,
 ) -> Result<Result<(Slot, Vec<u32>), &'static str>, DecideError> {
     let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
-    let remembered = || memory.find(&query.node).map(|node| Slot { node, placed: None });
-    let Some(mut slot) = seen.or_else(remembered) else { return Ok(Err(NOT_SEEN.1)) };
-    let victims = match &query.victims {
+    let (slot, mut victims) = match &query.victims {
         Victims::Uids(uids) => {
-            let position = |uid: &std::borrow::Cow<'_, str>| slot.placed.as_ref()?.position(uid);
+            let Some(slot) = seen else { return Ok(Err(NOT_SEEN.1)) };
+            let position = |uid: &Cow<'_, str>| slot.placed.as_ref()?.position(uid);
             let Some(victims) = uids.iter().map(position).collect() else { return Ok(Err("victim not seen yet")) };
-            victims
+            (slot, victims)
         }
         Victims::Pods(objects) => {
+            // A scheduler that sends whole objects has sent this node with the filter request.
+            let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
+            let sent = memory.find(&query.node).map(|node| Slot { node, placed });
+            let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1)) };
             let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
-            place_pods(&mut slot, pods)
+            let victims = place_pods(&mut slot, pods);
+            (slot, victims)
         }
     };
+    let mut named = vec![false; slot.placed.as_deref().map_or(0, |placed| placed.pods().len())];
+    victims.retain(|victim: &u32| !std::mem::replace(&mut named[*victim as usize], true));
     Ok(Ok((slot, victims)))
 }
 
 /// Adds the pods that the node's own view does not have; returns the indices of all of them.
 fn place_pods(slot: &mut Slot, pods: Vec<Pod>) -> Vec<u32> {
-    let known = slot.placed.clone();
+    let known = slot.placed.take();
     let mut all: Vec<Arc<Pod>> = known.as_ref().map(|known| known.pods().to_vec()).unwrap_or_default();
-    let mut indices = Vec::with_capacity(pods.len());
-    for pod in pods {
-        let at = all.iter().position(|own| own.uid() == pod.uid()).unwrap_or_else(|| {
-            all.push(Arc::new(pod));
-            all.len() - 1
-        });
-        indices.push(at as u32);
-    }
+    let mut added: HashMap<Box<str>, u32> = HashMap::new();
+    let mut place = |pod: Pod| {
+        let at = known.as_ref().and_then(|known| known.position(pod.uid()));
+        at.unwrap_or_else(|| {
+            *added.entry(pod.uid().into()).or_insert_with(|| {
+                all.push(Arc::new(pod));
+                all.len() as u32 - 1
+            })
+        })
+    };
+    let indices = pods.into_iter().map(&mut place).collect();
     slot.placed = Some(Arc::new(if known.is_some() { Placed::new(all) } else { Placed::partial(all) }));
     indices
 }

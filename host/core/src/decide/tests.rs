@@ -1,1 +1,9 @@
-//! Laws and rules of decisions, with policies in plain Rust.
+//! Rules and laws of decisions, with policies in plain Rust.
+
+mod faults;
+mod filter;
+mod fixture;
+mod nodes;
+mod preempt;
+mod prioritize;
+mod shadow;

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, at_pointer, image};
+use super::{Entries, ObjectError, Quantities, at_pointer, image, parse};
 
 /// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -46,7 +46,7 @@ impl Node {
     /// # Errors
     /// If it is not JSON, has no name, or a field that policies read has another type.
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
-        let wire: NodeJson<'_> = serde_json::from_slice(&json).map_err(|error| ObjectError::new("Node", error))?;
+        let wire: NodeJson<'_> = parse("Node", &json)?;
         if wire.metadata.name.is_empty() {
             return Err(ObjectError::new("Node", "has no metadata.name"));
         }
@@ -119,7 +119,7 @@ impl Node {
     }
 
     fn text(&self) -> &str {
-        // `from_json` accepted these bytes as JSON, so they are UTF-8 but for what it skipped.
+        // `from_json` refuses what is not UTF-8.
         std::str::from_utf8(&self.json).unwrap_or_default()
     }
 
@@ -200,6 +200,15 @@ mod tests {
         assert_eq!(node.image_size("r/x@sha256:1"), Some(5));
         assert_eq!(node.image_size("other"), None);
         assert_eq!(node.field("/spec/taints/0/key"), Some("\"k\""));
+    }
+
+    #[test]
+    fn what_is_no_object_or_no_text_is_refused() {
+        for json in ["[]", r#"[["n1"]]"#, "null", "\"n1\"", "", "{"] {
+            assert!(node(json).is_err(), "{json}");
+        }
+        let latin1 = Bytes::from_static(b"{\"metadata\":{\"name\":\"n\"},\"x\":\"\xe9\"}");
+        assert!(Node::from_json(latin1).unwrap_err().to_string().contains("utf-8"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, at_pointer, image};
+use super::{Entries, ObjectError, Quantities, at_pointer, image, parse};
 
 /// One pod.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ impl Pod {
     /// # Errors
     /// If it is not JSON or a field that policies read has another type.
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
-        let wire: PodJson<'_> = serde_json::from_slice(&json).map_err(|error| ObjectError::new("Pod", error))?;
+        let wire: PodJson<'_> = parse("Pod", &json)?;
         let (images, named) = (wire.spec.images(), wire.spec.named_resources());
         let pod = Self::from_wire(wire);
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named })), ..pod })
@@ -50,7 +50,7 @@ impl Pod {
     /// # Errors
     /// As for [`Pod::from_json`].
     pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
-        serde_json::from_slice(json).map(Self::from_wire).map_err(|error| ObjectError::new("Pod", error))
+        parse("Pod", json).map(Self::from_wire)
     }
 
     /// `metadata.name`.
@@ -83,7 +83,7 @@ impl Pod {
         self.priority
     }
 
-    /// `metadata.creationTimestamp` in Unix seconds, 0 if absent.
+    /// `metadata.creationTimestamp` in Unix seconds, 0 if absent or before 1970.
     pub fn created(&self) -> i64 {
         self.created
     }
@@ -128,7 +128,7 @@ impl Pod {
             labels: wire.metadata.labels,
             annotations: wire.metadata.annotations,
             priority: wire.spec.priority.unwrap_or(0),
-            created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).unwrap_or(0),
+            created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests: wire.spec.effective_requests(),
             node: wire.spec.node_name.filter(|name| !name.is_empty()).map(text),
             finished: matches!(wire.status.phase.as_deref(), Some("Succeeded" | "Failed")),
@@ -331,6 +331,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(real.created(), 86_400);
+        let early = Pod::placed_from_json(br#"{"metadata":{"creationTimestamp":"1969-01-02T00:00:00Z"}}"#).unwrap();
+        assert_eq!(early.created(), 0);
         assert!(real.finished());
     }
 }

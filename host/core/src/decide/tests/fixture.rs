@@ -1,0 +1,346 @@
+//! A gateway over a small world, with fake policies, a clock that tests turn, and an observer that remembers.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Ask, CandidateQuery, Circuit, Clock, Cluster, DecideError, Fault, FaultKind, FilterOutcome, Gateway, Member, Node,
+    NodeRead, Nodes, Observer, Outcome, Pod, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster,
+    Value, Verb, Verbs, Verdict, Victims, View,
+};
+
+pub(super) type Answers<T> = Result<Vec<T>, Fault>;
+type PerNode<T> = Box<dyn Fn(&Ask, &[u32]) -> Answers<T> + Send + Sync>;
+type PerRequest = Box<dyn Fn(&Ask) -> Answers<u32> + Send + Sync>;
+
+/// The time that a request has in every test.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// When the manual clock starts, in Unix seconds.
+pub(super) const START: u64 = 1_700_000_000;
+
+// === Policies ===
+
+/// A policy made of closures; it has the verbs that were given.
+#[derive(Default)]
+pub(super) struct FakePolicy {
+    filter: Option<PerNode<Verdict>>,
+    score: Option<PerNode<u32>>,
+    rank: Option<PerRequest>,
+    preempt: Option<PerNode<Preemption>>,
+}
+
+impl FakePolicy {
+    pub(super) fn filter(mut self, filter: impl Fn(&Ask, &[u32]) -> Answers<Verdict> + Send + Sync + 'static) -> Self {
+        self.filter = Some(Box::new(filter));
+        self
+    }
+
+    pub(super) fn filter_each(self, verdict: impl Fn(&View, u32) -> Verdict + Send + Sync + 'static) -> Self {
+        self.filter(move |ask, nodes| Ok(nodes.iter().map(|node| verdict(&ask.view, *node)).collect()))
+    }
+
+    pub(super) fn score(mut self, score: impl Fn(&Ask, &[u32]) -> Answers<u32> + Send + Sync + 'static) -> Self {
+        self.score = Some(Box::new(score));
+        self
+    }
+
+    pub(super) fn score_each(self, score: impl Fn(&View, u32) -> u32 + Send + Sync + 'static) -> Self {
+        self.score(move |ask, nodes| Ok(nodes.iter().map(|node| score(&ask.view, *node)).collect()))
+    }
+
+    pub(super) fn rank(mut self, rank: impl Fn(&Ask) -> Answers<u32> + Send + Sync + 'static) -> Self {
+        self.rank = Some(Box::new(rank));
+        self
+    }
+
+    pub(super) fn preempt(
+        mut self,
+        preempt: impl Fn(&Ask, &[u32]) -> Answers<Preemption> + Send + Sync + 'static,
+    ) -> Self {
+        self.preempt = Some(Box::new(preempt));
+        self
+    }
+
+    pub(super) fn preempt_each(self, answer: impl Fn(&View, u32) -> Preemption + Send + Sync + 'static) -> Self {
+        self.preempt(move |ask, candidates| Ok(candidates.iter().map(|at| answer(&ask.view, *at)).collect()))
+    }
+}
+
+impl Policy for FakePolicy {
+    fn verbs(&self) -> Verbs {
+        let exported = [
+            (Verb::Filter, self.filter.is_some()),
+            (Verb::Score, self.score.is_some()),
+            (Verb::Rank, self.rank.is_some()),
+            (Verb::Preempt, self.preempt.is_some()),
+        ];
+        exported.into_iter().filter_map(|(verb, has)| has.then_some(verb)).collect()
+    }
+
+    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
+        Ok(Ok(()))
+    }
+
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Answers<Verdict> {
+        self.filter.as_ref().unwrap()(ask, nodes)
+    }
+
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Answers<u32> {
+        self.score.as_ref().unwrap()(ask, nodes)
+    }
+
+    fn rank(&self, ask: &Ask) -> Answers<u32> {
+        self.rank.as_ref().unwrap()(ask)
+    }
+
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Answers<Preemption> {
+        self.preempt.as_ref().unwrap()(ask, candidates)
+    }
+}
+
+pub(super) fn unschedulable(reason: &str) -> Verdict {
+    Verdict::Unschedulable(reason.into())
+}
+
+pub(super) fn unresolvable(reason: &str) -> Verdict {
+    Verdict::Unresolvable(reason.into())
+}
+
+/// A filter that turns these nodes down.
+pub(super) fn mk_refusing(nodes: &'static [&'static str], reason: &'static str) -> FakePolicy {
+    FakePolicy::default().filter_each(move |view, node| {
+        if nodes.contains(&name_of(view, node).as_str()) { unschedulable(reason) } else { Verdict::Fits }
+    })
+}
+
+/// A policy whose every verb fails with this kind.
+pub(super) fn mk_failing(kind: FaultKind) -> FakePolicy {
+    FakePolicy::default()
+        .filter(move |_, _| Err(Fault::new(kind, "it fails")))
+        .score(move |_, _| Err(Fault::new(kind, "it fails")))
+        .rank(move |_| Err(Fault::new(kind, "it fails")))
+        .preempt(move |_, _| Err(Fault::new(kind, "it fails")))
+}
+
+pub(super) fn name_of(view: &View, node: u32) -> String {
+    match view.read(Read::Node(node, NodeRead::Name)) {
+        Ok(Value::Text(name)) => name.into_owned(),
+        other => panic!("a node's name is text: {other:?}"),
+    }
+}
+
+pub(super) fn mk_member(name: &str, policy: FakePolicy, configure: impl FnOnce(&mut PolicyConfig)) -> Arc<Member> {
+    let mut config = PolicyConfig::default();
+    configure(&mut config);
+    Arc::new(Member {
+        name: name.into(),
+        group: "".into(),
+        config,
+        settings: "null".into(),
+        digest: "sha256:00".into(),
+        size: 0,
+        version: 1,
+        policy: Arc::new(policy),
+        circuit: Circuit::new(Instant::now()),
+    })
+}
+
+// === The world ===
+
+pub(super) fn mk_node(name: &str, labels: &[(&str, &str)]) -> Json {
+    let labels: BTreeMap<_, _> = labels.iter().copied().collect();
+    json!({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": {"cpu": "8", "memory": "32Gi"}}})
+}
+
+/// A pod on a node; its name and its UID are the same.
+pub(super) fn mk_placed(uid: &str, node: &str, priority: i32, cpu: &str) -> Json {
+    json!({
+        "metadata": {"name": uid, "uid": uid, "namespace": "web", "labels": {"app": "web"}},
+        "spec": {"nodeName": node, "priority": priority, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+    })
+}
+
+pub(super) fn mk_pod() -> Arc<Pod> {
+    let pod = json!({
+        "metadata": {"name": "new", "namespace": "ml", "uid": "uid-new", "labels": {"team": "vision"}},
+        "spec": {"priority": 10, "containers": [{"image": "app:1", "resources": {"requests": {"cpu": "2"}}}]},
+    });
+    Arc::new(Pod::from_json(bytes(&pod)).unwrap())
+}
+
+pub(super) fn mk_cluster(nodes: &[Json], pods: &[Json]) -> Arc<Cluster> {
+    let nodes = nodes.iter().map(|node| Node::from_json(bytes(node)).unwrap()).collect();
+    let pods = pods.iter().map(|pod| Pod::placed_from_json(&bytes(pod)).unwrap()).collect();
+    Arc::new(Cluster::from_objects(nodes, pods))
+}
+
+/// Nodes n1 to n3 without pods.
+pub(super) fn mk_three() -> Arc<Cluster> {
+    mk_cluster(&["n1", "n2", "n3"].map(|name| mk_node(name, &[])), &[])
+}
+
+pub(super) fn bytes(json: &Json) -> Bytes {
+    Bytes::from(json.to_string())
+}
+
+// === Clock and observer ===
+
+/// A clock that stands still until a test turns it.
+pub(super) struct ManualClock {
+    start: Instant,
+    turned: AtomicU64,
+}
+
+impl ManualClock {
+    pub(super) fn advance(&self, by: Duration) {
+        self.turned.fetch_add(by.as_millis() as u64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        self.start + Duration::from_millis(self.turned.load(Ordering::SeqCst))
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        START + self.turned.load(Ordering::SeqCst) / 1000
+    }
+}
+
+/// One call as the observer was told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) policy: String,
+    pub(super) verb: Verb,
+    /// How many were asked about and turned down, or the fault.
+    pub(super) outcome: Result<(usize, usize), FaultKind>,
+    pub(super) elapsed: Duration,
+}
+
+#[derive(Default)]
+pub(super) struct RecordingObserver {
+    calls: Mutex<Vec<Call>>,
+    opened: Mutex<Vec<String>>,
+}
+
+impl Observer for RecordingObserver {
+    fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
+        let outcome = match outcome {
+            Outcome::Answered { asked, rejected } => Ok((asked, rejected)),
+            Outcome::Fault(fault) => Err(fault.kind),
+        };
+        self.calls.lock().unwrap().push(Call { policy: member.id(), verb, outcome, elapsed });
+    }
+
+    fn circuit_opened(&self, member: &Member) {
+        self.opened.lock().unwrap().push(member.id());
+    }
+}
+
+// === The gateway ===
+
+/// A gateway with everything that a test wants to look at.
+pub(super) struct Fixture {
+    pub(super) gateway: Gateway,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) observer: Arc<RecordingObserver>,
+}
+
+/// What a filter request comes to, by node: the reason, and whether it is unresolvable.
+pub(super) type Refused = BTreeMap<String, (String, bool)>;
+
+impl Fixture {
+    pub(super) fn new(members: Vec<Arc<Member>>, cluster: Option<Arc<Cluster>>) -> Self {
+        let clock = Arc::new(ManualClock { start: Instant::now(), turned: AtomicU64::new(0) });
+        let observer = Arc::new(RecordingObserver::default());
+        let gateway = Gateway::new(Arc::clone(&clock) as _, Arc::clone(&observer) as _, REQUEST_TIMEOUT);
+        gateway.set_roster(Arc::new(Roster::of_root(members)));
+        if let Some(cluster) = cluster {
+            gateway.set_cluster(cluster);
+        }
+        Self { gateway, clock, observer }
+    }
+
+    /// As [`Fixture::new`] with nodes n1 to n3.
+    pub(super) fn of(members: impl IntoIterator<Item = Arc<Member>>) -> Self {
+        Self::new(members.into_iter().collect(), Some(mk_three()))
+    }
+
+    pub(super) fn filter(&self, names: &[&str]) -> Result<Refused, DecideError> {
+        self.filter_outcome(names).map(|outcome| by_name(&outcome, names))
+    }
+
+    pub(super) fn filter_outcome(&self, names: &[&str]) -> Result<FilterOutcome, DecideError> {
+        let names = cows(names);
+        let (outcome, after) = self.gateway.filter("", &self.query(Nodes::Names(&names)))?;
+        after.run();
+        Ok(outcome)
+    }
+
+    pub(super) fn prioritize(&self, names: &[&str]) -> Result<Vec<u8>, DecideError> {
+        let names = cows(names);
+        let (outcome, after) = self.gateway.prioritize("", &self.query(Nodes::Names(&names)))?;
+        after.run();
+        Ok(outcome.scores)
+    }
+
+    pub(super) fn preempt(&self, candidates: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
+        self.gateway.preempt("", mk_pod(), candidates, self.clock.now())
+    }
+
+    pub(super) fn query<'q>(&self, nodes: Nodes<'q>) -> Query<'q> {
+        Query { pod: mk_pod(), nodes, received: self.clock.now() }
+    }
+
+    /// The calls since the last look.
+    pub(super) fn calls(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.observer.calls.lock().unwrap())
+    }
+
+    /// Who was asked since the last look, in order.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.calls().into_iter().map(|call| call.policy).collect()
+    }
+
+    /// Whose circuits opened since the last look.
+    pub(super) fn opened(&self) -> Vec<String> {
+        std::mem::take(&mut *self.observer.opened.lock().unwrap())
+    }
+}
+
+pub(super) fn by_name(outcome: &FilterOutcome, names: &[&str]) -> Refused {
+    let entry = |rejection: &crate::Rejection| {
+        (names[rejection.node as usize].to_owned(), (outcome.reason(*rejection).to_owned(), rejection.unresolvable))
+    };
+    outcome.rejected.iter().map(entry).collect()
+}
+
+pub(super) fn cows<'a>(names: &[&'a str]) -> Vec<Cow<'a, str>> {
+    names.iter().map(|name| Cow::Borrowed(*name)).collect()
+}
+
+/// A candidate with its victims by UID.
+pub(super) fn mk_candidate<'a>(node: &'a str, uids: &[&'a str]) -> CandidateQuery<'a> {
+    CandidateQuery { node: node.into(), victims: Victims::Uids(cows(uids)), pdb_violations: 0 }
+}
+
+/// The candidates that are left: node index in the request and victims.
+pub(super) fn kept(outcome: &PreemptOutcome) -> Vec<(u32, Vec<&str>)> {
+    outcome.kept.iter().map(|kept| (kept.candidate, kept.victims.iter().map(AsRef::as_ref).collect())).collect()
+}
+
+/// The candidates that are not, with the reason.
+pub(super) fn dropped(outcome: &PreemptOutcome) -> Vec<(u32, &str)> {
+    outcome.dropped.iter().map(|(at, reason)| (*at, reason.as_ref())).collect()
+}

@@ -1,0 +1,71 @@
+//! Policies in shadow mode are asked once the reply is out, and never obeyed.
+
+use std::time::Duration;
+
+use super::fixture::*;
+use crate::{FaultKind, Mode, Nodes, OnError, PolicyConfig, Verb};
+
+fn in_shadow(config: &mut PolicyConfig) {
+    (config.mode, config.on_error) = (Mode::Shadow, Some(OnError::Fail));
+}
+
+#[test]
+fn a_shadow_policy_is_asked_after_the_reply_and_recorded() {
+    let fixture = Fixture::of([
+        mk_member("shadow", mk_refusing(&["n1", "n2"], "no"), in_shadow),
+        mk_member("real", mk_refusing(&["n3"], "no"), |_| {}),
+    ]);
+    let names = cows(&["n1", "n2", "n3"]);
+    let (outcome, after) = fixture.gateway.filter("", &fixture.query(Nodes::Names(&names))).unwrap();
+    assert_eq!(by_name(&outcome, &["n1", "n2", "n3"]).keys().collect::<Vec<_>>(), ["n3"]);
+    assert_eq!(fixture.asked(), ["real"]);
+    after.run();
+    let calls = fixture.calls();
+    assert_eq!(calls.len(), 1);
+    // It is asked about every node of the request, since it is no part of the chain.
+    assert_eq!((calls[0].policy.as_str(), calls[0].verb, calls[0].outcome), ("shadow", Verb::Filter, Ok((3, 2))));
+}
+
+#[test]
+fn a_shadow_policy_scores_without_effect() {
+    let fixture = Fixture::of([
+        mk_member("shadow", FakePolicy::default().score_each(|_, _| 100).rank(|_| Ok(vec![100])), in_shadow),
+        mk_member("real", FakePolicy::default().score_each(|_, _| 30), |_| {}),
+    ]);
+    assert_eq!(fixture.prioritize(&["n1"]), Ok(vec![3]));
+    let verbs: Vec<_> = fixture.calls().into_iter().map(|call| (call.policy, call.verb)).collect();
+    let expected = [("real", Verb::Score), ("shadow", Verb::Score), ("shadow", Verb::Rank)];
+    assert_eq!(verbs, expected.map(|(policy, verb)| (policy.to_owned(), verb)));
+}
+
+#[test]
+fn the_faults_of_a_shadow_policy_are_recorded_and_open_its_circuit_alone() {
+    let fixture = Fixture::of([
+        mk_member("shadow", mk_failing(FaultKind::Trap), in_shadow),
+        mk_member("real", mk_refusing(&["n1"], "no"), |_| {}),
+    ]);
+    for _ in 0..6 {
+        assert_eq!(fixture.filter(&["n1"]).unwrap()["n1"].0, "real: no");
+    }
+    assert_eq!(fixture.opened(), ["shadow"]);
+    assert_eq!(fixture.calls().last().unwrap().outcome, Err(FaultKind::CircuitOpen));
+}
+
+#[test]
+fn a_shadow_policy_has_the_time_of_a_request_from_when_it_is_asked() {
+    let fixture = Fixture::of([mk_member("shadow", mk_refusing(&[], "no"), in_shadow)]);
+    let names = cows(&["n1"]);
+    let (_, after) = fixture.gateway.filter("", &fixture.query(Nodes::Names(&names))).unwrap();
+    fixture.clock.advance(Duration::from_mins(1));
+    after.run();
+    assert_eq!(fixture.calls()[0].outcome, Ok((1, 0)));
+}
+
+#[test]
+fn a_policy_that_is_off_is_never_asked() {
+    let fixture = Fixture::of([mk_member("off", mk_failing(FaultKind::Trap), |config| config.mode = Mode::Off)]);
+    assert_eq!(fixture.filter(&["n1"]), Ok(Refused::new()));
+    assert_eq!(fixture.prioritize(&["n1"]), Ok(vec![0]));
+    assert_eq!(kept(&fixture.preempt(&[mk_candidate("n1", &["u"])]).unwrap()), [(0, vec!["u"])]);
+    assert_eq!(fixture.calls(), []);
+}

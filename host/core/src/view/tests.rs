@@ -1,0 +1,231 @@
+//! Every read has its value, and an index that does not exist is an error that says so.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::*;
+use crate::Node;
+
+fn bytes(json: &serde_json::Value) -> Bytes {
+    Bytes::from(json.to_string())
+}
+
+fn mk_pod() -> Pod {
+    let pod = json!({
+        "metadata": {"name": "new", "namespace": "ml", "uid": "u", "labels": {"team": "vision"},
+                     "annotations": {"note": "hot"}},
+        "spec": {"priority": -7, "tolerations": [{"key": "gpu"}],
+                 "containers": [{"image": "app", "resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}}}]},
+    });
+    Pod::from_json(bytes(&pod)).unwrap()
+}
+
+fn mk_node(name: &str) -> Node {
+    let node = json!({
+        "metadata": {"name": name, "labels": {"zone": "a"}, "annotations": {"gpu": "2"}},
+        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}], "unschedulable": true},
+        "status": {"allocatable": {"cpu": "4"}, "images": [{"names": ["app:latest"], "sizeBytes": 500}]},
+    });
+    Node::from_json(bytes(&node)).unwrap()
+}
+
+fn mk_placed(name: &str, node: &str, app: &str, cpu: &str) -> Pod {
+    let pod = json!({
+        "metadata": {"name": name, "uid": name, "namespace": "web", "labels": {"app": app},
+                     "annotations": {"device": "0"}, "creationTimestamp": "1970-01-01T00:01:00Z"},
+        "spec": {"nodeName": node, "priority": 3, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+    });
+    Pod::placed_from_json(&bytes(&pod)).unwrap()
+}
+
+fn mk_cluster() -> Arc<Cluster> {
+    let pods = vec![
+        mk_placed("p0", "n1", "db", "1"),
+        mk_placed("p1", "n1", "web", "2"),
+        mk_placed("p2", "n1", "db", "500m"),
+        mk_placed("p3", "n2", "db", "1"),
+    ];
+    Arc::new(Cluster::from_objects(vec![mk_node("n0"), mk_node("n1"), mk_node("n2")], pods))
+}
+
+/// Nodes n1 and n0, in this order, at 1,000 seconds.
+fn mk_view() -> View {
+    View::new(Arc::new(mk_pod()), mk_cluster(), Arc::from([1, 0]), 1_000).with_settings("{\"a\":1}".into())
+}
+
+fn text(text: &str) -> Value<'_> {
+    Value::text(text)
+}
+
+#[test]
+fn every_read_of_the_pod_has_its_value() {
+    let (view, images) = (mk_view(), [Box::from("app:latest")]);
+    let table = [
+        (PodRead::Name, text("new")),
+        (PodRead::Namespace, text("ml")),
+        (PodRead::Uid, text("u")),
+        (PodRead::Label("team"), text("vision")),
+        (PodRead::Label("Team"), Value::Absent),
+        (PodRead::Annotation("note"), text("hot")),
+        (PodRead::Annotation("team"), Value::Absent),
+        (PodRead::Priority, Value::Number(-7)),
+        (PodRead::Request("cpu"), Value::Number(1500)),
+        (PodRead::Request("memory"), Value::Number(1 << 30)),
+        (PodRead::Request("example.com/gpu"), Value::Number(0)),
+        (PodRead::Images, Value::Texts(&images)),
+        (PodRead::Field("/spec/tolerations/0/key"), text("\"gpu\"")),
+        (PodRead::Field("/spec/nodeName"), Value::Absent),
+    ];
+    for (read, expected) in table {
+        assert_eq!(view.read(Read::Pod(read)), Ok(expected), "{read:?}");
+    }
+}
+
+#[test]
+fn every_read_of_a_node_has_its_value() {
+    let (view, taints) =
+        (mk_view(), [crate::Taint { key: "k".into(), value: "v".into(), effect: "NoSchedule".into() }]);
+    let table = [
+        (NodeRead::Name, text("n1")),
+        (NodeRead::Label("zone"), text("a")),
+        (NodeRead::Label("gpu"), Value::Absent),
+        (NodeRead::Annotation("gpu"), text("2")),
+        (NodeRead::Taints, Value::Taints(&taints)),
+        (NodeRead::Allocatable("cpu"), Value::Number(4000)),
+        (NodeRead::Allocatable("memory"), Value::Number(0)),
+        (NodeRead::Requested("cpu"), Value::Number(3500)),
+        (NodeRead::Requested("memory"), Value::Number(0)),
+        (NodeRead::ImageSize("app"), Value::Number(500)),
+        (NodeRead::ImageSize("app:2"), Value::Absent),
+        (NodeRead::Field("/spec/unschedulable"), text("true")),
+        (NodeRead::Field("/spec/podCIDR"), Value::Absent),
+    ];
+    for (read, expected) in table {
+        assert_eq!(view.read(Read::Node(0, read)), Ok(expected), "{read:?}");
+    }
+    assert_eq!(view.read(Read::Node(1, NodeRead::Name)), Ok(text("n0")));
+    assert_eq!(view.read(Read::Node(1, NodeRead::Requested("cpu"))), Ok(Value::Number(0)));
+}
+
+#[test]
+fn every_read_of_a_placed_pod_has_its_value() {
+    let view = mk_view();
+    let table = [
+        (PlacedRead::Name, text("p1")),
+        (PlacedRead::Namespace, text("web")),
+        (PlacedRead::Label("app"), text("web")),
+        (PlacedRead::Annotation("device"), text("0")),
+        (PlacedRead::Annotation("app"), Value::Absent),
+        (PlacedRead::Priority, Value::Number(3)),
+        (PlacedRead::Request("cpu"), Value::Number(2000)),
+        (PlacedRead::Created, Value::Number(60)),
+    ];
+    for (read, expected) in table {
+        assert_eq!(view.read(Read::Placed(0, 1, read)), Ok(expected), "{read:?}");
+    }
+    assert_eq!(view.read(Read::PlacedCount(0)), Ok(Value::Number(3)));
+    assert_eq!(view.read(Read::PlacedCount(1)), Ok(Value::Number(0)));
+    for (namespace, value, expected) in [("web", "db", 2), ("web", "web", 1), ("ml", "db", 0), ("web", "", 0)] {
+        let read = Read::PlacedLabelled { node: 0, namespace, key: "app", value };
+        assert_eq!(view.read(read), Ok(Value::Number(expected)), "{read:?}");
+    }
+}
+
+#[test]
+fn counts_settings_and_candidates_have_their_values() {
+    let view = mk_view();
+    assert_eq!(view.read(Read::NodeCount), Ok(Value::Number(2)));
+    assert_eq!(view.read(Read::CandidateCount), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::Settings), Ok(text("{\"a\":1}")));
+    let candidates = [(vec![2, 0], 1), (vec![], 0)];
+    let candidates = candidates.map(|(victims, violations)| Candidate { victims, pdb_violations: violations });
+    let view = view.with_candidates(Arc::from(candidates));
+    assert_eq!(view.read(Read::CandidateCount), Ok(Value::Number(2)));
+    assert_eq!(view.read(Read::CandidateNode(1)), Ok(Value::Number(1)));
+    assert_eq!(view.read(Read::CandidateVictims(0)), Ok(Value::Indices(&[2, 0])));
+    assert_eq!(view.read(Read::CandidateVictims(1)), Ok(Value::Indices(&[])));
+    assert_eq!(view.read(Read::CandidatePdbViolations(0)), Ok(Value::Number(1)));
+}
+
+#[test]
+fn the_time_is_rounded_down_to_the_granularity() {
+    let table = [(0, 1_000), (1, 1_000), (7, 994), (60, 960), (1_000, 1_000), (1_001, 0), (u32::MAX, 0)];
+    for (granularity, expected) in table {
+        assert_eq!(mk_view().read(Read::Now(granularity)), Ok(Value::Number(expected)), "{granularity}");
+    }
+}
+
+#[test]
+fn an_index_that_does_not_exist_is_named_with_the_count() {
+    let view = mk_view().with_candidates(Arc::from([Candidate::default()]));
+    let labelled = Read::PlacedLabelled { node: 2, namespace: "web", key: "app", value: "db" };
+    let table = [
+        (Read::Node(2, NodeRead::Name), "node", 2, 2),
+        (Read::Node(u32::MAX, NodeRead::Requested("cpu")), "node", u32::MAX, 2),
+        (Read::PlacedCount(2), "node", 2, 2),
+        (labelled, "node", 2, 2),
+        (Read::Placed(2, 0, PlacedRead::Name), "node", 2, 2),
+        (Read::Placed(0, 3, PlacedRead::Name), "placed pod", 3, 3),
+        (Read::Placed(1, 0, PlacedRead::Name), "placed pod", 0, 0),
+        (Read::CandidateNode(1), "candidate", 1, 1),
+        (Read::CandidateVictims(1), "candidate", 1, 1),
+        (Read::CandidatePdbViolations(9), "candidate", 9, 1),
+    ];
+    for (read, what, index, count) in table {
+        let error = view.read(read).unwrap_err();
+        assert_eq!(error, ReadError { what, index, count }, "{read:?}");
+        assert!(error.to_string().contains(&format!("{what} {index}")), "{error}");
+    }
+}
+
+#[test]
+fn pods_that_are_gone_are_gone_from_every_read() {
+    let view = mk_view().without(Arc::from([vec![0, 2], vec![]]));
+    assert_eq!(view.read(Read::PlacedCount(0)), Ok(Value::Number(1)));
+    assert_eq!(view.read(Read::Placed(0, 0, PlacedRead::Name)), Ok(text("p1")));
+    let error = view.read(Read::Placed(0, 1, PlacedRead::Name)).unwrap_err();
+    assert_eq!(error, ReadError { what: "placed pod", index: 1, count: 1 });
+    let labelled = Read::PlacedLabelled { node: 0, namespace: "web", key: "app", value: "db" };
+    assert_eq!(view.read(labelled), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::Node(0, NodeRead::Requested("cpu"))), Ok(Value::Number(2000)));
+    assert_eq!(view.read(Read::Node(1, NodeRead::Requested("cpu"))), Ok(Value::Number(0)));
+}
+
+#[test]
+fn requests_beyond_every_number_are_cut_and_come_back() {
+    let huge = "9000000000000000000";
+    let pods = vec![
+        mk_placed("a", "n1", "db", huge),
+        mk_placed("b", "n1", "db", huge),
+        mk_placed("c", "n1", "db", huge),
+        mk_placed("d", "n1", "db", "1"),
+    ];
+    let cluster = Arc::new(Cluster::from_objects(vec![mk_node("n1")], pods));
+    let view = View::new(Arc::new(mk_pod()), cluster, Arc::from([0]), 0);
+    let requested = |view: &View| {
+        view.read(Read::Node(0, NodeRead::Requested("cpu"))).map(|value| value == Value::Number(i64::MAX))
+    };
+    assert_eq!(requested(&view), Ok(true));
+    assert_eq!(requested(&view.clone().without(Arc::from([vec![0]]))), Ok(true));
+    let without_huge = view.without(Arc::from([vec![0, 1, 2]]));
+    assert_eq!(without_huge.read(Read::Node(0, NodeRead::Requested("cpu"))), Ok(Value::Number(1000)));
+}
+
+#[test]
+fn a_host_without_a_view_of_pods_says_so() {
+    let slots = vec![Slot { node: Arc::new(mk_node("n1")), placed: None }];
+    let view = View::new(Arc::default(), Arc::new(Cluster::new(slots)), Arc::from([0]), 0);
+    assert_eq!(view.read(Read::PlacedCount(0)), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::Node(0, NodeRead::Requested("cpu"))), Ok(Value::Absent));
+    assert_eq!(view.node_name(0).map(AsRef::as_ref), Some("n1"));
+    assert_eq!(view.node_name(1), None);
+}
+
+#[test]
+fn a_view_for_validate_has_settings_and_nothing_else() {
+    let view = View::empty("7".into());
+    assert_eq!(view.read(Read::Settings), Ok(text("7")));
+    assert_eq!(view.read(Read::NodeCount), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::Pod(PodRead::Name)), Ok(text("")));
+    assert_eq!(view.read(Read::Now(60)), Ok(Value::Number(0)));
+}
