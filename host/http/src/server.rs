@@ -46,10 +46,12 @@ pub(crate) async fn serve(
         select! {
             biased;
             () = &mut shutdown => break,
-            Some(ended) = connections.join_next(), if !connections.is_empty() => note(ended),
             (stream, permit) = accept(&listener, &registry) => {
                 connections.spawn(connection::run(stream, permit, router.clone(), bounds.clone()));
             }
+        }
+        while let Some(ended) = connections.try_join_next() {
+            note(ended);
         }
     }
     drop(listener);
@@ -68,10 +70,9 @@ pub(crate) async fn serve(
 
 /// The next connection, once there is room for it. It never fails: errors pass or are waited out.
 async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, Permit) {
-    let room = registry.room().await;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, registry.enter(room)),
+            Ok((stream, _)) => return (stream, registry.enter().await),
             // The peer left before we came to it.
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {

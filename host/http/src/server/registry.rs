@@ -50,8 +50,17 @@ impl Registry {
         Self { room, open: Mutex::default(), next: AtomicU64::new(0) }
     }
 
+    /// Enters a new connection, once there is room for it.
+    pub(super) async fn enter(self: &Arc<Self>) -> Permit {
+        let room = self.room().await;
+        let connection = Arc::new(Connection::new());
+        let key = self.next.fetch_add(1, Ordering::Relaxed);
+        self.open().insert(key, Arc::clone(&connection));
+        Permit { registry: Arc::clone(self), key, connection, _room: room }
+    }
+
     /// Waits for room; the connection that was idle for longest makes it.
-    pub(super) async fn room(&self) -> OwnedSemaphorePermit {
+    async fn room(&self) -> OwnedSemaphorePermit {
         loop {
             match Arc::clone(&self.room).try_acquire_owned() {
                 Ok(room) => return room,
@@ -64,19 +73,13 @@ impl Registry {
         }
     }
 
-    /// Enters a new connection.
-    pub(super) fn enter(self: &Arc<Self>, room: OwnedSemaphorePermit) -> Permit {
-        let connection = Arc::new(Connection::new());
-        let key = self.next.fetch_add(1, Ordering::Relaxed);
-        self.open().insert(key, Arc::clone(&connection));
-        Permit { registry: Arc::clone(self), key, connection, _room: room }
-    }
-
     /// Tells the connection that was idle for longest to close, if any is idle.
+    ///
+    /// Those that never sent a request go first: the scheduler's own has.
     pub(super) fn close_idlest(&self) {
         let open = self.open();
         let idle = open.values().filter(|connection| connection.is_idle());
-        if let Some(connection) = idle.min_by_key(|connection| connection.idle_since()) {
+        if let Some(connection) = idle.min_by_key(|connection| (connection.served() > 0, connection.idle_since())) {
             connection.closing.notify_one();
         }
     }

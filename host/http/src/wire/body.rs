@@ -6,7 +6,7 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::{WireConfig, error::WireError};
 
@@ -27,30 +27,25 @@ impl Intake {
     }
 
     /// The whole body.
-    pub(super) async fn read(&self, body: Body) -> Result<Bytes, WireError> {
-        timeout(self.patience, self.collect(body))
-            .await
-            .unwrap_or_else(|_| Err(WireError::too_slow(self.patience.as_secs_f64())))
-    }
-
-    async fn collect(&self, mut body: Body) -> Result<Bytes, WireError> {
+    pub(super) async fn read(&self, mut body: Body) -> Result<Bytes, WireError> {
+        let deadline = Instant::now() + self.patience;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if claimed > self.limit {
-            return Err(self.discard(body, 0).await);
+            return Err(self.discard(body, 0, deadline).await);
         }
         let mut whole = BytesMut::new();
-        while let Some(piece) = next(&mut body).await? {
-            if whole.len() + piece.len() > self.limit {
-                let read = whole.len() + piece.len();
+        while let Some(piece) = self.next(&mut body, deadline).await? {
+            let read = whole.len() + piece.len();
+            if read > self.limit {
                 drop(whole);
-                return Err(self.discard(body, read).await);
+                return Err(self.discard(body, read, deadline).await);
             }
             // Most requests by name come in one piece: no copy then.
             if whole.is_empty() && body.is_end_stream() {
                 return Ok(piece);
             }
             if whole.is_empty() {
-                whole.reserve(claimed.clamp(piece.len(), FIRST_RESERVE.max(piece.len())));
+                whole.reserve(claimed.clamp(read, FIRST_RESERVE.max(read)));
             }
             whole.extend_from_slice(&piece);
         }
@@ -58,24 +53,26 @@ impl Intake {
     }
 
     /// Reads on and throws away, so that the sender gets to see the reply; as much again, not more.
-    async fn discard(&self, mut body: Body, mut read: usize) -> WireError {
-        while let Ok(Some(piece)) = next(&mut body).await {
-            read = read.saturating_add(piece.len());
-            if read / 2 > self.limit {
-                return WireError::too_large(self.limit, true);
+    async fn discard(&self, mut body: Body, mut read: usize, deadline: Instant) -> WireError {
+        while read / 2 <= self.limit {
+            match self.next(&mut body, deadline).await {
+                Ok(Some(piece)) => read = read.saturating_add(piece.len()),
+                Ok(None) => return WireError::too_large(self.limit, false),
+                Err(_) => break,
             }
         }
-        WireError::too_large(self.limit, !body.is_end_stream())
+        WireError::too_large(self.limit, true)
     }
-}
 
-/// The next piece of data; none at the end.
-async fn next(body: &mut Body) -> Result<Option<Bytes>, WireError> {
-    while let Some(frame) = body.frame().await {
-        // Anything but data is a trailer, which says nothing to us.
-        if let Ok(data) = frame.map_err(WireError::broken)?.into_data() {
-            return Ok(Some(data));
+    /// The next piece of data; none at the end.
+    async fn next(&self, body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, WireError> {
+        let too_slow = |_| WireError::too_slow(self.patience.as_secs_f64());
+        while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(too_slow)? {
+            // Anything but data is a trailer, which says nothing to us.
+            if let Ok(data) = frame.map_err(WireError::broken)?.into_data() {
+                return Ok(Some(data));
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }

@@ -1,0 +1,15 @@
+//! Holds the wire to what kube-scheduler sends and reads.
+//!
+//! ```text
+//!  recordings ──> client ──TCP──> server (plimsoll-http) ──> Gateway ──> rules (fakes in Rust)
+//!       └───────> check <── reply
+//! ```
+//!
+//! A real server answers over a real connection; only the policies are fakes, so that these tests
+//! speak of the wire alone.
+
+pub mod check;
+pub mod client;
+pub mod recording;
+pub mod rules;
+pub mod server;

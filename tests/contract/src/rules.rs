@@ -1,0 +1,196 @@
+//! Policies as plain Rust: the recorded extender's rule, and what a test needs beside it.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{
+    Ask, Circuit, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig, Preemption, Read, Value,
+    Verb, Verbs, Verdict,
+};
+
+use crate::client::DEADLINE;
+
+type Rule<A> = Box<dyn Fn(&Ask, u32) -> A + Send + Sync>;
+
+/// A policy made of closures; it exports the verbs that it has one for.
+#[derive(Default)]
+pub struct Fake {
+    filter: Option<Rule<Verdict>>,
+    score: Option<Rule<u32>>,
+    preempt: Option<Rule<Preemption>>,
+}
+
+/// Holds calls until a test lets them go.
+#[derive(Debug, Default)]
+pub struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    entered: usize,
+    open: bool,
+}
+
+/// The recorded extender's rule: pods labelled `needs: ssd` only run on nodes labelled
+/// `disktype: ssd`, and `node-0000N` scores N + 4.
+pub fn ssd() -> Fake {
+    Fake::default()
+        .filter(|ask, node| {
+            let needs = text(ask, Read::Pod(PodRead::Label("needs")));
+            let disk = text(ask, Read::Node(node, NodeRead::Label("disktype")));
+            if needs == "ssd" && disk != "ssd" {
+                Verdict::Unschedulable("node has no ssd".into())
+            } else {
+                Verdict::Fits
+            }
+        })
+        .score(|ask, node| {
+            let name = text(ask, Read::Node(node, NodeRead::Name));
+            let number = name.bytes().last().map_or(0, |digit| u32::from(digit.saturating_sub(b'0')));
+            10 * (number + 4).min(10)
+        })
+}
+
+/// Turns every node down for good.
+pub fn never() -> Fake {
+    Fake::default().filter(|_, _| Verdict::Unresolvable("never".into()))
+}
+
+/// A member of the root group.
+pub fn member(name: &str, policy: Fake) -> Arc<Member> {
+    configured(name, policy, PolicyConfig { timeout: DEADLINE, ..PolicyConfig::default() })
+}
+
+/// A member of the root group whose answers do not count.
+pub fn shadow(name: &str, policy: Fake) -> Arc<Member> {
+    configured(name, policy, PolicyConfig { mode: Mode::Shadow, timeout: DEADLINE, ..PolicyConfig::default() })
+}
+
+fn configured(name: &str, policy: Fake, config: PolicyConfig) -> Arc<Member> {
+    Arc::new(Member {
+        name: name.into(),
+        group: "".into(),
+        config,
+        settings: "null".into(),
+        digest: "sha256:0".into(),
+        size: 0,
+        version: 1,
+        policy: Arc::new(policy),
+        circuit: Circuit::new(Instant::now()),
+    })
+}
+
+fn text(ask: &Ask, read: Read<'_>) -> String {
+    match ask.view.read(read) {
+        Ok(Value::Text(text)) => text.into_owned(),
+        _ => String::new(),
+    }
+}
+
+// === impl Fake ===
+
+impl Fake {
+    /// The same with a filter.
+    #[must_use]
+    pub fn filter(mut self, rule: impl Fn(&Ask, u32) -> Verdict + Send + Sync + 'static) -> Self {
+        self.filter = Some(Box::new(rule));
+        self
+    }
+
+    /// The same with a score.
+    #[must_use]
+    pub fn score(mut self, rule: impl Fn(&Ask, u32) -> u32 + Send + Sync + 'static) -> Self {
+        self.score = Some(Box::new(rule));
+        self
+    }
+
+    /// The same with a preempt verb.
+    #[must_use]
+    pub fn preempt(mut self, rule: impl Fn(&Ask, u32) -> Preemption + Send + Sync + 'static) -> Self {
+        self.preempt = Some(Box::new(rule));
+        self
+    }
+}
+
+impl Policy for Fake {
+    fn verbs(&self) -> Verbs {
+        let verbs = [
+            self.filter.as_ref().map(|_| Verb::Filter),
+            self.score.as_ref().map(|_| Verb::Score),
+            self.preempt.as_ref().map(|_| Verb::Preempt),
+        ];
+        verbs.into_iter().flatten().collect()
+    }
+
+    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
+        Ok(Ok(()))
+    }
+
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        each(self.filter.as_ref(), ask, nodes)
+    }
+
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+        each(self.score.as_ref(), ask, nodes)
+    }
+
+    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
+        Err(Fault::new(FaultKind::Host, "the fake has no rank"))
+    }
+
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        each(self.preempt.as_ref(), ask, candidates)
+    }
+}
+
+fn each<A>(rule: Option<&Rule<A>>, ask: &Ask, items: &[u32]) -> Result<Vec<A>, Fault> {
+    let rule = rule.ok_or_else(|| Fault::new(FaultKind::Host, "the fake has no such verb"))?;
+    Ok(items.iter().map(|item| rule(ask, *item)).collect())
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// A policy whose filter waits at the gate.
+    pub fn policy(self: &Arc<Self>) -> Fake {
+        let gate = Arc::clone(self);
+        Fake::default().filter(move |_, _| {
+            gate.pass();
+            Verdict::Fits
+        })
+    }
+
+    /// How many calls have come to the gate so far.
+    pub fn entered(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).entered
+    }
+
+    /// Waits until so many calls have come to the gate; false if they do not.
+    pub async fn reached(self: &Arc<Self>, calls: usize) -> bool {
+        let gate = Arc::clone(self);
+        tokio::task::spawn_blocking(move || gate.wait(|state| state.entered >= calls)).await.unwrap_or(false)
+    }
+
+    /// Lets every call go, now and later.
+    pub fn open(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).open = true;
+        self.changed.notify_all();
+    }
+
+    fn pass(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).entered += 1;
+        self.changed.notify_all();
+        self.wait(|state| state.open);
+    }
+
+    fn wait(&self, until: impl Fn(&GateState) -> bool) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience: Duration = DEADLINE;
+        let waited = self.changed.wait_timeout_while(state, patience, |state| !until(state));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}

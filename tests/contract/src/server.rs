@@ -1,0 +1,130 @@
+//! A gateway behind a real server on a free port.
+
+use std::{
+    future::Future,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Result;
+use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
+use plimsoll_http::{Admin, WireConfig, WireObserver, serve_admin, serve_wire};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+use crate::client::{Client, within};
+
+/// A running server; it stops when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What its observer heard.
+    pub heard: Arc<Heard>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+/// Keeps what a [`WireObserver`] is told.
+#[derive(Debug, Default)]
+pub struct Heard {
+    answers: Mutex<Vec<String>>,
+    left_undone: AtomicUsize,
+}
+
+/// A gateway with these policies and nothing else.
+pub fn gateway(roster: Roster) -> Gateway {
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(4));
+    gateway.set_roster(Arc::new(roster));
+    gateway
+}
+
+// === impl Server ===
+
+impl Server {
+    /// Serves the wire.
+    ///
+    /// # Errors
+    /// If there is no free port.
+    pub async fn start(gateway: Gateway, config: WireConfig) -> Result<Self> {
+        let heard: Arc<Heard> = Arc::default();
+        let observer = Arc::clone(&heard);
+        Self::spawn(heard, |listener, shutdown| serve_wire(listener, Arc::new(gateway), observer, config, shutdown))
+            .await
+    }
+
+    /// Serves the admin pages.
+    ///
+    /// # Errors
+    /// If there is no free port.
+    pub async fn start_admin(admin: impl Admin + 'static) -> Result<Self> {
+        Self::spawn(Arc::default(), |listener, shutdown| serve_admin(listener, Arc::new(admin), shutdown)).await
+    }
+
+    /// A new connection to it.
+    ///
+    /// # Errors
+    /// If the server does not take it.
+    pub async fn client(&self) -> Result<Client> {
+        Client::connect(self.address).await
+    }
+
+    /// Tells it to stop; the task ends when it has.
+    pub fn stop(self) -> JoinHandle<io::Result<()>> {
+        drop(self.stop);
+        self.task
+    }
+
+    /// Tells it to stop, and waits until it has.
+    ///
+    /// # Errors
+    /// If it does not, or failed.
+    pub async fn stopped(self) -> Result<()> {
+        Ok(within("stopping", self.stop()).await???)
+    }
+
+    async fn spawn<F>(
+        heard: Arc<Heard>,
+        serve: impl FnOnce(TcpListener, Box<dyn Future<Output = ()> + Send + Unpin>) -> F,
+    ) -> Result<Self>
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = Box::new(Box::pin(async { drop(stopped.await) }));
+        let task = tokio::spawn(serve(listener, shutdown));
+        Ok(Self { address, heard, stop, task })
+    }
+}
+
+// === impl Heard ===
+
+impl Heard {
+    /// One line for each answer: group, verb, status, whether it failed, and nodes.
+    pub fn answers(&self) -> Vec<String> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Work after replies that was dropped.
+    pub fn left_undone(&self) -> usize {
+        self.left_undone.load(Ordering::SeqCst)
+    }
+}
+
+impl WireObserver for Heard {
+    fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, _: Duration) {
+        let outcome = if failed { "failed" } else { "decided" };
+        let line = format!("{group}/{verb} {status} {outcome} {nodes}");
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    fn left_undone(&self) {
+        self.left_undone.fetch_add(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,62 @@
+//! The admin pages.
+
+use hyper::Method;
+use plimsoll_contract::server::Server;
+use plimsoll_http::Admin;
+use serde_json::{Value, json};
+
+struct Fixed {
+    missing: Vec<String>,
+}
+
+impl Admin for Fixed {
+    fn ready(&self) -> Result<(), Vec<String>> {
+        if self.missing.is_empty() { Ok(()) } else { Err(self.missing.clone()) }
+    }
+
+    fn metrics(&self) -> String {
+        if self.missing.is_empty() { "# EOF\n".into() } else { panic!("no metrics") }
+    }
+
+    fn policies(&self) -> Value {
+        json!({"policies": []})
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_page_has_its_status_type_and_text() {
+    let server = Server::start_admin(Fixed { missing: vec![] }).await.unwrap();
+    let mut client = server.client().await.unwrap();
+    let metrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let table = [
+        ("/healthz", 200, "text/plain; charset=utf-8", "ok\n"),
+        ("/readyz", 200, "text/plain; charset=utf-8", "ok\n"),
+        ("/metrics", 200, metrics, "# EOF\n"),
+        ("/api/policies", 200, "application/json", "{\n  \"policies\": []\n}\n"),
+        (
+            "/filter",
+            404,
+            "text/plain; charset=utf-8",
+            "plimsoll's admin side has /healthz, /readyz, /metrics and /api/policies\n",
+        ),
+    ];
+    for (path, status, kind, text) in table {
+        let reply = client.get(path).await.unwrap();
+        assert_eq!((reply.status, reply.text().as_str()), (status, text), "{path}");
+        assert_eq!(reply.headers["content-type"], kind, "{path}");
+    }
+    let reply = client.request(Method::DELETE, "/api/policies", "".into()).await.unwrap();
+    assert_eq!((reply.status, reply.text().as_str()), (405, "plimsoll's admin side is read-only: GET alone\n"));
+    server.stopped().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_said_line_by_line_and_a_panic_is_a_page() {
+    let missing = ["policy a: bad", "policy b: worse"].map(str::to_owned).to_vec();
+    let server = Server::start_admin(Fixed { missing }).await.unwrap();
+    let mut client = server.client().await.unwrap();
+    let reply = client.get("/readyz").await.unwrap();
+    assert_eq!((reply.status, reply.text().as_str()), (503, "policy a: bad\npolicy b: worse\n"));
+    assert_eq!(client.get("/metrics").await.unwrap().status, 500);
+    assert_eq!(client.get("/healthz").await.unwrap().status, 200);
+}

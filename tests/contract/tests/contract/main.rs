@@ -1,0 +1,11 @@
+//! The wire as kube-scheduler speaks it, and as a hostile client does.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+
+mod admin;
+mod connections;
+mod goldens;
+mod hostile;
+mod keys;
+mod recordings;
+mod service;
+mod world;

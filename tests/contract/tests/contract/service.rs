@@ -1,0 +1,118 @@
+//! How requests share the server: decisions off the async threads, bounded, and work after replies.
+
+use std::{sync::Arc, time::Duration};
+
+use plimsoll_contract::{
+    check,
+    rules::{Gate, member, shadow, ssd},
+    server::{Server, gateway},
+};
+use plimsoll_core::{Gateway, Member, Observer, Outcome, Roster, SystemClock, Verb};
+use plimsoll_http::WireConfig;
+
+use crate::world::{BY_NAME, BY_NAME_FILTERED, cluster, server_with};
+
+const ONE_AT_A_TIME: fn() -> WireConfig = || WireConfig { max_decisions: 1, ..WireConfig::default() };
+
+#[tokio::test]
+async fn a_waiting_policy_holds_up_nobody_else() {
+    // One async thread: a decision on it would hold up everything.
+    let gate: Arc<Gate> = Arc::default();
+    let server = server_with(vec![member("gate", gate.policy())], WireConfig::default()).await;
+    let mut slow = server.client().await.unwrap();
+    let slow = tokio::spawn(async move { slow.post("/filter", BY_NAME).await });
+    assert!(gate.reached(1).await);
+    let mut other = server.client().await.unwrap();
+    assert_eq!(other.post("/prioritize", r#"{"Pod":{},"NodeNames":[]}"#).await.unwrap().text(), "[]");
+    gate.open();
+    assert_eq!(slow.await.unwrap().unwrap().error().unwrap(), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_for_a_turn_counts_against_the_request() {
+    let gate: Arc<Gate> = Arc::default();
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(plimsoll_core::NoObserver), Duration::from_millis(50));
+    gateway.set_roster(Arc::new(Roster::of_root(vec![member("gate", gate.policy())])));
+    gateway.set_cluster(cluster());
+    let server = Server::start(gateway, ONE_AT_A_TIME()).await.unwrap();
+    let post = |mut client: plimsoll_contract::client::Client| async move { client.post("/filter", BY_NAME).await };
+    let first = tokio::spawn(post(server.client().await.unwrap()));
+    assert!(gate.reached(1).await);
+    let second = tokio::spawn(post(server.client().await.unwrap()));
+    // The second can only begin once the first has left, and by then its time is over.
+    let patience = tokio::time::Instant::now() + Duration::from_millis(100);
+    tokio::time::sleep_until(patience).await;
+    assert_eq!(gate.entered(), 1);
+    gate.open();
+    first.await.unwrap().unwrap();
+    let error = check::refusal("filter", &second.await.unwrap().unwrap()).unwrap();
+    assert_eq!(error, "policy gate failed to filter: timeout");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_does_not_wait_for_shadow_policies() {
+    let gate: Arc<Gate> = Arc::default();
+    let server = server_with(shadowed(&gate), WireConfig::default()).await;
+    let mut client = server.client().await.unwrap();
+    assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+    assert!(gate.reached(1).await);
+    gate.open();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_much_work_after_replies_is_dropped_and_counted() {
+    let gate: Arc<Gate> = Arc::default();
+    let server = server_with(shadowed(&gate), ONE_AT_A_TIME()).await;
+    let mut client = server.client().await.unwrap();
+    for _ in 0..4 {
+        assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+        assert!(gate.reached(1).await);
+    }
+    // A fifth reply is only begun when the fourth was handed over, and its work dropped.
+    client.post("/filter", BY_NAME).await.unwrap();
+    assert!(server.heard.left_undone() >= 3, "{}", server.heard.left_undone());
+    assert_eq!(gate.entered(), 1);
+    gate.open();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_outside_of_any_policy_is_an_error_reply() {
+    struct Panics;
+    impl Observer for Panics {
+        fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {
+            panic!("the observer fails");
+        }
+        fn circuit_opened(&self, _: &Member) {}
+    }
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(Panics), Duration::from_secs(4));
+    gateway.set_roster(Arc::new(Roster::of_root(vec![member("ssd", ssd())])));
+    gateway.set_cluster(cluster());
+    let server = Server::start(gateway, WireConfig::default()).await.unwrap();
+    let mut client = server.client().await.unwrap();
+    for (verb, status) in [("filter", 200), ("prioritize", 500)] {
+        let reply = client.post(&format!("/{verb}"), BY_NAME).await.unwrap();
+        assert_eq!(reply.status, status);
+        let error = check::refusal(verb, &reply).unwrap();
+        assert_eq!(error, "plimsoll failed on this request; its log says why");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_answers_below_its_name() {
+    let group = plimsoll_core::Group::new(vec![member("ssd", ssd())]);
+    let groups = [("".into(), plimsoll_core::Group::default()), ("gpu".into(), group)];
+    let gateway = gateway(Roster::new(groups.into(), vec![]));
+    gateway.set_cluster(cluster());
+    let server = Server::start(gateway, WireConfig::default()).await.unwrap();
+    let mut client = server.client().await.unwrap();
+    for path in ["/gpu/filter", "//gpu//filter/"] {
+        assert_eq!(client.post(path, BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+    }
+    let root = client.post("/filter", BY_NAME).await.unwrap();
+    assert_eq!(root.json().unwrap()["NodeNames"].as_array().unwrap().len(), 2);
+    assert_eq!(server.heard.answers()[0], "gpu/filter 200 decided 2");
+}
+
+fn shadowed(gate: &Arc<Gate>) -> Vec<Arc<Member>> {
+    vec![member("ssd", ssd()), shadow("shadow", gate.policy())]
+}
