@@ -44,7 +44,8 @@ impl Admin for AdminState {
         }
         let roster = self.gateway.roster();
         let missing = roster.failures().iter().filter(|failure| !failure.kept);
-        let missing: Vec<String> = missing.map(|failure| format!("policy {}: {}", id(failure), failure.error)).collect();
+        let missing: Vec<String> =
+            missing.map(|failure| format!("policy {}: {}", id(failure), failure.error)).collect();
         if missing.is_empty() {
             self.was_ready.store(true, Ordering::Relaxed);
             return Ok(());
@@ -62,9 +63,9 @@ impl Admin for AdminState {
             roster.failures().iter().find(|failure| failure.name == member.name && failure.group == member.group)
         };
         let active = roster.members().map(|member| describe(member, failure_of(member)));
-        let failed = roster.failures().iter().filter(|failure| !failure.kept).map(|failure| {
-            json!({"group": failure.group, "name": failure.name, "state": "failed", "error": failure.error})
-        });
+        let failed = roster.failures().iter().filter(|failure| !failure.kept).map(
+            |failure| json!({"group": failure.group, "name": failure.name, "state": "failed", "error": failure.error}),
+        );
         json!({"policies": active.chain(failed).collect::<Vec<_>>()})
     }
 }

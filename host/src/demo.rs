@@ -56,7 +56,10 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     story.swap()?;
     story.place(&next(args.pods / 3), "   The same stream under the new version")?;
     story.crash()?;
-    story.place(&next(args.pods - 2 * (args.pods / 3)), "   The policy crashes for every train pod; the others decide")?;
+    story.place(
+        &next(args.pods - 2 * (args.pods / 3)),
+        "   The policy crashes for every train pod; the others decide",
+    )?;
     story.show_faults()?;
     story.preempt()?;
     story.end(args)?;
@@ -110,7 +113,8 @@ impl Story {
 
     fn show_faults(&self) -> Result<()> {
         let metrics = self.get("/metrics")?;
-        let faults = metrics.lines().find(|line| line.starts_with("plimsoll_policy_calls_total") && line.contains("panic"));
+        let faults =
+            metrics.lines().find(|line| line.starts_with("plimsoll_policy_calls_total") && line.contains("panic"));
         let Some(faults) = faults else { bail!("the metrics do not tell of the crash") };
         say(&format!("   its faults are counted: {faults}"));
         Ok(())
@@ -125,10 +129,15 @@ impl Story {
             let victim = slot.placed.as_ref()?.pods().first()?.uid().to_owned();
             Some((slot.node.name().to_string(), vec![victim]))
         };
-        let offered: BTreeMap<_, _> = cluster.slots().iter().skip(56).step_by(2).filter_map(candidate).take(6).collect();
+        let offered: BTreeMap<_, _> =
+            cluster.slots().iter().skip(104).step_by(2).filter_map(candidate).take(6).collect();
         let kept = self.scheduler.preempt(&pod, &offered)?;
         for node in offered.keys() {
-            let fate = if kept.contains(node) { "may be preempted" } else { "dropped: with the victim gone it would still be refused" };
+            let fate = if kept.contains(node) {
+                "may be preempted"
+            } else {
+                "dropped: with the victim gone it would still be refused"
+            };
             say(&format!("   {node:<10} {fate}"));
         }
         Ok(())
@@ -137,16 +146,25 @@ impl Story {
     fn end(self, args: &DemoArgs) -> Result<()> {
         let totals = self.load.stop();
         say("\n5. In figures");
-        for (verb, mut times) in [("filter", self.scheduler.filter_times), ("prioritize", self.scheduler.prioritize_times)] {
+        for (verb, mut times) in
+            [("filter", self.scheduler.filter_times), ("prioritize", self.scheduler.prioritize_times)]
+        {
             times.sort_unstable();
-            let at = |percent: usize| times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default();
-            say(&format!("   {verb:<11} {} calls, p50 {}, p99 {}", times.len(), text::duration(at(50)), text::duration(at(99))));
+            let at =
+                |percent: usize| times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default();
+            say(&format!(
+                "   {verb:<11} {} calls, p50 {}, p99 {}",
+                times.len(),
+                text::duration(at(50)),
+                text::duration(at(99))
+            ));
         }
         say(&format!("   meanwhile a second scheduler called {} times without a pause", totals.calls));
         ensure!(totals.failure.is_none(), "a call failed: {}", totals.failure.unwrap_or_default());
         say("   failed calls: 0");
         let program = std::env::args().next().unwrap_or_else(|| "plimsoll".to_owned());
-        let (policies, snapshot, pod) = (self.stage.policies.display(), self.stage.snapshot.display(), self.stage.pod.display());
+        let (policies, snapshot, pod) =
+            (self.stage.policies.display(), self.stage.snapshot.display(), self.stage.pod.display());
         say(&format!(
             "\nNext:\n  {program} run --policies {policies} --snapshot {snapshot} --pod {pod}\n  \
              {program} check {}/*.wasm\n  {program} serve --policies {policies} --snapshot {snapshot}\n  \

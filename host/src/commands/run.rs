@@ -25,7 +25,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-    let cluster = Arc::new(args.snapshot.as_deref().map_or_else(|| Ok(sample::cluster()), plimsoll_cluster::read_snapshot)?);
+    let cluster =
+        Arc::new(args.snapshot.as_deref().map_or_else(|| Ok(sample::cluster()), plimsoll_cluster::read_snapshot)?);
     gateway.set_cluster(Arc::clone(&cluster));
     let loader = Arc::new(super::loader(&args.engine)?);
     let (_, update) = Directory::open(DirectoryConfig::new(args.policies.clone()), loader)?;

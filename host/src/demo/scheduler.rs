@@ -98,7 +98,8 @@ impl Scheduler {
         let offered: BTreeMap<&String, Value> = candidates.iter().map(|(node, uids)| (node, victims(uids))).collect();
         let body = json!({"Pod": pod, "NodeNameToVictims": null, "NodeNameToMetaVictims": offered});
         let reply = self.post("preempt", &body)?;
-        let result: PreemptionResult = serde_json::from_str(&reply).with_context(|| format!("preempt answered {reply}"))?;
+        let result: PreemptionResult =
+            serde_json::from_str(&reply).with_context(|| format!("preempt answered {reply}"))?;
         Ok(result.node_name_to_meta_victims.into_keys().collect())
     }
 

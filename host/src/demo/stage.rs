@@ -48,7 +48,10 @@ impl Stage {
             }
         }
         fs::write(&stage.snapshot, sample::cluster_json().to_string())?;
-        fs::write(&stage.pod, format!("{:#}\n", pods::pod("team-a", "api", 0)))?;
+        let mut pod = pods::pod("team-a", "api", 0);
+        pod["apiVersion"] = "v1".into();
+        pod["kind"] = "Pod".into();
+        fs::write(&stage.pod, format!("{pod:#}\n"))?;
         fs::write(stage.policies.join("zone-drain.yaml"), DRAIN_SIDECAR)?;
         stage.put("zone_drain_v1", "zone-drain")?;
         Ok(stage)

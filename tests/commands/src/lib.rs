@@ -47,8 +47,13 @@ pub fn matches_golden(name: &str, actual: &str) -> Result<()> {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, actual)?;
     }
-    let golden = std::fs::read_to_string(&path).with_context(|| format!("{} (UPDATE_GOLDEN=1 writes it)", path.display()))?;
-    ensure!(golden == actual, "{} differs (UPDATE_GOLDEN=1 writes it anew)\n--- golden\n{golden}\n--- actual\n{actual}", path.display());
+    let golden =
+        std::fs::read_to_string(&path).with_context(|| format!("{} (UPDATE_GOLDEN=1 writes it)", path.display()))?;
+    ensure!(
+        golden == actual,
+        "{} differs (UPDATE_GOLDEN=1 writes it anew)\n--- golden\n{golden}\n--- actual\n{actual}",
+        path.display()
+    );
     Ok(())
 }
 
@@ -69,7 +74,13 @@ pub fn steady(text: &str) -> String {
             steady.push_str(word);
         }
     }
-    steady.replace("N us", "TIME").replace("N ms", "TIME").replace("N s", "TIME").replace("N kB", "SIZE").replace("N B", "SIZE").replace("N MB", "SIZE")
+    steady
+        .replace("N us", "TIME")
+        .replace("N ms", "TIME")
+        .replace("N s", "TIME")
+        .replace("N kB", "SIZE")
+        .replace("N B", "SIZE")
+        .replace("N MB", "SIZE")
 }
 
 #[cfg(test)]

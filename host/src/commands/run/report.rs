@@ -88,7 +88,8 @@ impl Report {
             let fault = column.answers.as_ref().err().map(ToString::to_string);
             json!({"policy": column.member.id(), "verb": column.verb.as_str(), "mode": column.member.config.mode.as_str(), "fault": fault})
         };
-        let not_asked = |(member, why): &(std::sync::Arc<plimsoll_core::Member>, &str)| json!({"policy": member.id(), "why": why});
+        let not_asked =
+            |(member, why): &(std::sync::Arc<plimsoll_core::Member>, &str)| json!({"policy": member.id(), "why": why});
         json!({
             "pod": self.pod,
             "nodes": nodes,
@@ -160,7 +161,9 @@ fn cell(column: &SurveyColumn, at: usize) -> String {
         None => "node not seen".to_owned(),
         Some(SurveyAnswer::Score(score)) => score.to_string(),
         Some(SurveyAnswer::Verdict(Verdict::Fits)) => "fits".to_owned(),
-        Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason))) => reason.to_string(),
+        Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason))) => {
+            reason.to_string()
+        }
     }
 }
 

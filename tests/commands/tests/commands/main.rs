@@ -1,0 +1,25 @@
+//! Each command as a user types it.
+#![allow(clippy::unwrap_used, reason = "a failed command fails its test")]
+
+mod check;
+mod demo;
+mod help;
+mod run;
+mod scheduler_config;
+mod serve;
+
+use std::path::Path;
+
+use plimsoll_commands::{Printed, plimsoll};
+use plimsoll_harness::workspace;
+
+pub(crate) const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"api-0","namespace":"team-a","uid":"u","labels":{"app":"api"}},
+    "spec":{"containers":[{"name":"main","image":"registry.example.com/api:1.0","resources":{"requests":{"cpu":"500m"}}}]}}"#;
+
+pub(crate) fn run(args: &[&str]) -> Printed {
+    plimsoll(workspace(), args).unwrap()
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

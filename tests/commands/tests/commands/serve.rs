@@ -1,0 +1,169 @@
+//! `plimsoll serve`: readiness, the admin pages, the drain.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+};
+
+use plimsoll_harness::{Plimsoll, guest, policies, tempdir, wait_until};
+use serde_json::{Value, json};
+
+use crate::{POD, text};
+
+/// A full-node request about two nodes.
+fn request() -> Value {
+    let node =
+        |name: &str, zone: &str| json!({"metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone}}});
+    let pod: Value = serde_json::from_str(POD).unwrap();
+    json!({"Pod": pod, "Nodes": {"metadata": {}, "items": [node("n1", "a"), node("n2", "c")]}, "NodeNames": null})
+}
+
+fn put(directory: &Path, name: &str) {
+    fs::copy(guest(name), directory.join("zone-drain.wasm")).unwrap();
+}
+
+#[test]
+fn a_policy_dropped_into_the_directory_answers_without_a_restart() {
+    let directory = tempdir().unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    put(directory.path(), "zone_drain_v1");
+    let refused = wait_until("the policy to answer", || {
+        let reply = gateway.ask("/filter", &request()).unwrap();
+        reply["FailedNodes"]["n2"].as_str().map(ToOwned::to_owned)
+    });
+    assert_eq!(refused.unwrap(), "zone-drain: zone c is being drained");
+    let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+    assert_eq!(listed["policies"][0]["name"], "zone-drain");
+    assert_eq!(listed["policies"][0]["state"], "active");
+}
+
+#[test]
+fn a_bad_file_keeps_the_last_good_version_and_says_so() {
+    let directory = tempdir().unwrap();
+    put(directory.path(), "zone_drain_v1");
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    fs::write(directory.path().join("zone-drain.wasm"), "no wasm").unwrap();
+    gateway.wait_for_log("the refusal", |line| line["policy"] == "zone-drain" && line["error"].is_string()).unwrap();
+    let reply = gateway.ask("/filter", &request()).unwrap();
+    assert_eq!(reply["FailedNodes"]["n2"], "zone-drain: zone c is being drained");
+    let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+    assert_eq!(listed["policies"][0]["state"], "kept");
+    assert!(gateway.get("/metrics").unwrap().body.contains("result=\"refused\""));
+    assert_eq!(gateway.get("/readyz").unwrap().status, 200);
+}
+
+#[test]
+fn a_policy_that_cannot_load_at_the_start_keeps_it_unready_until_it_is_mended() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("zone-drain.wasm"), "no wasm").unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let unready = gateway.get("/readyz").unwrap();
+    assert_eq!(unready.status, 503);
+    assert!(unready.body.contains("zone-drain"), "{unready:?}");
+    assert_eq!(gateway.get("/healthz").unwrap().status, 200);
+    put(directory.path(), "zone_drain_v1");
+    wait_until("readiness", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
+
+    let degraded = tempdir().unwrap();
+    fs::write(degraded.path().join("bad.wasm"), "no wasm").unwrap();
+    let gateway = Plimsoll::serve(degraded.path(), &["--no-cache", "--allow-degraded"]).unwrap();
+    assert_eq!(gateway.get("/readyz").unwrap().status, 200);
+}
+
+#[test]
+fn metrics_tell_what_each_policy_did() {
+    let directory = tempdir().unwrap();
+    put(directory.path(), "zone_drain_v1");
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    gateway.ask("/filter", &request()).unwrap();
+    let metrics = gateway.get("/metrics").unwrap().body;
+    for line in [
+        "plimsoll_policy_calls_total{policy=\"zone-drain\",verb=\"filter\",mode=\"enforce\",outcome=\"answered\"} 1",
+        "plimsoll_policy_nodes_total{policy=\"zone-drain\",verb=\"filter\",mode=\"enforce\"} 2",
+        "plimsoll_policy_rejections_total{policy=\"zone-drain\",verb=\"filter\",mode=\"enforce\"} 1",
+        "plimsoll_policy_duration_seconds_bucket{le=\"0.000005\"",
+        "plimsoll_policies{state=\"active\"} 1",
+        "# EOF",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
+    }
+}
+
+#[test]
+fn a_policy_in_shadow_is_recorded_and_never_obeyed() {
+    let directory = tempdir().unwrap();
+    put(directory.path(), "zone_drain_v1");
+    fs::write(directory.path().join("zone-drain.yaml"), "mode: shadow\n").unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    let line = "plimsoll_policy_rejections_total{policy=\"zone-drain\",verb=\"filter\",mode=\"shadow\"} 1";
+    wait_until("the record", || gateway.get("/metrics").unwrap().body.contains(line).then_some(())).unwrap();
+}
+
+#[test]
+fn names_mode_reads_the_snapshot_again_when_it_changes() {
+    let directory = tempdir().unwrap();
+    let (dir, snapshot) = (directory.path().join("policies"), directory.path().join("cluster.json"));
+    fs::create_dir(&dir).unwrap();
+    put(&dir, "zone_drain_v1");
+    let list = |zone: &str| {
+        let labels = json!({"topology.kubernetes.io/zone": zone});
+        json!({"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "n1", "labels": labels}}]}).to_string()
+    };
+    fs::write(&snapshot, list("a")).unwrap();
+    let gateway = Plimsoll::serve(&dir, &["--no-cache", "--snapshot", text(&snapshot)]).unwrap();
+    let pod: Value = serde_json::from_str(POD).unwrap();
+    let request = json!({"Pod": pod, "Nodes": null, "NodeNames": ["n1", "n2"]});
+    let reply = gateway.ask("/filter", &request).unwrap();
+    assert_eq!(reply["NodeNames"], json!(["n1"]));
+    assert_eq!(reply["FailedNodes"]["n2"], "plimsoll: node not seen yet");
+    fs::write(&snapshot, list("c")).unwrap();
+    wait_until("the new label", || {
+        (gateway.ask("/filter", &request).unwrap()["FailedNodes"]["n1"] == "zone-drain: zone c is being drained")
+            .then_some(())
+    })
+    .unwrap();
+    fs::write(&snapshot, "{").unwrap();
+    gateway
+        .wait_for_log("the complaint", |line| {
+            line["message"].as_str().is_some_and(|text| text.contains("last good one stays"))
+        })
+        .unwrap();
+    assert_eq!(gateway.ask("/filter", &request).unwrap()["NodeNames"], json!([]));
+}
+
+#[test]
+fn sigterm_ends_it_with_success() {
+    let mut gateway = Plimsoll::serve(policies(), &["--no-cache"]).unwrap();
+    gateway.signal("TERM").unwrap();
+    assert!(gateway.wait().unwrap().success());
+}
+
+#[test]
+fn a_request_in_flight_is_finished_after_sigterm() {
+    let directory = tempdir().unwrap();
+    put(directory.path(), "zone_drain_v1");
+    let mut gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let body = request().to_string();
+    let mut connection = BufReader::new(TcpStream::connect(gateway.wire).unwrap());
+    let head = format!(
+        "POST /filter HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        body.len()
+    );
+    connection.get_mut().write_all(head.as_bytes()).unwrap();
+    let mut line = String::new();
+    connection.read_line(&mut line).unwrap();
+    assert!(line.contains("100"), "the request has been taken: {line}");
+    gateway.signal("TERM").unwrap();
+    gateway
+        .wait_for_log("the drain", |line| line["message"].as_str().is_some_and(|text| text.starts_with("SIGTERM")))
+        .unwrap();
+    connection.get_mut().write_all(body.as_bytes()).unwrap();
+    let mut reply = String::new();
+    connection.read_to_string(&mut reply).unwrap();
+    assert!(reply.contains("200 OK") && reply.contains("zone c is being drained"), "{reply}");
+    assert!(gateway.wait().unwrap().success());
+}
