@@ -26,7 +26,8 @@ pub fn parse_quantity(text: &str, per_unit: u32) -> Result<i64, QuantityError> {
         return Err(wrong());
     }
     let scale = Scale::parse(suffix).ok_or_else(wrong)?;
-    let magnitude = scale.apply(whole, fraction, per_unit);
+    let magnitude =
+        Decimal::new(whole, fraction, scale.decimal).scaled(u128::from(scale.binary) * u128::from(per_unit));
     Ok(if negative { -magnitude } else { magnitude })
 }
 
@@ -34,6 +35,14 @@ pub fn parse_quantity(text: &str, per_unit: u32) -> Result<i64, QuantityError> {
 struct Scale {
     binary: u64,
     decimal: i32,
+}
+
+/// The digits of a number, and where its point is.
+struct Decimal<'a> {
+    whole: &'a [u8],
+    fraction: &'a [u8],
+    /// Before this digit; below 0 or past the last one, zeros lie between.
+    point: i64,
 }
 
 // === impl Scale ===
@@ -62,41 +71,69 @@ impl Scale {
             _ => suffix.strip_prefix(['e', 'E'])?.parse().ok().and_then(decimal),
         }
     }
-
-    fn apply(&self, whole: &str, fraction: &str, per_unit: u32) -> i64 {
-        // Digits past the 18th after the point are below any unit; they only count for rounding up.
-        let kept = &fraction[..fraction.len().min(18)];
-        let lost = fraction[kept.len()..].bytes().any(|digit| digit != b'0');
-        let Some(digits) = parse_digits(whole, kept) else { return i64::MAX };
-        let scaled =
-            digits.checked_mul(u128::from(self.binary)).and_then(|value| value.checked_mul(u128::from(per_unit)));
-        let Some(scaled) = scaled else { return i64::MAX };
-        let power = self.decimal.saturating_sub(kept.len() as i32);
-        let value = if power >= 0 {
-            10u128.checked_pow(power.unsigned_abs()).and_then(|factor| scaled.checked_mul(factor))
-        } else {
-            Some(
-                10u128
-                    .checked_pow(power.unsigned_abs())
-                    .map_or(u128::from(scaled > 0), |divisor| scaled.div_ceil(divisor)),
-            )
-        };
-        let value = value.map(|value| value.saturating_add(u128::from(lost && power >= -18 && value == 0)));
-        value.and_then(|value| i64::try_from(value).ok()).unwrap_or(i64::MAX)
-    }
 }
 
-/// Both parts of the number as one row of digits; none if it is larger than any quantity.
-fn parse_digits(whole: &str, fraction: &str) -> Option<u128> {
-    let mut value = 0u128;
-    for digit in whole.bytes().chain(fraction.bytes()) {
-        value = value.checked_mul(10)?.checked_add(u128::from(digit - b'0'))?;
+// === impl Decimal ===
+
+impl<'a> Decimal<'a> {
+    fn new(whole: &'a str, fraction: &'a str, exponent: i32) -> Self {
+        let point = i64::try_from(whole.len()).unwrap_or(i64::MAX).saturating_add(i64::from(exponent));
+        Self { whole: whole.as_bytes(), fraction: fraction.as_bytes(), point }
     }
-    Some(value)
+
+    /// The number times `unit`, rounded up, and cut at the largest.
+    fn scaled(&self, unit: u128) -> i64 {
+        let value = self.above_point().and_then(|above| above.checked_mul(unit)?.checked_add(self.below_point(unit)));
+        value.and_then(|value| i64::try_from(value).ok()).unwrap_or(i64::MAX)
+    }
+
+    /// What stands before the point; none if it is larger than any quantity.
+    fn above_point(&self) -> Option<u128> {
+        let (mut above, digits) = (0u128, self.whole.len() + self.fraction.len());
+        for at in 0..usize::try_from(self.point).unwrap_or(0) {
+            // Zeros behind zero change nothing, however many the exponent asks for.
+            if above == 0 && at >= digits {
+                break;
+            }
+            above = above * 10 + u128::from(self.digit(at));
+            if i64::try_from(above).is_err() {
+                return None;
+            }
+        }
+        Some(above)
+    }
+
+    /// What stands behind the point, times `unit`, rounded up.
+    fn below_point(&self, unit: u128) -> u128 {
+        // From the last digit up: each step keeps what is whole, and notes whether there was more.
+        let (mut below, mut more) = (0u128, false);
+        let first = usize::try_from(self.point).unwrap_or(0);
+        for at in (first..self.whole.len() + self.fraction.len()).rev() {
+            let sum = below + u128::from(self.digit(at)) * unit;
+            (below, more) = (sum / 10, more || sum % 10 != 0);
+        }
+        for _ in self.point..0 {
+            if below == 0 {
+                break;
+            }
+            (below, more) = (below / 10, more || below % 10 != 0);
+        }
+        below + u128::from(more)
+    }
+
+    fn digit(&self, at: usize) -> u8 {
+        let digit = match at.checked_sub(self.whole.len()) {
+            None => self.whole.get(at),
+            Some(at) => self.fraction.get(at),
+        };
+        digit.map_or(0, |digit| digit - b'0')
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -122,6 +159,15 @@ mod tests {
             ("-3", 1, -3),
             ("16Ei", 1, i64::MAX),
             ("99999999999999999999999999999999999999999999", 1, i64::MAX),
+            ("0.00000000000000000000000000000000000000000001", 1, 1),
+            ("1.0000000000000000001", 1, 2),
+            ("0.00000000000000000012e30", 1, 120_000_000_000),
+            ("99999999999999999999999999999999999999999999e-40", 1, 10_000),
+            ("0e2147483647", 1, 0),
+            ("1e2147483647", 1, i64::MAX),
+            ("1e-2147483648", 1, 1),
+            ("0.0", 1000, 0),
+            ("0000000000000000000000000000000000000000000000001", 1, 1),
         ];
         for (text, per_unit, expected) in table {
             assert_eq!(parse_quantity(text, *per_unit), Ok(*expected), "{text}");
@@ -132,6 +178,69 @@ mod tests {
     fn what_is_no_quantity_is_refused() {
         for text in ["", "Gi", "1Q", "1.2.3", "1 Gi", "--1", "1e", "1e3.5", "0x10", "é", "."] {
             assert!(parse_quantity(text, 1).is_err(), "{text}");
+        }
+    }
+
+    /// What a text of digits, point and exponent comes to, in long-hand: a row of decimal digits.
+    fn by_long_hand(whole: &str, fraction: &str, exponent: i32, binary: u64, per_unit: u32) -> i64 {
+        let mut row: Vec<u64> = whole.bytes().chain(fraction.bytes()).map(|digit| u64::from(digit - b'0')).collect();
+        for factor in [binary & 0xffff_ffff, binary >> 32, u64::from(per_unit)] {
+            // `binary` is a power of two: one of its halves is 0, and is left out.
+            if factor != 0 {
+                row = times(&row, factor);
+            }
+        }
+        if binary >> 32 != 0 {
+            row = times(&times(&row, 1 << 16), 1 << 16);
+        }
+        let places = fraction.len() as i64 - i64::from(exponent);
+        if places < 0 {
+            row.extend(std::iter::repeat_n(0, places.unsigned_abs() as usize));
+        }
+        let whole_digits = (row.len() as i64 - places.max(0)).max(0) as usize;
+        let rounds_up = row[whole_digits.min(row.len())..].iter().any(|digit| *digit != 0);
+        let whole = row[..whole_digits.min(row.len())]
+            .iter()
+            .try_fold(0i64, |value, digit| value.checked_mul(10).and_then(|value| value.checked_add(*digit as i64)));
+        whole.and_then(|whole| whole.checked_add(i64::from(rounds_up))).unwrap_or(i64::MAX)
+    }
+
+    fn times(row: &[u64], factor: u64) -> Vec<u64> {
+        let (mut product, mut carry) = (vec![], 0);
+        for digit in row.iter().rev() {
+            carry += digit * factor;
+            product.push(carry % 10);
+            carry /= 10;
+        }
+        while carry > 0 {
+            product.push(carry % 10);
+            carry /= 10;
+        }
+        product.reverse();
+        product
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn every_quantity_is_what_long_hand_makes_of_it(
+            whole in "[0-9]{0,12}|[0-9]{0,45}", fraction in "0{0,25}[0-9]{0,6}|[0-9]{0,45}", exponent in -60i32..60,
+            power in 0u32..7, per_unit in prop_oneof![Just(1u32), Just(1000), any::<u32>()], negative: bool,
+        ) {
+            prop_assume!(!whole.is_empty() || !fraction.is_empty());
+            let sign = if negative { "-" } else { "" };
+            let signed = |value: i64| if negative { -value } else { value };
+            let decimal = by_long_hand(&whole, &fraction, exponent, 1, per_unit);
+            prop_assert_eq!(parse_quantity(&format!("{sign}{whole}.{fraction}e{exponent}"), per_unit), Ok(signed(decimal)));
+            let suffix = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power as usize];
+            let binary = by_long_hand(&whole, &fraction, 0, 1 << (10 * power), per_unit);
+            prop_assert_eq!(parse_quantity(&format!("{sign}{whole}.{fraction}{suffix}"), per_unit), Ok(signed(binary)));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,30}|[+-]?[0-9.]{0,6}[a-zA-Z]{0,2}[0-9-]{0,12}", per_unit: u32) {
+            let _ = parse_quantity(&text, per_unit);
         }
     }
 }

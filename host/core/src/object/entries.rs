@@ -119,6 +119,10 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
 
     #[test]
@@ -143,5 +147,21 @@ mod tests {
         assert!(serde_json::from_str::<Entries>("null").unwrap().is_empty());
         let entries: Entries = serde_json::from_str(r#"{"a":"\u003cé\""}"#).unwrap();
         assert_eq!(entries.get("a"), Some("<é\""));
+    }
+
+    proptest! {
+        #[test]
+        fn entries_are_a_sorted_map(given in vec(("[a-cé]{0,3}", "[xyé]{0,3}"), 0..12), other in "[a-dé]{0,3}") {
+            let map: BTreeMap<&str, &str> = given.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            let entries: Entries = given.iter().map(|(key, value)| (key, value)).collect();
+            prop_assert_eq!(entries.iter().collect::<Vec<_>>(), map.iter().map(|(key, value)| (*key, *value)).collect::<Vec<_>>());
+            prop_assert_eq!(entries.len(), map.len());
+            prop_assert_eq!(entries.is_empty(), map.is_empty());
+            for key in map.keys().copied().chain([other.as_str()]) {
+                prop_assert_eq!(entries.get(key), map.get(key).copied());
+            }
+            let read: Entries = serde_json::from_str(&serde_json::to_string(&map).unwrap()).unwrap();
+            prop_assert_eq!(read, entries);
+        }
     }
 }

@@ -85,6 +85,9 @@ impl Visitor<'_> for KeyIs<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -109,6 +112,42 @@ mod tests {
         ];
         for (pointer, expected) in table {
             assert_eq!(at_pointer(json, pointer), expected, "{pointer}");
+        }
+    }
+
+    const KEYS: [&str; 10] = ["a", "b", "", "0", "1", "01", "a/b", "m~n", "~1", "é\n"];
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a\"\\\\é\u{1}/~ ]{0,4}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 4, |inner| {
+            prop_oneof![
+                vec(inner.clone(), 0..4).prop_map(Value::from),
+                vec((select(&KEYS[..]), inner), 0..5)
+                    .prop_map(|members| members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn a_pointer_finds_what_a_tree_finds(json in any_json(), tokens in vec(select(&KEYS[..]), 0..5), pretty: bool) {
+            let pointer: String =
+                tokens.iter().map(|token| format!("/{}", token.replace('~', "~0").replace('/', "~1"))).collect();
+            let text = if pretty { serde_json::to_string_pretty(&json) } else { serde_json::to_string(&json) }.unwrap();
+            let found = at_pointer(&text, &pointer).map(|found| serde_json::from_str::<Value>(found).unwrap());
+            prop_assert_eq!(found.as_ref(), json.pointer(&pointer));
+        }
+
+        #[test]
+        fn no_text_and_no_pointer_make_it_panic(text in "[\\[\\]{}:,\"a0é ]{0,20}|.{0,20}", pointer in "[/~01aé]{0,8}") {
+            let _ = at_pointer(&text, &pointer);
         }
     }
 }

@@ -149,3 +149,67 @@ impl<'de> Deserialize<'de> for Amount<'de> {
         deserializer.deserialize_any(AmountVisitor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+
+    const NAMES: [&str; 5] = ["cpu", "memory", "pods", "example.com/gpu", "example.com/disk"];
+
+    fn any_amounts() -> impl Strategy<Value = Vec<(&'static str, i64)>> {
+        vec((select(&NAMES[..]), prop_oneof![-5i64..100, Just(i64::MAX)]), 0..8)
+    }
+
+    fn mk(amounts: &[(&str, i64)]) -> (Quantities, BTreeMap<String, i64>) {
+        let mut quantities = Quantities::default();
+        amounts.iter().for_each(|(name, amount)| quantities.set(name, *amount));
+        (quantities, amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
+    }
+
+    fn map_of(quantities: &Quantities) -> BTreeMap<String, i64> {
+        quantities.iter().map(|(name, amount)| (name.to_owned(), amount)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn quantities_are_a_map_of_amounts(left in any_amounts(), right in any_amounts()) {
+            let ((left, left_map), (right, right_map)) = (mk(&left), mk(&right));
+            prop_assert_eq!(map_of(&left), left_map.clone());
+            for name in NAMES {
+                prop_assert_eq!(left.get(name), left_map.get(name).copied().unwrap_or(0));
+                prop_assert_eq!(left.names(name), left_map.contains_key(name));
+            }
+            type Merge = fn(&mut Quantities, &Quantities);
+            let merges: [(Merge, fn(i64, i64) -> i64); 3] = [
+                (Quantities::add, i64::saturating_add),
+                (Quantities::raise_to, i64::max),
+                (Quantities::override_with, |_, new| new),
+            ];
+            for (merge, amounts) in merges {
+                let (mut merged, mut expected) = (left.clone(), left_map.clone());
+                merge(&mut merged, &right);
+                for (name, amount) in &right_map {
+                    let slot = expected.entry(name.clone()).or_default();
+                    *slot = amounts(*slot, *amount);
+                }
+                prop_assert_eq!(map_of(&merged), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_are_read_from_text_and_numbers() {
+        let read = |json| serde_json::from_str::<Quantities>(json).map(|quantities| map_of(&quantities));
+        let amounts = read(r#"{"cpu":"1500m","memory":"1Ki","x/gpu":2,"pods":110,"cpu":0.25,"y":-1,"z":1e3}"#).unwrap();
+        let expected = [("cpu", 250), ("memory", 1024), ("pods", 110), ("x/gpu", 2), ("y", -1), ("z", 1000)];
+        assert_eq!(amounts, expected.map(|(name, amount)| (name.to_owned(), amount)).into());
+        assert!(read("null").unwrap().is_empty());
+        for json in [r#"{"cpu":"lots"}"#, r#"{"cpu":true}"#, r#"{"cpu":{}}"#, "[]", "1"] {
+            assert!(read(json).is_err(), "{json}");
+        }
+    }
+}
