@@ -7,8 +7,8 @@ use std::{
 
 use crate::scan::{File, Scan};
 
-/// How long what does not load may still be a file that is being written.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// What does not load may be a file that is being written, for so many times the settling time.
+const PATIENCE: u32 = 10;
 
 /// When each file changed last. Changes that come together are one burst, and are acted on together.
 pub(crate) struct Settling {
@@ -26,7 +26,7 @@ pub(crate) struct Settling {
 impl Settling {
     /// Starts from what was read already.
     pub(crate) fn new(settle: Duration, scan: Scan) -> Self {
-        let patience = PATIENCE.max(settle * 2);
+        let patience = settle * PATIENCE;
         Self { settle, patience, scan, changed: BTreeMap::new(), burst: None }
     }
 
@@ -76,5 +76,68 @@ impl Settling {
 
     fn is_still(&self, file: &File, time: Duration, now: Instant) -> bool {
         self.changed.get(file).is_none_or(|at| now.saturating_duration_since(*at) >= time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::stamp::Stamp;
+
+    const SETTLE: Duration = Duration::from_millis(100);
+
+    fn file(name: &str) -> File {
+        File { group: Arc::from(""), name: Arc::from(name) }
+    }
+
+    /// A scan of files by name and length.
+    fn scan(files: &[(&str, u64)]) -> Scan {
+        let stamp = |length| Stamp::File { length, modified: None, identity: crate::stamp::Identity::default() };
+        Scan { files: files.iter().map(|(name, length)| (file(name), stamp(*length))).collect(), ..Scan::default() }
+    }
+
+    fn is_settled(settling: &Settling, name: &str, now: Instant) -> bool {
+        settling.is_settled([file(name)].iter(), now)
+    }
+
+    #[test]
+    fn files_are_settled_when_all_have_been_still() {
+        let start = Instant::now();
+        let mut settling = Settling::new(SETTLE, scan(&[("a", 1), ("b", 1)]));
+        assert!(is_settled(&settling, "a", start));
+        settling.observe(scan(&[("a", 2), ("b", 1)]), start);
+        settling.observe(scan(&[("a", 2), ("b", 2)]), start + SETTLE / 2);
+        assert!(!is_settled(&settling, "a", start + SETTLE), "b changed in the same burst");
+        assert!(!is_settled(&settling, "other", start + SETTLE));
+        assert_eq!(settling.next(start + SETTLE), Some(start + SETTLE + SETTLE / 2));
+        assert!(is_settled(&settling, "a", start + SETTLE + SETTLE / 2));
+    }
+
+    #[test]
+    fn a_burst_that_drags_on_holds_up_only_its_own_files() {
+        let start = Instant::now();
+        let mut settling = Settling::new(SETTLE, scan(&[("a", 1), ("busy", 0)]));
+        let mut now = start;
+        for length in 1..=41 {
+            now = start + SETTLE / 4 * (length as u32 - 1);
+            settling.observe(scan(&[("a", 2), ("busy", length)]), now);
+        }
+        assert!(now >= start + SETTLE * PATIENCE);
+        assert!(is_settled(&settling, "a", now));
+        assert!(!is_settled(&settling, "busy", now));
+    }
+
+    #[test]
+    fn a_failure_is_final_when_its_files_have_been_still_for_long() {
+        let start = Instant::now();
+        let mut settling = Settling::new(SETTLE, scan(&[("a", 1)]));
+        settling.observe(scan(&[]), start);
+        let is_final = |settling: &Settling, now| settling.is_final([file("a")].iter(), now);
+        assert!(!is_final(&settling, start + SETTLE));
+        assert!(is_final(&settling, start + SETTLE * PATIENCE));
+        assert_eq!(settling.next(start + SETTLE), Some(start + SETTLE * PATIENCE));
+        assert_eq!(settling.next(start + SETTLE * PATIENCE), None);
     }
 }

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::{NODE, POD, pod_error, snapshot_error};
 
 #[test]
@@ -58,7 +60,7 @@ fn an_alias_that_stands_for_gigabytes_is_refused() {
     let mut text = String::from("kind: List\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let alias = format!("*a{}, ", level - 1).repeat(10);
-        text += &format!("a{level}: &a{level} [{alias}]\n");
+        writeln!(text, "a{level}: &a{level} [{alias}]").unwrap();
     }
     assert!(snapshot_error(&text).contains("alias"), "{}", snapshot_error(&text));
 }

@@ -1,9 +1,197 @@
+use std::{fmt::Write as _, time::Duration};
+
+use plimsoll_core::{LabelSelector, Match, Mode, OnError, Operator, Requirement};
+
 use super::*;
 
+const MOST: usize = 1 << 30;
+
+fn parse(text: &str) -> Result<Sidecar, String> {
+    Sidecar::parse(text, MOST).map_err(|error| error.to_string())
+}
+
+fn requirement(key: &str, operator: Operator, values: &[&str]) -> Requirement {
+    Requirement { key: key.into(), operator, values: values.iter().map(|value| (*value).into()).collect() }
+}
+
 #[test]
-fn a_sidecar_with_every_key_is_read() {
-    let text = "mode: shadow\ntimeout: 2s\nmemory: 32Mi\nsettings: {pool: gpu}\n";
-    let sidecar = Sidecar::parse(text, 1 << 30).unwrap();
-    assert_eq!(sidecar.config.memory, 32 << 20);
-    assert_eq!(&*sidecar.settings, r#"{"pool":"gpu"}"#);
+fn every_key_has_its_meaning() {
+    let text = "
+module: shared.wasm
+mode: shadow
+order: -5
+weight: 3
+onError: ignore
+timeout: 1s 500ms
+memory: 32Mi
+digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+match:
+  namespaces: [ml, batch]
+  podSelector:
+    matchLabels: {team: vision}
+    matchExpressions:
+    - {key: tier, operator: NotIn, values: [test]}
+    - {key: gpu, operator: Exists}
+  resources: [example.com/gpu-mem]
+settings: {pools: [a, b], strict: true}
+";
+    let sidecar = parse(text).unwrap();
+    let requirements = vec![
+        requirement("team", Operator::In, &["vision"]),
+        requirement("tier", Operator::NotIn, &["test"]),
+        requirement("gpu", Operator::Exists, &[]),
+    ];
+    let config = PolicyConfig {
+        mode: Mode::Shadow,
+        order: -5,
+        weight: 3,
+        on_error: Some(OnError::Ignore),
+        timeout: Duration::from_millis(1500),
+        memory: 32 << 20,
+        matches: Match {
+            namespaces: Some(vec!["ml".into(), "batch".into()]),
+            pod_selector: Some(LabelSelector { requirements }),
+            resources: Some(vec!["example.com/gpu-mem".into()]),
+        },
+    };
+    assert_eq!(sidecar.config, config);
+    assert_eq!(sidecar.module, Some(ModulePath { name: "shared.wasm".into(), in_root: false }));
+    assert!(sidecar.digest.unwrap().starts_with("sha256:0123"));
+    assert_eq!(&*sidecar.settings, r#"{"pools":["a","b"],"strict":true}"#);
+}
+
+#[test]
+fn keys_without_value_and_no_keys_mean_the_defaults() {
+    assert_eq!(parse("{}"), Ok(Sidecar::default()));
+    let nulls = "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\n";
+    assert_eq!(parse(nulls), Ok(Sidecar::default()));
+}
+
+#[test]
+fn settings_are_the_json_of_their_yaml() {
+    let table = [
+        ("settings: text", r#""text""#),
+        ("settings: [1, -2, 2.5, 1e3]", "[1,-2,2.5,1000.0]"),
+        ("settings: {yes: no, on: off}", r#"{"on":"off","yes":"no"}"#),
+        ("settings: [true, ~, '5', \"é\\n\"]", r#"[true,null,"5","é\n"]"#),
+        ("settings:\n  text: |\n    two\n    lines\n", r#"{"text":"two\nlines\n"}"#),
+        ("settings: {a: &a [1], b: *a}", r#"{"a":[1],"b":[1]}"#),
+    ];
+    for (text, expected) in table {
+        let settings = parse(text).unwrap().settings;
+        let found: serde_json::Value = serde_json::from_str(&settings).unwrap();
+        assert_eq!(found, serde_json::from_str::<serde_json::Value>(expected).unwrap(), "{text}");
+    }
+}
+
+#[test]
+fn each_mistake_is_told_with_place_field_and_expectation() {
+    let keys = "module, mode, order, weight, onError, timeout, memory, digest, match, settings";
+    let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
+    let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi";
+    let digest = "expected sha256: and 64 hexadecimal digits in lower case";
+    let module = "expected a .wasm file of the same directory, or ../name.wasm for one of the root";
+    let names = "an empty list matches no pod: expected at least one name; without the key every pod matches";
+    let expressions = "match.podSelector.matchExpressions[0]";
+    let table = [
+        ("", " the file is empty: expected at least one key, or '{}' for the defaults".to_owned()),
+        ("# later\n", " the file is empty: expected at least one key, or '{}' for the defaults".to_owned()),
+        ("~", "1:1: expected a mapping of keys to values".to_owned()),
+        ("[]", "1:1: expected a mapping of keys to values".to_owned()),
+        ("order: 1\norder: 2", "2:1: the key 'order' is there twice".to_owned()),
+        ("onerror: fail", format!("1:1: unknown key 'onerror': expected one of {keys}")),
+        (
+            "match: {namespace: [a]}",
+            "1:9: match: unknown key 'namespace': expected one of namespaces, podSelector, resources".to_owned(),
+        ),
+        ("mode: of", "1:7: mode: found 'of': expected one of enforce, shadow, off".to_owned()),
+        ("mode: [off]", "1:7: mode: expected one word".to_owned()),
+        ("order: soon", "1:8: order: expected a whole number from -2147483648 to 2147483647".to_owned()),
+        ("weight: -1", "1:9: weight: expected a whole number from 0 to 4294967295".to_owned()),
+        ("weight: 1.5", "1:9: weight: expected a whole number from 0 to 4294967295".to_owned()),
+        ("onError: retry", "1:10: onError: found 'retry': expected one of fail, ignore".to_owned()),
+        ("timeout: 5", format!("1:10: timeout: found '5': {timeout}")),
+        ("timeout: 0s", format!("1:10: timeout: found '0s': {timeout}")),
+        ("timeout: 61s", format!("1:10: timeout: found '61s': {timeout}")),
+        ("timeout: -1s", format!("1:10: timeout: found '-1s': {timeout}")),
+        ("timeout: 9999999999999y", format!("1:10: timeout: found '9999999999999y': {timeout}")),
+        ("timeout: [1s]", "1:10: timeout: expected text".to_owned()),
+        ("memory: 1KB", format!("1:9: memory: found '1KB': {memory}")),
+        ("memory: 1Ki", format!("1:9: memory: found '1Ki': {memory}")),
+        ("memory: 2Gi", format!("1:9: memory: found '2Gi': {memory}")),
+        ("memory: -64Mi", format!("1:9: memory: found '-64Mi': {memory}")),
+        ("digest: abc", format!("1:9: digest: found 'abc': {digest}")),
+        ("digest: sha256:ABC", format!("1:9: digest: found 'sha256:ABC': {digest}")),
+        ("module: /x.wasm", format!("1:9: module: found '/x.wasm': {module}")),
+        ("module: ../../x.wasm", format!("1:9: module: found '../../x.wasm': {module}")),
+        ("module: gpu/x.wasm", format!("1:9: module: found 'gpu/x.wasm': {module}")),
+        ("module: x.wat", format!("1:9: module: found 'x.wat': {module}")),
+        ("module: .wasm", format!("1:9: module: found '.wasm': {module}")),
+        ("match: {namespaces: []}", format!("1:21: match.namespaces: {names}")),
+        ("match: {resources: []}", format!("1:20: match.resources: {names}")),
+        ("match: {namespaces: ml}", "1:21: match.namespaces: expected a list".to_owned()),
+        ("match: {namespaces: [a, {}]}", "1:25: match.namespaces[1]: expected text".to_owned()),
+        (
+            "match: {namespaces: ['a b']}",
+            "1:22: match.namespaces[0]: found 'a b': expected a name without spaces".to_owned(),
+        ),
+        (
+            "match: {podSelector: {matchExpressions: [{key: a, operator: In}]}}",
+            format!("1:42: {expressions}.values: In with no values: expected at least one"),
+        ),
+        (
+            "match: {podSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}",
+            format!("1:78: {expressions}.values: Exists with values: expected none"),
+        ),
+        (
+            "match: {podSelector: {matchExpressions: [{key: a, operator: in}]}}",
+            format!("1:61: {expressions}.operator: found 'in': expected one of In, NotIn, Exists, DoesNotExist"),
+        ),
+        (
+            "match: {podSelector: {matchExpressions: [{key: a}]}}",
+            format!("1:43: {expressions}: the key 'operator' is missing"),
+        ),
+        ("settings: .inf", "1:11: settings: non-finite float `.inf` rejected by the configured policy".to_owned()),
+        ("order: 'x", "1:8: unclosed quote".to_owned()),
+        ("mode: off\n---\nmode: off", "2:1: a second document starts here: expected one".to_owned()),
+    ];
+    for (text, expected) in table {
+        assert_eq!(parse(text).map_err(|error| error.trim_end().to_owned()).unwrap_err(), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_alias_that_stands_for_gigabytes_is_refused() {
+    let mut text = String::from("settings:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let alias = format!("*a{}, ", level - 1).repeat(10);
+        writeln!(text, "  a{level}: &a{level} [{alias}]").unwrap();
+    }
+    assert!(parse(&text).unwrap_err().contains("alias"));
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for text in [format!("settings: {}", "[".repeat(100_000)), format!("settings: {}1", "- ".repeat(100_000))] {
+        assert!(parse(&text).is_err());
+    }
+}
+
+#[test]
+fn a_sidecar_cut_off_anywhere_is_read_or_refused() {
+    let text = "mode: shadow\nmatch: {namespaces: [ml]}\nsettings: {é: [1, 'two']}\n";
+    for (length, _) in text.char_indices() {
+        let _ = parse(&text[..length]);
+    }
+}
+
+#[test]
+fn the_schema_in_the_documentation_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.schema.json");
+    let current = format!("{}\n", serde_json::to_string_pretty(&sidecar_schema()).unwrap());
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(path, &current).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == current, "run `UPDATE_SCHEMA=1 cargo test -p plimsoll-directory schema` and commit the file");
 }

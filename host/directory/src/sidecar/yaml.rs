@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
-use serde_saphyr::{Error, Location, Options, SnippetMode, render_options};
+use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
 
 use super::SidecarError;
 
@@ -44,11 +44,13 @@ fn options() -> Options {
     }
 }
 
-fn describe(error: &Error, field: String) -> SidecarError {
+fn describe(error: &Error, mut field: String) -> SidecarError {
     let at = error.location().and_then(place);
     let text = match error {
-        Error::SerdeUnknownField { field, expected, .. } => {
-            format!("unknown key '{field}': expected one of {}", expected.join(", "))
+        Error::SerdeUnknownField { field: key, expected, .. } => {
+            // The path ends with the key, which the text names.
+            field.truncate(field.rfind('.').unwrap_or(0));
+            format!("unknown key '{key}': expected one of {}", expected.join(", "))
         }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
             format!("found '{variant}': expected one of {}", expected.join(", "))
@@ -65,6 +67,9 @@ fn describe(error: &Error, field: String) -> SidecarError {
         Error::Unexpected { expected: "sequence start", .. } => "expected a list".to_owned(),
         Error::Unexpected { expected: "string scalar", .. } => "expected text".to_owned(),
         Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => "expected one word".to_owned(),
+        Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
+            "a second document starts here: expected one".to_owned()
+        }
         other => plain(&other.render_with_options(render_options! { snippets: SnippetMode::Off })),
     };
     SidecarError { at, field, text }

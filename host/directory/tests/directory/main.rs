@@ -1,7 +1,9 @@
-//! x
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "a test says by a panic what is wrong"
-)]
+//! A directory of policies as operators, editors and kubelets change it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says by a panic what is wrong")]
+
+mod configmap;
+mod fake;
+mod loading;
+mod reloading;
+mod sequences;
+mod world;

@@ -1,0 +1,71 @@
+//! A loader whose modules say in plain text what they are.
+
+use std::sync::{Arc, Mutex};
+
+use plimsoll_core::{Ask, Fault, FaultKind, LoadError, Loader, Policy, Preemption, Read, Value, Verb, Verbs, Verdict};
+
+/// Loads `good <tag> end`; anything else is refused. Remembers what it was asked.
+#[derive(Default)]
+pub(crate) struct FakeLoader {
+    pub(crate) loaded: Mutex<Vec<String>>,
+    pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+/// Its tag is the reason with which it rejects every node.
+struct FakePolicy {
+    tag: String,
+    validated: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+/// The bytes of a module that loads.
+pub(crate) fn good(tag: &str) -> String {
+    format!("good {tag} end")
+}
+
+// === impl FakeLoader ===
+
+impl Loader for FakeLoader {
+    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+        let text = String::from_utf8_lossy(module);
+        let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
+        let tag = tag.ok_or_else(|| LoadError("no module: expected 'good TAG end'".to_owned()))?.to_owned();
+        self.loaded.lock().unwrap().push(tag.clone());
+        Ok(Arc::new(FakePolicy { tag, validated: Arc::clone(&self.validated) }))
+    }
+}
+
+// === impl FakePolicy ===
+
+impl Policy for FakePolicy {
+    fn verbs(&self) -> Verbs {
+        [Verb::Filter, Verb::Validate].into_iter().collect()
+    }
+
+    /// Accepts settings that say nothing, or its own tag.
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
+        let Ok(Value::Text(settings)) = ask.view.read(Read::Settings) else { panic!("settings are text") };
+        self.validated.lock().unwrap().push((self.tag.clone(), settings.to_string()));
+        match settings.as_ref() {
+            "null" => Ok(Ok(())),
+            r#""trap""# => Err(Fault::new(FaultKind::Trap, "unreachable")),
+            other if other == format!("\"{}\"", self.tag) => Ok(Ok(())),
+            other => Ok(Err(format!("{other} is not for {}", self.tag))),
+        }
+    }
+
+    fn filter(&self, _: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        Ok(nodes.iter().map(|_| Verdict::Unschedulable(self.tag.as_str().into())).collect())
+    }
+
+    fn score(&self, _: &Ask, _: &[u32]) -> Result<Vec<u32>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+
+    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+
+    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+}
