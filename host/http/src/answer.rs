@@ -22,8 +22,8 @@ pub(crate) enum Call {
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The whole body; never empty.
-    pub body: Bytes,
+    /// The body, never empty; surviving nodes are slices of the request's.
+    pub pieces: Vec<Bytes>,
     /// Nodes or candidates that the request asked about, as far as it could be read.
     pub nodes: usize,
     /// Why there is no decision, for a log.
@@ -36,7 +36,7 @@ pub struct Answer {
 
 /// A decision on its way out.
 struct Decision {
-    body: Vec<u8>,
+    pieces: Vec<Bytes>,
     nodes: usize,
     after: After,
 }
@@ -80,8 +80,8 @@ impl Call {
             Self::Bind => Err(WireError::no_bind()),
         };
         match decision {
-            Ok(Decision { body, nodes, after }) => {
-                Answer { status: 200, body: body.into(), nodes, error: None, after, close: false }
+            Ok(Decision { pieces, nodes, after }) => {
+                Answer { status: 200, pieces, nodes, error: None, after, close: false }
             }
             Err(error) => self.error(error),
         }
@@ -103,19 +103,26 @@ impl Call {
 // === impl Answer ===
 
 impl Answer {
+    /// The body in one piece.
+    pub fn body(&self) -> Bytes {
+        match self.pieces.as_slice() {
+            [piece] => piece.clone(),
+            pieces => pieces.concat().into(),
+        }
+    }
+
     /// The reply of a URL, method or verb that has no error field of its own.
     pub(crate) fn plain_error(error: WireError) -> Self {
         Self::failed(error.status, encode::error(&error.outside), error)
     }
 
     fn failed(status: StatusCode, body: Vec<u8>, error: WireError) -> Self {
-        let after = After::default();
         Self {
             status: status.as_u16(),
-            body: body.into(),
+            pieces: vec![body.into()],
             nodes: 0,
             error: Some(error.inside),
-            after,
+            after: After::default(),
             close: error.close,
         }
     }
@@ -125,20 +132,21 @@ fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Re
     let args = decode::extender_args(body)?;
     let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes: args.nodes.as_query(), received };
     let (outcome, after) = gateway.filter(group, &query)?;
-    Ok(Decision { body: encode::filter(&args.nodes, &outcome), nodes: args.nodes.len(), after })
+    Ok(Decision { pieces: encode::filter(body, &args.nodes, &outcome), nodes: args.nodes.len(), after })
 }
 
 fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
     let args = decode::extender_args(body)?;
     let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes: args.nodes.as_query(), received };
     let (outcome, after) = gateway.prioritize(group, &query)?;
-    Ok(Decision { body: encode::prioritize(&args.nodes, &outcome), nodes: args.nodes.len(), after })
+    let pieces = vec![encode::prioritize(&args.nodes, &outcome).into()];
+    Ok(Decision { pieces, nodes: args.nodes.len(), after })
 }
 
 fn preempt(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
     let args = decode::preempt_args(body)?;
     let pod = Arc::new(Pod::from_json(args.pod)?);
     let outcome = gateway.preempt(group, pod, &args.candidates, received)?;
-    let body = encode::preempt(&args.candidates, &outcome);
-    Ok(Decision { body, nodes: args.candidates.len(), after: After::default() })
+    let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
+    Ok(Decision { pieces, nodes: args.candidates.len(), after: After::default() })
 }

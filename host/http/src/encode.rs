@@ -1,40 +1,54 @@
-//! Writes replies, each into one buffer, exactly as kube-scheduler's Go types read them.
+//! Writes replies exactly as kube-scheduler's Go types read them.
 
 mod name;
+mod pieces;
 mod text;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
+use bytes::Bytes;
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
 
 use self::{
     name::node_name,
+    pieces::Pieces,
     text::{push_integer, push_text},
 };
 use crate::decode::WireNodes;
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
-pub(crate) fn filter(nodes: &WireNodes<'_>, outcome: &FilterOutcome) -> Vec<u8> {
-    let mut out = Vec::with_capacity(filter_size(nodes, outcome));
+///
+/// `body` is the request's, which objects are slices of.
+pub(crate) fn filter(body: &Bytes, nodes: &WireNodes<'_>, outcome: &FilterOutcome) -> Vec<Bytes> {
+    let mut out = Pieces::with_capacity(256 + outcome.rejected.len() * 96 + names_size(nodes));
     match nodes {
         WireNodes::Names(names) => {
-            out.extend_from_slice(b"{\"Nodes\":null,\"NodeNames\":[");
-            push_kept(&mut out, names, outcome, |out, name| push_text(out, name));
-            out.push(b']');
+            out.text.extend_from_slice(b"{\"Nodes\":null,\"NodeNames\":[");
+            for run in kept_runs(names.len(), outcome) {
+                for name in &names[run] {
+                    separate(&mut out.text);
+                    push_text(&mut out.text, name);
+                }
+            }
+            out.text.push(b']');
         }
         WireNodes::Objects(objects) => {
-            out.extend_from_slice(b"{\"Nodes\":{\"metadata\":{},\"items\":[");
-            // Byte for byte: the object that we answer replaces the scheduler's own downstream.
-            push_kept(&mut out, objects, outcome, |out, object| out.extend_from_slice(object));
-            out.extend_from_slice(b"]},\"NodeNames\":null");
+            out.text.extend_from_slice(b"{\"Nodes\":{\"metadata\":{},\"items\":[");
+            for (at, run) in kept_runs(objects.len(), outcome).enumerate() {
+                if at > 0 {
+                    out.text.push(b',');
+                }
+                out.push(stretch(body, &objects[run]));
+            }
+            out.text.extend_from_slice(b"]},\"NodeNames\":null");
         }
     }
-    out.extend_from_slice(b",\"FailedNodes\":");
-    push_rejected(&mut out, nodes, outcome, false);
-    out.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
-    push_rejected(&mut out, nodes, outcome, true);
-    out.extend_from_slice(b",\"Error\":\"\"}");
-    out
+    out.text.extend_from_slice(b",\"FailedNodes\":");
+    push_rejected(&mut out.text, nodes, outcome, false);
+    out.text.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
+    push_rejected(&mut out.text, nodes, outcome, true);
+    out.text.extend_from_slice(b",\"Error\":\"\"}");
+    out.finish()
 }
 
 /// An `ExtenderFilterResult` that says why there is no decision.
@@ -97,15 +111,20 @@ pub(crate) fn preempt(candidates: &[CandidateQuery<'_>], outcome: &PreemptOutcom
     out
 }
 
-/// Writes the nodes that are not among the rejected, which come by ascending index.
-fn push_kept<T>(out: &mut Vec<u8>, nodes: &[T], outcome: &FilterOutcome, push: impl Fn(&mut Vec<u8>, &T)) {
-    let mut rejected = outcome.rejected.iter().map(|rejection| rejection.node as usize).peekable();
-    for (at, node) in nodes.iter().enumerate() {
-        if rejected.next_if_eq(&at).is_none() {
-            separate(out);
-            push(out, node);
-        }
-    }
+/// The stretches of nodes that stay, between the rejected, which come by ascending index.
+fn kept_runs(nodes: usize, outcome: &FilterOutcome) -> impl Iterator<Item = Range<usize>> {
+    let ends = outcome.rejected.iter().map(|rejection| rejection.node as usize).chain([nodes]);
+    let run = |start: &mut usize, end: usize| Some(std::mem::replace(start, end + 1)..end);
+    ends.scan(0, run).filter(|run| !run.is_empty())
+}
+
+/// Neighbours in the request's list, with the commas between them, as one slice of its body.
+///
+/// Byte for byte: the objects that we answer replace the scheduler's own downstream.
+fn stretch(body: &Bytes, objects: &[Bytes]) -> Bytes {
+    let (Some(first), Some(last)) = (objects.first(), objects.last()) else { return Bytes::new() };
+    let offset = |object: &Bytes| object.as_ptr() as usize - body.as_ptr() as usize;
+    body.slice(offset(first)..offset(last) + last.len())
 }
 
 fn push_rejected(out: &mut Vec<u8>, nodes: &WireNodes<'_>, outcome: &FilterOutcome, unresolvable: bool) {
@@ -133,17 +152,12 @@ fn name_of<'n>(nodes: &'n WireNodes<'_>, at: usize) -> Cow<'n, str> {
     }
 }
 
-/// About the size of the reply, so that the buffer need not grow.
-fn filter_size(nodes: &WireNodes<'_>, outcome: &FilterOutcome) -> usize {
-    let kept = match nodes {
-        WireNodes::Names(names) => names.iter().map(|name| name.len() + 3).sum::<usize>(),
-        WireNodes::Objects(objects) => {
-            let all: usize = objects.iter().map(|object| object.len() + 1).sum();
-            let gone = outcome.rejected.iter().filter_map(|rejection| objects.get(rejection.node as usize));
-            all - gone.map(|object| object.len() + 1).sum::<usize>().min(all)
-        }
-    };
-    256 + kept + outcome.rejected.len() * 96
+/// The bytes of all names with what stands around them, so that the buffer need not grow.
+fn names_size(nodes: &WireNodes<'_>) -> usize {
+    match nodes {
+        WireNodes::Names(names) => names.iter().map(|name| name.len() + 3).sum(),
+        WireNodes::Objects(_) => 0,
+    }
 }
 
 #[cfg(test)]

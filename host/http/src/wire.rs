@@ -125,7 +125,7 @@ impl Wire {
 
     fn respond(&self, answer: Answer, parts: &Parts) -> Response {
         let leftover = Leftovers::hold(&self.leftovers, answer.after);
-        let mut response = Response::new(axum::body::Body::new(Handover::new(answer.body, leftover)));
+        let mut response = Response::new(axum::body::Body::new(Handover::new(answer.pieces, leftover)));
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

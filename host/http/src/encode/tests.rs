@@ -17,11 +17,23 @@ fn text(reply: Vec<u8>) -> String {
     String::from_utf8(reply).unwrap()
 }
 
+fn filtered(nodes: &[&str], outcome: &FilterOutcome) -> String {
+    let body = Bytes::from(format!("[{}]", nodes.join(" ,\n")));
+    let mut start = 1;
+    let mut slice = |node: &&str| {
+        let slice = body.slice(start..start + node.len());
+        start += node.len() + 3;
+        slice
+    };
+    let objects = WireNodes::Objects(nodes.iter().map(&mut slice).collect());
+    text(filter(&body, &objects, outcome).concat())
+}
+
 #[test]
 fn names_are_answered_as_names() {
     let nodes = WireNodes::Names(["a", "b", "c", "d"].map(Cow::Borrowed).to_vec());
     assert_eq!(
-        text(filter(&nodes, &outcome())),
+        text(filter(&Bytes::new(), &nodes, &outcome()).concat()),
         r#"{"Nodes":null,"NodeNames":["a","d"],"FailedNodes":{"b":"p: \"full\"\n"},"FailedAndUnresolvableNodes":{"c":"p: never"},"Error":""}"#
     );
     let scores = PrioritizeOutcome { scores: vec![0, 10, 5, 1] };
@@ -37,7 +49,7 @@ fn objects_are_answered_byte_for_byte() {
         ["a", "b", "c"].map(|name| format!("{{ \"metadata\" :{{\"uid\":1,\"name\":\"{name}\"}},\"\\u0061\":[1.0]}}"));
     let nodes = WireNodes::Objects(json.iter().cloned().map(Bytes::from).collect());
     assert_eq!(
-        text(filter(&nodes, &outcome())),
+        filtered(&json.each_ref().map(String::as_str), &outcome()),
         format!(
             r#"{{"Nodes":{{"metadata":{{}},"items":[{}]}},"NodeNames":null,"FailedNodes":{{"b":"p: \"full\"\n"}},"FailedAndUnresolvableNodes":{{"c":"p: never"}},"Error":""}}"#,
             json[0]
@@ -51,14 +63,41 @@ fn objects_are_answered_byte_for_byte() {
 }
 
 #[test]
+fn neighbours_are_answered_in_one_stretch() {
+    let rejected = |nodes: &[u32]| FilterOutcome {
+        rejected: nodes.iter().map(|node| Rejection { node: *node, reason: 0, unresolvable: false }).collect(),
+        reasons: vec!["r".into()],
+    };
+    let nodes: Vec<String> = (0..6).map(|at| format!(r#"{{"metadata":{{"name":"n{at}"}}}}"#)).collect();
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    for gone in [&[][..], &[0], &[5], &[2, 3], &[0, 2, 4], &[0, 1, 2, 3, 4, 5]] {
+        let reply: serde_json::Value = serde_json::from_str(&filtered(&nodes, &rejected(gone))).unwrap();
+        let kept: Vec<u32> = (0..6).filter(|at| !gone.contains(at)).collect();
+        let names = reply["Nodes"]["items"].as_array().unwrap().iter().map(|node| node["metadata"]["name"].clone());
+        assert_eq!(names.collect::<Vec<_>>(), kept.iter().map(|at| format!("n{at}")).collect::<Vec<_>>());
+        assert_eq!(reply["FailedNodes"].as_object().unwrap().len(), gone.len());
+    }
+}
+
+#[test]
+fn a_long_stretch_is_not_copied() {
+    let node = format!(r#"{{"metadata":{{"name":"n","x":"{}"}}}}"#, "x".repeat(20_000));
+    let body = Bytes::from(format!("{node},{node}"));
+    let objects = vec![body.slice(..node.len()), body.slice(node.len() + 1..)];
+    let pieces = filter(&body, &WireNodes::Objects(objects), &FilterOutcome::default());
+    assert_eq!(pieces.len(), 3);
+    assert_eq!((pieces[1].as_ptr(), pieces[1].len()), (body.as_ptr(), body.len()));
+}
+
+#[test]
 fn nothing_is_empty_and_never_null() {
     let (nodes, nothing) = (WireNodes::Names(vec![]), FilterOutcome::default());
     assert_eq!(
-        text(filter(&nodes, &nothing)),
+        text(filter(&Bytes::new(), &nodes, &nothing).concat()),
         r#"{"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
     );
     assert_eq!(
-        text(filter(&WireNodes::Objects(vec![]), &nothing)),
+        filtered(&[], &nothing),
         r#"{"Nodes":{"metadata":{},"items":[]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
     );
     assert_eq!(text(prioritize(&nodes, &PrioritizeOutcome::default())), "[]");

@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    vec,
 };
 
 use bytes::Bytes;
@@ -27,9 +28,9 @@ pub(super) struct Leftover {
     leftovers: Arc<Leftovers>,
 }
 
-/// The body of a reply in one piece.
+/// The body of a reply.
 pub(super) struct Handover {
-    data: Option<Bytes>,
+    pieces: vec::IntoIter<Bytes>,
     _leftover: Option<Leftover>,
 }
 
@@ -71,8 +72,8 @@ impl Drop for Leftover {
 // === impl Handover ===
 
 impl Handover {
-    pub(super) fn new(data: Bytes, leftover: Option<Leftover>) -> Self {
-        Self { data: Some(data), _leftover: leftover }
+    pub(super) fn new(pieces: Vec<Bytes>, leftover: Option<Leftover>) -> Self {
+        Self { pieces: pieces.into_iter(), _leftover: leftover }
     }
 }
 
@@ -84,14 +85,14 @@ impl Body for Handover {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
+        Poll::Ready(self.pieces.next().map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.data.is_none()
+        self.pieces.as_slice().is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
+        SizeHint::with_exact(self.pieces.as_slice().iter().map(|piece| piece.len() as u64).sum())
     }
 }
