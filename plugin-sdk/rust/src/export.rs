@@ -11,6 +11,7 @@ pub trait Exported: DeserializeOwned + Send + Sync + 'static {
 }
 
 /// The verbs of a policy.
+#[expect(clippy::type_complexity, reason = "each is the signature of a trait's method")]
 pub struct Table<P> {
     /// Checks settings beyond their types.
     pub validate: Option<fn(&P) -> Result<(), String>>,

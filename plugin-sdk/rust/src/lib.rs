@@ -7,15 +7,19 @@ mod door;
 mod export;
 #[cfg(target_family = "wasm")]
 mod instance;
+mod json;
 pub mod log;
 #[cfg(not(target_family = "wasm"))]
 mod native;
 mod settings;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
 mod verbs;
 mod view;
 
 pub use answer::{Annotation, Preemption, Verdict};
 pub use door::now;
+pub use json::JsonError;
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
 pub use view::{Candidate, Candidates, Node, Nodes, Placed, Pod, Taint};
 

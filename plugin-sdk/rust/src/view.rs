@@ -14,7 +14,9 @@ pub use node::{Node, Nodes, Taint};
 pub use placed::Placed;
 pub use pod::Pod;
 
+use crate::json::{self, JsonError};
+
 /// Reads the JSON of a field as a `T`.
-fn parse_field<'a, T: Deserialize<'a>>(json: Option<&'a str>) -> Result<Option<T>, serde_json::Error> {
-    json.map(serde_json::from_str).transpose()
+fn parse_field<'a, T: Deserialize<'a>>(field: Option<&'a str>) -> Result<Option<T>, JsonError> {
+    field.map(json::from_str).transpose()
 }

@@ -57,3 +57,6 @@ impl Validate for TenantPool {
 }
 
 export!(TenantPool: filter, validate);
+
+#[cfg(test)]
+mod tests;

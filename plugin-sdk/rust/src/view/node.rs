@@ -1,7 +1,7 @@
 use serde::Deserialize;
 
 use super::Placed;
-use crate::door::Door;
+use crate::{JsonError, door::Door};
 
 /// One node of the request.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// If what is there is no `T`.
-    pub fn field<T: Deserialize<'a>>(&self, pointer: &str) -> Result<Option<T>, serde_json::Error> {
+    pub fn field<T: Deserialize<'a>>(&self, pointer: &str) -> Result<Option<T>, JsonError> {
         super::parse_field(self.field_text(pointer))
     }
 

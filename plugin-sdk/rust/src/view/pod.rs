@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::door::Door;
+use crate::{JsonError, door::Door};
 
 /// The pod being scheduled.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ impl<'a> Pod<'a> {
     ///
     /// # Errors
     /// If what is there is no `T`.
-    pub fn field<T: Deserialize<'a>>(&self, pointer: &str) -> Result<Option<T>, serde_json::Error> {
+    pub fn field<T: Deserialize<'a>>(&self, pointer: &str) -> Result<Option<T>, JsonError> {
         super::parse_field(self.field_text(pointer))
     }
 

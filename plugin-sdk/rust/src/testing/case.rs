@@ -1,0 +1,265 @@
+//! Cases in YAML: a world, and what the policy is expected to answer.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{Ask, Fault, Limits, Policy, View};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Expectations, Native, World, WorldError,
+    expect::{compare, preemption},
+    world::Proposed,
+};
+use crate::__private::Exported;
+
+/// One file of a `cases` directory.
+///
+/// ```yaml
+/// description: pods of team-a stay in their pool
+/// settings: {pools: {team-a: pool-a}}
+/// now: 2026-01-31T12:00:00Z                        # or Unix seconds; absent: 0
+/// pod: {metadata: {name: a, namespace: team-a}}    # as `kubectl get -o yaml` prints it
+/// nodes:
+/// - metadata: {name: node-1, labels: {example.com/pool: pool-a}}
+/// - metadata: {name: node-2}
+/// pods:                                            # placed: each names its node
+/// - {metadata: {name: b, namespace: web}, spec: {nodeName: node-1}}
+/// candidates:                                      # for preempt
+/// - {node: node-1, victims: [web/b], pdbViolations: 0}
+/// expect:
+///   filter: {node-1: fits, node-2: {unresolvable: "node is outside the namespace's pool"}}
+///   preempt: {node-1: keep}                        # or {reject: reason}, {replace: [web/b]}
+/// ```
+///
+/// Unknown keys are refused. `expect` has a line for every node of each verb that it names: `filter`,
+/// `score`, `rank`, `preempt`; or `refused`, the text with which the settings are turned down.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The file.
+    pub path: PathBuf,
+    /// What it shows, in a sentence.
+    pub description: String,
+    /// The policy's settings as JSON.
+    pub settings: Arc<str>,
+    /// What the policy is asked about.
+    pub world: World,
+    /// What it answers.
+    pub expect: Expectations,
+}
+
+/// Why a case failed or could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// The file or directory cannot be read.
+    #[error("{path}: {error}", path = .path.display())]
+    Io {
+        /// What was to be read.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The file is no case.
+    #[error("{path}: {error}", path = .path.display())]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        error: String,
+    },
+    /// Something in it names what is not there.
+    #[error("{path}: {error}", path = .path.display())]
+    World {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: WorldError,
+    },
+    /// The call ended with a fault.
+    #[error("{path} ({description}): {fault:?}", path = .path.display())]
+    Fault {
+        /// The file.
+        path: PathBuf,
+        /// What it shows.
+        description: String,
+        /// How the call ended.
+        fault: Fault,
+    },
+    /// The policy answers something else.
+    #[error("{path} ({description}):\n  {}", .differences.join("\n  "), path = .path.display())]
+    Differs {
+        /// The file.
+        path: PathBuf,
+        /// What it shows.
+        description: String,
+        /// In what.
+        differences: Vec<String>,
+    },
+    /// A directory without cases tests nothing.
+    #[error("{path} has no *.yaml", path = .0.display())]
+    Empty(PathBuf),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseYaml {
+    description: String,
+    #[serde(default)]
+    settings: Value,
+    #[serde(default)]
+    now: Time,
+    #[serde(default = "nameless")]
+    pod: Value,
+    #[serde(default)]
+    nodes: Vec<Value>,
+    #[serde(default)]
+    pods: Vec<Value>,
+    #[serde(default)]
+    candidates: Vec<Proposed>,
+    expect: Expectations,
+}
+
+/// Unix seconds.
+#[derive(Default, Deserialize)]
+#[serde(try_from = "TimeYaml")]
+struct Time(u64);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TimeYaml {
+    Seconds(u64),
+    Text(String),
+}
+
+/// Reads every `*.yaml` of a directory, by name.
+///
+/// # Errors
+/// If there is none, or one is no case.
+pub fn cases(directory: impl AsRef<Path>) -> Result<Vec<Case>, CaseError> {
+    let directory = directory.as_ref();
+    let unread = |error| CaseError::Io { path: directory.to_owned(), error };
+    let mut paths = vec![];
+    for entry in directory.read_dir().map_err(unread)? {
+        paths.push(entry.map_err(unread)?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    paths.sort();
+    if paths.is_empty() {
+        return Err(CaseError::Empty(directory.to_owned()));
+    }
+    paths.iter().map(|path| Case::read(path)).collect()
+}
+
+/// Runs every case of a directory, relative to the package, natively.
+///
+/// # Panics
+/// With all that differs, if anything does.
+pub fn run_cases<P: Exported>(directory: impl AsRef<Path>) {
+    let cases = cases(directory).unwrap_or_else(|error| panic!("{error}"));
+    let failed: Vec<String> =
+        cases.iter().filter_map(|case| case.check(&Native::<P>::new()).err()).map(|error| error.to_string()).collect();
+    assert!(failed.is_empty(), "{} of {} cases failed:\n{}", failed.len(), cases.len(), failed.join("\n"));
+}
+
+// === impl Case ===
+
+impl Case {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no case.
+    pub fn read(path: &Path) -> Result<Self, CaseError> {
+        let yaml = std::fs::read_to_string(path).map_err(|error| CaseError::Io { path: path.to_owned(), error })?;
+        Self::from_yaml(path, &yaml)
+    }
+
+    /// Reads a case from its text; the path is for messages.
+    ///
+    /// # Errors
+    /// If it is no case, with line and what was expected.
+    pub fn from_yaml(path: impl Into<PathBuf>, yaml: &str) -> Result<Self, CaseError> {
+        let path = path.into();
+        match serde_saphyr::from_str::<CaseYaml>(yaml) {
+            Ok(read) => Ok(Self::new(path, read)),
+            Err(error) => Err(CaseError::Yaml { path, error: error.to_string() }),
+        }
+    }
+
+    /// Asks a policy, native or compiled, and compares.
+    ///
+    /// # Errors
+    /// With all that differs.
+    pub fn check(&self, policy: &dyn Policy) -> Result<(), CaseError> {
+        let differences = self.differences(policy)?;
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(CaseError::Differs { path: self.path.clone(), description: self.description.clone(), differences })
+    }
+
+    fn new(path: PathBuf, read: CaseYaml) -> Self {
+        let CaseYaml { description, settings, now: Time(now), pod, nodes, pods, candidates, expect } = read;
+        let world = World { pod, nodes, pods, candidates, now };
+        Self { path, description, settings: settings.to_string().into(), world, expect }
+    }
+
+    fn differences(&self, policy: &dyn Policy) -> Result<Vec<String>, CaseError> {
+        let fault = |fault| CaseError::Fault { path: self.path.clone(), description: self.description.clone(), fault };
+        let world = |error| CaseError::World { path: self.path.clone(), error };
+        let refused = policy.validate(&self.ask(View::empty(Arc::default()))).map_err(fault)?.err();
+        if refused != self.expect.refused {
+            return Ok(vec![format!("settings: expected {:?}, was {refused:?}", self.expect.refused)]);
+        }
+        let mut differences = vec![];
+        let ask = self.ask(self.world.view().map_err(world)?);
+        let nodes: Vec<u32> = (0..ask.view.node_count() as u32).collect();
+        if let Some(expected) = &self.expect.filter {
+            let answers = policy.filter(&ask, &nodes).map_err(fault)?.into_iter().map(Into::into).collect();
+            differences.extend(compare("filter", &ask.view, expected, answers));
+        }
+        if let Some(expected) = &self.expect.score {
+            let answers = policy.score(&ask, &nodes).map_err(fault)?;
+            differences.extend(compare("score", &ask.view, expected, answers));
+        }
+        if let Some(expected) = &self.expect.rank {
+            differences.extend(compare("rank", &ask.view, expected, policy.rank(&ask).map_err(fault)?));
+        }
+        if let Some(expected) = &self.expect.preempt {
+            let ask = self.ask(self.world.preempt_view().map_err(world)?);
+            let candidates: Vec<u32> = (0..ask.view.node_count() as u32).collect();
+            let answers = policy.preempt(&ask, &candidates).map_err(fault)?;
+            let answers = candidates.iter().zip(answers).map(|(at, answer)| preemption(&ask.view, *at, answer));
+            differences.extend(compare("preempt", &ask.view, expected, answers.collect()));
+        }
+        Ok(differences)
+    }
+
+    fn ask(&self, view: View) -> Ask {
+        let limits = Limits { deadline: Instant::now() + Duration::from_secs(10), memory: 64 << 20 };
+        let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        Ask { policy: name.as_ref().into(), view: Arc::new(view.with_settings(Arc::clone(&self.settings))), limits }
+    }
+}
+
+/// The pod of a case that has none.
+fn nameless() -> Value {
+    serde_json::json!({"metadata": {"name": "pod"}})
+}
+
+impl TryFrom<TimeYaml> for Time {
+    type Error = String;
+
+    fn try_from(yaml: TimeYaml) -> Result<Self, String> {
+        match yaml {
+            TimeYaml::Seconds(seconds) => Ok(Self(seconds)),
+            TimeYaml::Text(text) => match text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_second) {
+                Ok(second) if second >= 0 => Ok(Self(second as u64)),
+                _ => Err(format!("'{text}' is no time: expected Unix seconds, or such as 2026-01-31T12:00:00Z")),
+            },
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A policy type behind the port of the host's compiled modules.
+
+use std::{
+    any::Any,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use plimsoll_core::{
+    Ask, Fault, FaultKind, Policy, Preemption as CorePreemption, Read, Value, Verb, Verbs, Verdict as CoreVerdict,
+};
+
+use crate::{
+    __private::Exported,
+    Candidate, Node, Nodes, Pod, Preemption, Verdict,
+    native::{Clock, Door},
+    settings::parse,
+};
+
+/// Answers as the compiled module of `P` would, natively.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Native<P>(PhantomData<fn() -> P>);
+
+// === impl Native ===
+
+impl<P: Exported> Native<P> {
+    /// The policy `P`, which takes its settings from each call.
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// Runs a verb for each index, as one instance of the module would.
+    fn each<A>(ask: &Ask, indices: &[u32], verb: impl Fn(&P, &Pod<'_>, Door<'_>, u32) -> A) -> Result<Vec<A>, Fault> {
+        Self::call(ask, |policy, door| {
+            indices.iter().map(|index| verb(policy, &Pod::new(door), door, *index)).collect()
+        })
+    }
+
+    fn call<A>(ask: &Ask, verb: impl FnOnce(&P, Door<'_>) -> A) -> Result<A, Fault> {
+        let door = Door::new(&ask.view);
+        let policy = parse(door.settings()).map_err(|error| Fault::new(FaultKind::Panic, error))?;
+        let _clock = Clock::of(&ask.view);
+        catch_unwind(AssertUnwindSafe(|| verb(&policy, door)))
+            .map_err(|panic| Fault::new(FaultKind::Panic, panic_text(panic.as_ref())))
+    }
+}
+
+fn exported<F>(verb: Option<F>, name: Verb) -> Result<F, Fault> {
+    verb.ok_or_else(|| Fault::new(FaultKind::Host, format!("the policy has no verb {name}")))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a text").to_owned()
+}
+
+impl<P: Exported> Policy for Native<P> {
+    fn verbs(&self) -> Verbs {
+        let table = P::VERBS;
+        let own = [
+            (Verb::Filter, table.filter.is_some()),
+            (Verb::Score, table.score.is_some()),
+            (Verb::Rank, table.rank.is_some()),
+            (Verb::Preempt, table.preempt.is_some()),
+            (Verb::Bind, table.bind.is_some()),
+            (Verb::Validate, true),
+        ];
+        own.into_iter().filter_map(|(verb, is_there)| is_there.then_some(verb)).collect()
+    }
+
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
+        match ask.view.read(Read::Settings) {
+            Ok(Value::Text(settings)) => Ok(parse::<P>(&settings).map(drop)),
+            _ => Err(Fault::new(FaultKind::Host, "a view without settings")),
+        }
+    }
+
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<CoreVerdict>, Fault> {
+        let verb = exported(P::VERBS.filter, Verb::Filter)?;
+        Self::each(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)).into())
+    }
+
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+        let verb = exported(P::VERBS.score, Verb::Score)?;
+        Self::each(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)))
+    }
+
+    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
+        let verb = exported(P::VERBS.rank, Verb::Rank)?;
+        Self::call(ask, |policy, door| verb(policy, &Pod::new(door), &Nodes::new(door)))
+    }
+
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<CorePreemption>, Fault> {
+        let verb = exported(P::VERBS.preempt, Verb::Preempt)?;
+        Self::each(ask, candidates, |policy, pod, door, candidate| {
+            verb(policy, pod, &Candidate::new(door, candidate)).into()
+        })
+    }
+}
+
+impl From<Verdict> for CoreVerdict {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Fits => Self::Fits,
+            Verdict::Unschedulable(reason) => Self::Unschedulable(reason.into()),
+            Verdict::Unresolvable(reason) => Self::Unresolvable(reason.into()),
+        }
+    }
+}
+
+impl From<Preemption> for CorePreemption {
+    fn from(preemption: Preemption) -> Self {
+        match preemption {
+            Preemption::Keep => Self::Keep,
+            Preemption::Reject(reason) => Self::Reject(reason.into()),
+            Preemption::Replace(victims) => Self::Replace(victims),
+        }
+    }
+}
