@@ -110,13 +110,13 @@ impl<'a> Decimal<'a> {
         let first = usize::try_from(self.point).unwrap_or(0);
         for at in (first..self.whole.len() + self.fraction.len()).rev() {
             let sum = below + u128::from(self.digit(at)) * unit;
-            (below, more) = (sum / 10, more || sum % 10 != 0);
+            (below, more) = (sum / 10, more || !sum.is_multiple_of(10));
         }
         for _ in self.point..0 {
             if below == 0 {
                 break;
             }
-            (below, more) = (below / 10, more || below % 10 != 0);
+            (below, more) = (below / 10, more || !below.is_multiple_of(10));
         }
         below + u128::from(more)
     }

@@ -3,6 +3,7 @@
 mod faults;
 mod filter;
 mod fixture;
+mod laws;
 mod nodes;
 mod preempt;
 mod prioritize;

@@ -138,8 +138,8 @@ mod tests {
 
         #[test]
         fn a_pointer_finds_what_a_tree_finds(json in any_json(), tokens in vec(select(&KEYS[..]), 0..5), pretty: bool) {
-            let pointer: String =
-                tokens.iter().map(|token| format!("/{}", token.replace('~', "~0").replace('/', "~1"))).collect();
+            let escape = |token: &&str| token.replace('~', "~0").replace('/', "~1");
+            let pointer = [""].into_iter().map(str::to_owned).chain(tokens.iter().map(escape)).collect::<Vec<_>>().join("/");
             let text = if pretty { serde_json::to_string_pretty(&json) } else { serde_json::to_string(&json) }.unwrap();
             let found = at_pointer(&text, &pointer).map(|found| serde_json::from_str::<Value>(found).unwrap());
             prop_assert_eq!(found.as_ref(), json.pointer(&pointer));

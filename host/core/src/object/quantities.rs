@@ -160,13 +160,18 @@ mod tests {
 
     const NAMES: [&str; 5] = ["cpu", "memory", "pods", "example.com/gpu", "example.com/disk"];
 
+    type Merge = fn(&mut Quantities, &Quantities);
+    type Amounts = fn(i64, i64) -> i64;
+
     fn any_amounts() -> impl Strategy<Value = Vec<(&'static str, i64)>> {
         vec((select(&NAMES[..]), prop_oneof![-5i64..100, Just(i64::MAX)]), 0..8)
     }
 
     fn mk(amounts: &[(&str, i64)]) -> (Quantities, BTreeMap<String, i64>) {
         let mut quantities = Quantities::default();
-        amounts.iter().for_each(|(name, amount)| quantities.set(name, *amount));
+        for (name, amount) in amounts {
+            quantities.set(name, *amount);
+        }
         (quantities, amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
     }
 
@@ -183,8 +188,7 @@ mod tests {
                 prop_assert_eq!(left.get(name), left_map.get(name).copied().unwrap_or(0));
                 prop_assert_eq!(left.names(name), left_map.contains_key(name));
             }
-            type Merge = fn(&mut Quantities, &Quantities);
-            let merges: [(Merge, fn(i64, i64) -> i64); 3] = [
+            let merges: [(Merge, Amounts); 3] = [
                 (Quantities::add, i64::saturating_add),
                 (Quantities::raise_to, i64::max),
                 (Quantities::override_with, |_, new| new),
