@@ -67,6 +67,12 @@ impl WireError {
         Self { close: true, ..Self::new(StatusCode::REQUEST_TIMEOUT, text) }
     }
 
+    /// Too much is held for other requests.
+    pub(crate) fn overloaded() -> Self {
+        let text = "too many large requests are under way: try again, or set nodeCacheCapable: true";
+        Self { close: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
     /// The connection failed while the body was read.
     pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
         let text = format!("the request broke off: {error}");

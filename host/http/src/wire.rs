@@ -17,12 +17,11 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
-use bytes::Bytes;
 use plimsoll_core::Gateway;
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use self::{
-    body::Intake,
+    body::{Intake, Taken},
     handover::{Handover, Leftovers},
 };
 use crate::{
@@ -82,7 +81,7 @@ async fn handle(State(wire): State<Arc<Wire>>, request: Request) -> Response {
     let answer = match path {
         Some((_, call)) if parts.method != Method::POST => Answer::plain_error(WireError::method(call.as_str())),
         Some((group, call)) => match wire.intake.read(body).await {
-            Ok(body) => wire.decide(call, group, body, received).await,
+            Ok(taken) => wire.decide(call, group, taken, received).await,
             Err(error) => call.error(error),
         },
         None => Answer::plain_error(WireError::unknown_path()),
@@ -95,7 +94,7 @@ async fn handle(State(wire): State<Arc<Wire>>, request: Request) -> Response {
 
 impl Wire {
     /// Decides on a blocking thread: guests compute, and 100 MB of JSON take their time.
-    async fn decide(&self, call: Call, group: &str, body: Bytes, received: Instant) -> Answer {
+    async fn decide(&self, call: Call, group: &str, taken: Taken, received: Instant) -> Answer {
         let Ok(permit) = Arc::clone(&self.decisions).acquire_owned().await else {
             return call.error(WireError::internal("no decisions are made any more"));
         };
@@ -103,7 +102,7 @@ impl Wire {
         let decision = tokio::task::spawn_blocking(move || {
             // Held here: a caller that leaves does not make room before its decision is through.
             let _permit = permit;
-            call.answer(&gateway, &group, &body, received)
+            call.answer(&gateway, &group, &taken.bytes, received)
         });
         decision.await.unwrap_or_else(|panic| call.error(WireError::internal(format!("the decision failed: {panic}"))))
     }

@@ -4,10 +4,13 @@
 pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-        out.extend_from_slice(&rest[..at]);
-        push_escape(out, rest[at]);
-        rest = &rest[at + 1..];
+    // Without a branch this runs over many bytes at a time, and almost no name has an escape.
+    if rest.iter().fold(false, |any, byte| any | needs_escape(*byte)) {
+        while let Some(at) = rest.iter().position(|byte| needs_escape(*byte)) {
+            out.extend_from_slice(&rest[..at]);
+            push_escape(out, rest[at]);
+            rest = &rest[at + 1..];
+        }
     }
     out.extend_from_slice(rest);
     out.push(b'"');
@@ -19,6 +22,10 @@ pub(super) fn push_integer(out: &mut Vec<u8>, number: i64) {
         Ok(digit @ 0..=9) => out.push(b'0' + digit),
         _ => out.extend_from_slice(number.to_string().as_bytes()),
     }
+}
+
+const fn needs_escape(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..0x20)
 }
 
 fn push_escape(out: &mut Vec<u8>, byte: u8) {

@@ -1,6 +1,12 @@
-//! Reads request bodies: one piece of memory, never more than the limit, never for longer than allowed.
+//! Reads request bodies: one piece of memory each, bounded in size and time, and all together.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
@@ -13,26 +19,44 @@ use crate::{WireConfig, error::WireError};
 /// What is reserved at first for a body, whatever length it claims; more follows as it arrives.
 const FIRST_RESERVE: usize = 1 << 20;
 
+/// So many bodies of the largest size may be held at once, or any number of smaller ones.
+const LARGEST_AT_ONCE: usize = 4;
+
 /// Reads bodies within bounds.
 pub(super) struct Intake {
     limit: usize,
     patience: Duration,
+    held: Arc<AtomicUsize>,
+}
+
+/// A whole body.
+pub(super) struct Taken {
+    pub(super) bytes: Bytes,
+    /// Counted until this is dropped.
+    pub(super) _held: Held,
+}
+
+/// Bytes that count against what all requests may hold together.
+pub(super) struct Held {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
 }
 
 // === impl Intake ===
 
 impl Intake {
     pub(super) fn new(config: &WireConfig) -> Self {
-        Self { limit: config.body_limit, patience: config.body_timeout }
+        Self { limit: config.body_limit, patience: config.body_timeout, held: Arc::default() }
     }
 
     /// The whole body.
-    pub(super) async fn read(&self, mut body: Body) -> Result<Bytes, WireError> {
+    pub(super) async fn read(&self, mut body: Body) -> Result<Taken, WireError> {
         let deadline = Instant::now() + self.patience;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if claimed > self.limit {
             return Err(self.discard(body, 0, deadline).await);
         }
+        let mut held = Held { all: Arc::clone(&self.held), bytes: 0 };
         let mut whole = BytesMut::new();
         while let Some(piece) = self.next(&mut body, deadline).await? {
             let read = whole.len() + piece.len();
@@ -40,16 +64,19 @@ impl Intake {
                 drop(whole);
                 return Err(self.discard(body, read, deadline).await);
             }
+            if !held.grow(piece.len(), self.limit.saturating_mul(LARGEST_AT_ONCE)) {
+                return Err(WireError::overloaded());
+            }
             // Most requests by name come in one piece: no copy then.
             if whole.is_empty() && body.is_end_stream() {
-                return Ok(piece);
+                return Ok(Taken { bytes: piece, _held: held });
             }
             if whole.is_empty() {
                 whole.reserve(claimed.clamp(read, FIRST_RESERVE.max(read)));
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(whole.freeze())
+        Ok(Taken { bytes: whole.freeze(), _held: held })
     }
 
     /// Reads on and throws away, so that the sender gets to see the reply; as much again, not more.
@@ -74,5 +101,21 @@ impl Intake {
             }
         }
         Ok(None)
+    }
+}
+
+// === impl Held ===
+
+impl Held {
+    /// Counts more bytes; false if all requests together would then hold too much.
+    fn grow(&mut self, bytes: usize, at_most: usize) -> bool {
+        self.bytes += bytes;
+        self.all.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= at_most
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

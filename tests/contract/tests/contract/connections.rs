@@ -252,3 +252,34 @@ async fn running_out_of_file_descriptors_passes() {
     left.truncate(left.len() / 2);
     serves(server.address).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_bodies_are_bounded_all_together() {
+    const LARGE: usize = 1 << 20;
+    let server = server(WireConfig { body_limit: LARGE, ..WireConfig::default() }).await;
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(raw(LARGE, &" ".repeat(LARGE - 1)).as_bytes()).await.unwrap();
+        held.push(stream);
+    }
+    // What was sent is read soon, and what was left is forgotten soon.
+    let error = answers(server.address, |error| !error.is_empty()).await;
+    assert!(error.starts_with("too many large requests are under way"), "{error}");
+    drop(held);
+    answers(server.address, str::is_empty).await;
+}
+
+/// Asks until the reply's `Error` is as wanted.
+async fn answers(address: SocketAddr, wanted: impl Fn(&str) -> bool) -> String {
+    let asking = async {
+        loop {
+            let mut client = Client::connect(address).await.unwrap();
+            let error = client.post("/filter", BY_NAME).await.unwrap().error().unwrap();
+            if wanted(&error) {
+                return error;
+            }
+        }
+    };
+    within("the answer", asking).await.unwrap()
+}
