@@ -1,4 +1,4 @@
-//! What the wire costs without a network: `cargo run -p plimsoll-http --example speed`.
+//! What the wire costs, without a network and over loopback: `cargo run -p plimsoll-http --example speed`.
 //!
 //! Prints each work beside the time that `serde_json` takes to read the same body and to split it
 //! into raw values.
@@ -7,6 +7,8 @@
 use std::{
     collections::BTreeMap,
     hint::black_box,
+    io::{Read as _, Write},
+    net::{SocketAddr, TcpStream},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,7 +18,7 @@ use plimsoll_core::{
     Ask, Circuit, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, Policy, PolicyConfig, Preemption, Read,
     Roster, SystemClock, Value, Verb, Verbs, Verdict,
 };
-use plimsoll_http::answer;
+use plimsoll_http::{NONE, WireConfig, WireObserver, answer, serve_wire};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -61,6 +63,49 @@ fn main() {
     for verb in ["/filter", "/prioritize"] {
         let what = format!("{verb} one policy, by name");
         report(&what, names.len(), None, || drop(black_box(ask(&gateway, verb, &names))));
+    }
+    over_loopback(gateway, &[("full nodes", &objects), ("by name", &names)]);
+}
+
+/// The same from a client's first byte to its last, on one connection.
+fn over_loopback(gateway: Gateway, bodies: &[(&str, &Bytes)]) {
+    let runtime = tokio::runtime::Runtime::new().expect("the runtime starts");
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("there is a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let config = WireConfig::default();
+    runtime.spawn(serve_wire(listener, Arc::new(gateway), Arc::new(Silent), config, std::future::pending()));
+    for (what, body) in bodies {
+        let mut stream = TcpStream::connect(address).expect("the server listens");
+        report(&format!("/filter {what}, over loopback"), body.len(), None, || exchange(&mut stream, address, body));
+    }
+    runtime.shutdown_background();
+}
+
+fn exchange(stream: &mut TcpStream, address: SocketAddr, body: &Bytes) {
+    let head = format!("POST /filter HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).expect("the server reads");
+    let (mut buffer, mut head) = (vec![0; 1 << 20], Vec::new());
+    let mut left = None;
+    while left != Some(0) {
+        let read = stream.read(&mut buffer).expect("the server answers");
+        assert!(read > 0, "the server closed the connection");
+        if let Some(left) = &mut left {
+            *left -= read;
+            continue;
+        }
+        head.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&head);
+        let (headers, sent) = text.split_once("\r\n\r\n").expect("the headers come in one piece");
+        let length = headers.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+        left = Some(length.and_then(|length| length.parse::<usize>().ok()).expect("a length") - sent.len());
+    }
+}
+
+struct Silent;
+
+impl WireObserver for Silent {
+    fn answered(&self, group: &str, _: &'static str, status: u16, failed: bool, _: usize, _: Duration) {
+        assert!(status == 200 && !failed && group != NONE);
     }
 }
 

@@ -29,7 +29,7 @@ impl Default for WireConfig {
             keep_alive: Duration::from_mins(2),
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
-            drain: Duration::from_secs(20),
+            drain: Duration::from_secs(25),
             max_connections: 4096,
             max_decisions: (2 * cores).max(4),
         }
