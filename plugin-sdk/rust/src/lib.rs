@@ -11,6 +11,7 @@ mod json;
 pub mod log;
 #[cfg(not(target_family = "wasm"))]
 mod native;
+mod quantity;
 mod settings;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
@@ -20,6 +21,7 @@ mod view;
 pub use answer::{Annotation, Preemption, Verdict};
 pub use door::now;
 pub use json::JsonError;
+pub use quantity::{Quantity, parse_quantity};
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
 pub use view::{Candidate, Candidates, Node, Nodes, Placed, Pod, Taint};
 

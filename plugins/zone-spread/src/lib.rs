@@ -1,0 +1,49 @@
+//! Spreads the pods of an application evenly over zones, or over any other node label.
+
+use std::collections::BTreeMap;
+
+use plimsoll_policy::prelude::*;
+
+/// What is spread, and over what.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct ZoneSpread {
+    /// The node label whose values are the zones.
+    topology_key: String,
+    /// Pods of one namespace with one value of this label belong together.
+    label: String,
+}
+
+impl Rank for ZoneSpread {
+    fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
+        let Some(value) = pod.label(&self.label) else { return vec![0; nodes.len()] };
+        let namespace = pod.namespace();
+        let zones: Vec<Option<&str>> = nodes.iter().map(|node| node.label(&self.topology_key)).collect();
+        let mut pods: BTreeMap<&str, u64> = BTreeMap::new();
+        for (node, zone) in nodes.iter().zip(&zones) {
+            if let Some(zone) = zone {
+                *pods.entry(zone).or_default() += u64::from(node.count_labelled(namespace, &self.label, value));
+            }
+        }
+        let most = pods.values().copied().max().unwrap_or(0);
+        let fewest = pods.values().copied().min().unwrap_or(0);
+        let score = |zone: Option<&str>| zone.map_or(0, |zone| share(pods[zone], fewest, most));
+        zones.into_iter().map(score).collect()
+    }
+}
+
+/// 100 for the emptiest zone; how far below the others are tells how uneven they are, not only that they are.
+fn share(pods: u64, fewest: u64, most: u64) -> u32 {
+    ((most + fewest - pods) * 100).checked_div(most).unwrap_or(100) as u32
+}
+
+impl Default for ZoneSpread {
+    fn default() -> Self {
+        Self { topology_key: "topology.kubernetes.io/zone".to_owned(), label: "app".to_owned() }
+    }
+}
+
+export!(ZoneSpread: rank);
+
+#[cfg(test)]
+mod tests;
