@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::{Ask, Fault, FaultKind, View};
 use wasmtime::{
-    Store, StoreContextMut, UpdateDeadline,
+    Store, UpdateDeadline,
     component::{Instance, InstancePre},
 };
 
@@ -18,6 +18,9 @@ use crate::{
     log::GuestLog,
     ticker::TICK,
 };
+
+/// Handles of its own resources that a component may hold; the contract has none.
+const MAX_HANDLES: usize = 10_000;
 
 /// What the host keeps for one instance.
 pub(crate) struct State {
@@ -33,6 +36,14 @@ pub(crate) struct Call {
     pub(crate) store: Store<State>,
     pub(crate) instance: Instance,
     pub(crate) phase: Phase,
+}
+
+impl Call {
+    /// What follows is about this node or candidate.
+    pub(crate) fn about(&mut self, node: u32) {
+        self.phase = Phase::Node(node);
+        self.store.data_mut().log.forget_last_words();
+    }
 }
 
 /// Asks a fresh instance; `ask_guest` may call it as often as it likes.
@@ -73,19 +84,19 @@ fn store(host: &Host, template: &InstancePre<State>, ask: &Ask, started: Instant
     let mut store = Store::new(template.engine(), state);
     store.limiter(|state| &mut state.budget);
     // A rank has four bytes a node, which may come to more than what any other answer may have.
-    store.set_hostcall_fuel(TRANSFER + 4 * ask.view.node_count());
+    store.set_hostcall_fuel(TRANSFER.max(4 * ask.view.node_count()));
+    store.set_max_component_handles(MAX_HANDLES);
     store.set_epoch_deadline(ticks_until(deadline));
-    store.epoch_deadline_callback(at_epoch_deadline);
+    store.epoch_deadline_callback(|store| at_epoch_deadline(store.data()));
     store
 }
 
 /// Ticks may come early or late; the clock decides.
-fn at_epoch_deadline(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline> {
-    let State { deadline, allowed, .. } = *store.data();
-    if Instant::now() < deadline {
-        return Ok(UpdateDeadline::Continue(ticks_until(deadline)));
+fn at_epoch_deadline(state: &State) -> wasmtime::Result<UpdateDeadline> {
+    if Instant::now() < state.deadline {
+        return Ok(UpdateDeadline::Continue(ticks_until(state.deadline)));
     }
-    Err(wasmtime::Error::new(Stop::Deadline(allowed)))
+    Err(wasmtime::Error::new(Stop::Deadline(state.allowed)))
 }
 
 fn ticks_until(deadline: Instant) -> u64 {

@@ -35,6 +35,8 @@ pub(crate) enum RefusedError {
     NoVerb,
     #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", .0.join(", "), imports())]
     Import(Vec<String>),
+    #[error("it shares its memory between threads; a policy has one thread: build it without")]
+    Threads,
     #[error("the core module cannot be made a component: {0}")]
     Lift(String),
     #[error("its {name} is not as in plimsoll:policy@{VERSION}: {error}")]

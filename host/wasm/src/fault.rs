@@ -84,6 +84,10 @@ fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (Fault
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
             Trap::StackOverflow => (FaultKind::Stack, "it recursed until its stack was full".to_owned()),
+            // The runtimes of some languages, as Go's, say why they give up and then trap.
+            Trap::UnreachableCodeReached if !state.log.last_words().is_empty() => {
+                died(FaultKind::Panic, state.log.last_words().to_owned(), state)
+            }
             Trap::Interrupt => (FaultKind::Timeout, "its time is over".to_owned()),
             _ => {
                 let kind = if phase == Phase::Start { FaultKind::Start } else { FaultKind::Trap };
@@ -99,6 +103,9 @@ fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (Fault
     // What is left is the canonical ABI's: a pointer, a discriminant or a text that is none.
     if text.contains("too much data is being copied") {
         return (FaultKind::Output, format!("it handed over more than {} KiB at once", TRANSFER >> 10));
+    }
+    if text.contains("handle limit") {
+        return (FaultKind::Memory, text);
     }
     (FaultKind::Output, text)
 }

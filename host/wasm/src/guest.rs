@@ -9,7 +9,7 @@ use crate::{
     abi::{self, Exports},
     call::{Call, State, call},
     engine::Host,
-    fault::{Phase, Stop, reason_too_long},
+    fault::{Stop, reason_too_long},
 };
 
 /// A linked component, ready to be instantiated for each call.
@@ -57,7 +57,7 @@ impl GuestPolicy {
             let function: TypedFunc<(u32,), (A,)> = self.exports.function(call, verb)?;
             let mut answers = Vec::with_capacity(nodes.len());
             for node in nodes {
-                call.phase = Phase::Node(*node);
+                call.about(*node);
                 let (answer,) = function.call(&mut call.store, (*node,))?;
                 answers.push(accept(answer).map_err(wasmtime::Error::new)?);
             }

@@ -10,7 +10,7 @@ mod coalesce;
 use std::collections::BTreeSet;
 
 use plimsoll_core::Verb;
-use wasmparser::{Parser, Payload};
+use wasmparser::{Parser, Payload, TypeRef};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -73,12 +73,10 @@ pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     if survey.verbs.is_empty() && !survey.has_world {
         return Err(RefusedError::NoVerb);
     }
-    let mut module = match survey.names_data {
-        false if survey.data_segments > coalesce::WORTHWHILE => coalesce::coalesce(module)?,
-        _ => module.to_vec(),
-    };
+    let many_segments = survey.data_segments > coalesce::WORTHWHILE && !survey.names_data;
+    let mut module = if many_segments { coalesce::coalesce(module)? } else { module.to_vec() };
     if !survey.has_world {
-        let exports: String = survey.verbs.iter().map(|verb| format!("export {verb}; ")).collect();
+        let exports = survey.verbs.iter().map(|verb| format!("export {verb};")).collect::<Vec<_>>().join(" ");
         embed(&mut module, &format!("{WIT}\nworld lifted {{ include imports; {exports} }}\n"), "lifted")?;
     }
     encode(&module, survey.needs_wasi)
@@ -111,15 +109,26 @@ impl Survey {
     fn of(module: &[u8]) -> Result<Self, RefusedError> {
         let mut survey = Self::default();
         for payload in Parser::new(0).parse_all(module) {
-            match payload.map_err(invalid)? {
+            match payload.map_err(|error| invalid(&error))? {
                 Payload::ImportSection(imports) => {
                     for import in imports.into_imports() {
-                        survey.needs_wasi |= import.map_err(invalid)?.module == adapter::PREVIEW1;
+                        let import = import.map_err(|error| invalid(&error))?;
+                        survey.needs_wasi |= import.module == adapter::PREVIEW1;
+                        if matches!(import.ty, TypeRef::Memory(memory) if memory.shared) {
+                            return Err(RefusedError::Threads);
+                        }
                     }
                 }
                 Payload::ExportSection(exports) => {
                     for export in exports {
-                        survey.verbs.extend(verb_of_core_export(export.map_err(invalid)?.name)?);
+                        survey.verbs.extend(verb_of_core_export(export.map_err(|error| invalid(&error))?.name)?);
+                    }
+                }
+                Payload::MemorySection(memories) => {
+                    for memory in memories {
+                        if memory.map_err(|error| invalid(&error))?.shared {
+                            return Err(RefusedError::Threads);
+                        }
                     }
                 }
                 Payload::CustomSection(section) => survey.has_world |= section.name().starts_with("component-type"),
@@ -132,6 +141,6 @@ impl Survey {
     }
 }
 
-fn invalid(error: wasmparser::BinaryReaderError) -> RefusedError {
+fn invalid(error: &wasmparser::BinaryReaderError) -> RefusedError {
     RefusedError::of_text(error.to_string())
 }

@@ -74,6 +74,11 @@ impl GuestLog {
         self.flush_fd(2);
     }
 
+    /// The guest is asked something else: what it wrote until now does not explain its end.
+    pub(crate) fn forget_last_words(&mut self) {
+        self.last_words.clear();
+    }
+
     /// What the guest's runtime wrote to standard error first.
     pub(crate) fn last_words(&self) -> &str {
         &self.last_words

@@ -1,1 +1,26 @@
 //! Guests, good and hostile, that the tests of the policy host run.
+//!
+//! Each is one file below `guests/`. [`for_each_hostile!`] is the table of the hostile ones: a test is made
+//! of every line, here against the host alone, elsewhere over HTTP.
+
+mod hostile;
+pub mod toolchains;
+pub mod world;
+
+pub use hostile::{Expected, Guest, hostile};
+
+/// The guest that filters by the label `zone`; it only likes `a`.
+///
+/// # Panics
+/// If its source is broken.
+pub fn zone() -> Vec<u8> {
+    compile("zone", include_str!("../guests/good/zone.wat"))
+}
+
+/// A module from its text.
+///
+/// # Panics
+/// If the text is broken, with its name.
+pub fn compile(name: &str, wat: &str) -> Vec<u8> {
+    wat::parse_str(wat).unwrap_or_else(|error| panic!("guest {name}: {error}"))
+}

@@ -121,12 +121,11 @@ fn placed(placed: &mut LinkerInstance<'_, State>) -> Result<()> {
     placed.func_wrap("created", |store, (node, pod): (u32, u32)| {
         number::<u64>(&store, Read::Placed(node, pod, PlacedRead::Created))
     })?;
-    placed.func_wrap("count-labelled", count_labelled)
-}
-
-fn count_labelled(store: Store<'_>, (node, namespace, key, value): (u32, WasmStr, WasmStr, WasmStr)) -> Result<(u32,)> {
-    let (namespace, key, value) = (utf8(&store, &namespace)?, utf8(&store, &key)?, utf8(&store, &value)?);
-    number(&store, Read::PlacedLabelled { node, namespace: &namespace, key: &key, value: &value })
+    placed.func_wrap("count-labelled", |store, (node, namespace, key, value): (u32, WasmStr, WasmStr, WasmStr)| {
+        let (namespace, key, value) = (utf8(&store, &namespace)?, utf8(&store, &key)?, utf8(&store, &value)?);
+        let read = Read::PlacedLabelled { node, namespace: &namespace, key: &key, value: &value };
+        number::<u32>(&store, read)
+    })
 }
 
 fn candidates(candidates: &mut LinkerInstance<'_, State>) -> Result<()> {

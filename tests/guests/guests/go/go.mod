@@ -1,0 +1,3 @@
+module plimsoll.example/guest
+
+go 1.24

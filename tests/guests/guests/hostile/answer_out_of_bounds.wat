@@ -1,0 +1,5 @@
+;; Says that its answer lies beyond its memory.
+(module
+  (memory (export "memory") 1)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+  (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32) (i32.const -4)))

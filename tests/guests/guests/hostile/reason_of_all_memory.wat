@@ -1,0 +1,8 @@
+;; Gives all its 60 MiB of memory as a reason.
+(module
+  (memory (export "memory") 1)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+  (data (i32.const 64) "\01\00\00\00\80\00\00\00\00\00\bf\03")
+  (func $start (drop (memory.grow (i32.const 960))))
+  (start $start)
+  (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32) (i32.const 64)))

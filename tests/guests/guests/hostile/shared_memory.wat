@@ -1,0 +1,5 @@
+;; Wants threads.
+(module
+  (memory (export "memory") 1 1 shared)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+  (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32) (i32.const 64)))

@@ -1,0 +1,9 @@
+;; More memories than there is room for, however small.
+(component
+  (core module $m
+    (memory 1) (memory 1) (memory 1)
+    (func (export "score") (param i32) (result i32) (i32.const 1)))
+  (core instance $i (instantiate $m))
+  (func $score (param "node" u32) (result u32) (canon lift (core func $i "score")))
+  (instance $verb (export "score" (func $score)))
+  (export "plimsoll:policy/score@0.1.0" (instance $verb)))

@@ -1,0 +1,8 @@
+;; A component that reads a label by number.
+(component
+  (import "plimsoll:policy/nodes@0.1.0" (instance (export "label" (func (param "node" u32) (param "key" u32) (result u32)))))
+  (core module $m (func (export "score") (param i32) (result i32) (i32.const 1)))
+  (core instance $i (instantiate $m))
+  (func $score (param "node" u32) (result u32) (canon lift (core func $i "score")))
+  (instance $verb (export "score" (func $score)))
+  (export "plimsoll:policy/score@0.1.0" (instance $verb)))

@@ -1,0 +1,81 @@
+//! A small cluster, and policies to ask about it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{Ask, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, Pod, PolicyConfig, View};
+use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
+
+/// How many nodes the small cluster has: `n0` and `n2` in zone a, the others in zone b.
+pub const NODES: u32 = 4;
+
+/// A loader as an operator has it, without a cache.
+///
+/// # Panics
+/// If WebAssembly does not run here.
+pub fn loader() -> WasmLoader {
+    WasmLoader::new(EngineConfig::default()).expect("WebAssembly must run here")
+}
+
+/// So many nodes, alternating between zone a and b, and a pod on each.
+///
+/// # Panics
+/// Never: the JSON is sound.
+pub fn cluster(nodes: u32) -> Arc<Cluster> {
+    let node = |n: u32| Node::from_json(node_json(n).into()).expect("the node must be sound");
+    let pod = |n: u32| {
+        let json = format!(r#"{{"metadata":{{"name":"p{n}","uid":"u{n}"}},"spec":{{"nodeName":"n{n}"}}}}"#);
+        Pod::from_json(json.into()).expect("the pod must be sound")
+    };
+    Arc::new(Cluster::from_objects((0..nodes).map(node).collect(), (0..nodes).map(pod).collect()))
+}
+
+/// A view of all the nodes of a cluster, each a preemption candidate.
+pub fn view(cluster: &Arc<Cluster>) -> View {
+    let nodes: Vec<u32> = (0..cluster.slots().len() as u32).collect();
+    let candidates = nodes.iter().map(|_| Candidate { victims: vec![0], pdb_violations: 0 });
+    View::new(Arc::new(Pod::default()), Arc::clone(cluster), nodes.iter().copied().collect(), 1_700_000_000)
+        .with_candidates(candidates.collect())
+}
+
+/// A question about a view, with the bounds that sidecars have by default.
+pub fn ask(view: View) -> Ask {
+    let config = PolicyConfig::default();
+    Ask {
+        policy: Arc::from("guest"),
+        view: Arc::new(view),
+        limits: Limits { deadline: Instant::now() + config.timeout, memory: config.memory },
+    }
+}
+
+/// The same with another deadline, for guests that are asked much or slow to start.
+pub fn patient(mut ask: Ask) -> Ask {
+    ask.limits.deadline = Instant::now() + Duration::from_secs(30);
+    ask
+}
+
+/// A policy of the root group.
+///
+/// # Panics
+/// If the module is refused.
+pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConfig) -> Arc<Member> {
+    Arc::new(Member {
+        name: Arc::from(name),
+        group: Arc::from(""),
+        config,
+        settings: Arc::from("null"),
+        digest: digest(module).into(),
+        size: module.len() as u64,
+        version: 1,
+        policy: loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}")),
+        circuit: Circuit::new(Instant::now()),
+    })
+}
+
+fn node_json(n: u32) -> String {
+    let zone = if n % 2 == 0 { "a" } else { "b" };
+    let other: Vec<String> = (0..20).map(|key| format!(r#""example.com/label-{key}":"value-{key}-{n}""#)).collect();
+    format!(r#"{{"metadata":{{"name":"n{n}","labels":{{"zone":"{zone}",{}}}}}}}"#, other.join(","))
+}

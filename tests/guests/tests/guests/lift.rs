@@ -1,0 +1,88 @@
+//! Core modules become components, whatever compiler made them; what their runtimes ask of WASI is frozen.
+
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_core::{Fault, FaultKind, Loader, Policy, Verdict};
+use plimsoll_guests::{
+    toolchains::{c_guest, go_guest},
+    world, zone,
+};
+
+fn verdicts(policy: &dyn Policy, settings: &str) -> Result<Vec<Verdict>, Fault> {
+    let view = world::view(&world::cluster(world::NODES)).with_settings(Arc::from(settings));
+    let mut ask = world::patient(world::ask(view));
+    ask.limits.memory = 256 << 20;
+    policy.filter(&ask, &[0, 1, 2, 3])
+}
+
+fn expected() -> [Verdict; 4] {
+    let not = || Verdict::Unschedulable("not in zone a".into());
+    [Verdict::Fits, not(), Verdict::Fits, not()]
+}
+
+#[test]
+fn a_module_written_by_hand_is_lifted() {
+    let policy = world::loader().load(&zone()).unwrap();
+    assert_eq!(verdicts(&*policy, "null").unwrap(), expected());
+}
+
+#[test]
+fn a_module_in_c_is_lifted() {
+    let Some(module) = c_guest() else { return };
+    let policy = world::loader().load(&module).unwrap();
+    assert_eq!(verdicts(&*policy, "null").unwrap(), expected());
+}
+
+#[test]
+fn a_module_in_go_is_lifted() {
+    let Some(policy) = go() else { return };
+    for harmless in ["", "recover", "print"] {
+        assert_eq!(verdicts(&*policy, &format!(r#"{{"do":"{harmless}"}}"#)).unwrap(), expected(), "{harmless}");
+    }
+    assert_eq!(verdicts(&*policy, r#"{"do":"collect"}"#).unwrap(), [const { Verdict::Fits }; 4]);
+}
+
+#[test]
+fn a_runtime_that_gives_up_tells_why() {
+    let Some(policy) = go() else { return };
+    let cases = [
+        ("panic", FaultKind::Panic, "panic: assignment to entry in nil map"),
+        ("exhaust", FaultKind::Memory, "was refused; all together may have 256 MiB"),
+        ("deadlock", FaultKind::Panic, "deadlock"),
+    ];
+    for (what, kind, text) in cases {
+        let fault = verdicts(&*policy, &format!(r#"{{"do":"{what}"}}"#)).unwrap_err();
+        assert_eq!(fault.kind, kind, "{what}: {fault}");
+        assert!(fault.detail.contains(text), "{what}: {fault}");
+    }
+}
+
+#[test]
+fn a_runtime_that_waits_is_ended_in_time() {
+    let Some(policy) = go() else { return };
+    for what in ["sleep", "loop"] {
+        let settings = Arc::from(format!(r#"{{"do":"{what}"}}"#));
+        let ask = world::ask(world::view(&world::cluster(world::NODES)).with_settings(settings));
+        assert_eq!(policy.filter(&ask, &[0]).unwrap_err().kind, FaultKind::Timeout, "{what}");
+    }
+}
+
+#[test]
+fn a_runtime_finds_no_files_no_network_and_a_world_that_stands_still() {
+    let Some(policy) = go() else { return };
+    let reason = |what: &str| match verdicts(&*policy, &format!(r#"{{"do":"{what}"}}"#)).unwrap().remove(0) {
+        Verdict::Unschedulable(reason) => reason,
+        other => panic!("{what}: {other:?}"),
+    };
+    assert!(reason("file").contains("/etc/passwd"), "{}", reason("file"));
+    assert!(!reason("network").is_empty());
+    let frozen = reason("frozen");
+    assert!(frozen.starts_with("2020-01-01T00:00:00Z ") && frozen.ends_with(" [policy] []"), "{frozen}");
+    assert_eq!(frozen, reason("frozen"));
+}
+
+/// Compiled once for all tests: it has four megabytes.
+fn go() -> Option<Arc<dyn Policy>> {
+    static POLICY: OnceLock<Option<Arc<dyn Policy>>> = OnceLock::new();
+    POLICY.get_or_init(|| go_guest().map(|module| world::loader().load(&module).unwrap())).clone()
+}
