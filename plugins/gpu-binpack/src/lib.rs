@@ -1,0 +1,110 @@
+//! Packs pods that need a part of a GPU's memory onto as few devices as possible.
+
+mod devices;
+
+use plimsoll_policy::{parse_quantity, prelude::*};
+
+use devices::{Devices, Malformed};
+
+const BAD_WISH: &str = "the pod's GPU memory is not a quantity";
+const NO_DEVICES: &str = "node has no GPU";
+const BAD_DEVICES: &str = "the node's list of GPUs is malformed";
+const BAD_POD: &str = "a pod on the node has malformed GPU annotations";
+const TOO_SMALL: &str = "no GPU of the node is that large";
+const FULL: &str = "no GPU of the node has enough memory left";
+
+/// The names of resource and annotations.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct GpuBinpack {
+    /// The memory that a pod needs of one device: an annotation of the pod, or else its request.
+    memory: String,
+    /// The annotation of a node with the memory of each device, such as `16Gi,16Gi`.
+    devices: String,
+    /// The annotation of a placed pod with the number of its device, from 0.
+    device: String,
+}
+
+/// How a pod would lie on a node.
+enum Fit {
+    /// It needs no GPU memory.
+    NotAsked,
+    /// On the device that it fills most: so many percent.
+    Percent(u32),
+    /// Evicting pods may help.
+    NotNow(&'static str),
+    /// Evicting pods will not help.
+    Never(&'static str),
+}
+
+impl GpuBinpack {
+    fn fit(&self, pod: Pod, node: &Node) -> Fit {
+        let wanted = match pod.annotation(&self.memory).map(parse_quantity) {
+            None => pod.request(&self.memory),
+            Some(Some(wanted @ 0..)) => wanted,
+            Some(_) => return Fit::Never(BAD_WISH),
+        };
+        if wanted == 0 {
+            return Fit::NotAsked;
+        }
+        let Some(list) = node.annotation(&self.devices) else { return Fit::Never(NO_DEVICES) };
+        let Ok(mut devices) = Devices::parse(list) else { return Fit::Never(BAD_DEVICES) };
+        if devices.largest() < wanted {
+            return Fit::Never(TOO_SMALL);
+        }
+        if node.placed().any(|placed| self.take(&mut devices, &placed).is_err()) {
+            return Fit::NotNow(BAD_POD);
+        }
+        devices.tightest(wanted).map_or(Fit::NotNow(FULL), Fit::Percent)
+    }
+
+    /// Takes what a placed pod has.
+    fn take(&self, devices: &mut Devices, placed: &Placed) -> Result<(), Malformed> {
+        let memory = match placed.annotation(&self.memory) {
+            None => placed.request(&self.memory),
+            Some(text) => parse_quantity(text).filter(|memory| *memory >= 0).ok_or(Malformed)?,
+        };
+        match placed.annotation(&self.device) {
+            _ if memory == 0 => Ok(()),
+            Some(device) => devices.take(device.parse().map_err(|_| Malformed)?, memory),
+            None => {
+                devices.take_anywhere(memory);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Filter for GpuBinpack {
+    fn filter(&self, pod: &Pod, node: &Node) -> Verdict {
+        match self.fit(*pod, node) {
+            Fit::NotAsked | Fit::Percent(_) => Verdict::Fits,
+            Fit::NotNow(reason) => Verdict::unschedulable(reason),
+            Fit::Never(reason) => Verdict::unresolvable(reason),
+        }
+    }
+}
+
+impl Score for GpuBinpack {
+    fn score(&self, pod: &Pod, node: &Node) -> u32 {
+        match self.fit(*pod, node) {
+            Fit::Percent(percent) => percent,
+            Fit::NotAsked | Fit::NotNow(_) | Fit::Never(_) => 0,
+        }
+    }
+}
+
+impl Default for GpuBinpack {
+    fn default() -> Self {
+        Self {
+            memory: "example.com/gpu-mem".to_owned(),
+            devices: "example.com/gpu-devices".to_owned(),
+            device: "example.com/gpu-device".to_owned(),
+        }
+    }
+}
+
+export!(GpuBinpack: filter, score);
+
+#[cfg(test)]
+mod tests;
