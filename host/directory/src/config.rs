@@ -45,6 +45,6 @@ impl DirectoryConfig {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { module_bytes: 64 << 20, memory: 1 << 30 }
+        Self { module_bytes: 64 << 20, memory: 256 << 20 }
     }
 }
