@@ -1,0 +1,13 @@
+//! Policies are swapped while requests run: none fails, none waits, each belongs to one version.
+//!
+//! ```text
+//!  Desk: puts good and bad files into the directory ──> plimsoll serve <── Load: clients that never stop
+//! ```
+
+mod desk;
+mod guest;
+mod load;
+
+pub use desk::{Desk, Way};
+pub use guest::{version, with_functions};
+pub use load::{Answers, Load, NODES};

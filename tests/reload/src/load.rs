@@ -1,0 +1,148 @@
+//! Clients that ask without a pause, and look at every answer.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use plimsoll_harness::Plimsoll;
+use serde_json::{Value, json};
+
+/// How many nodes each request has.
+pub const NODES: usize = 20;
+
+/// What the answers were.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// How many answers there were.
+    pub count: usize,
+    /// How many by the reason of the policy; without a policy the reason is empty.
+    pub by_reason: BTreeMap<String, usize>,
+    /// The reason in the answer that came last.
+    pub last: String,
+    /// The longest that a client waited.
+    pub longest: Duration,
+    /// What was wrong with the first bad answer.
+    pub wrong: Option<String>,
+}
+
+/// Clients at work.
+pub struct Load<'a> {
+    gateway: &'a Plimsoll,
+    request: Value,
+    answers: Mutex<Answers>,
+    stop: AtomicBool,
+}
+
+// === impl Load ===
+
+impl<'a> Load<'a> {
+    /// Runs `work` while so many clients ask this gateway.
+    ///
+    /// # Errors
+    /// If `work` fails, or any answer is not what it should be.
+    pub fn run(gateway: &'a Plimsoll, clients: usize, work: impl FnOnce(&Self) -> Result<()>) -> Result<Answers> {
+        let load = Self { gateway, request: request(), answers: Mutex::default(), stop: AtomicBool::new(false) };
+        let worked = thread::scope(|scope| {
+            for _ in 0..clients {
+                scope.spawn(|| load.ask_on());
+            }
+            let worked = work(&load);
+            load.stop.store(true, Ordering::Relaxed);
+            worked
+        });
+        let answers = load.answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wrong) = &answers.wrong {
+            anyhow::bail!("after {} good answers: {wrong}", answers.count);
+        }
+        worked.map(|()| answers)
+    }
+
+    /// Looks at the answers so far; ends the test early if one was wrong.
+    ///
+    /// # Errors
+    /// If an answer was not what it should be.
+    pub fn look<T>(&self, look: impl FnOnce(&mut Answers) -> T) -> Result<T> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wrong) = &answers.wrong {
+            anyhow::bail!("{wrong}");
+        }
+        Ok(look(&mut answers))
+    }
+
+    /// Waits for so many more answers.
+    ///
+    /// # Errors
+    /// If they do not come, or one was not what it should be.
+    pub fn wait_for_more(&self, count: usize) -> Result<()> {
+        let wanted = self.look(|answers| answers.count)? + count;
+        self.wait("more answers", |answers| answers.count >= wanted)
+    }
+
+    /// Waits for an answer with this reason.
+    ///
+    /// # Errors
+    /// As for [`Load::wait_for_more`].
+    pub fn wait_for_reason(&self, reason: &str) -> Result<()> {
+        self.wait(&format!("an answer of {reason}"), |answers| answers.last == reason)
+    }
+
+    fn wait(&self, what: &str, is_so: impl Fn(&Answers) -> bool) -> Result<()> {
+        plimsoll_harness::wait_until(what, || match self.look(|answers| is_so(answers)) {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        })?
+    }
+
+    fn ask_on(&self) {
+        while !self.stop.load(Ordering::Relaxed) {
+            let started = Instant::now();
+            let reason = self.gateway.ask("/filter", &self.request).and_then(|reply| only_reason(&reply));
+            let elapsed = started.elapsed();
+            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            match reason {
+                Ok(reason) => answers.note(reason, elapsed),
+                Err(error) => {
+                    answers.wrong.get_or_insert(format!("{error:#}"));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+// === impl Answers ===
+
+impl Answers {
+    fn note(&mut self, reason: String, elapsed: Duration) {
+        self.count += 1;
+        self.longest = self.longest.max(elapsed);
+        *self.by_reason.entry(reason.clone()).or_default() += 1;
+        self.last = reason;
+    }
+}
+
+fn request() -> Value {
+    let node = |number: usize| json!({"metadata": {"name": format!("n{number}")}});
+    let nodes: Vec<Value> = (0..NODES).map(node).collect();
+    let pod = json!({"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": []}});
+    json!({"Pod": pod, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": null})
+}
+
+/// The reason that all nodes were rejected for; an answer with two reasons is one of two versions.
+fn only_reason(reply: &Value) -> Result<String> {
+    ensure!(reply["Error"] == "", "the decision failed: {reply}");
+    let failed = reply["FailedNodes"].as_object().context("FailedNodes is no object")?;
+    let kept = reply["Nodes"]["items"].as_array().map_or(0, Vec::len);
+    ensure!(failed.len() + kept == NODES, "a node is missing: {reply}");
+    let reasons: std::collections::BTreeSet<_> = failed.values().filter_map(Value::as_str).collect();
+    ensure!(reasons.len() + usize::from(kept > 0) == 1, "two versions in one answer: {reply}");
+    Ok(reasons.first().map_or_else(String::new, |reason| reason.rsplit(": ").next().unwrap_or(reason).to_owned()))
+}

@@ -1,0 +1,92 @@
+//! The real gateway under constant load while its policies change.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says by a panic what is wrong")]
+
+use std::time::Duration;
+
+use plimsoll_harness::{Plimsoll, tempdir};
+use plimsoll_reload::{Desk, Load, Way, version, with_functions};
+
+/// Connections that ask without a pause.
+const CLIENTS: usize = 4;
+
+/// How often the policy changes.
+const SWAPS: usize = 210;
+
+#[test]
+fn two_hundred_swaps_fail_no_request_and_mix_no_versions() {
+    let directory = tempdir().unwrap();
+    let good = ["version a", "version b"].map(|reason| (reason, version(reason).unwrap()));
+    let mut desk = Desk::new(directory.path(), "swapped");
+    desk.put(&good[0].1, Way::Rename).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let answers = Load::run(&gateway, CLIENTS, |load| {
+        load.wait_for_reason(good[0].0)?;
+        for swap in 0..SWAPS {
+            let (reason, bytes) = &good[(swap / 2 + 1) % 2];
+            let way = Way::ALL[swap / 2 % 3];
+            match swap % 4 {
+                // A bad file between two good ones, and one that stays for a while.
+                1 => desk.put(&bytes[..bytes.len() / 2], way)?,
+                3 => desk.put(b"\0asm is not all that it takes", way)?,
+                _ => {
+                    desk.put(bytes, way)?;
+                    load.wait_for_reason(reason)?;
+                }
+            }
+            load.wait_for_more(CLIENTS)?;
+        }
+        Ok(())
+    });
+    let answers = answers.unwrap();
+    println!("{SWAPS} swaps, {} answers, the longest in {:?}", answers.count, answers.longest);
+    let reasons: Vec<&str> = answers.by_reason.keys().map(String::as_str).collect();
+    assert_eq!(reasons, ["version a", "version b"], "no answer was made without the policy");
+    assert!(answers.longest < Duration::from_secs(4), "{answers:?}");
+}
+
+#[test]
+fn after_a_bad_file_the_last_good_version_goes_on_answering() {
+    let directory = tempdir().unwrap();
+    let mut desk = Desk::new(directory.path(), "swapped");
+    desk.put(&version("version a").unwrap(), Way::Swap).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let answers = Load::run(&gateway, CLIENTS, |load| {
+        desk.put(&version("version b").unwrap(), Way::Swap)?;
+        load.wait_for_reason("version b")?;
+        for (round, way) in Way::ALL.into_iter().enumerate() {
+            let bad = [b"garbage ".as_slice(), &[b'0' + round as u8]].concat();
+            desk.put(&bad, way)?;
+            let is_refused = |metrics: &str| metrics.contains("plimsoll_policies{state=\"kept\"} 1");
+            plimsoll_harness::wait_until("the refusal", || {
+                is_refused(&gateway.get("/metrics").ok()?.body).then_some(())
+            })?;
+            load.look(|answers| answers.by_reason.clear())?;
+            load.wait_for_more(10 * CLIENTS)?;
+            load.look(|answers| assert!(answers.by_reason.keys().all(|reason| reason == "version b"), "{answers:?}"))?;
+        }
+        Ok(())
+    });
+    answers.unwrap();
+}
+
+/// The new version takes seconds to compile; meanwhile the old one answers as ever.
+#[test]
+fn no_request_waits_for_a_compile() {
+    let directory = tempdir().unwrap();
+    let mut desk = Desk::new(directory.path(), "swapped");
+    desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let large = with_functions("version b", 4_000).unwrap();
+    let mut took = Duration::ZERO;
+    let answers = Load::run(&gateway, CLIENTS, |load| {
+        load.wait_for_reason("version a")?;
+        let started = std::time::Instant::now();
+        desk.put(&large, Way::Rename)?;
+        load.wait_for_reason("version b")?;
+        took = started.elapsed();
+        Ok(())
+    });
+    let answers = answers.unwrap();
+    println!("{took:?} until the new version, {} answers, the longest in {:?}", answers.count, answers.longest);
+    assert!(answers.longest < took / 2, "{took:?} until the new version: {answers:?}");
+}
