@@ -18,9 +18,6 @@ use crate::{
 /// How long a policy may take to say whether it accepts its settings.
 const VALIDATE_FOR: Duration = Duration::from_secs(1);
 
-/// Most characters of a guest's text that a message carries.
-const LONGEST_TEXT: usize = 1024;
-
 /// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
 ///
 /// # Errors
@@ -86,10 +83,7 @@ fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refus
     let limits = Limits { deadline: Instant::now() + VALIDATE_FOR, memory: config.memory };
     match policy.validate(&Ask { policy: Arc::clone(&id.name), view, limits }) {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(text)) => {
-            let text: String = text.chars().take(LONGEST_TEXT).collect();
-            Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
-        }
+        Ok(Err(text)) => Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label))),
         Err(fault) => {
             let text = format!("{}: validate failed: {fault}", content.module_label);
             let is_passing = matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Host);

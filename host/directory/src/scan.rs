@@ -69,6 +69,8 @@ impl Scan {
             let group = Arc::from(name);
             match scan.list(&root.join(&*group), &group) {
                 Ok(_) => {}
+                // Gone since the root was listed.
+                Err(ListError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(ListError::TooMany) => return Err(scan_error(root, ListError::TooMany)),
                 Err(ListError::Io(error)) => {
                     let text = format!("{} cannot be read: {error}", root.join(&*group).display());

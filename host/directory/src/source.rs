@@ -17,6 +17,9 @@ use crate::{
     stamp::Stamp,
 };
 
+/// Most characters of an error's text.
+const LONGEST_TEXT: usize = 2_000;
+
 /// Stamps of the files that a policy is made of; none: the file is not there.
 pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
 
@@ -53,12 +56,12 @@ pub(crate) struct Reading {
 // === impl Refusal ===
 
 impl Refusal {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), passing: false }
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+        Self { text: one_line(text.as_ref()), passing: false }
     }
 
-    pub(crate) fn passing(text: impl Into<String>) -> Self {
-        Self { text: text.into(), passing: true }
+    pub(crate) fn passing(text: impl AsRef<str>) -> Self {
+        Self { passing: true, ..Self::new(text) }
     }
 }
 
@@ -116,7 +119,7 @@ impl Reading {
         stamps: &mut Stamps,
     ) -> Result<Content, Refusal> {
         if let Some(problem) = &sources.problem {
-            return Err(Refusal::new(problem.clone()));
+            return Err(Refusal::new(problem));
         }
         let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = sidecar.as_deref().map(read_sidecar).transpose()?;
@@ -180,7 +183,7 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Refusal> 
     let unreadable = |error: io::Error| {
         let text = format!("{} cannot be read: {error}: expected a {what}", path.display());
         // A file that is not there comes with a new stamp; anything else may pass by itself.
-        Refusal { text, passing: error.kind() != io::ErrorKind::NotFound }
+        if error.kind() == io::ErrorKind::NotFound { Refusal::new(text) } else { Refusal::passing(text) }
     };
     // Asked before it is opened: opening a pipe would wait for a writer.
     let metadata = path.metadata().map_err(unreadable)?;
@@ -193,6 +196,16 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Refusal> 
         return Err(Refusal::new(format!("{} is larger than {most} bytes, the most for a {what}", path.display())));
     }
     Ok(bytes)
+}
+
+/// Texts of guests and parsers go to logs and pages: bounded, and without line breaks of their own.
+fn one_line(text: &str) -> String {
+    let mut line: String =
+        text.chars().take(LONGEST_TEXT).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if text.chars().nth(LONGEST_TEXT).is_some() {
+        line.push('…');
+    }
+    line
 }
 
 /// The stamp as a scan would find it.

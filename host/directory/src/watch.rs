@@ -28,6 +28,9 @@ const NET: Duration = Duration::from_secs(5);
 /// How often to look where watching failed, or while the directory is not there.
 const FALLBACK: Duration = Duration::from_millis(500);
 
+/// The least time between two looks, however often the file system reports: events come in storms.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// How often files that change while they are first read are read again.
 const FIRST_TRIES: u32 = 50;
 
@@ -159,7 +162,8 @@ impl<F: FnMut(Update)> Worker<F> {
             let now = Instant::now();
             let until = self.settling.next(now).map_or(next_look, |moment| moment.min(next_look));
             match self.wakes.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) => thread::sleep(PAUSE.min(self.config.settle)),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             is_due = Instant::now() >= next_look;

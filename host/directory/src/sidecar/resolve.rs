@@ -6,7 +6,7 @@ use plimsoll_core::{LabelSelector, Match, Mode, OnError, Operator, PolicyConfig,
 use serde_saphyr::Spanned;
 
 use super::{
-    ModulePath, Sidecar, SidecarError,
+    MOST_BYTES, ModulePath, Sidecar, SidecarError,
     raw::{RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar},
     yaml::place,
 };
@@ -36,7 +36,7 @@ impl RawSidecar {
             module: self.module.map(|text| resolve_module(&text)).transpose()?,
             digest: self.digest.map(|text| resolve_digest(&text)).transpose()?,
             config,
-            settings: Arc::from(self.settings.unwrap_or_default().to_string()),
+            settings: resolve_settings(&self.settings.unwrap_or_default())?,
             weighted: self.weight.is_some(),
         })
     }
@@ -127,6 +127,16 @@ impl RawOperator {
             Self::DoesNotExist => (Operator::DoesNotExist, false),
         }
     }
+}
+
+/// What aliases stand for counts as well.
+fn resolve_settings(settings: &serde_json::Value) -> Result<Arc<str>, SidecarError> {
+    let json = settings.to_string();
+    if json.len() as u64 > MOST_BYTES {
+        let text = format!("{} bytes as JSON: expected at most {MOST_BYTES}", json.len());
+        return Err(SidecarError { at: None, field: "settings".to_owned(), text });
+    }
+    Ok(Arc::from(json))
 }
 
 fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, SidecarError> {

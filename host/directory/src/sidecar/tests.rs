@@ -171,6 +171,16 @@ fn an_alias_that_stands_for_gigabytes_is_refused() {
 }
 
 #[test]
+fn settings_over_the_limit_are_refused() {
+    let long = "x".repeat(9_000);
+    let aliases = "*a, ".repeat(99);
+    assert!(parse(&format!("settings: [&a {long}, {aliases}]")).is_ok());
+    let long = "x".repeat(11_000);
+    let error = parse(&format!("settings: [&a {long}, {aliases}]")).unwrap_err();
+    assert_eq!(error, " settings: 1100301 bytes as JSON: expected at most 1048576");
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     for text in [format!("settings: {}", "[".repeat(100_000)), format!("settings: {}1", "- ".repeat(100_000))] {
         assert!(parse(&text).is_err());

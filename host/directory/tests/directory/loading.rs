@@ -122,6 +122,18 @@ fn each_refusal_names_file_and_expectation() {
 }
 
 #[test]
+fn an_error_is_one_bounded_line() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    world.write("x.yaml", &format!("\"a\\n{}\": 1", "b".repeat(1_000)));
+    let failure = world.failure(&world.open().roster);
+    assert!(failure.starts_with("x.yaml:1:1: unknown key 'a b"), "{failure}");
+    world.write("x.yaml", &format!("settings: {}", "long ".repeat(1_000)));
+    let failure = world.failure(&world.open().roster);
+    assert!(failure.chars().count() <= 2_001 && failure.ends_with('…'), "{failure}");
+}
+
+#[test]
 fn a_digest_lets_its_module_pass() {
     let world = World::new();
     world.write("x.wasm", &good("v1"));
@@ -189,4 +201,14 @@ fn one_policy_is_loaded_by_itself() {
     assert_eq!((&*member.name, member.config.order), ("strict", 7));
     world.write("strict.yaml", "settings: v2\n");
     assert!(load(Some("strict.yaml")).unwrap_err().to_string().ends_with("settings refused: \"v2\" is not for v1"));
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_no_group() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    // A link to itself: the system refuses to follow it, whoever asks.
+    std::os::unix::fs::symlink("loop", world.path("loop")).unwrap();
+    assert_eq!(world.open().roster.failures(), [], "what cannot be known to be a directory is none");
+    assert_eq!(tag(&world.open().roster, "x").as_deref(), Some("v1"));
 }
