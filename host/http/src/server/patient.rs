@@ -21,6 +21,9 @@ use super::{Bounds, registry::Connection};
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
 
+/// Between two looks at a request in flight.
+const MIN_WAIT: Duration = Duration::from_millis(10);
+
 /// A stream with its peer's deadlines.
 pub(super) struct Patient<S> {
     stream: S,
@@ -79,16 +82,20 @@ impl<S> Patient<S> {
     }
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let Some(deadline) = self.deadline() else { return Poll::Pending };
-        if self.reading.deadline() > deadline {
-            self.reading.as_mut().reset(deadline);
+        let deadline = self.deadline();
+        // hyper does not read again once a request is through, but waits to be woken: the timer
+        // must be set while the request is in flight, to look again when it may be overdue.
+        let look_again = || Instant::now() + self.bounds.keep_alive.max(MIN_WAIT);
+        let next = deadline.unwrap_or_else(look_again);
+        if self.reading.deadline() > next {
+            self.reading.as_mut().reset(next);
         }
         // A timer that fires early is set anew: most requests then need no change of it.
         while self.reading.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= deadline {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the peer sent no request"));
             }
-            self.reading.as_mut().reset(deadline);
+            self.reading.as_mut().reset(next);
         }
         Poll::Pending
     }

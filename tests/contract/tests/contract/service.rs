@@ -10,7 +10,10 @@ use plimsoll_contract::{
 use plimsoll_core::{Gateway, Member, Observer, Outcome, Roster, SystemClock, Verb};
 use plimsoll_http::WireConfig;
 
-use crate::world::{BY_NAME, BY_NAME_FILTERED, cluster, server_with};
+use crate::{
+    connections::header_timeout,
+    world::{BY_NAME, BY_NAME_FILTERED, cluster, server_with},
+};
 
 const ONE_AT_A_TIME: fn() -> WireConfig = || WireConfig { max_decisions: 1, ..WireConfig::default() };
 
@@ -34,14 +37,14 @@ async fn waiting_for_a_turn_counts_against_the_request() {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(plimsoll_core::NoObserver), Duration::from_millis(50));
     gateway.set_roster(Arc::new(Roster::of_root(vec![member("gate", gate.policy())])));
     gateway.set_cluster(cluster());
-    let server = Server::start(gateway, ONE_AT_A_TIME()).await.unwrap();
+    let config = WireConfig { header_timeout: Duration::from_millis(100), ..ONE_AT_A_TIME() };
+    let server = Server::start(gateway, config).await.unwrap();
     let post = |mut client: plimsoll_contract::client::Client| async move { client.post("/filter", BY_NAME).await };
     let first = tokio::spawn(post(server.client().await.unwrap()));
     assert!(gate.reached(1).await);
     let second = tokio::spawn(post(server.client().await.unwrap()));
     // The second can only begin once the first has left, and by then its time is over.
-    let patience = tokio::time::Instant::now() + Duration::from_millis(100);
-    tokio::time::sleep_until(patience).await;
+    header_timeout(server.address).await;
     assert_eq!(gate.entered(), 1);
     gate.open();
     first.await.unwrap().unwrap();
