@@ -1,9 +1,6 @@
-//! Nodes that requests brought, kept by content: an unchanged node is not parsed again.
+//! Nodes that requests brought: one whose bytes have not changed is not parsed again.
 
-use std::{
-    hash::BuildHasher,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -13,6 +10,11 @@ use crate::{Node, ObjectError};
 
 /// The most bytes of node JSON that are kept.
 const MAX_BYTES: usize = 512 << 20;
+
+/// What stands before a node's name, and how far into its JSON that is looked for: Go writes `metadata`
+/// first and `name` first in it; others sort the keys, and labels and annotations come before.
+const BEFORE_NAME: &[u8] = b"\"name\":\"";
+const NAME_WITHIN: usize = 4096;
 
 /// Nodes of earlier requests, for schedulers that send full objects (`nodeCacheCapable: false`).
 ///
@@ -26,9 +28,7 @@ pub struct NodeMemory {
 
 #[derive(Debug, Default, Clone)]
 struct Table {
-    by_content: HashMap<u64, Arc<Node>, foldhash::fast::RandomState>,
-    by_name: HashMap<Arc<str>, u64, foldhash::fast::RandomState>,
-    hasher: foldhash::fast::RandomState,
+    by_name: HashMap<Arc<str>, Arc<Node>, foldhash::fast::RandomState>,
     bytes: usize,
 }
 
@@ -52,17 +52,14 @@ impl NodeMemory {
 
     /// The node that was last seen under a name.
     pub fn find(&self, name: &str) -> Option<Arc<Node>> {
-        let table = self.table.load();
-        let node = table.by_name.get(name).and_then(|content| table.by_content.get(content));
-        // Two contents with one hash: the later node has the place of both.
-        node.filter(|node| **node.name() == *name).cloned()
+        self.table.load().by_name.get(name).cloned()
     }
 
     /// Keeps the nodes of a request for the next one; call it when the reply is out.
     pub fn learn(&self, nodes: &[Arc<Node>]) {
         let _one_at_a_time = self.learning.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.table.load();
-        let unknown: Vec<&Arc<Node>> = nodes.iter().filter(|node| current.by_bytes(node.json()).is_none()).collect();
+        let unknown: Vec<&Arc<Node>> = nodes.iter().filter(|node| !current.has(node)).collect();
         if unknown.is_empty() {
             return;
         }
@@ -81,22 +78,28 @@ impl NodeMemory {
 
 impl Table {
     fn by_bytes(&self, json: &Bytes) -> Option<&Arc<Node>> {
-        if self.by_content.is_empty() {
-            return None;
-        }
-        // The hash only finds the place: the bytes decide.
-        self.by_content.get(&self.hasher.hash_one(json.as_ref())).filter(|node| node.json() == json)
+        // The name only finds the place: the bytes decide.
+        self.by_name.get(name_in(json)?).filter(|node| node.json() == json)
+    }
+
+    fn has(&self, node: &Arc<Node>) -> bool {
+        let same = |own: &Arc<Node>| Arc::ptr_eq(own, node) || own.json() == node.json();
+        self.by_name.get(node.name()).is_some_and(same)
     }
 
     fn insert(&mut self, node: Arc<Node>) {
-        let content = self.hasher.hash_one(node.json().as_ref());
         self.bytes += node.json().len();
-        if let Some(before) = self.by_name.insert(Arc::clone(node.name()), content).filter(|before| *before != content)
-        {
-            self.bytes -= self.by_content.remove(&before).map_or(0, |node| node.json().len());
-        }
-        self.bytes -= self.by_content.insert(content, node).map_or(0, |node| node.json().len());
+        let before = self.by_name.insert(Arc::clone(node.name()), node);
+        self.bytes -= before.map_or(0, |before| before.json().len());
     }
+}
+
+/// What is most likely the name of a node.
+fn name_in(json: &[u8]) -> Option<&str> {
+    let start = &json[..json.len().min(NAME_WITHIN)];
+    let at = start.windows(BEFORE_NAME.len()).position(|window| window == BEFORE_NAME)? + BEFORE_NAME.len();
+    let name = &json[at..];
+    std::str::from_utf8(name.split(|byte| *byte == b'"').next()?).ok()
 }
 
 #[cfg(test)]
@@ -119,7 +122,45 @@ mod tests {
         memory.learn(&second);
         assert_eq!(memory.find("b").unwrap().labels().get("zone"), Some("2"));
         assert!(memory.find("c").is_none());
-        assert_eq!(memory.table.load().by_content.len(), 2);
+        assert_eq!(memory.table.load().by_name.len(), 2);
+    }
+
+    #[test]
+    fn the_name_is_found_where_kube_scheduler_writes_it() {
+        let table = [
+            (r#"{"metadata":{"name":"n1","uid":"u"}}"#, Some("n1")),
+            (r#"{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}"#, Some("n1")),
+            (r#"{"metadata":{"labels":{"a":"b"},"name":"n1"}}"#, Some("n1")),
+            (r#"{"metadata":{"name":""#, Some("")),
+            (r"{}", None),
+            ("", None),
+        ];
+        for (json, expected) in table {
+            assert_eq!(name_in(json.as_bytes()), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_node_whose_name_is_not_found_is_read_each_time_and_rightly() {
+        let memory = NodeMemory::default();
+        let [odd, trap] =
+            [r#"{"metadata":{"name" : "a"}}"#, r#"{"x":{"metadata":{"name":"a"}},"metadata":{"name":"b"}}"#]
+                .map(|json| Bytes::from_static(json.as_bytes()));
+        for _ in 0..2 {
+            let nodes = memory.resolve(&[odd.clone(), trap.clone()]).unwrap();
+            assert_eq!(nodes.iter().map(|node| node.name().as_ref()).collect::<Vec<_>>(), ["a", "b"]);
+            memory.learn(&nodes);
+        }
+        assert_eq!(memory.find("a").unwrap().json(), &odd);
+    }
+
+    #[test]
+    fn the_size_of_what_is_kept_is_counted() {
+        let memory = NodeMemory::default();
+        for zone in ["1", "1", "22", "333"] {
+            memory.learn(&memory.resolve(&[json("a", zone), json("a", zone), json("b", "1")]).unwrap());
+        }
+        assert_eq!(memory.table.load().bytes, json("a", "333").len() + json("b", "1").len());
     }
 
     #[test]

@@ -6,6 +6,9 @@ use crate::{Group, Member, Mode, Pod, Verb, Verdict, View};
 
 use super::{Caller, DecideError};
 
+/// How many reasons of one policy are looked through before they are looked up.
+const REASONS_TO_REMEMBER: usize = 8;
+
 /// The reasons of one reply, each text once.
 #[derive(Debug, Default)]
 pub(super) struct Reasons {
@@ -62,19 +65,22 @@ fn apply(
     refusals: &mut Vec<Refusal>,
 ) {
     let mut verdicts = verdicts.iter();
-    // Neighbours mostly have the same reason: remember the last one.
-    let mut last: Option<(&str, u32)> = None;
+    // A policy has few reasons for many nodes: their texts are made once.
+    let mut known: Vec<(&str, u32)> = Vec::new();
     standing.retain(|node| {
         let (reason, unresolvable) = match verdicts.next() {
             None | Some(Verdict::Fits) => return true,
             Some(Verdict::Unschedulable(reason)) => (reason, false),
             Some(Verdict::Unresolvable(reason)) => (reason, true),
         };
-        let number = match last {
-            Some((text, number)) if text == &**reason => number,
-            _ => reasons.number(&member.name, reason),
-        };
-        last = Some((reason, number));
+        let number = known.iter().find(|(text, _)| *text == &**reason).map(|(_, number)| *number);
+        let number = number.unwrap_or_else(|| {
+            let number = reasons.number(&member.name, reason);
+            if known.len() < REASONS_TO_REMEMBER {
+                known.push((reason, number));
+            }
+            number
+        });
         refusals.push(Refusal { node: *node, reason: number, unresolvable });
         false
     });
