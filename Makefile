@@ -21,8 +21,9 @@ lint: ## Formatting, clippy, dependency rules, documentation
 	$(CARGO) test --quiet --package plimsoll-rules
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
+# The whole workspace, so that no dependency is built again with other features.
 bench: policies ## Measure against the aims; writes target/bench/results.json
-	$(CARGO) build --package plimsoll --package plimsoll-bench
+	$(CARGO) build --workspace --bins
 	target/debug/plimsoll-bench
 
 e2e: ## Run against a real kube-scheduler and API server

@@ -33,6 +33,7 @@ pub(crate) struct Metrics {
     cluster_nodes: Gauge,
     cluster_pods: Gauge,
     snapshot_errors: Counter<u64, AtomicU64>,
+    left_undone: Counter<u64, AtomicU64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -104,6 +105,7 @@ impl Metrics {
             cluster_nodes: Gauge::default(),
             cluster_pods: Gauge::default(),
             snapshot_errors: Counter::default(),
+            left_undone: Counter::default(),
         };
         metrics.register();
         metrics
@@ -130,6 +132,8 @@ impl Metrics {
         registry.register("cluster_pods", "Placed pods in the gateway's own view", self.cluster_pods.clone());
         let help = "Snapshot files that could not be read";
         registry.register("snapshot_errors", help, self.snapshot_errors.clone());
+        let help = "Replies whose shadow policies were not asked, since too many waited";
+        registry.register("shadow_dropped", help, self.left_undone.clone());
     }
 
     /// The text that Prometheus scrapes.
@@ -210,5 +214,9 @@ impl WireObserver for Metrics {
         self.request_nodes.get_or_create(&route).inc_by(nodes as u64);
         let result = if failed { "error" } else { "ok" };
         self.requests.get_or_create(&RequestLabels { group: route.group, verb, code: status, result }).inc();
+    }
+
+    fn left_undone(&self) {
+        self.left_undone.inc();
     }
 }

@@ -9,6 +9,19 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Output, SchedulerConfigArgs};
 
+/// The order in which people write the fields of an extender.
+const FIELDS: [&str; 9] = [
+    "urlPrefix",
+    "filterVerb",
+    "preemptVerb",
+    "prioritizeVerb",
+    "weight",
+    "nodeCacheCapable",
+    "ignorable",
+    "httpTimeout",
+    "managedResources",
+];
+
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let loader = Arc::new(super::loader(&args.engine)?);
     let (_, update) = Directory::open(DirectoryConfig::new(args.policies.clone()), loader)?;
@@ -92,7 +105,7 @@ fn yaml(config: &Value) -> String {
     text.push_str("extenders:\n");
     for stanza in config["extenders"].as_array().into_iter().flatten() {
         let mut indent = "- ";
-        for (key, value) in stanza.as_object().into_iter().flatten() {
+        for (key, value) in FIELDS.iter().filter_map(|key| Some((key, stanza.get(key)?))) {
             line(&mut text, indent, key, value);
             indent = "  ";
         }
