@@ -17,7 +17,7 @@ pub use survey::{Survey, SurveyAnswer, SurveyColumn};
 
 pub(crate) use call::Caller;
 pub(crate) use filter::filter;
-pub(crate) use preempt::preempt;
+pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;
 pub(crate) use scene::Scene;
 pub(crate) use survey::{shadow, survey};

@@ -96,11 +96,17 @@ impl Gateway {
         pod: Arc<crate::Pod>,
         candidates: &[CandidateQuery<'_>],
         received: Instant,
-    ) -> Result<PreemptOutcome, DecideError> {
+    ) -> Result<(PreemptOutcome, After), DecideError> {
         let group = self.group(group)?;
-        let caller = self.caller(received);
-        let now = self.clock.unix_seconds();
-        decide::preempt(&caller, &group, pod, candidates, self.cluster().as_deref(), &self.memory, now)
+        let (caller, now) = (self.caller(received), self.clock.unix_seconds());
+        let (cluster, pod_asked) = (self.cluster(), Arc::clone(&pod));
+        let (outcome, proposal) =
+            decide::preempt(&caller, &group, pod_asked, candidates, cluster.as_deref(), &self.memory, now)?;
+        let mut after = After::default();
+        if let Some(proposal) = proposal {
+            after.0.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
+        }
+        Ok((outcome, after))
     }
 
     /// Asks every matching policy about every node, each by itself.
@@ -144,15 +150,19 @@ impl Gateway {
         let pod = scene.pod();
         let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
         if verbs.iter().any(in_shadow) {
-            let (clock, observer, timeout) =
-                (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
-            after.0.push(Box::new(move || {
-                // Their time starts now: the work may have waited for its turn.
-                let started = clock.now();
-                decide::shadow(&Caller::new(clock, observer, started, timeout), &group, &scene, verbs);
-            }));
+            after.0.push(self.shadow(move |caller| decide::shadow(caller, &group, &scene, verbs)));
         }
         after
+    }
+
+    /// Work that asks policies in shadow mode.
+    fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Box<dyn FnOnce() + Send> {
+        let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
+        Box::new(move || {
+            // Their time starts now: the work may have waited for its turn.
+            let started = clock.now();
+            ask(&Caller::new(clock, observer, started, timeout));
+        })
     }
 }
 

@@ -69,6 +69,11 @@ impl View {
         self.nodes.len()
     }
 
+    /// How many pods are placed on a node of the view; 0 where there is no such node.
+    pub(crate) fn placed_count(&self, node: u32) -> usize {
+        self.placed(node).map_or(0, Iterator::count)
+    }
+
     /// The name of a node of the view.
     pub fn node_name(&self, node: u32) -> Option<&Arc<str>> {
         self.slot(node).ok().map(|slot| slot.node.name())

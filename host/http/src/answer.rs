@@ -146,7 +146,7 @@ fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -
 fn preempt(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
     let args = decode::preempt_args(body)?;
     let pod = Arc::new(Pod::from_json(args.pod)?);
-    let outcome = gateway.preempt(group, pod, &args.candidates, received)?;
+    let (outcome, after) = gateway.preempt(group, pod, &args.candidates, received)?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
-    Ok(Decision { pieces, nodes: args.candidates.len(), after: After::default() })
+    Ok(Decision { pieces, nodes: args.candidates.len(), after })
 }

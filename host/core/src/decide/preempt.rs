@@ -8,7 +8,8 @@ use std::{borrow::Cow, cmp::Reverse, sync::Arc};
 use hashbrown::HashMap;
 
 use crate::{
-    Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, NodeMemory, Placed, Pod, Preemption, Slot, Verb,
+    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, NodeMemory, Placed, Pod, Preemption, Slot, Verb,
+    View,
 };
 
 use super::{
@@ -52,6 +53,7 @@ struct Preempting<'p> {
     dropped: Vec<(u32, u32)>,
 }
 
+/// Decides; the view is what policies in shadow mode are to be asked about afterwards, if there are any.
 pub(crate) fn preempt(
     caller: &Caller,
     group: &Group,
@@ -60,15 +62,28 @@ pub(crate) fn preempt(
     cluster: Option<&Cluster>,
     memory: &NodeMemory,
     now: u64,
-) -> Result<PreemptOutcome, DecideError> {
-    let asks = |verb| group.answering(Mode::Enforce, verb, &pod).next().is_some();
-    if !asks(Verb::Filter) && !asks(Verb::Preempt) {
-        return echo(queries);
+) -> Result<(PreemptOutcome, Option<View>), DecideError> {
+    let asks = |mode, verb| group.answering(mode, verb, &pod).next().is_some();
+    let decides = asks(Mode::Enforce, Verb::Filter) || asks(Mode::Enforce, Verb::Preempt);
+    let in_shadow = asks(Mode::Shadow, Verb::Preempt);
+    let preempting = || Preempting::new(caller, group, Arc::clone(&pod), queries, cluster, memory, now);
+    if !decides {
+        // A policy in shadow must not be the reason that a request fails.
+        let proposal = if in_shadow { preempting().ok() } else { None };
+        return Ok((echo(queries)?, proposal.map(|preempting| preempting.proposal())));
     }
-    let mut preempting = Preempting::new(caller, group, pod, queries, cluster, memory, now)?;
+    let mut preempting = preempting()?;
+    let proposal = in_shadow.then(|| preempting.proposal());
     preempting.filter(preempting.standing())?;
     preempting.run_chain()?;
-    Ok(preempting.finish(queries))
+    Ok((preempting.finish(queries), proposal))
+}
+
+/// Asks the matching policies in shadow mode about what kube-scheduler proposed; only the observer hears them.
+pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
+    for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
+        drop(caller.call(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
+    }
 }
 
 /// No policy has a say: every candidate stays as it is.
@@ -121,6 +136,11 @@ impl<'p> Preempting<'p> {
         Ok(Self { caller, group, stage, candidates, origins, stands, reasons, dropped })
     }
 
+    /// All candidates as kube-scheduler proposed them.
+    fn proposal(&self) -> View {
+        self.stage.view(&self.stage.everyone()).with_candidates(self.candidates.as_slice().into())
+    }
+
     fn standing(&self) -> Vec<u32> {
         self.stage.everyone().into_iter().filter(|candidate| self.stands[*candidate as usize]).collect()
     }
@@ -146,26 +166,11 @@ impl<'p> Preempting<'p> {
             }
             let candidates = standing.iter().map(|at| self.candidates[*at as usize].clone()).collect();
             let view = self.stage.view(&standing).with_candidates(candidates);
-            let ask = |ask: &crate::Ask, nodes: &[u32]| {
-                member.policy.preempt(ask, nodes).and_then(|answers| self.check(&standing, answers))
-            };
+            let ask = |ask: &Ask, candidates: &[u32]| ask_preempt(member, ask, candidates);
             let Some(answers) = self.caller.call_or_skip(member, Verb::Preempt, view, ask)? else { continue };
             self.apply(member, &standing, answers)?;
         }
         Ok(())
-    }
-
-    /// Refuses replacements by pods that the node does not have.
-    fn check(&self, standing: &[u32], answers: Vec<Preemption>) -> Result<Vec<Preemption>, Fault> {
-        for (candidate, answer) in standing.iter().zip(&answers) {
-            let Preemption::Replace(victims) = answer else { continue };
-            let pods = self.pods_of(*candidate).len();
-            if let Some(victim) = victims.iter().find(|victim| **victim as usize >= pods) {
-                let detail = format!("a replacement by placed pod {victim} of a node that has {pods}");
-                return Err(Fault::new(FaultKind::Output, detail));
-            }
-        }
-        Ok(answers)
     }
 
     fn apply(&mut self, member: &Member, standing: &[u32], answers: Vec<Preemption>) -> Result<(), DecideError> {
@@ -215,6 +220,20 @@ impl<'p> Preempting<'p> {
         let reason = |(candidate, reason): &(u32, u32)| (*candidate, self.reasons.get(*reason).into());
         PreemptOutcome { kept, dropped: self.dropped.iter().map(reason).collect() }
     }
+}
+
+/// Asks, and refuses replacements by pods that the node does not have.
+fn ask_preempt(member: &Member, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
+    let answers = member.policy.preempt(ask, candidates)?;
+    for (candidate, answer) in candidates.iter().zip(&answers) {
+        let Preemption::Replace(victims) = answer else { continue };
+        let pods = ask.view.placed_count(*candidate);
+        if let Some(victim) = victims.iter().find(|victim| **victim as usize >= pods) {
+            let detail = format!("a replacement by placed pod {victim} of a node that has {pods}");
+            return Err(Fault::new(FaultKind::Output, detail));
+        }
+    }
+    Ok(answers)
 }
 
 /// The node of a candidate with its pods, and the indices of the victims among them; or why not.

@@ -296,7 +296,9 @@ impl Fixture {
     }
 
     pub(super) fn preempt(&self, candidates: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
-        self.gateway.preempt("", mk_pod(), candidates, self.clock.now())
+        let (outcome, after) = self.gateway.preempt("", mk_pod(), candidates, self.clock.now())?;
+        after.run();
+        Ok(outcome)
     }
 
     pub(super) fn query<'q>(&self, nodes: Nodes<'q>) -> Query<'q> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::fixture::*;
-use crate::{FaultKind, Mode, Nodes, OnError, PolicyConfig, Verb};
+use crate::{FaultKind, Mode, Nodes, OnError, PolicyConfig, Preemption, Verb};
 
 fn in_shadow(config: &mut PolicyConfig) {
     (config.mode, config.on_error) = (Mode::Shadow, Some(OnError::Fail));
@@ -59,6 +59,32 @@ fn a_shadow_policy_has_the_time_of_a_request_from_when_it_is_asked() {
     fixture.clock.advance(Duration::from_mins(1));
     after.run();
     assert_eq!(fixture.calls()[0].outcome, Ok((1, 0)));
+}
+
+#[test]
+fn a_shadow_policy_is_asked_about_what_was_proposed_for_preemption() {
+    let cluster = || mk_cluster(&[mk_node("n1", &[]), mk_node("n2", &[])], &[mk_placed("u1", "n1", 0, "1")]);
+    let rejecting = || FakePolicy::default().preempt_each(|_, _| Preemption::Reject("no".into()));
+    let candidates = [mk_candidate("n1", &["u1"]), mk_candidate("unheard-of", &["x"])];
+    for real in [None, Some(mk_member("real", mk_refusing(&["n1"], "no"), |_| {}))] {
+        let shadow = mk_member("shadow", rejecting(), in_shadow);
+        let fixture = Fixture::new(std::iter::once(shadow).chain(real.clone()).collect(), Some(cluster()));
+        let outcome = fixture.preempt(&candidates).unwrap();
+        assert_eq!(outcome.kept.len(), if real.is_some() { 0 } else { 2 });
+        let last = fixture.calls().pop().unwrap();
+        assert_eq!((last.policy.as_str(), last.verb, last.outcome), ("shadow", Verb::Preempt, Ok((1, 1))));
+    }
+}
+
+#[test]
+fn a_shadow_policy_is_never_the_reason_that_preemption_fails() {
+    let out_of_range = FakePolicy::default().preempt_each(|_, _| Preemption::Replace(vec![7]));
+    let fixture = Fixture::new(vec![mk_member("shadow", out_of_range, in_shadow)], None);
+    assert_eq!(kept(&fixture.preempt(&[mk_candidate("n1", &["u"])]).unwrap()), [(0, vec!["u"])]);
+    assert_eq!(fixture.calls(), []);
+    fixture.gateway.set_cluster(mk_cluster(&[mk_node("n1", &[])], &[mk_placed("u", "n1", 0, "1")]));
+    assert_eq!(kept(&fixture.preempt(&[mk_candidate("n1", &["u"])]).unwrap()), [(0, vec!["u"])]);
+    assert_eq!(fixture.calls()[0].outcome, Err(FaultKind::Output));
 }
 
 #[test]
