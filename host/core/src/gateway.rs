@@ -99,9 +99,9 @@ impl Gateway {
     ) -> Result<(PreemptOutcome, After), DecideError> {
         let group = self.group(group)?;
         let (caller, now) = (self.caller(received), self.clock.unix_seconds());
-        let (cluster, pod_asked) = (self.cluster(), Arc::clone(&pod));
+        let cluster = self.cluster();
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, pod_asked, candidates, cluster.as_deref(), &self.memory, now)?;
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), &self.memory, now)?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
             after.0.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));

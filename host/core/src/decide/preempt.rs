@@ -57,16 +57,16 @@ struct Preempting<'p> {
 pub(crate) fn preempt(
     caller: &Caller,
     group: &Group,
-    pod: Arc<Pod>,
+    pod: &Arc<Pod>,
     queries: &[CandidateQuery<'_>],
     cluster: Option<&Cluster>,
     memory: &NodeMemory,
     now: u64,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
-    let asks = |mode, verb| group.answering(mode, verb, &pod).next().is_some();
+    let asks = |mode, verb| group.answering(mode, verb, pod).next().is_some();
     let decides = asks(Mode::Enforce, Verb::Filter) || asks(Mode::Enforce, Verb::Preempt);
     let in_shadow = asks(Mode::Shadow, Verb::Preempt);
-    let preempting = || Preempting::new(caller, group, Arc::clone(&pod), queries, cluster, memory, now);
+    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, memory, now);
     if !decides {
         // A policy in shadow must not be the reason that a request fails.
         let proposal = if in_shadow { preempting().ok() } else { None };
