@@ -1,0 +1,60 @@
+//! A client that does as little as it can: one connection, one request after another.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// A connection that is kept alive.
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+// === impl Client ===
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Self { stream: BufReader::with_capacity(256 << 10, stream), request: vec![], reply: vec![] })
+    }
+
+    /// Posts a body; the body of the reply, which must have status 200.
+    pub(crate) fn post(&mut self, path: &str, body: &[u8]) -> Result<&[u8]> {
+        self.request.clear();
+        write!(
+            self.request,
+            "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        )?;
+        self.request.extend_from_slice(body);
+        self.stream.get_mut().write_all(&self.request)?;
+        self.read_reply()
+    }
+
+    fn read_reply(&mut self) -> Result<&[u8]> {
+        let (mut line, mut length, mut status) = (String::new(), None, None);
+        loop {
+            line.clear();
+            ensure!(self.stream.read_line(&mut line)? > 0, "the server closed the connection");
+            let line = line.trim_end().to_ascii_lowercase();
+            match line.split_once(": ") {
+                _ if line.is_empty() => break,
+                Some(("content-length", value)) => length = Some(value.parse::<usize>()?),
+                None => status = line.split(' ').nth(1).map(str::to_owned),
+                Some(_) => {}
+            }
+        }
+        self.reply.resize(length.context("a reply without a length")?, 0);
+        self.stream.read_exact(&mut self.reply)?;
+        let text = || String::from_utf8_lossy(&self.reply[..self.reply.len().min(500)]).into_owned();
+        ensure!(status.as_deref() == Some("200"), "status {status:?}: {}", text());
+        Ok(&self.reply)
+    }
+}

@@ -1,0 +1,67 @@
+//! A policy by itself, asked in this process: no wire, no chain.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow};
+use bytes::Bytes;
+use plimsoll_core::{Ask, Cluster, Limits, Loader, Node, Pod, Policy, View};
+use plimsoll_wasm::{EngineConfig, WasmLoader};
+
+use crate::{
+    policies::{FILTER_SETTINGS, Modules},
+    report::{Report, Row},
+    sample::{Effort, Sample},
+    world,
+};
+
+const NODES: usize = 5_000;
+
+/// Measures a cold filter over all nodes, and over one: the cost of a fresh instance.
+pub(crate) fn measure(modules: &Modules, report: &mut Report) -> Result<()> {
+    let loader = WasmLoader::new(EngineConfig::default())?;
+    let policy = loader.load(&modules.filter)?;
+
+    let (cluster, all) = (cluster()?, (0..NODES as u32).collect::<Vec<_>>());
+    let (many, one) = (view(&cluster, &all)?, view(&cluster, &all[..1])?);
+    let (mut cold, mut fresh) = (Sample::default(), Sample::default());
+    Effort::new(4, 200).rounds(|counts| ask(policy.as_ref(), &many, &all, cold_or(&mut cold, counts)))?;
+    Effort::new(2, 5_000).rounds(|counts| ask(policy.as_ref(), &one, &all[..1], cold_or(&mut fresh, counts)))?;
+
+    report.add(Row::new("engine cold", "none", NODES, 1, "filter", &cold))?;
+    report.add(Row::new("engine instance", "none", 1, 1, "filter", &fresh))?;
+    let millis = |us: f64| format!("{:.2} ms", us / 1e3);
+    report.aim("engine: 5,000 nodes, one Rust policy, cold filter", 8e3, cold.percentile(0.5), millis);
+    report.aim("engine: a fresh instance, with one call", 50.0, fresh.percentile(0.5), |us| format!("{us:.1} us"));
+    Ok(())
+}
+
+fn cold_or(sample: &mut Sample, counts: bool) -> Option<&mut Sample> {
+    counts.then_some(sample)
+}
+
+fn ask(policy: &dyn Policy, view: &Arc<View>, nodes: &[u32], sample: Option<&mut Sample>) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let limits = Limits { deadline, memory: 64 << 20 };
+    let ask = Ask { policy: "bench".into(), view: Arc::clone(view), limits };
+    let started = Instant::now();
+    let verdicts = policy.filter(&ask, nodes).map_err(|fault| anyhow!("the policy failed: {fault}"))?;
+    if let Some(sample) = sample {
+        sample.add(started.elapsed());
+    }
+    anyhow::ensure!(verdicts.len() == nodes.len(), "{} verdicts for {} nodes", verdicts.len(), nodes.len());
+    Ok(())
+}
+
+fn view(cluster: &Arc<Cluster>, nodes: &[u32]) -> Result<Arc<View>> {
+    let pod = Arc::new(Pod::from_json(world::pod().to_string().into())?);
+    Ok(Arc::new(View::new(pod, Arc::clone(cluster), nodes.into(), 0).with_settings(FILTER_SETTINGS.into())))
+}
+
+fn cluster() -> Result<Arc<Cluster>> {
+    let node = |number| Node::from_json(Bytes::from(world::node(number, 2_000).to_string()));
+    let nodes = (0..NODES).map(node).collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(Cluster::from_objects(nodes, vec![])))
+}
