@@ -1,4 +1,42 @@
 //! Write a plimsoll policy in Rust.
+//!
+//! ```text
+//!  settings ──> your type ── impl Filter, Score, Rank, Preempt, Bind ──> export!
+//!                  │ reads
+//!                  └──> Pod, Node, Placed, Candidate ──> the host (or, in `cargo test`, its model)
+//! ```
+//!
+//! A policy is a type whose fields are its settings. It implements the traits of the verbs that it has,
+//! and [`export!`] makes the crate a policy:
+//!
+//! ```
+//! use plimsoll_policy::prelude::*;
+//!
+//! /// Keeps pods off nodes without a label that they ask for.
+//! #[derive(Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct NeedsLabel { annotation: String }
+//!
+//! impl Filter for NeedsLabel {
+//!     fn filter(&self, pod: &Pod, node: &Node) -> Verdict {
+//!         match pod.annotation(&self.annotation) {
+//!             Some(key) if node.label(key).is_none() => Verdict::unresolvable("node lacks the label that the pod needs"),
+//!             _ => Verdict::Fits,
+//!         }
+//!     }
+//! }
+//!
+//! export!(NeedsLabel: filter);
+//! ```
+//!
+//! A verb is a function of what it reads: the host remembers its answers by the values that were read,
+//! may ask any instance, and makes a fresh one whenever it likes. So a policy value is shared and
+//! never changes (`&self`, and the type is `Sync`); what must be remembered belongs into the cluster,
+//! as annotations that [`Bind`] returns.
+//!
+//! Settings that do not fit are refused as the policy loads, with the field and what was expected
+//! ([`JsonError`]); [`Validate`] adds checks beyond types. No settings count as `{}`. A panic ends the
+//! call as a fault with its own text. [`testing`] runs the same source natively.
 
 #[cfg(target_family = "wasm")]
 mod abi;

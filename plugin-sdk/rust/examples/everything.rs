@@ -1,0 +1,121 @@
+//! Reads all that a policy can read and answers all that it can answer, so that a native test and the
+//! compiled module can be compared.
+
+use plimsoll_policy::{parse_quantity, prelude::*};
+
+/// What it is to tell about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Everything {
+    topic: Topic,
+}
+
+/// One for each part of the contract.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names are those of the contract, and an example is no library")]
+pub enum Topic {
+    Pod,
+    Node,
+    Placed,
+    Field,
+    Large,
+    Time,
+    Panic,
+    Refused,
+}
+
+impl Everything {
+    fn tell(&self, pod: &Pod, node: &Node) -> String {
+        match self.topic {
+            Topic::Pod => {
+                let texts = (pod.name(), pod.namespace(), pod.uid(), pod.label("a"), pod.label("none"));
+                let annotations = (pod.annotation("empty"), pod.annotation("none"));
+                let numbers = (pod.priority(), pod.request("cpu"), pod.request("memory"), pod.request("none"));
+                format!("{texts:?} {annotations:?} {numbers:?} {:?}", pod.images())
+            }
+            Topic::Node => {
+                let texts = (node.name(), node.label("é"), node.label("none"), node.annotation("a"));
+                let numbers = (node.allocatable("cpu"), node.requested("memory"), node.requested("none"));
+                let images = (node.image_size("web:1"), node.image_size("none"));
+                format!("{texts:?} {:?} {numbers:?} {images:?}", node.taints())
+            }
+            Topic::Placed => {
+                let one = |placed: Placed| {
+                    let texts = (placed.name(), placed.namespace(), placed.label("app"), placed.annotation("a"));
+                    format!("{texts:?} {} {} {:?}", placed.priority(), placed.request("memory"), placed.created())
+                };
+                let all: Vec<String> = node.placed().map(one).collect();
+                format!("{all:?} {}", node.count_labelled("web", "app", "web"))
+            }
+            Topic::Field => {
+                let number = pod.field::<i64>("/spec/priority").map_err(|error| error.to_string());
+                let text = node.field::<&str>("/metadata/name").map_err(|error| error.to_string());
+                let wrong = node.field::<u8>("/metadata/name").map_err(|error| error.to_string());
+                format!("{number:?} {text:?} {wrong:?} {:?} {:?}", pod.field_text("/none"), node.field_text("/spec"))
+            }
+            Topic::Large => {
+                let large: Vec<&str> = (0..20).filter_map(|_| node.annotation("large")).collect();
+                let sum: usize = large.iter().flat_map(|text| text.bytes()).map(usize::from).sum();
+                format!("{} {sum} {:?}", large.len(), node.label("é"))
+            }
+            Topic::Time => format!("{} {} {}", now(0), now(60), now(3600)),
+            Topic::Panic | Topic::Refused => panic!("no {} here", node.name()),
+        }
+    }
+}
+
+impl Filter for Everything {
+    fn filter(&self, pod: &Pod, node: &Node) -> Verdict {
+        log::debug!("asked about {}", node.name());
+        match node.annotation("verdict") {
+            Some("fits") => Verdict::Fits,
+            Some("unresolvable") => Verdict::unresolvable("a text that is not allocated"),
+            _ => Verdict::unschedulable(self.tell(pod, node)),
+        }
+    }
+}
+
+impl Score for Everything {
+    fn score(&self, _: &Pod, node: &Node) -> u32 {
+        node.annotation("score").and_then(parse_quantity).map_or(0, |score| score as u32)
+    }
+}
+
+impl Rank for Everything {
+    fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
+        nodes.iter().map(|node| self.score(pod, &node)).collect()
+    }
+}
+
+impl Preempt for Everything {
+    fn preempt(&self, _: &Pod, candidate: &Candidate) -> Preemption {
+        let victims = candidate.victims();
+        match candidate.pdb_violations() {
+            0 => Preemption::Keep,
+            1 => Preemption::replace(victims.into_iter().rev().take(1)),
+            _ => {
+                let names: Vec<&str> = victims.iter().map(Placed::name).collect();
+                let nodes: Vec<&str> = candidate.all().iter().map(|other| other.node().name()).collect();
+                Preemption::reject(format!("{names:?} of {nodes:?}"))
+            }
+        }
+    }
+}
+
+impl Bind for Everything {
+    fn bind(&self, pod: &Pod, node: &Node) -> Result<Vec<Annotation>, String> {
+        match node.annotation("bind") {
+            Some(value) => Ok(vec![Annotation::new("node", node.name()), Annotation::new("value", value)]),
+            None => Err(format!("{} cannot be bound", pod.name())),
+        }
+    }
+}
+
+impl Validate for Everything {
+    fn validate(&self) -> Result<(), String> {
+        if matches!(self.topic, Topic::Refused) { Err("topic: é is refused".to_owned()) } else { Ok(()) }
+    }
+}
+
+export!(Everything: filter, score, rank, preempt, bind, validate);
