@@ -26,7 +26,7 @@ pub enum Topic {
 }
 
 impl Everything {
-    fn tell(&self, pod: &Pod, node: &Node) -> String {
+    fn tell(&self, pod: Pod, node: &Node) -> String {
         match self.topic {
             Topic::Pod => {
                 let texts = (pod.name(), pod.namespace(), pod.uid(), pod.label("a"), pod.label("none"));
@@ -71,7 +71,7 @@ impl Filter for Everything {
         match node.annotation("verdict") {
             Some("fits") => Verdict::Fits,
             Some("unresolvable") => Verdict::unresolvable("a text that is not allocated"),
-            _ => Verdict::unschedulable(self.tell(pod, node)),
+            _ => Verdict::unschedulable(self.tell(*pod, node)),
         }
     }
 }

@@ -62,6 +62,7 @@ macro_rules! export {
     ($policy:ty: $($verb:ident),+ $(,)?) => {
         const _: () = {
             impl $crate::__private::Exported for $policy {
+                #[allow(clippy::needless_update, reason = "a policy with every verb leaves nothing to fill")]
                 const VERBS: $crate::__private::Table<Self> = $crate::__private::Table {
                     $($verb: ::core::option::Option::Some($crate::__trait_of!($verb)),)+
                     ..$crate::__private::Table::EMPTY
