@@ -4,7 +4,7 @@ use plimsoll_policy::prelude::*;
 
 /// Prefers every node alike, until it crashes.
 #[derive(Deserialize)]
-struct Fragile;
+pub struct Fragile;
 
 impl Score for Fragile {
     fn score(&self, pod: &Pod, _node: &Node) -> u32 {

@@ -4,7 +4,7 @@ use plimsoll_policy::prelude::*;
 
 /// Keeps pods off one zone.
 #[derive(Deserialize)]
-struct ZoneDrain;
+pub struct ZoneDrain;
 
 impl Filter for ZoneDrain {
     fn filter(&self, _pod: &Pod, node: &Node) -> Verdict {

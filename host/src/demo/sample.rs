@@ -115,8 +115,11 @@ fn placed_pod(at: u32) -> Value {
     pod["spec"]["nodeName"] = node_name(node).into();
     pod["status"] = json!({"phase": "Running"});
     if namespace == "ml" {
-        // Each device of 16Gi has at most two of these.
+        // Five pods a node on two devices of 16Gi: on every fourth node both are nearly full.
+        let size = ["2Gi", "3Gi", "4Gi", "5Gi"][node as usize % 4];
         pod["metadata"]["annotations"]["example.com/gpu-device"] = (at / NODES % 2).to_string().into();
+        pod["metadata"]["annotations"]["example.com/gpu-mem"] = size.into();
+        pod["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu-mem"] = size.into();
     }
     pod
 }

@@ -101,7 +101,7 @@ impl Report {
 
     fn table(&self, most_rows: usize) -> Table {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_style(presets::NOTHING);
         let heads = self.survey.columns.iter().map(|column| format!("{}\n{}", column.member.id(), column.verb));
         table.set_header(["node", "decision", "score"].map(ToOwned::to_owned).into_iter().chain(heads));
         for row in self.rows.iter().take(most_rows) {
