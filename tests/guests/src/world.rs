@@ -1,4 +1,5 @@
 //! A small cluster, and policies to ask about it.
+#![expect(clippy::expect_used, reason = "a broken fixture should stop its test")]
 
 use std::{
     sync::Arc,
@@ -75,7 +76,7 @@ pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConf
 }
 
 fn node_json(n: u32) -> String {
-    let zone = if n % 2 == 0 { "a" } else { "b" };
+    let zone = if n.is_multiple_of(2) { "a" } else { "b" };
     let other: Vec<String> = (0..20).map(|key| format!(r#""example.com/label-{key}":"value-{key}-{n}""#)).collect();
     format!(r#"{{"metadata":{{"name":"n{n}","labels":{{"zone":"{zone}",{}}}}}}}"#, other.join(","))
 }

@@ -1,0 +1,93 @@
+//! What a guest says arrives in the operator's log: in bounds, on lines of its own.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use plimsoll_core::Loader;
+use plimsoll_guests::{compile, world};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Keeps what is logged.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+/// Asks a guest that logs a text so often, and returns the lines of the log.
+fn lines(times: u32, text: &str) -> Vec<String> {
+    let escaped = text.bytes().map(|byte| format!("\\{byte:02x}")).collect::<Vec<_>>().concat();
+    let wat = format!(
+        r#"(module
+          (import "plimsoll:policy/host@0.1.0" "log" (func $log (param i32 i32 i32)))
+          (memory (export "memory") 1)
+          (data (i32.const 4096) "{escaped}")
+          (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+          (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32) (local $n i32)
+            (loop $again
+              (call $log (i32.const 2) (i32.const 4096) (i32.const {}))
+              (local.set $n (i32.add (local.get $n) (i32.const 1)))
+              (br_if $again (i32.lt_u (local.get $n) (i32.const {times}))))
+            (i32.const 64)))"#,
+        text.len()
+    );
+    let policy = world::loader().load(&compile("logger", &wat)).unwrap();
+    let ask = world::patient(world::ask(world::view(&world::cluster(1))));
+    let kept = Kept::default();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(kept.clone()).finish();
+    tracing::subscriber::with_default(subscriber, || policy.filter(&ask, &[0])).unwrap();
+    let bytes = kept.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_log_line_carries_its_policy() {
+    assert_eq!(lines(1, "two GPUs"), [r#" WARN plimsoll::guest: two GPUs policy="guest""#]);
+}
+
+#[test]
+fn a_log_line_cannot_forge_another() {
+    let lines = lines(1, "a\n WARN plimsoll: b\u{1b}[31m");
+    assert_eq!(lines, [r#" WARN plimsoll::guest: a  WARN plimsoll: b [31m policy="guest""#]);
+}
+
+#[test]
+fn log_lines_obeyed() {
+    assert_eq!(lines(64, "x").len(), 64);
+}
+
+#[test]
+fn log_lines_violated() {
+    let lines = lines(100_000, "x");
+    assert_eq!(lines.len(), 65);
+    assert!(lines[64].contains("log cut: a call may write 64 lines"), "{}", lines[64]);
+}
+
+#[test]
+fn log_line_length_obeyed() {
+    assert!(lines(1, &"y".repeat(1024))[0].contains(&"y".repeat(1024)));
+}
+
+#[test]
+fn log_line_length_violated() {
+    let line = lines(1, &"y".repeat(1025)).remove(0);
+    assert!(line.contains(&"y".repeat(1024)) && !line.contains(&"y".repeat(1025)), "{line}");
+}
+
+impl io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Kept {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
