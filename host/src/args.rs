@@ -56,7 +56,7 @@ pub(crate) enum LogFormat {
 /// Where policies are compiled and kept, and how large they may grow.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Where compiled policies are kept [default: $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll]
+    /// Where compiled policies are kept [default: `plimsoll` in the user's cache directory]
     #[arg(long, env = "PLIMSOLL_CACHE", value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
 
@@ -123,7 +123,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_LOG_FORMAT", value_name = "FORMAT", default_value = "pretty")]
     pub(crate) log_format: LogFormat,
 
-    /// What is logged: a level, or a filter such as info,plimsoll::guest=debug
+    /// What is logged: a level, or a filter such as `info,plimsoll::guest=debug`
     #[arg(long, env = "PLIMSOLL_LOG", value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
 

@@ -148,7 +148,7 @@ fn apply(gateway: &Gateway, metrics: &Metrics, update: Update) {
                 error!(policy = id, error, "policy refused: its last good version stays in force");
             }
             Change::Refused { id, error, kept: false } => {
-                error!(policy = id, error, "policy refused: it is not in force")
+                error!(policy = id, error, "policy refused: it is not in force");
             }
             Change::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
             Change::Removed { id } => warn!(policy = id, "policy removed"),

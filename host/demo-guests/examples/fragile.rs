@@ -8,7 +8,7 @@ pub struct Fragile;
 
 impl Score for Fragile {
     fn score(&self, pod: &Pod, _node: &Node) -> u32 {
-        assert_ne!(pod.label("app").as_deref(), Some("train"), "I did not expect this app");
+        assert_ne!(pod.label("app"), Some("train"), "I did not expect this app");
         50
     }
 }

@@ -8,7 +8,7 @@ pub struct ZoneDrain;
 
 impl Filter for ZoneDrain {
     fn filter(&self, _pod: &Pod, node: &Node) -> Verdict {
-        match node.label("topology.kubernetes.io/zone").as_deref() {
+        match node.label("topology.kubernetes.io/zone") {
             Some("a") => Verdict::unschedulable("zone a is being drained"),
             _ => Verdict::Fits,
         }

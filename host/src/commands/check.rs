@@ -55,8 +55,8 @@ fn inspect(file: &Path, loader: &WasmLoader) -> Result<Report> {
     let inspection = loader.inspect(&bytes)?;
     let calls = match &sidecar {
         // Without a sidecar there are no settings that a call could be made with.
-        None => call_times(&Settings::none(&inspection)),
-        Some(path) => call_times(&Settings::of(&plimsoll_directory::load_one(&module, Some(path), loader)?)),
+        None => call_times(&Callee::alone(&inspection)),
+        Some(path) => call_times(&Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?)),
     };
     Ok(Report { file: module, sidecar, inspection, calls })
 }
@@ -74,18 +74,18 @@ fn parts(file: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
     }
 }
 
-/// What a policy is called with.
-struct Settings {
+/// A policy, and what it is called with.
+struct Callee {
     policy: Arc<dyn plimsoll_core::Policy>,
     settings: Arc<str>,
     timeout: Duration,
     memory: usize,
 }
 
-// === impl Settings ===
+// === impl Callee ===
 
-impl Settings {
-    fn none(inspection: &Inspection) -> Self {
+impl Callee {
+    fn alone(inspection: &Inspection) -> Self {
         let config = plimsoll_core::PolicyConfig::default();
         let policy = Arc::clone(&inspection.policy);
         Self { policy, settings: Arc::from("null"), timeout: config.timeout, memory: config.memory }
@@ -115,11 +115,11 @@ impl Settings {
 }
 
 /// Times the verbs that answer about nodes; the first round warms the pool up.
-fn call_times(settings: &Settings) -> Vec<(Verb, Result<CallTime, Fault>)> {
-    let timed = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| settings.policy.verbs().has(*verb));
+fn call_times(callee: &Callee) -> Vec<(Verb, Result<CallTime, Fault>)> {
+    let timed = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
     let best = |verb, nodes| -> Result<Duration, Fault> {
-        let times = (0..5).map(|_| settings.time(verb, nodes)).collect::<Result<Vec<_>, _>>()?;
-        Ok(times.into_iter().min().unwrap_or_default())
+        let rounds = (0..5).map(|_| callee.time(verb, nodes)).collect::<Result<Vec<_>, _>>()?;
+        Ok(rounds.into_iter().min().unwrap_or_default())
     };
     let time = |verb| {
         let (first, all) = (best(verb, 1)?, best(verb, sample::NODES)?);
