@@ -99,3 +99,42 @@ fn run(shared: &Shared, engine: &EngineWeak, tick: Duration) {
         idle = if shared.running.load(SeqCst) == 0 { idle + 1 } else { 0 };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use wasmtime::Engine;
+
+    use super::*;
+
+    fn wait_until(condition: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !condition() {
+            assert!(Instant::now() < deadline, "it never happened");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn it_sleeps_without_calls_and_wakes_for_the_next() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(engine.weak(), Duration::from_micros(50)).unwrap();
+        let asleep = || ticker.shared.asleep.load(SeqCst);
+        for _ in 0..3 {
+            wait_until(asleep);
+            let call = ticker.running();
+            wait_until(|| !asleep());
+            drop(call);
+        }
+    }
+
+    #[test]
+    fn it_ends_when_it_is_dropped_asleep_or_awake() {
+        let engine = Engine::default();
+        let asleep = Ticker::start(engine.weak(), Duration::from_micros(50)).unwrap();
+        wait_until(|| asleep.shared.asleep.load(SeqCst));
+        drop(asleep);
+        drop(Ticker::start(engine.weak(), TICK).unwrap());
+    }
+}

@@ -90,3 +90,40 @@ impl Reencode for Coalescer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::{Data, Payload};
+
+    use super::*;
+
+    /// The address and the bytes of each segment after joining.
+    fn coalesced(segments: &str) -> Vec<(usize, Vec<u8>)> {
+        let module = coalesce(&wat::parse_str(format!("(module (memory 1) {segments})")).unwrap()).unwrap();
+        let data = Parser::new(0).parse_all(&module).find_map(|payload| match payload.unwrap() {
+            Payload::DataSection(data) => Some(data),
+            _ => None,
+        });
+        data.unwrap().into_iter().map(|data| place(&data.unwrap())).collect()
+    }
+
+    fn place(data: &Data<'_>) -> (usize, Vec<u8>) {
+        let DataKind::Active { offset_expr, .. } = &data.kind else { panic!("a passive segment") };
+        let Operator::I32Const { value } = offset_expr.get_operators_reader().read().unwrap() else {
+            panic!("no constant address")
+        };
+        (value as usize, data.data.to_vec())
+    }
+
+    #[test]
+    fn neighbours_are_joined_with_zeros_between() {
+        let segments = r#"(data (i32.const 300) "c") (data (i32.const 100) "a") (data (i32.const 103) "b")"#;
+        assert_eq!(coalesced(segments), [(100, b"a\0\0b".to_vec()), (300, b"c".to_vec())]);
+    }
+
+    #[test]
+    fn overlapping_segments_keep_their_order() {
+        let segments = r#"(data (i32.const 101) "xy") (data (i32.const 100) "ab")"#;
+        assert_eq!(coalesced(segments), [(101, b"xy".to_vec()), (100, b"ab".to_vec())]);
+    }
+}
