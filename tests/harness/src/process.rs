@@ -71,7 +71,10 @@ impl Plimsoll {
     pub fn post(&self, path: &str, body: &Value) -> Result<Reply> {
         let url = format!("http://{}{path}", self.wire);
         let mut reply = self.agent.post(&url).content_type("application/json").send(body.to_string())?;
-        Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().with_config().limit(1 << 30).read_to_string()? })
+        Ok(Reply {
+            status: reply.status().as_u16(),
+            body: reply.body_mut().with_config().limit(1 << 30).read_to_string()?,
+        })
     }
 
     /// As [`Plimsoll::post`], with a reply of status 200 as JSON.

@@ -3,6 +3,7 @@
 
 mod cache;
 mod hostile;
+mod http;
 mod lift;
 mod limits;
 mod loader;
