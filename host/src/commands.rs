@@ -9,7 +9,7 @@ mod serve;
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, EngineError, WasmLoader};
 
 use crate::{
     args::{Args, Command, EngineArgs},
@@ -36,19 +36,29 @@ pub(crate) fn complain(error: &anyhow::Error) {
     eprintln!("plimsoll: {error:#}");
 }
 
-/// The settings of the engine, with the default place of its cache.
-pub(crate) fn engine_config(args: &EngineArgs) -> EngineConfig {
-    let default_cache = || {
-        let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        base.or_else(home).map(|base| base.join("plimsoll"))
+/// The policy host as the flags want it.
+///
+/// A cache that was asked for must work; the default one may be missing, as in a pod with a read-only root.
+fn loader(args: &EngineArgs) -> Result<WasmLoader> {
+    let config = EngineConfig {
+        cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
+        max_memory: args.max_policy_memory,
+        max_calls: args.max_calls,
     };
-    let cache = if args.no_cache { None } else { args.cache.clone().or_else(default_cache) };
-    EngineConfig { cache, max_memory: args.max_policy_memory, max_calls: args.max_calls }
+    match WasmLoader::new(config.clone()) {
+        Err(error @ EngineError::Cache { .. }) if args.cache.is_none() => {
+            tracing::warn!(%error, "policies are compiled anew at each start; --cache names another place");
+            Ok(WasmLoader::new(EngineConfig { cache: None, ..config })?)
+        }
+        loader => Ok(loader?),
+    }
 }
 
-fn loader(args: &EngineArgs) -> Result<WasmLoader> {
-    Ok(WasmLoader::new(engine_config(args))?)
+/// `plimsoll` in the user's cache directory, by the XDG base directory specification.
+fn default_cache() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    base.or_else(home).map(|base| base.join("plimsoll"))
 }
 
 /// Prints a line of output, and ends quietly when nobody reads it (`plimsoll ... | head`).

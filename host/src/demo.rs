@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Result, bail, ensure};
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::WireConfig;
-use plimsoll_wasm::EngineConfig;
+use plimsoll_wasm::{EngineConfig, WasmLoader};
 
 use crate::{
     args::DemoArgs,
@@ -41,7 +41,7 @@ struct Story {
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let stage = Stage::lay(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let server = runtime.block_on(Server::start(config(args, &stage)))?;
+    let server = runtime.block_on(Server::start(config(args, &stage)?))?;
     say(&format!("plimsoll answers at http://{} on a sample cluster of 200 nodes and 1,000 pods.", server.wire));
     let mut story = Story {
         scheduler: Scheduler::new(server.wire),
@@ -67,18 +67,19 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(args: &DemoArgs, stage: &Stage) -> ServerConfig {
+fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
+    let engine = EngineConfig { cache: Some(args.directory.join("cache")), ..EngineConfig::default() };
     let anywhere = ([127, 0, 0, 1], 0).into();
-    ServerConfig {
+    Ok(ServerConfig {
         directory: DirectoryConfig::new(stage.policies.clone()),
-        engine: EngineConfig { cache: Some(args.directory.join("cache")), ..EngineConfig::default() },
+        loader: WasmLoader::new(engine)?,
         snapshot: Some(stage.snapshot.clone()),
         listen: anywhere,
         admin: anywhere,
         request_timeout: Duration::from_secs(4),
         wire: WireConfig::default(),
         allow_degraded: false,
-    }
+    })
 }
 
 // === impl Story ===

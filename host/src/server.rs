@@ -7,7 +7,7 @@ use plimsoll_cluster::SnapshotWatch;
 use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
 use plimsoll_http::{WireConfig, serve_admin, serve_wire};
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
 
@@ -19,7 +19,7 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 /// All that a server needs to know.
 pub(crate) struct ServerConfig {
     pub(crate) directory: DirectoryConfig,
-    pub(crate) engine: EngineConfig,
+    pub(crate) loader: WasmLoader,
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
@@ -56,8 +56,7 @@ impl Server {
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
 
         let snapshot = config.snapshot.map(|path| follow_snapshot(path, &gateway, &metrics)).transpose()?;
-        let loader = WasmLoader::new(config.engine).context("the WebAssembly engine does not start")?;
-        let (directory, update) = Directory::open(config.directory, Arc::new(loader))?;
+        let (directory, update) = Directory::open(config.directory, Arc::new(config.loader))?;
         apply(&gateway, &metrics, update);
         let watching = {
             let (gateway, metrics) = (gateway.clone(), metrics.clone());

@@ -20,7 +20,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut server = Server::start(config(args)).await?;
+        let mut server = Server::start(config(args)?).await?;
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
             _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),
@@ -34,15 +34,15 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     })
 }
 
-fn config(args: ServeArgs) -> ServerConfig {
-    ServerConfig {
+fn config(args: ServeArgs) -> Result<ServerConfig> {
+    Ok(ServerConfig {
         directory: DirectoryConfig {
             poll: args.poll,
             settle: args.settle,
             max_memory: args.engine.max_policy_memory,
             ..DirectoryConfig::new(args.policies)
         },
-        engine: super::engine_config(&args.engine),
+        loader: super::loader(&args.engine)?,
         snapshot: args.snapshot,
         listen: args.listen,
         admin: args.admin,
@@ -54,5 +54,5 @@ fn config(args: ServeArgs) -> ServerConfig {
             ..WireConfig::default()
         },
         allow_degraded: args.allow_degraded,
-    }
+    })
 }

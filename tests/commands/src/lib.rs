@@ -26,10 +26,19 @@ pub struct Printed {
 /// # Errors
 /// If it cannot be started, or prints what is not UTF-8.
 pub fn plimsoll(directory: &Path, args: &[&str]) -> Result<Printed> {
+    plimsoll_with(directory, &[], args)
+}
+
+/// As [`plimsoll`], with some variables set.
+///
+/// # Errors
+/// As for [`plimsoll`].
+pub fn plimsoll_with(directory: &Path, variables: &[(&str, &str)], args: &[&str]) -> Result<Printed> {
     let mut command = Command::new(binary());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_") || name == "KUBECONFIG") {
         command.env_remove(name);
     }
+    command.envs(variables.iter().copied());
     let output = command.args(args).current_dir(directory).stdin(Stdio::null()).output()?;
     Ok(Printed {
         code: output.status.code(),

@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use plimsoll_commands::{plimsoll, plimsoll_with};
 use plimsoll_harness::{Plimsoll, guest, policies, tempdir, wait_until};
 use serde_json::{Value, json};
 
@@ -166,4 +167,18 @@ fn a_request_in_flight_is_finished_after_sigterm() {
     connection.read_to_string(&mut reply).unwrap();
     assert!(reply.contains("200 OK") && reply.contains("zone c is being drained"), "{reply}");
     assert!(gateway.wait().unwrap().success());
+}
+
+#[test]
+fn a_default_cache_that_cannot_be_used_is_done_without_and_one_that_was_asked_for_is_not() {
+    let directory = tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "in the way").unwrap();
+    let in_the_way = text(&file);
+    let printed = plimsoll(directory.path(), &["check", "--cache", in_the_way, "absent.wasm"]).unwrap();
+    assert_eq!(printed.code, Some(2), "{printed:?}");
+    assert!(printed.err.contains("cannot keep compiled modules in"), "{printed:?}");
+    let printed =
+        plimsoll_with(directory.path(), &[("XDG_CACHE_HOME", in_the_way)], &["check", "absent.wasm"]).unwrap();
+    assert_eq!(printed.code, Some(1), "{printed:?}");
 }
