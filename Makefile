@@ -17,7 +17,7 @@ test: policies ## Run every test: unit, property, contract, guests, reload, comm
 
 lint: ## Formatting, clippy, dependency rules, documentation
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
 	$(CARGO) test --quiet --package plimsoll-rules
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
@@ -26,8 +26,9 @@ bench: policies ## Measure against the aims; writes target/bench/results.json
 	$(CARGO) build --workspace --bins
 	target/debug/plimsoll-bench
 
-e2e: ## Run against a real kube-scheduler and API server
-	@echo "make e2e: the tests against a real kube-scheduler are not built yet; see CHANGELOG.md" >&2; exit 1
+e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
+	tests/e2e/control-plane/build
+	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/control-plane
 
 fmt: ## Format everything
 	$(CARGO) fmt --all

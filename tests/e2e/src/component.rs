@@ -1,0 +1,61 @@
+//! One process of the control plane.
+
+use std::{
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::LazyLock,
+};
+
+use anyhow::{Context, Result};
+use plimsoll_harness::workspace;
+
+/// Builds the control plane, once for a test run.
+static BIN: LazyLock<PathBuf> = LazyLock::new(|| {
+    let script = workspace().join("tests/e2e/control-plane/build");
+    let status = Command::new(&script).status();
+    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{}: {status:?}", script.display());
+    workspace().join("target/e2e/bin")
+});
+
+/// A running component; it is killed when dropped.
+pub(crate) struct Component {
+    child: Child,
+}
+
+// === impl Component ===
+
+impl Component {
+    /// Starts a component; what it prints goes to `NAME.log` in the directory.
+    pub(crate) fn start(name: &str, directory: &Path, args: &[String]) -> Result<Self> {
+        let log = File::create(directory.join(format!("{name}.log")))?;
+        let child = Command::new(BIN.join(name))
+            .args(args)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| name.to_owned())?;
+        Ok(Self { child })
+    }
+}
+
+impl Drop for Component {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program of the control plane.
+pub(crate) fn program(name: &str) -> PathBuf {
+    BIN.join(name)
+}
+
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}

@@ -1,0 +1,212 @@
+//! etcd, the API server and kubectl; and schedulers in front of them.
+
+use std::{
+    fs,
+    io::Write,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+use plimsoll_harness::{TempDir, binary, tempdir, wait_until};
+use serde_json::Value;
+
+use crate::component::{Component, free_port, program};
+
+/// An API server with its etcd.
+pub struct ControlPlane {
+    // Dropped in this order: the API server before what it stores in, and the files last.
+    _api_server: Component,
+    _etcd: Component,
+    directory: TempDir,
+}
+
+/// A kube-scheduler that asks plimsoll.
+pub struct Scheduler {
+    _process: Component,
+}
+
+// === impl ControlPlane ===
+
+impl ControlPlane {
+    /// Starts everything but a scheduler, and waits until it answers.
+    ///
+    /// # Errors
+    /// If a component cannot be started or does not become ready.
+    pub fn start() -> Result<Self> {
+        let directory = tempdir()?;
+        let path = directory.path();
+        let client = format!("http://127.0.0.1:{}", free_port()?);
+        let peer = format!("http://127.0.0.1:{}", free_port()?);
+        let etcd = Component::start("etcd", path, &etcd_args(path, &client, &peer))?;
+        let port = free_port()?;
+        write_credentials(path, port)?;
+        let api_server = Component::start("kube-apiserver", path, &api_server_args(path, &client, port))?;
+        let control_plane = Self { _api_server: api_server, _etcd: etcd, directory };
+        wait_until("the API server", || control_plane.kubectl(&["get", "--raw", "/readyz"]).ok())?;
+        Ok(control_plane)
+    }
+
+    /// Starts a kube-scheduler with the configuration that `plimsoll scheduler-config` prints.
+    ///
+    /// # Errors
+    /// If the configuration cannot be had, or the scheduler does not start.
+    pub fn schedule_with(&self, gateway: SocketAddr, policies: &Path, args: &[&str]) -> Result<Scheduler> {
+        let printed = Command::new(binary())
+            .args(["scheduler-config", "--no-cache", "--url", &format!("http://{gateway}")])
+            .arg("--policies")
+            .arg(policies)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .args(args)
+            .output()?;
+        ensure!(printed.status.success(), "{printed:?}");
+        let config = self.directory.path().join("scheduler.yaml");
+        fs::write(&config, [&printed.stdout[..], b"leaderElection: {leaderElect: false}\n"].concat())?;
+        let port = free_port()?;
+        let scheduler = [
+            format!("--config={}", config.display()),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            "--cert-dir=certificates".to_owned(),
+        ];
+        Ok(Scheduler { _process: Component::start("kube-scheduler", self.directory.path(), &scheduler)? })
+    }
+
+    /// Creates objects.
+    ///
+    /// # Errors
+    /// If the API server refuses one.
+    pub fn create(&self, object: &Value) -> Result<()> {
+        self.pipe(&["create", "-f", "-"], object).map(drop)
+    }
+
+    /// Creates a node with its status, which `create` leaves out.
+    ///
+    /// # Errors
+    /// If the API server refuses it.
+    pub fn create_node(&self, node: &Value) -> Result<()> {
+        self.create(node)?;
+        let name = node["metadata"]["name"].as_str().unwrap_or_default();
+        let patch = serde_json::json!({"status": node["status"]}).to_string();
+        self.kubectl(&["patch", "node", name, "--subresource=status", "--type=merge", "--patch", &patch]).map(drop)
+    }
+
+    /// Waits until a pod is bound, and tells where.
+    ///
+    /// # Errors
+    /// If it stays unbound.
+    pub fn node_of(&self, namespace: &str, pod: &str) -> Result<String> {
+        let bound = || {
+            let node = self.kubectl(&["get", "pod", "-n", namespace, pod, "-o", "jsonpath={.spec.nodeName}"]).ok()?;
+            (!node.is_empty()).then_some(node)
+        };
+        wait_until(&format!("pod {namespace}/{pod} to be bound"), bound).with_context(|| self.logs())
+    }
+
+    /// Waits for a `FailedScheduling` event of a pod, and tells its message.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn failure_of(&self, namespace: &str, pod: &str) -> Result<String> {
+        let selector = format!("--field-selector=involvedObject.name={pod},reason=FailedScheduling");
+        let event = || {
+            let args = ["get", "events", "-n", namespace, &selector, "-o", "jsonpath={.items[*].message}"];
+            self.kubectl(&args).ok().filter(|message| !message.is_empty())
+        };
+        wait_until(&format!("pod {namespace}/{pod} to fail"), event).with_context(|| self.logs())
+    }
+
+    /// Writes what plimsoll reads in names mode.
+    ///
+    /// # Errors
+    /// If the objects cannot be listed.
+    pub fn write_snapshot(&self, file: &Path) -> Result<()> {
+        let list = self.kubectl(&["get", "nodes,pods", "--all-namespaces", "-o", "json"])?;
+        let unfinished = file.with_extension("new");
+        fs::write(&unfinished, list)?;
+        Ok(fs::rename(unfinished, file)?)
+    }
+
+    /// Runs kubectl, and tells what it prints.
+    ///
+    /// # Errors
+    /// If it fails; the text is its own.
+    pub fn kubectl(&self, args: &[&str]) -> Result<String> {
+        self.pipe(args, &Value::Null)
+    }
+
+    fn pipe(&self, args: &[&str], input: &Value) -> Result<String> {
+        let mut kubectl = Command::new(program("kubectl"))
+            .args(args)
+            .env("KUBECONFIG", self.kubeconfig())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        kubectl.stdin.take().context("kubectl has no input")?.write_all(input.to_string().as_bytes())?;
+        let output = kubectl.wait_with_output()?;
+        ensure!(output.status.success(), "kubectl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    fn logs(&self) -> String {
+        fs::read_to_string(self.directory.path().join("kube-scheduler.log")).unwrap_or_default()
+    }
+}
+
+fn etcd_args(directory: &Path, client: &str, peer: &str) -> Vec<String> {
+    vec![
+        "--name=test".to_owned(),
+        format!("--data-dir={}", directory.join("etcd").display()),
+        "--unsafe-no-fsync".to_owned(),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=test={peer}"),
+    ]
+}
+
+fn api_server_args(directory: &Path, etcd: &str, port: u16) -> Vec<String> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    vec![
+        format!("--etcd-servers={etcd}"),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        "--cert-dir=certificates".to_owned(),
+        "--external-hostname=127.0.0.1".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--authorization-mode=AlwaysAllow".to_owned(),
+        format!("--token-auth-file={}", file("tokens")),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        format!("--service-account-key-file={}", file("service-account.key")),
+        format!("--service-account-signing-key-file={}", file("service-account.key")),
+        "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+        // The first wants a controller manager, the second would taint nodes that have no kubelet.
+        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition".to_owned(),
+    ]
+}
+
+/// A token for everything, a key for service accounts, and a kubeconfig.
+fn write_credentials(directory: &Path, port: u16) -> Result<()> {
+    fs::write(directory.join("tokens"), "token,admin,admin,\"system:masters\"\n")?;
+    let key = directory.join("service-account.key");
+    let made = Command::new("openssl").args(["genrsa", "-out"]).arg(&key).arg("2048").output().context("openssl")?;
+    ensure!(made.status.success(), "openssl: {}", String::from_utf8_lossy(&made.stderr));
+    let kubeconfig = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
+        "users": [{"name": "admin", "user": {"token": "token"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+        "current-context": "test",
+    });
+    Ok(fs::write(directory.join("kubeconfig"), kubeconfig.to_string())?)
+}

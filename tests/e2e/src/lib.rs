@@ -1,0 +1,11 @@
+//! A control plane for a test: etcd, kube-apiserver and kube-scheduler as plain processes on loopback.
+//!
+//! Each test has one of its own, on free ports, with its own data directory; all of it ends with the test.
+//! There is no kubelet: a pod that is bound stays `Pending`, and one that is deleted is gone at once.
+
+mod component;
+mod control_plane;
+mod objects;
+
+pub use control_plane::{ControlPlane, Scheduler};
+pub use objects::{node, pod};
