@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
 mod landing;
+mod manifests;
 mod preemption;
 
 use std::{fs, path::Path};
