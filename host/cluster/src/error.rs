@@ -11,12 +11,12 @@ pub(crate) const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o jso
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The file cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("{} cannot be read: {cause}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// There is nothing in the file.
     #[error("{} is empty: expected {expected}", path.display())]
@@ -32,13 +32,13 @@ pub enum SnapshotError {
         /// The file.
         path: PathBuf,
     },
-    /// The text is not what it should be; the source says where.
-    #[error("{}{source}", path.display())]
+    /// The text is not what it should be; the cause says where.
+    #[error("{}{cause}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// Where, what, and what was expected.
-        source: DocumentError,
+        cause: DocumentError,
     },
     /// The file has another number of pods than one.
     #[error("{} has {count} pods: expected one", path.display())]

@@ -20,7 +20,7 @@ use crate::{
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
     let text = read_text(path, RECIPE)?;
     let mut found = Found::default();
-    each_object(&text, |object| found.add(object)).map_err(|source| malformed(path, source))?;
+    each_object(&text, |object| found.add(object)).map_err(|cause| malformed(path, cause))?;
     if found.nodes.is_empty() {
         return Err(SnapshotError::NoNodes { path: path.to_owned() });
     }
@@ -44,7 +44,7 @@ pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
         pods.push(Pod::from_json(json).map_err(|error| object.wrong(error))?);
         Ok(())
     });
-    read.map_err(|source| malformed(path, source))?;
+    read.map_err(|cause| malformed(path, cause))?;
     let count = pods.len();
     pods.pop().filter(|_| count == 1).ok_or_else(|| SnapshotError::NotOnePod { path: path.to_owned(), count })
 }
@@ -107,14 +107,13 @@ fn put<K: std::hash::Hash + Eq, T>(objects: &mut Vec<T>, at: &mut HashMap<K, usi
 }
 
 fn read_text(path: &Path, expected: &'static str) -> Result<String, SnapshotError> {
-    let text =
-        fs::read_to_string(path).map_err(|source| SnapshotError::Unreadable { path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path).map_err(|cause| SnapshotError::Unreadable { path: path.to_owned(), cause })?;
     if text.trim().is_empty() {
         return Err(SnapshotError::Empty { path: path.to_owned(), expected });
     }
     Ok(text)
 }
 
-fn malformed(path: &Path, source: DocumentError) -> SnapshotError {
-    SnapshotError::Malformed { path: path.to_owned(), source }
+fn malformed(path: &Path, cause: DocumentError) -> SnapshotError {
+    SnapshotError::Malformed { path: path.to_owned(), cause }
 }

@@ -8,12 +8,12 @@ use plimsoll_core::Failure;
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The directory cannot be listed.
-    #[error("{} cannot be read: {source}; expected a directory with policies (.wasm) and sidecars (.yaml)", path.display())]
+    #[error("{} cannot be read: {cause}; expected a directory with policies (.wasm) and sidecars (.yaml)", path.display())]
     Unreadable {
         /// The directory.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The directory holds more policies than a roster may have.
     #[error("{} holds more than {most} policy files", path.display())]
@@ -27,12 +27,12 @@ pub enum DirectoryError {
     #[error("{0}")]
     Refused(String),
     /// The thread that watches could not be started.
-    #[error("cannot start a thread to watch {}: {source}", path.display())]
+    #[error("cannot start a thread to watch {}: {cause}", path.display())]
     Thread {
         /// The directory.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 

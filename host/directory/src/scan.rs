@@ -240,7 +240,7 @@ fn is_policy_name(name: &str) -> bool {
 fn scan_error(root: &Path, error: ListError) -> DirectoryError {
     let path = root.to_owned();
     match error {
-        ListError::Io(source) => DirectoryError::Unreadable { path, source },
+        ListError::Io(cause) => DirectoryError::Unreadable { path, cause },
         ListError::TooMany => DirectoryError::TooMany { path, most: MOST_FILES },
     }
 }

@@ -117,7 +117,7 @@ impl Directory {
         // Before the caller goes on: what it changes from now on is seen.
         worker.follow();
         let thread = thread::Builder::new().name("policies".to_owned()).spawn(move || worker.run());
-        let thread = thread.map_err(|source| DirectoryError::Thread { path, source })?;
+        let thread = thread.map_err(|cause| DirectoryError::Thread { path, cause })?;
         Ok(Watching { stop, wake, thread: Some(thread) })
     }
 }

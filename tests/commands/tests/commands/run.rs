@@ -46,3 +46,13 @@ fn run_shows_a_fault_and_goes_on_without_an_ignored_policy() {
     assert!(printed.out.contains("I did not expect this app"), "{}", printed.out);
     assert!(printed.out.contains("200 of 200 nodes are left"), "{}", printed.out);
 }
+
+#[test]
+fn run_says_once_what_is_wrong_with_a_pod() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.yaml");
+    fs::write(&pod, "{apiVersion: v1").unwrap();
+    let printed = run(&["run", "--no-cache", "--policies", text(policies()), "--pod", text(&pod)]);
+    assert_eq!(printed.code, Some(2), "{printed:?}");
+    assert_eq!(printed.err.matches("expected JSON as kubectl writes it").count(), 1, "{}", printed.err);
+}
