@@ -29,7 +29,7 @@ mod tests {
     fn each_magnitude_has_its_unit() {
         assert_eq!(duration(Duration::from_nanos(35_400)), "35.4 us");
         assert_eq!(duration(Duration::from_micros(41_230)), "41.2 ms");
-        assert_eq!(duration(Duration::from_millis(2_345)), "2.35 s");
+        assert_eq!(duration(Duration::from_millis(2_340)), "2.34 s");
         assert_eq!(size(999), "999 B");
         assert_eq!(size(31_400), "31.4 kB");
         assert_eq!(size(18_000_000), "18.0 MB");
