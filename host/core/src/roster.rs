@@ -29,7 +29,8 @@ pub struct Member {
 /// The policies behind one URL, in the order in which filters run.
 #[derive(Debug, Default, Clone)]
 pub struct Group {
-    members: Vec<Arc<Member>>,
+    /// Shared, so that a request takes the whole group without a copy.
+    members: Arc<[Arc<Member>]>,
 }
 
 /// A policy that could not be loaded as its files stand now.
@@ -78,7 +79,7 @@ impl Group {
     /// A group of these policies, in order.
     pub fn new(mut members: Vec<Arc<Member>>) -> Self {
         members.sort_by(|a, b| (a.config.order, &a.name).cmp(&(b.config.order, &b.name)));
-        Self { members }
+        Self { members: members.into() }
     }
 
     /// All policies, in the order in which filters run.

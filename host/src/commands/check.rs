@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use plimsoll_core::{Ask, Fault, Limits, Member, Verb, View};
+use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Verb, View};
 use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
 
@@ -96,9 +96,8 @@ impl Callee {
         Self { policy, settings, timeout: member.config.timeout, memory: member.config.memory }
     }
 
-    fn time(&self, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
-        let cluster = Arc::new(sample::cluster());
-        let pod = Arc::new(sample::pod());
+    fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
+        let (pod, cluster) = (Arc::clone(pod), Arc::clone(cluster));
         let slots: Vec<u32> = (0..nodes).collect();
         let view = View::new(pod, cluster, slots.clone().into(), 0).with_settings(Arc::clone(&self.settings));
         let started = Instant::now();
@@ -117,8 +116,9 @@ impl Callee {
 /// Times the verbs that answer about nodes; the first round warms the pool up.
 fn call_times(callee: &Callee) -> Vec<(Verb, Result<CallTime, Fault>)> {
     let timed = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
+    let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
     let best = |verb, nodes| -> Result<Duration, Fault> {
-        let rounds = (0..5).map(|_| callee.time(verb, nodes)).collect::<Result<Vec<_>, _>>()?;
+        let rounds = (0..5).map(|_| callee.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
         Ok(rounds.into_iter().min().unwrap_or_default())
     };
     let time = |verb| {
