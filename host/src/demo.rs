@@ -1,7 +1,6 @@
 //! `plimsoll demo`: the main job on a sample cluster, over real HTTP, with nothing else installed.
 
 mod load;
-mod pods;
 pub(crate) mod sample;
 mod scheduler;
 mod stage;
@@ -46,11 +45,11 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let mut story = Story {
         scheduler: Scheduler::new(server.wire),
         load: Load::start(server.wire),
-        nodes: (0..sample::NODES).map(sample::node_name).collect(),
+        nodes: (0..sample::NODES).map(plimsoll_sample::node_name).collect(),
         admin: format!("http://{}", server.admin),
         stage,
     };
-    let mut pods = pods::stream();
+    let mut pods = plimsoll_sample::stream();
     let mut next = |count: u32| pods.by_ref().take(count as usize).collect::<Vec<_>>();
     story.place(&next(args.pods / 3), "1. A stream of pods, as a scheduler would send them")?;
     story.swap()?;
@@ -123,7 +122,7 @@ impl Story {
 
     fn preempt(&self) -> Result<()> {
         say("\n4. A pod finds no room, and the scheduler offers six nodes with a victim each");
-        let mut pod = pods::pod("team-a", "store", 4_711);
+        let mut pod = plimsoll_sample::pod("team-a", "store", 4_711);
         pod["spec"]["priority"] = 1_000.into();
         let cluster = sample::cluster();
         let candidate = |slot: &plimsoll_core::Slot| {

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use super::{pods, sample, scheduler::Scheduler};
+use super::scheduler::Scheduler;
 
 /// Calls until it is told to stop.
 pub(super) struct Load {
@@ -64,8 +64,8 @@ impl Load {
 impl Shared {
     fn call_until_stopped(&self, extender: SocketAddr) {
         let mut scheduler = Scheduler::new(extender);
-        let nodes: Vec<String> = (0..sample::NODES).map(sample::node_name).collect();
-        let pod = pods::pod("web", "site", 999_999);
+        let nodes: Vec<String> = (0..plimsoll_sample::NODES).map(plimsoll_sample::node_name).collect();
+        let pod = plimsoll_sample::pod("web", "site", 999_999);
         while !self.stop.load(Ordering::Relaxed) {
             match scheduler.schedule(&pod, &nodes) {
                 Ok(decision) => {

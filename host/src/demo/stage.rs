@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{pods, sample};
 use crate::args::DemoArgs;
 
 /// Where the demo's files are.
@@ -47,10 +46,8 @@ impl Stage {
                 copy(&path, &stage.policies.join(path.file_name().unwrap_or_default()))?;
             }
         }
-        fs::write(&stage.snapshot, sample::cluster_json().to_string())?;
-        let mut pod = pods::pod("team-a", "api", 0);
-        pod["apiVersion"] = "v1".into();
-        pod["kind"] = "Pod".into();
+        fs::write(&stage.snapshot, plimsoll_sample::cluster().to_string())?;
+        let pod = plimsoll_sample::pod("team-a", "api", 0);
         fs::write(&stage.pod, format!("{pod:#}\n"))?;
         fs::write(stage.policies.join("zone-drain.yaml"), DRAIN_SIDECAR)?;
         stage.put("zone_drain_v1", "zone-drain")?;

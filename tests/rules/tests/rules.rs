@@ -22,13 +22,24 @@ const ONLY: [(&str, &[&str]); 6] = [
 ];
 
 /// What each crate of the host and the SDK may name of the others.
-const MAY_NAME: [(&str, &[&str]); 7] = [
+const MAY_NAME: [(&str, &[&str]); 8] = [
     ("host/core", &[]),
     ("host/wasm", &["plimsoll-core"]),
     ("host/directory", &["plimsoll-core"]),
     ("host/http", &["plimsoll-core"]),
     ("host/cluster", &["plimsoll-core"]),
-    ("host", &["plimsoll-core", "plimsoll-wasm", "plimsoll-directory", "plimsoll-http", "plimsoll-cluster"]),
+    ("host/sample", &[]),
+    (
+        "host",
+        &[
+            "plimsoll-core",
+            "plimsoll-wasm",
+            "plimsoll-directory",
+            "plimsoll-http",
+            "plimsoll-cluster",
+            "plimsoll-sample",
+        ],
+    ),
     ("plugin-sdk/rust", &["plimsoll-core"]),
 ];
 

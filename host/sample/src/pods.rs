@@ -1,21 +1,25 @@
-//! The pods that the demo schedules.
+//! The pods that are to be placed.
 
 use serde_json::{Value, json};
 
 /// One pod of an app, as kube-scheduler would send it.
-pub(super) fn pod(namespace: &str, app: &str, number: u32) -> Value {
+pub fn pod(namespace: &str, app: &str, number: u32) -> Value {
     let (priority, cpu, memory) = match app {
         "batch" => (-10, "2", "4Gi"),
         "store" => (100, "1", "8Gi"),
         _ => (0, "500m", "1Gi"),
     };
     let mut requests = json!({"cpu": cpu, "memory": memory});
-    let mut annotations = json!({});
+    let (mut annotations, mut limits) = (json!({}), json!({}));
     if app == "train" {
         requests["example.com/gpu-mem"] = "6Gi".into();
+        // The API server wants limits of an extended resource to equal its requests.
+        limits["example.com/gpu-mem"] = "6Gi".into();
         annotations["example.com/gpu-mem"] = "6Gi".into();
     }
     json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
         "metadata": {
             "name": format!("{app}-{number}"),
             "namespace": namespace,
@@ -29,7 +33,7 @@ pub(super) fn pod(namespace: &str, app: &str, number: u32) -> Value {
             "containers": [{
                 "name": "main",
                 "image": format!("registry.example.com/{app}:1.0"),
-                "resources": {"requests": requests},
+                "resources": {"requests": requests, "limits": limits},
             }],
         },
         "status": {},
@@ -37,7 +41,7 @@ pub(super) fn pod(namespace: &str, app: &str, number: u32) -> Value {
 }
 
 /// An endless stream of pods of all tenants, in turn.
-pub(super) fn stream() -> impl Iterator<Item = Value> {
+pub fn stream() -> impl Iterator<Item = Value> {
     const APPS: [(&str, &str); 6] = [
         ("team-a", "api"),
         ("web", "site"),
