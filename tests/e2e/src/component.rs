@@ -13,9 +13,7 @@ use plimsoll_harness::workspace;
 
 /// Builds the control plane, once for a test run.
 static BIN: LazyLock<PathBuf> = LazyLock::new(|| {
-    let script = workspace().join("tests/e2e/control-plane/build");
-    let status = Command::new(&script).status();
-    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{}: {status:?}", script.display());
+    run(&workspace().join("tests/e2e/control-plane/build"));
     workspace().join("target/e2e/bin")
 });
 
@@ -48,6 +46,12 @@ impl Drop for Component {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Runs a script that builds what a test cannot do without.
+pub(crate) fn run(script: &Path) {
+    let status = Command::new(script).status();
+    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{}: {status:?}", script.display());
 }
 
 /// A program of the control plane.

@@ -35,6 +35,18 @@ impl ControlPlane {
     /// # Errors
     /// If a component cannot be started or does not become ready.
     pub fn start() -> Result<Self> {
+        Self::start_with("AlwaysAllow")
+    }
+
+    /// As [`ControlPlane::start`]; accounts may do what their roles say, and the administrator everything.
+    ///
+    /// # Errors
+    /// If a component cannot be started or does not become ready.
+    pub fn start_with_rbac() -> Result<Self> {
+        Self::start_with("RBAC")
+    }
+
+    fn start_with(authorization: &str) -> Result<Self> {
         let directory = tempdir()?;
         let path = directory.path();
         let client = format!("http://127.0.0.1:{}", free_port()?);
@@ -42,7 +54,8 @@ impl ControlPlane {
         let etcd = Component::start("etcd", path, &etcd_args(path, &client, &peer))?;
         let port = free_port()?;
         write_credentials(path, port)?;
-        let api_server = Component::start("kube-apiserver", path, &api_server_args(path, &client, port))?;
+        let api_server =
+            Component::start("kube-apiserver", path, &api_server_args(path, &client, port, authorization))?;
         let control_plane = Self { _api_server: api_server, _etcd: etcd, directory };
         wait_until("the API server", || control_plane.kubectl(&["get", "--raw", "/readyz"]).ok())?;
         Ok(control_plane)
@@ -62,16 +75,37 @@ impl ControlPlane {
             .args(args)
             .output()?;
         ensure!(printed.status.success(), "{printed:?}");
-        let config = self.directory.path().join("scheduler.yaml");
-        fs::write(&config, [&printed.stdout[..], b"leaderElection: {leaderElect: false}\n"].concat())?;
+        self.start_scheduler(&format!("{}leaderElection: {{leaderElect: false}}\n", String::from_utf8(printed.stdout)?))
+    }
+
+    /// Starts a kube-scheduler with a configuration.
+    ///
+    /// # Errors
+    /// If the scheduler does not start.
+    pub fn start_scheduler(&self, config: &str) -> Result<Scheduler> {
+        let file = self.directory.path().join("scheduler.yaml");
+        fs::write(&file, config)?;
         let port = free_port()?;
         let scheduler = [
-            format!("--config={}", config.display()),
+            format!("--config={}", file.display()),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             "--cert-dir=certificates".to_owned(),
         ];
         Ok(Scheduler { _process: Component::start("kube-scheduler", self.directory.path(), &scheduler)? })
+    }
+
+    /// A kubeconfig with a token of a service account.
+    ///
+    /// # Errors
+    /// If there is no such account.
+    pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf> {
+        let token = self.kubectl(&["create", "token", "-n", namespace, account])?;
+        let mut kubeconfig: Value = serde_json::from_slice(&fs::read(self.kubeconfig())?)?;
+        kubeconfig["users"][0]["user"] = serde_json::json!({"token": token.trim()});
+        let file = self.directory.path().join(format!("{namespace}-{account}.kubeconfig"));
+        fs::write(&file, kubeconfig.to_string())?;
+        Ok(file)
     }
 
     /// Creates objects.
@@ -151,7 +185,8 @@ impl ControlPlane {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    fn kubeconfig(&self) -> PathBuf {
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
         self.directory.path().join("kubeconfig")
     }
 
@@ -173,7 +208,7 @@ fn etcd_args(directory: &Path, client: &str, peer: &str) -> Vec<String> {
     ]
 }
 
-fn api_server_args(directory: &Path, etcd: &str, port: u16) -> Vec<String> {
+fn api_server_args(directory: &Path, etcd: &str, port: u16, authorization: &str) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     vec![
         format!("--etcd-servers={etcd}"),
@@ -182,7 +217,7 @@ fn api_server_args(directory: &Path, etcd: &str, port: u16) -> Vec<String> {
         "--cert-dir=certificates".to_owned(),
         "--external-hostname=127.0.0.1".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
-        "--authorization-mode=AlwaysAllow".to_owned(),
+        format!("--authorization-mode={authorization}"),
         format!("--token-auth-file={}", file("tokens")),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", file("service-account.key")),

@@ -30,3 +30,16 @@ fn scheduler_config_has_one_extender_for_each_group() {
     assert_eq!(extender["nodeCacheCapable"], false);
     assert_eq!(extender["managedResources"][0]["name"], "example.com/gpu-mem");
 }
+
+#[test]
+fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
+    let policies = text(policies());
+    let printed =
+        run(&["scheduler-config", "--no-cache", "--policies", policies, "--url", "http://plimsoll.plimsoll.svc:8888"]);
+    let (_, extenders) = printed.out.split_once("\nextenders:\n").unwrap();
+    let file = fs::read_to_string(plimsoll_harness::workspace().join("deploy/kube-scheduler.yaml")).unwrap();
+    assert!(
+        file.ends_with(&format!("\nextenders:\n{extenders}")),
+        "deploy/kube-scheduler.yaml does not end with\n{extenders}"
+    );
+}

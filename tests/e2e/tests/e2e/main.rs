@@ -1,9 +1,11 @@
 //! What users get: pods created through a real API server, scheduled by a real kube-scheduler.
 #![allow(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
+mod chart;
+mod demo;
 mod landing;
-mod manifests;
 mod preemption;
+mod rbac;
 
 use std::{fs, path::Path};
 

@@ -1,0 +1,68 @@
+{{- define "plimsoll.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "plimsoll.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains (include "plimsoll.name" .) .Release.Name }}
+{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "plimsoll.name" .) | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "plimsoll.selector" -}}
+app.kubernetes.io/name: {{ include "plimsoll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "plimsoll.labels" -}}
+{{ include "plimsoll.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "plimsoll.metadata" -}}
+name: {{ include "plimsoll.fullname" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "plimsoll.labels" . | nindent 2 }}
+{{- end }}
+
+{{- define "plimsoll.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "plimsoll.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- /* "true" where plimsoll has access to the API, else empty. */ -}}
+{{- define "plimsoll.watches" -}}
+{{- if eq .Values.mode "watch" }}true{{ end }}
+{{- end }}
+
+{{- define "plimsoll.binds" -}}
+{{- if and (include "plimsoll.watches" .) .Values.bind.enabled }}true{{ end }}
+{{- end }}
+
+{{- define "plimsoll.scheme" -}}
+{{- if .Values.tls.secret }}https{{ else }}http{{ end }}
+{{- end }}
+
+{{- define "plimsoll.directory" -}}
+{{- if .Values.policies.subDirectory }}/policies/{{ .Values.policies.subDirectory }}{{ else }}/policies{{ end }}
+{{- end }}
+
+{{- define "plimsoll.anywhere" -}}
+{{- if .Values.ipv6 }}[::]{{ else }}0.0.0.0{{ end }}
+{{- end }}

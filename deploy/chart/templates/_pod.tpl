@@ -1,0 +1,69 @@
+{{- /* What the container is started with. */ -}}
+{{- define "plimsoll.args" -}}
+- serve
+- --policies={{ include "plimsoll.directory" . }}
+- --listen={{ include "plimsoll.anywhere" . }}:8888
+- --admin={{ include "plimsoll.anywhere" . }}:8889
+- --cache=/cache/compiled
+- --request-timeout={{ .Values.requestTimeout }}
+- --drain-timeout={{ .Values.drainSeconds }}s
+- --log-format={{ .Values.logFormat }}
+- --log={{ .Values.log }}
+{{- with .Values.policies.poll }}
+- --poll={{ . }}
+{{- end }}
+{{- if .Values.policies.allowDegraded }}
+- --allow-degraded
+{{- end }}
+{{- if .Values.tls.secret }}
+- --tls-cert=/tls/tls.crt
+- --tls-key=/tls/tls.key
+{{- end }}
+{{- if .Values.tls.clientCA.secret }}
+- --tls-client-ca=/tls-client-ca/{{ .Values.tls.clientCA.key }}
+{{- end }}
+{{- if include "plimsoll.binds" . }}
+- --lease-name={{ include "plimsoll.fullname" . }}
+- --lease-namespace={{ .Release.Namespace }}
+- --identity=$(POD_NAME)
+- --advertise={{ include "plimsoll.scheme" . }}://{{ if .Values.ipv6 }}[$(POD_IP)]{{ else }}$(POD_IP){{ end }}:8888
+{{- end }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* Keeps the replicas apart. */ -}}
+{{- define "plimsoll.spread" -}}
+{{- if .Values.affinity -}}
+affinity:
+  {{- toYaml .Values.affinity | nindent 2 }}
+{{- else if eq .Values.antiAffinity "required" -}}
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels:
+          {{- include "plimsoll.selector" . | nindent 10 }}
+{{- else if eq .Values.antiAffinity "preferred" -}}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            {{- include "plimsoll.selector" . | nindent 12 }}
+{{- end }}
+{{- if .Values.spreadOver }}
+topologySpreadConstraints:
+- topologyKey: {{ .Values.spreadOver }}
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "plimsoll.selector" . | nindent 6 }}
+{{- end }}
+{{- end }}

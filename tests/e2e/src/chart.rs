@@ -1,0 +1,76 @@
+//! The Helm chart of `deploy/chart`, rendered by a real helm.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+use anyhow::{Context, Result, ensure};
+use plimsoll_harness::workspace;
+use serde_json::Value;
+
+use crate::component::run;
+
+/// Builds helm, once for a test run.
+static HELM: LazyLock<PathBuf> = LazyLock::new(|| {
+    run(&workspace().join("tests/e2e/helm/build"));
+    workspace().join("target/e2e/bin/helm")
+});
+
+/// Runs helm, and tells what it prints.
+///
+/// # Errors
+/// If it fails; the text is its own.
+pub fn helm(args: &[&str]) -> Result<String> {
+    let output = Command::new(&*HELM).args(args).output()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "helm {args:?}: {}{text}", String::from_utf8_lossy(&output.stdout));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Where the chart is.
+pub fn chart() -> PathBuf {
+    workspace().join("deploy/chart")
+}
+
+/// Every set of values that the chart is tried with, beside its defaults.
+///
+/// # Errors
+/// If the folder `ci` of the chart cannot be listed.
+pub fn value_files() -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(chart().join("ci"))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// The chart as one text, installed as `plimsoll` into the namespace `plimsoll`.
+///
+/// # Errors
+/// If helm refuses the values.
+pub fn render(values: Option<&Path>) -> Result<String> {
+    let chart = chart().display().to_string();
+    let mut args = vec!["template", "plimsoll", &chart, "--namespace", "plimsoll"];
+    let file = values.map(|file| file.display().to_string());
+    args.extend(file.iter().flat_map(|file| ["--values", file]));
+    helm(&args)
+}
+
+/// The objects of a text of several YAML documents.
+///
+/// # Errors
+/// If one of them is no YAML.
+pub fn objects(manifest: &str) -> Result<Vec<Value>> {
+    let documents = manifest.split("\n---\n").map(|document| document.trim_start_matches("---\n"));
+    documents.map(|document| serde_saphyr::from_str(document).with_context(|| document.to_owned())).collect()
+}
+
+/// The one object of a kind.
+///
+/// # Errors
+/// If there is none.
+pub fn of_kind<'o>(objects: &'o [Value], kind: &str) -> Result<&'o Value> {
+    objects.iter().find(|object| object["kind"] == kind).with_context(|| format!("there is no {kind}"))
+}

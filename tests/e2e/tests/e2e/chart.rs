@@ -1,0 +1,159 @@
+//! The Helm chart: what it refuses, what it renders, and that the API server takes it.
+
+use std::{fs, path::Path, process::Command};
+
+use plimsoll_e2e::{ControlPlane, chart, helm, objects, of_kind, render, value_files};
+use plimsoll_harness::{binary, tempdir, wait_until, workspace};
+use serde_json::{Value, json};
+
+/// The values, and what helm says against them.
+const REFUSED: [(&str, &str); 13] = [
+    ("replicas=0", "/replicas"),
+    ("replica=3", "'replica' not allowed"),
+    ("mode=snapshot", "'watch', 'fullNodes'"),
+    ("requestTimeout=4", "/requestTimeout"),
+    ("image.digest=latest", "/image/digest"),
+    ("policies.from=claim", "/policies/claim"),
+    ("policies.from=image", "/policies/image"),
+    ("policies.from=volume", "/policies/volume"),
+    ("policies.configMaps=null", "configMaps"),
+    ("policies.configMaps[0].name=p,policies.configMaps[0].group=gpu", "'keys' required"),
+    ("policies.subDirectory=../etc", "/policies/subDirectory"),
+    ("tls.clientCA.secret=ca", "/tls/secret"),
+    ("podDisruptionBudget.maxUnavailable=half", "/podDisruptionBudget/maxUnavailable"),
+];
+
+#[test]
+fn lint_finds_nothing_whatever_the_values() {
+    let chart = chart().display().to_string();
+    helm(&["lint", "--strict", &chart]).unwrap();
+    for file in value_files().unwrap() {
+        helm(&["lint", "--strict", &chart, "--values", file.to_str().unwrap()]).unwrap();
+    }
+}
+
+#[test]
+fn values_that_break_the_schema_are_refused_by_name() {
+    let chart = chart().display().to_string();
+    for (set, complaint) in REFUSED {
+        let error = helm(&["template", &chart, "--set", set]).unwrap_err().to_string();
+        assert!(error.contains(complaint), "{set}: {error}");
+    }
+}
+
+#[test]
+fn every_value_is_described() {
+    let values: Value = serde_saphyr::from_str(&fs::read_to_string(chart().join("values.yaml")).unwrap()).unwrap();
+    let schema: Value = serde_json::from_slice(&fs::read(chart().join("values.schema.json")).unwrap()).unwrap();
+    described("", &values, &schema);
+}
+
+/// `UPDATE_MANIFEST=1` writes the manifest anew.
+#[test]
+fn the_plain_manifest_is_what_the_chart_renders() {
+    let file = workspace().join("deploy/plimsoll.yaml");
+    let about =
+        "# Made by `UPDATE_MANIFEST=1 make e2e` from deploy/chart, for those who do without Helm. Do not edit it.\n";
+    // Nobody who applies it with kubectl has Helm manage it.
+    let rendered = render(None).unwrap().replace("managed-by: Helm", "managed-by: kubectl");
+    let manifest = format!("{about}{rendered}");
+    if std::env::var_os("UPDATE_MANIFEST").is_some() {
+        fs::write(&file, &manifest).unwrap();
+    }
+    assert!(fs::read_to_string(&file).unwrap() == manifest, "deploy/plimsoll.yaml is old: UPDATE_MANIFEST=1 writes it");
+}
+
+#[test]
+fn the_notes_tell_the_command_that_prints_the_stanza() {
+    let chart = chart().display().to_string();
+    for (set, flags) in
+        [("mode=watch", "--url http://"), ("mode=fullNodes", "--full-nodes"), ("tls.secret=t", "--url https://")]
+    {
+        let args = ["install", "plimsoll", &chart, "--dry-run=client", "--namespace", "plimsoll", "--set", set];
+        let printed = helm(&args).unwrap();
+        let (_, notes) = printed.split_once("NOTES:").unwrap();
+        let (_, command) =
+            notes.replace("\\\n", " ").split_once("-- plimsoll ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        let command = command.lines().next().unwrap();
+        assert!(command.contains(flags), "{set}: {command}");
+        let words = command.split_whitespace().take_while(|word| !word.contains('$'));
+        let output = Command::new(binary()).args(words).args(["http://10.96.0.42:8888", "--help"]).output().unwrap();
+        assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_api_server_accepts_every_object() {
+    let (cluster, directory) = (ControlPlane::start().unwrap(), tempdir().unwrap());
+    // Refuses, not only warns about, pods that could do more than they must.
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    cluster
+        .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll", "labels": labels}}))
+        .unwrap();
+    cluster.create(&service_monitors()).unwrap();
+    wait_until("the CRD", || cluster.kubectl(&["get", "servicemonitors", "-A"]).ok()).unwrap();
+    for values in every_set_of_values() {
+        let manifest = render(values.as_deref()).unwrap();
+        let objects = objects(&manifest).unwrap();
+        let lines = dry_run(&cluster, directory.path(), &manifest);
+        assert_eq!(lines, objects.len(), "{values:?}");
+        let pod = pod_of(of_kind(&objects, "Deployment").unwrap());
+        assert_eq!(dry_run(&cluster, directory.path(), &pod.to_string()), 1, "{values:?}");
+    }
+}
+
+fn every_set_of_values() -> Vec<Option<std::path::PathBuf>> {
+    std::iter::once(None).chain(value_files().unwrap().into_iter().map(Some)).collect()
+}
+
+/// Every key of the values has a description, and no list or map of the user's own is looked into.
+fn described(path: &str, values: &Value, schema: &Value) {
+    assert!(schema["description"].is_string(), "{path} has no description in values.schema.json");
+    for (key, value) in values.as_object().into_iter().flatten() {
+        if let Some(properties) = schema["properties"].as_object() {
+            described(&format!("{path}/{key}"), value, &properties[key]);
+        }
+    }
+}
+
+/// Puts objects to the API server without storing them; answers how many it took.
+fn dry_run(cluster: &ControlPlane, directory: &Path, manifest: &str) -> usize {
+    let file = directory.join("manifest.yaml");
+    fs::write(&file, manifest).unwrap();
+    let args = ["apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", file.to_str().unwrap()];
+    cluster.kubectl(&args).unwrap().lines().count()
+}
+
+/// The pod that the Deployment would make.
+fn pod_of(deployment: &Value) -> Value {
+    let mut pod = deployment["spec"]["template"].clone();
+    pod["apiVersion"] = "v1".into();
+    pod["kind"] = "Pod".into();
+    pod["metadata"]["name"] = "plimsoll-0".into();
+    pod["metadata"]["namespace"] = "plimsoll".into();
+    pod
+}
+
+/// The CRD of the Prometheus operator, with the fields that the chart uses and no others.
+fn service_monitors() -> Value {
+    let text = json!({"type": "string"});
+    let endpoint = json!({"type": "object", "properties": {"port": text, "path": text, "interval": text}});
+    let labels = json!({"type": "object", "additionalProperties": text});
+    let spec = json!({"type": "object", "required": ["selector", "endpoints"], "properties": {
+        "selector": {"type": "object", "properties": {"matchLabels": labels}},
+        "endpoints": {"type": "array", "items": endpoint},
+    }});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "scope": "Namespaced",
+            "names": {"kind": "ServiceMonitor", "plural": "servicemonitors", "singular": "servicemonitor"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": spec},
+            }}}],
+        },
+    })
+}
