@@ -3,14 +3,19 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench e2e fmt policies
+.PHONY: help demo demo-cluster test lint bench e2e fmt policies
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed)
 	@$(CARGO) build --package plimsoll
 	@target/debug/plimsoll demo
+
+demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
+	@tests/e2e/control-plane/build
+	@$(CARGO) build --workspace --bins
+	@target/debug/plimsoll-demo-cluster
 
 test: policies ## Run every test: unit, property, contract, guests, reload, commands
 	$(CARGO) test --workspace --no-fail-fast

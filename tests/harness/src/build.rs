@@ -43,10 +43,11 @@ pub fn guest(name: &str) -> PathBuf {
     workspace().join("target/demo-guests").join(format!("{name}.wasm"))
 }
 
-/// The folder in which cargo put this test, and the binary beside it.
+/// The folder in which cargo put this test (in `deps`) or this program, and the binary beside it.
 fn target() -> PathBuf {
-    let test = std::env::current_exe().unwrap_or_default();
-    test.ancestors().nth(2).unwrap_or(&test).to_owned()
+    let program = std::env::current_exe().unwrap_or_default();
+    let folder = program.parent().unwrap_or(&program);
+    if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder }.to_owned()
 }
 
 /// Runs a build; a test without what it tests cannot go on.
