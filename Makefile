@@ -9,7 +9,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed)
-	@$(CARGO) build --package plimsoll
+	@$(CARGO) build --workspace --bin plimsoll
 	@target/debug/plimsoll demo
 
 demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)

@@ -8,7 +8,8 @@ use std::{
 
 static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo).args(["build", "--quiet", "--package", "plimsoll"]));
+    // The whole workspace, as the tests are built: another choice of packages has other features of the dependencies.
+    run(Command::new(cargo).args(["build", "--quiet", "--workspace", "--bin", "plimsoll"]));
     target().join("plimsoll")
 });
 
