@@ -102,6 +102,58 @@ fn the_api_server_accepts_every_object() {
     }
 }
 
+#[test]
+fn helm_installs_upgrades_rolls_back_and_leaves_nothing_behind() {
+    let cluster = ControlPlane::start().unwrap();
+    cluster.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll"}})).unwrap();
+    let (chart, kubeconfig) = (chart().display().to_string(), cluster.kubeconfig().display().to_string());
+    let release = |args: &[&str]| {
+        helm(&[args, &["--namespace", "plimsoll", "--kubeconfig", &kubeconfig]].concat()).unwrap();
+    };
+    let replicas = || {
+        cluster
+            .kubectl(&["get", "deployment", "-n", "plimsoll", "plimsoll", "-o", "jsonpath={.spec.replicas}"])
+            .unwrap()
+    };
+    release(&["install", "plimsoll", &chart, "--set", "bind.enabled=true"]);
+    assert_eq!(replicas(), "2");
+    release(&["upgrade", "plimsoll", &chart, "--reuse-values", "--set", "replicas=3"]);
+    assert_eq!(replicas(), "3");
+    release(&["rollback", "plimsoll"]);
+    assert_eq!(replicas(), "2");
+    release(&["uninstall", "plimsoll"]);
+    let kinds = "deployments,services,networkpolicies,poddisruptionbudgets,serviceaccounts,roles,rolebindings,\
+                 clusterroles,clusterrolebindings";
+    let left = ["get", kinds, "-A", "-l", "app.kubernetes.io/name=plimsoll", "-o", "name"];
+    assert_eq!(cluster.kubectl(&left).unwrap(), "");
+}
+
+#[test]
+fn the_container_can_write_to_its_cache_and_nothing_else() {
+    for values in every_set_of_values() {
+        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+        let container = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true, "{values:?}");
+        for mount in container["volumeMounts"].as_array().unwrap() {
+            assert_eq!(mount["name"] != "cache", mount["readOnly"] == true, "{values:?}: {mount}");
+        }
+    }
+}
+
+#[test]
+fn the_service_of_the_extender_does_not_lead_to_the_admin_port() {
+    for values in every_set_of_values() {
+        for service in
+            objects(&render(values.as_deref()).unwrap()).unwrap().iter().filter(|object| object["kind"] == "Service")
+        {
+            let is_admin = service["metadata"]["name"].as_str().unwrap().ends_with("-admin");
+            let ports = service["spec"]["ports"].as_array().unwrap();
+            let target = if is_admin { "admin" } else { "extender" };
+            assert!(ports.len() == 1 && ports[0]["targetPort"] == target, "{values:?}: {service}");
+        }
+    }
+}
+
 fn every_set_of_values() -> Vec<Option<std::path::PathBuf>> {
     std::iter::once(None).chain(value_files().unwrap().into_iter().map(Some)).collect()
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
 mod chart;
+mod deadlock;
 mod demo;
 mod landing;
 mod preemption;
@@ -16,6 +17,12 @@ use serde_json::json;
 /// Six nodes: two in each zone, one of them in the pool of team-a and one shared.
 pub(crate) fn with_nodes() -> ControlPlane {
     let cluster = ControlPlane::start().unwrap();
+    populate(&cluster);
+    cluster
+}
+
+/// The nodes of [`with_nodes`], and the namespaces of the pods.
+pub(crate) fn populate(cluster: &ControlPlane) {
     for zone in ["a", "b", "c"] {
         cluster.create_node(&node(&format!("shared-{zone}"), zone, "shared")).unwrap();
         cluster.create_node(&node(&format!("team-a-{zone}"), zone, "team-a")).unwrap();
@@ -23,7 +30,6 @@ pub(crate) fn with_nodes() -> ControlPlane {
     for namespace in ["web", "team-a"] {
         cluster.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).unwrap();
     }
-    cluster
 }
 
 /// A directory with `tenant-pool`, and with `zone-drain` that keeps pods off zone c.
