@@ -7,6 +7,8 @@ use crate::{Entries, Pod};
 pub struct Match {
     /// The pod is in one of these namespaces.
     pub namespaces: Option<Vec<Box<str>>>,
+    /// The pod is of one of these profiles of kube-scheduler (`spec.schedulerName`).
+    pub scheduler_names: Option<Vec<Box<str>>>,
     /// The pod's labels fit.
     pub pod_selector: Option<LabelSelector>,
     /// A container names one of these resources in its requests or limits.
@@ -50,8 +52,10 @@ impl Match {
     /// Whether a policy with this match is asked about the pod.
     pub fn accepts(&self, pod: &Pod) -> bool {
         let in_namespace = |namespaces: &Vec<Box<str>>| namespaces.iter().any(|name| **name == *pod.namespace());
+        let in_profile = |names: &Vec<Box<str>>| names.iter().any(|name| **name == *pod.scheduler_name());
         let names_one = |resources: &Vec<Box<str>>| resources.iter().any(|name| pod.names_resource(name));
         self.namespaces.as_ref().is_none_or(in_namespace)
+            && self.scheduler_names.as_ref().is_none_or(in_profile)
             && self.pod_selector.as_ref().is_none_or(|selector| selector.accepts(pod.labels()))
             && self.resources.as_ref().is_none_or(names_one)
     }
@@ -89,7 +93,7 @@ mod tests {
 
     fn pod() -> Pod {
         let json = r#"{"metadata":{"name":"p","namespace":"ml","labels":{"team":"vision"}},
-            "spec":{"containers":[{"resources":{"limits":{"example.com/gpu-mem":"4Gi"}}}]}}"#;
+            "spec":{"schedulerName":"batch","containers":[{"resources":{"limits":{"example.com/gpu-mem":"4Gi"}}}]}}"#;
         Pod::from_json(Bytes::from_static(json.as_bytes())).unwrap()
     }
 
@@ -126,11 +130,13 @@ mod tests {
     fn all_parts_of_a_match_must_hold() {
         let all = Match {
             namespaces: Some(vec!["web".into(), "ml".into()]),
+            scheduler_names: Some(vec!["batch".into()]),
             pod_selector: Some(LabelSelector { requirements: vec![requirement("team", Operator::Exists, &[])] }),
             resources: Some(vec!["example.com/gpu-mem".into()]),
         };
         assert!(all.accepts(&pod()));
         assert!(!Match { namespaces: Some(vec!["web".into()]), ..all.clone() }.accepts(&pod()));
+        assert!(!Match { scheduler_names: Some(vec!["default-scheduler".into()]), ..all.clone() }.accepts(&pod()));
         assert!(!Match { resources: Some(vec!["example.com/gpu".into()]), ..all.clone() }.accepts(&pod()));
         assert!(!Match { namespaces: Some(vec![]), ..all }.accepts(&pod()));
     }

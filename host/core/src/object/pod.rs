@@ -7,6 +7,9 @@ use serde::Deserialize;
 
 use super::{Entries, ObjectError, Quantities, at_pointer, image, parse};
 
+/// What the API server takes where a pod does not name its scheduler.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
+
 /// One pod.
 #[derive(Debug, Clone, Default)]
 pub struct Pod {
@@ -29,6 +32,7 @@ struct Whole {
     json: Bytes,
     images: Box<[Box<str>]>,
     named: Quantities,
+    scheduler_name: Option<Box<str>>,
 }
 
 // === impl Pod ===
@@ -41,8 +45,9 @@ impl Pod {
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
         let wire: PodJson<'_> = parse("Pod", &json)?;
         let (images, named) = (wire.spec.images(), wire.spec.named_resources());
+        let scheduler_name = wire.spec.scheduler_name.as_deref().filter(|name| !name.is_empty()).map(Box::from);
         let pod = Self::from_wire(wire);
-        Ok(Self { whole: Some(Arc::new(Whole { json, images, named })), ..pod })
+        Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
     /// Reads the JSON of a placed pod; only what policies can read of such a pod is kept.
@@ -106,6 +111,11 @@ impl Pod {
     /// The images of its containers; none for a placed pod.
     pub fn images(&self) -> &[Box<str>] {
         self.whole.as_ref().map_or(&[], |whole| &whole.images)
+    }
+
+    /// `spec.schedulerName`, which names a profile of kube-scheduler; the default one for a placed pod.
+    pub fn scheduler_name(&self) -> &str {
+        self.whole.as_ref().and_then(|whole| whole.scheduler_name.as_deref()).unwrap_or(DEFAULT_SCHEDULER)
     }
 
     /// JSON text at an RFC 6901 pointer; none for a placed pod.
@@ -172,6 +182,8 @@ struct MetadataJson<'a> {
 struct SpecJson<'a> {
     #[serde(borrow)]
     node_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    scheduler_name: Option<Cow<'a, str>>,
     priority: Option<i32>,
     #[serde(borrow)]
     containers: Option<Vec<ContainerJson<'a>>>,
@@ -311,6 +323,14 @@ mod tests {
         assert!(pod.names_resource("example.com/gpu"));
         assert!(!pod.names_resource("cpu"));
         assert_eq!(pod.requests().get("example.com/gpu"), 0);
+    }
+
+    #[test]
+    fn a_pod_that_names_no_scheduler_is_of_the_default_one() {
+        assert_eq!(pod(r#"{"schedulerName":"batch"}"#).scheduler_name(), "batch");
+        for unnamed in [pod(r#"{"schedulerName":""}"#), pod("{}"), Pod::default()] {
+            assert_eq!(unnamed.scheduler_name(), "default-scheduler");
+        }
     }
 
     #[test]

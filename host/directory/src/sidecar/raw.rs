@@ -47,6 +47,9 @@ pub(crate) struct RawMatch {
     /// The pod is in one of these namespaces.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     pub(crate) namespaces: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The pod is of one of these profiles of kube-scheduler, by its `spec.schedulerName`.
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    pub(crate) scheduler_names: Option<Spanned<Vec<Spanned<String>>>>,
     /// The pod's labels fit this Kubernetes label selector.
     pub(crate) pod_selector: Option<RawSelector>,
     /// A container names one of these resources in its requests or limits.

@@ -71,6 +71,10 @@ impl RawMatch {
     fn resolve(self) -> Result<Match, SidecarError> {
         Ok(Match {
             namespaces: self.namespaces.map(|names| resolve_names(names, "match.namespaces")).transpose()?,
+            scheduler_names: self
+                .scheduler_names
+                .map(|names| resolve_names(names, "match.schedulerNames"))
+                .transpose()?,
             pod_selector: self.pod_selector.map(RawSelector::resolve).transpose()?,
             resources: self.resources.map(|names| resolve_names(names, "match.resources")).transpose()?,
         })

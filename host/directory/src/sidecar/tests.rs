@@ -27,6 +27,7 @@ memory: 32Mi
 digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 match:
   namespaces: [ml, batch]
+  schedulerNames: [gpu-scheduler]
   podSelector:
     matchLabels: {team: vision}
     matchExpressions:
@@ -50,6 +51,7 @@ settings: {pools: [a, b], strict: true}
         memory: 32 << 20,
         matches: Match {
             namespaces: Some(vec!["ml".into(), "batch".into()]),
+            scheduler_names: Some(vec!["gpu-scheduler".into()]),
             pod_selector: Some(LabelSelector { requirements }),
             resources: Some(vec!["example.com/gpu-mem".into()]),
         },
@@ -102,7 +104,8 @@ fn each_mistake_is_told_with_place_field_and_expectation() {
         ("onerror: fail", format!("1:1: unknown key 'onerror': expected one of {keys}")),
         (
             "match: {namespace: [a]}",
-            "1:9: match: unknown key 'namespace': expected one of namespaces, podSelector, resources".to_owned(),
+            "1:9: match: unknown key 'namespace': expected one of namespaces, schedulerNames, podSelector, resources"
+                .to_owned(),
         ),
         ("mode: of", "1:7: mode: found 'of': expected one of enforce, shadow, off".to_owned()),
         ("mode: [off]", "1:7: mode: expected one word".to_owned()),
@@ -128,6 +131,7 @@ fn each_mistake_is_told_with_place_field_and_expectation() {
         ("module: x.wat", format!("1:9: module: found 'x.wat': {module}")),
         ("module: .wasm", format!("1:9: module: found '.wasm': {module}")),
         ("match: {namespaces: []}", format!("1:21: match.namespaces: {names}")),
+        ("match: {schedulerNames: []}", format!("1:25: match.schedulerNames: {names}")),
         ("match: {resources: []}", format!("1:20: match.resources: {names}")),
         ("match: {namespaces: ml}", "1:21: match.namespaces: expected a list".to_owned()),
         ("match: {namespaces: [a, {}]}", "1:25: match.namespaces[1]: expected text".to_owned()),
