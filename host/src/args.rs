@@ -189,6 +189,39 @@ pub(crate) struct SchedulerConfigArgs {
     #[arg(long, env = "PLIMSOLL_URL", value_name = "URL", default_value = "http://127.0.0.1:8888")]
     pub(crate) url: String,
 
+    /// A profile of the scheduler, named as pods name it in schedulerName; may be given more than once
+    #[arg(long = "profile", env = "PLIMSOLL_PROFILES", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) profiles: Vec<String>,
+
+    /// Who signs plimsoll's certificate, as a file of the scheduler's machine; for an https URL
+    #[arg(long, env = "PLIMSOLL_CA_FILE", value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+
+    /// The scheduler's client certificate, as a file of its machine; for an https URL
+    #[arg(long, env = "PLIMSOLL_CERT_FILE", value_name = "FILE", requires = "key_file")]
+    pub(crate) cert_file: Option<PathBuf>,
+
+    /// The private key of --cert-file, as a file of the scheduler's machine
+    #[arg(long, env = "PLIMSOLL_KEY_FILE", value_name = "FILE", requires = "cert_file")]
+    pub(crate) key_file: Option<PathBuf>,
+
+    /// The name in plimsoll's certificate, where the URL has another; for an https URL
+    #[arg(long, env = "PLIMSOLL_SERVER_NAME", value_name = "NAME")]
+    pub(crate) server_name: Option<String>,
+
+    /// A managed resource that the policies count and the scheduler does not; may be given more than once
+    #[arg(
+        long = "ignored-by-scheduler",
+        env = "PLIMSOLL_IGNORED_BY_SCHEDULER",
+        value_name = "RESOURCE",
+        value_delimiter = ','
+    )]
+    pub(crate) ignored_by_scheduler: Vec<String>,
+
+    /// Print the policy file of Kubernetes 1.2 to 1.22 (`kind: Policy`, JSON) instead
+    #[arg(long, env = "PLIMSOLL_LEGACY_POLICY")]
+    pub(crate) legacy_policy: bool,
+
     /// The scheduler sends whole nodes: for a plimsoll that has no view of the cluster
     #[arg(long, env = "PLIMSOLL_FULL_NODES")]
     pub(crate) full_nodes: bool,

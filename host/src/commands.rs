@@ -36,6 +36,12 @@ pub(crate) fn complain(error: &anyhow::Error) {
     eprintln!("plimsoll: {error:#}");
 }
 
+/// Says something beside what a command prints.
+#[expect(clippy::print_stderr, reason = "as for `complain`")]
+fn remark(text: &str) {
+    eprintln!("plimsoll: {text}");
+}
+
 /// The policy host as the flags want it.
 ///
 /// A cache that was asked for must work; the default one may be missing, as in a pod with a read-only root.

@@ -1,10 +1,10 @@
 //! `plimsoll scheduler-config`.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use plimsoll_commands::{matches_golden, plimsoll};
+use plimsoll_commands::{Printed, matches_golden, plimsoll};
 use plimsoll_harness::{policies, tempdir};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{run, text};
 
@@ -42,4 +42,96 @@ fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
         file.ends_with(&format!("\nextenders:\n{extenders}")),
         "deploy/kube-scheduler.yaml does not end with\n{extenders}"
     );
+}
+
+/// A group with one policy that asks for a resource.
+fn lay_group(directory: &Path, name: &str, resource: &str) {
+    let group = directory.join(name);
+    fs::create_dir(&group).unwrap();
+    fs::copy(policies().join("gpu-binpack.wasm"), group.join("gpu-binpack.wasm")).unwrap();
+    fs::write(group.join("gpu-binpack.yaml"), format!("match: {{resources: [{resource}]}}\n")).unwrap();
+}
+
+fn print(directory: &Path, args: &[&str]) -> Printed {
+    plimsoll(directory, &[&["scheduler-config", "--no-cache", "--policies", "."], args].concat()).unwrap()
+}
+
+fn json(printed: &Printed) -> Value {
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    serde_json::from_str(&printed.out).unwrap()
+}
+
+const TLS: [&str; 10] = [
+    "--url",
+    "https://plimsoll.kube-system.svc:8888",
+    "--ca-file",
+    "/etc/kubernetes/plimsoll/ca.crt",
+    "--cert-file",
+    "/etc/kubernetes/plimsoll/tls.crt",
+    "--key-file",
+    "/etc/kubernetes/plimsoll/tls.key",
+    "--server-name",
+    "plimsoll.test",
+];
+
+#[test]
+fn every_option_has_its_place_in_the_configuration() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    lay_group(directory.path(), "licences", "example.com/licence");
+    let more = ["--profile", "default-scheduler,batch", "--profile", "gpu", "--kubeconfig", "/etc/scheduler.conf"];
+    let more = [&TLS[..], &more, &["--ignored-by-scheduler", "example.com/gpu-mem", "--ignorable"]].concat();
+    let printed = print(directory.path(), &more);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    matches_golden("scheduler-config-full.yaml", &printed.out).unwrap();
+}
+
+#[test]
+fn a_legacy_policy_file_has_the_old_names_and_nanoseconds() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    let printed = print(directory.path(), &[&TLS[..8], &["--legacy-policy", "--http-timeout", "1500ms"]].concat());
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    matches_golden("scheduler-config-legacy.json", &printed.out).unwrap();
+    let printed = print(directory.path(), &["--legacy-policy", "--profile", "batch"]);
+    assert_eq!(printed.err, "plimsoll: a legacy policy file has no profiles: leave --profile out\n");
+}
+
+#[test]
+fn a_resource_is_managed_by_one_extender_only() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    lay_group(directory.path(), "gpu-old", "example.com/gpu-mem");
+    let printed = print(directory.path(), &["--output", "json"]);
+    let config = json(&printed);
+    assert_eq!(config["extenders"][0]["managedResources"][0]["name"], "example.com/gpu-mem");
+    assert!(config["extenders"][1].get("managedResources").is_none(), "{config}");
+    let remark = "plimsoll: example.com/gpu-mem is managed by http://127.0.0.1:8888/gpu: \
+        http://127.0.0.1:8888/gpu-old is called for every pod\n";
+    assert_eq!(printed.err, remark);
+}
+
+#[test]
+fn a_group_with_a_policy_for_every_pod_manages_no_resource() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    fs::copy(policies().join("gpu-binpack.wasm"), directory.path().join("gpu/other.wasm")).unwrap();
+    let config = json(&print(directory.path(), &["--output", "json"]));
+    assert!(config["extenders"][0].get("managedResources").is_none(), "{config}");
+    let printed = print(directory.path(), &["--ignored-by-scheduler", "example.com/gpu-mem"]);
+    assert_eq!(printed.code, Some(2));
+    assert!(printed.err.starts_with("plimsoll: --ignored-by-scheduler example.com/gpu-mem: no group manages it"));
+}
+
+#[test]
+fn certificates_want_an_https_url_and_a_url_alone_turns_no_check_off() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    let printed = print(directory.path(), &["--ca-file", "/ca.crt"]);
+    assert_eq!(printed.code, Some(2));
+    assert!(printed.err.contains("begins with https://"), "{printed:?}");
+    let config = json(&print(directory.path(), &["--url", "https://a:1", "--server-name", "b", "--output", "json"]));
+    let extender = &config["extenders"][0];
+    assert_eq!(extender["tlsConfig"], json!({"serverName": "b"}));
+    assert!(extender.get("enableHTTPS").is_none(), "{extender}");
 }
