@@ -87,6 +87,18 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub(crate) listen: SocketAddr,
 
+    /// The certificate that kube-scheduler is shown, and its issuers (PEM): --listen then speaks TLS alone
+    #[arg(long, env = "PLIMSOLL_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The private key of --tls-cert (PEM)
+    #[arg(long, env = "PLIMSOLL_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Answer only clients with a certificate of one of these authorities (PEM)
+    #[arg(long, env = "PLIMSOLL_TLS_CLIENT_CA", value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+
     /// Where /healthz, /readyz, /metrics and /api are
     #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
     pub(crate) admin: SocketAddr,

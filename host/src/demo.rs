@@ -75,6 +75,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         snapshot: Some(stage.snapshot.clone()),
         listen: anywhere,
         admin: anywhere,
+        tls: None,
         request_timeout: Duration::from_secs(4),
         wire: WireConfig::default(),
         allow_degraded: false,

@@ -1,5 +1,7 @@
 //! Prometheus metrics: what the gateway did, by policy and verb.
 
+mod tls;
+
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use plimsoll_core::{Cluster, Fault, Member, Observer, Outcome, Roster, Verb};
@@ -10,6 +12,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::{Registry, Unit},
 };
+
+use self::tls::TlsMetrics;
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
@@ -34,6 +38,7 @@ pub(crate) struct Metrics {
     cluster_pods: Gauge,
     snapshot_errors: Counter<u64, AtomicU64>,
     left_undone: Counter<u64, AtomicU64>,
+    tls: TlsMetrics,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -106,6 +111,7 @@ impl Metrics {
             cluster_pods: Gauge::default(),
             snapshot_errors: Counter::default(),
             left_undone: Counter::default(),
+            tls: TlsMetrics::default(),
         };
         metrics.register();
         metrics
@@ -134,6 +140,7 @@ impl Metrics {
         registry.register("snapshot_errors", help, self.snapshot_errors.clone());
         let help = "Replies whose shadow policies were not asked, since too many waited";
         registry.register("shadow_dropped", help, self.left_undone.clone());
+        self.tls.register(registry);
     }
 
     /// The text that Prometheus scrapes.

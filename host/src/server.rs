@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use plimsoll_cluster::SnapshotWatch;
 use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
-use plimsoll_http::{WireConfig, serve_admin, serve_wire};
+use plimsoll_http::{Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
@@ -16,6 +16,9 @@ use crate::{admin::AdminState, metrics::Metrics};
 /// How often the snapshot file is looked at.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How often the files of TLS are looked at.
+const TLS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// All that a server needs to know.
 pub(crate) struct ServerConfig {
     pub(crate) directory: DirectoryConfig,
@@ -23,6 +26,7 @@ pub(crate) struct ServerConfig {
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
+    pub(crate) tls: Option<TlsFiles>,
     pub(crate) request_timeout: Duration,
     pub(crate) wire: WireConfig,
     pub(crate) allow_degraded: bool,
@@ -50,6 +54,7 @@ impl Server {
     /// If the directory or the snapshot cannot be read, or an address cannot be bound.
     pub(crate) async fn start(config: ServerConfig) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
+        let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
         let gateway = Arc::new(Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout));
         let wire = bind(config.listen).await?;
         let admin = bind(config.admin).await?;
@@ -65,7 +70,11 @@ impl Server {
 
         let state = Arc::new(AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded));
         let (stop, _) = watch::channel(false);
-        let wire_task = tokio::spawn(serve_wire(wire, gateway, metrics, config.wire, stopped(&stop)));
+        if let Some(tls) = &tls {
+            tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
+        }
+        let wire_config = WireConfig { tls, ..config.wire };
+        let wire_task = tokio::spawn(serve_wire(wire, gateway, metrics, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
         info!(listen = %wire_address, admin = %admin_address, "plimsoll answers");
         Ok(Self {
@@ -114,6 +123,14 @@ fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'sta
     async move {
         // An error means that the server was dropped, which is a stop too.
         let _ = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+/// Takes up changed certificates until the server stops.
+async fn follow_tls(tls: Arc<Tls>, stopped: impl Future<Output = ()>) {
+    tokio::select! {
+        () = tls.follow(TLS_INTERVAL) => {}
+        () = stopped => {}
     }
 }
 

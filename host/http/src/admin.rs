@@ -52,7 +52,7 @@ pub async fn serve_admin(
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
         .with_state(admin);
-    server::serve(listener, router, Bounds::of_admin(), shutdown).await
+    server::serve(listener, router, Bounds::of_admin(), None, shutdown).await
 }
 
 /// Makes a page on a blocking thread, where it may take its time, and even panic.

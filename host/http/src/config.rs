@@ -1,9 +1,11 @@
 //! What an operator may set about the wire.
 
-use std::{num::NonZero, thread::available_parallelism, time::Duration};
+use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
+
+use crate::Tls;
 
 /// Bounds of the wire listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct WireConfig {
     /// Bytes that one request body may have.
     pub body_limit: usize,
@@ -19,6 +21,8 @@ pub struct WireConfig {
     pub max_connections: usize,
     /// Decisions made at once; others wait, and their wait counts against their time.
     pub max_decisions: usize,
+    /// What makes the listener speak TLS, and nothing else; without it, it speaks plain HTTP.
+    pub tls: Option<Arc<Tls>>,
 }
 
 impl Default for WireConfig {
@@ -32,6 +36,7 @@ impl Default for WireConfig {
             drain: Duration::from_secs(25),
             max_connections: 4096,
             max_decisions: (2 * cores).max(4),
+            tls: None,
         }
     }
 }

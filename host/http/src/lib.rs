@@ -16,9 +16,11 @@ mod decode;
 mod encode;
 mod error;
 mod server;
+mod tls;
 mod wire;
 
 pub use admin::{Admin, serve_admin};
 pub use answer::{Answer, answer};
 pub use config::WireConfig;
+pub use tls::{Tls, TlsError, TlsFiles, TlsObserver};
 pub use wire::{NONE, WireObserver, serve_wire};

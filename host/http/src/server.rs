@@ -4,7 +4,7 @@ mod connection;
 mod patient;
 mod registry;
 
-use std::{future::Future, io, sync::Arc, time::Duration};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use tokio::{
@@ -14,8 +14,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use self::registry::{Permit, Registry};
-use crate::WireConfig;
+use self::{
+    connection::Site,
+    registry::{Permit, Registry},
+};
+use crate::{Tls, WireConfig};
 
 /// How long the server waits when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -31,23 +34,26 @@ pub(crate) struct Bounds {
     pub(crate) max_connections: usize,
 }
 
-/// Serves until `shutdown`, then finishes what is in flight.
+/// Serves until `shutdown`, then finishes what is in flight; with `tls`, it speaks nothing else.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     bounds: Bounds,
+    tls: Option<Arc<Tls>>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     let registry = Arc::new(Registry::new(bounds.max_connections));
+    let drain = bounds.drain;
+    let site = Site { router, bounds, tls };
     let mut connections = JoinSet::new();
     pin!(shutdown);
     loop {
         select! {
             biased;
             () = &mut shutdown => break,
-            (stream, permit) = accept(&listener, &registry) => {
-                connections.spawn(connection::run(stream, permit, router.clone(), bounds.clone()));
+            (stream, peer, permit) = accept(&listener, &registry) => {
+                connections.spawn(connection::run(stream, peer, permit, site.clone()));
             }
         }
         while let Some(ended) = connections.try_join_next() {
@@ -61,18 +67,18 @@ pub(crate) async fn serve(
             note(ended);
         }
     };
-    if timeout(bounds.drain, all_ended).await.is_err() {
-        tracing::warn!(%address, drain = ?bounds.drain, "requests were cut off: they took longer than the drain time");
+    if timeout(drain, all_ended).await.is_err() {
+        tracing::warn!(%address, ?drain, "requests were cut off: they took longer than the drain time");
         connections.shutdown().await;
     }
     Ok(())
 }
 
 /// The next connection, once there is room for it. It never fails: errors pass or are waited out.
-async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, Permit) {
+async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, SocketAddr, Permit) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, registry.enter().await),
+            Ok((stream, peer)) => return (stream, peer, registry.enter().await),
             // The peer left before we came to it.
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {

@@ -71,7 +71,7 @@ pub async fn serve_wire(
         observer,
     };
     let router = Router::new().fallback(handle).with_state(Arc::new(wire));
-    server::serve(listener, router, Bounds::of_wire(&config), shutdown).await
+    server::serve(listener, router, Bounds::of_wire(&config), config.tls, shutdown).await
 }
 
 async fn handle(State(wire): State<Arc<Wire>>, request: Request) -> Response {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_directory::DirectoryConfig;
-use plimsoll_http::WireConfig;
+use plimsoll_http::{TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
@@ -35,6 +35,9 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
 }
 
 fn config(args: ServeArgs) -> Result<ServerConfig> {
+    // clap lets neither come without the other.
+    let pair = args.tls_cert.zip(args.tls_key);
+    let tls = pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: args.tls_client_ca });
     Ok(ServerConfig {
         directory: DirectoryConfig {
             poll: args.poll,
@@ -46,6 +49,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         snapshot: args.snapshot,
         listen: args.listen,
         admin: args.admin,
+        tls,
         request_timeout: args.request_timeout,
         wire: WireConfig {
             body_limit: args.body_limit,

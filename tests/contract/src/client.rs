@@ -1,18 +1,20 @@
 //! A small client: HTTP/1.1 or h2 over one connection, every wait with a deadline.
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, Response, body::Incoming, client::conn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::{ClientConfig, pki_types::ServerName};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
+use tokio_rustls::TlsConnector;
 
 /// No wait of a test is longer.
 pub const DEADLINE: Duration = Duration::from_mins(1);
@@ -98,6 +100,33 @@ impl Client {
         let (sender, connection) = conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         Ok(Self { sender: Sender::Http2(sender), address })
+    }
+
+    /// A TLS connection that speaks what was agreed on by ALPN.
+    ///
+    /// # Errors
+    /// If the handshake fails; with TLS 1.3 a refusal of our certificate shows with the first request only.
+    pub async fn connect_tls(address: SocketAddr, config: Arc<ClientConfig>) -> Result<Self> {
+        let stream = within("connecting", TcpStream::connect(address)).await??;
+        let name = ServerName::from(address.ip());
+        let stream = within("the handshake", TlsConnector::from(config).connect(name, stream)).await??;
+        let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let stream = TokioIo::new(stream);
+        let sender = if h2 {
+            let (sender, connection) = conn::http2::handshake(TokioExecutor::new(), stream).await?;
+            tokio::spawn(connection);
+            Sender::Http2(sender)
+        } else {
+            let (sender, connection) = conn::http1::handshake(stream).await?;
+            tokio::spawn(connection);
+            Sender::Http1(sender)
+        };
+        Ok(Self { sender, address })
+    }
+
+    /// Whether the connection speaks h2.
+    pub fn is_h2(&self) -> bool {
+        matches!(self.sender, Sender::Http2(_))
     }
 
     /// Another handle of an h2 connection, for requests at the same time.

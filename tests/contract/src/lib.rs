@@ -12,4 +12,5 @@ pub mod check;
 pub mod client;
 pub mod recording;
 pub mod rules;
+pub mod secure;
 pub mod server;

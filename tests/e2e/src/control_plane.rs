@@ -66,8 +66,16 @@ impl ControlPlane {
     /// # Errors
     /// If the configuration cannot be had, or the scheduler does not start.
     pub fn schedule_with(&self, gateway: SocketAddr, policies: &Path, args: &[&str]) -> Result<Scheduler> {
+        self.schedule_at(&format!("http://{gateway}"), policies, args)
+    }
+
+    /// As [`ControlPlane::schedule_with`], for any URL.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn schedule_at(&self, url: &str, policies: &Path, args: &[&str]) -> Result<Scheduler> {
         let printed = Command::new(binary())
-            .args(["scheduler-config", "--no-cache", "--url", &format!("http://{gateway}")])
+            .args(["scheduler-config", "--no-cache", "--url", url])
             .arg("--policies")
             .arg(policies)
             .arg("--kubeconfig")

@@ -4,10 +4,12 @@
 //! test waits for is a condition with a deadline ([`wait_until`]).
 
 mod build;
+mod certificates;
 mod process;
 mod wait;
 
 pub use build::{binary, guest, policies, workspace};
+pub use certificates::{Authority, Pair, Purpose};
 pub use process::{Plimsoll, Reply};
 pub use wait::wait_until;
 

@@ -105,6 +105,11 @@ impl Plimsoll {
         wait_until(what, find).with_context(|| format!("{:#?}", self.log))
     }
 
+    /// How many log lines fit so far.
+    pub fn count_log(&self, fits: impl Fn(&Value) -> bool) -> usize {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|line| fits(line)).count()
+    }
+
     /// Sends a signal, by its name: `TERM`, `STOP`, ...
     ///
     /// # Errors

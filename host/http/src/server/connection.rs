@@ -1,7 +1,8 @@
-//! One connection: HTTP/1.1 or h2, whichever the first bytes speak.
+//! One connection: HTTP/1.1 or h2, whichever the first bytes speak, inside of TLS or not.
 
 use std::{
     convert::Infallible,
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -18,7 +19,11 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use tokio::{net::TcpStream, pin, select};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    pin, select,
+};
 use tower::ServiceExt;
 
 use super::{
@@ -26,12 +31,21 @@ use super::{
     patient::Patient,
     registry::{InFlight, Permit},
 };
+use crate::Tls;
 
 /// Requests that one h2 connection may have in flight.
 const MAX_STREAMS: u32 = 128;
 /// What h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// What every connection of a listener shares.
+#[derive(Clone)]
+pub(super) struct Site {
+    pub(super) router: Router,
+    pub(super) bounds: Bounds,
+    pub(super) tls: Option<Arc<Tls>>,
+}
 
 /// A body whose request is in flight until the server has taken over the last of it.
 struct Tracked {
@@ -40,14 +54,30 @@ struct Tracked {
 }
 
 /// Serves a connection to its end. If the client leaves, its requests' futures are dropped with it.
-pub(super) async fn run(stream: TcpStream, permit: Permit, router: Router, bounds: Bounds) {
+pub(super) async fn run(stream: TcpStream, peer: SocketAddr, permit: Permit, site: Site) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
+    let Some(tls) = &site.tls else { return speak(stream, &permit, &site).await };
+    // Until its handshake is through a connection is idle, and the first to make room.
+    let accepted = select! {
+        accepted = tls.accept(stream, peer, site.bounds.header_timeout) => accepted,
+        () = permit.connection().closing() => None,
+    };
+    if let Some(stream) = accepted {
+        speak(stream, &permit, &site).await;
+    }
+}
+
+/// Speaks HTTP to the end of a stream.
+async fn speak<S>(stream: S, permit: &Permit, site: &Site)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let state = Arc::clone(permit.connection());
-    let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), bounds));
+    let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), site.bounds.clone()));
     let builder = builder();
-    let service = service_fn(|request| serve(router.clone(), state.begin(), request));
+    let service = service_fn(|request| serve(site.router.clone(), state.begin(), request));
     let connection = builder.serve_connection(io, service);
     pin!(connection);
     let ended = select! {

@@ -35,6 +35,8 @@ pub(super) struct Patient<S> {
     reading: Pin<Box<Sleep>>,
     /// Since when the peer takes no bytes.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// Whether it is a flush that takes its time.
+    flushing: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ enum Protocol {
 impl<S> Patient<S> {
     pub(super) fn new(stream: S, connection: Arc<Connection>, bounds: Bounds) -> Self {
         let reading = Box::pin(sleep_until(Instant::now() + bounds.header_timeout));
-        Self { stream, connection, bounds, protocol: None, head: None, reading, stalled: None }
+        Self { stream, connection, bounds, protocol: None, head: None, reading, stalled: None, flushing: false }
     }
 
     fn received(&mut self, bytes: &[u8]) {
@@ -116,6 +118,18 @@ impl<S> Patient<S> {
             }
         }
     }
+
+    /// A flush that waits is a stall as well; one that never had to says nothing about one.
+    fn flushed(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
+        if result.is_pending() {
+            self.flushing = true;
+            return self.poll_stalled(cx).map(Err);
+        }
+        if std::mem::take(&mut self.flushing) {
+            self.stalled = None;
+        }
+        result
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
@@ -151,10 +165,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        // TLS takes bytes over before the peer does: it is the flush that waits.
+        let result = Pin::new(&mut self.stream).poll_flush(cx);
+        self.flushed(cx, result)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let result = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.flushed(cx, result)
     }
 }

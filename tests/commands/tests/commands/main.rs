@@ -7,6 +7,7 @@ mod help;
 mod run;
 mod scheduler_config;
 mod serve;
+mod tls;
 
 use std::path::Path;
 

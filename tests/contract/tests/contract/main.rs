@@ -8,4 +8,5 @@ mod hostile;
 mod keys;
 mod recordings;
 mod service;
+mod tls;
 mod world;

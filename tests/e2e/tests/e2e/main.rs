@@ -6,7 +6,9 @@ mod deadlock;
 mod demo;
 mod landing;
 mod preemption;
+mod profiles;
 mod rbac;
+mod tls;
 
 use std::{fs, path::Path};
 

@@ -1,0 +1,100 @@
+//! TLS of the extender wire: who may speak to it, and how its certificates are replaced while it runs.
+//!
+//! ```text
+//!  files ──> contents ──> material (one server configuration, one client configuration)
+//!              ▲               │ swapped as a whole
+//!           follow             ▼
+//!                     handshake ──> a stream of HTTP, or a refusal that is logged and counted
+//! ```
+
+mod contents;
+mod error;
+mod follow;
+mod handshake;
+mod material;
+mod refusal;
+mod replica;
+mod validity;
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use arc_swap::ArcSwap;
+
+pub use self::error::TlsError;
+use self::{
+    contents::Contents,
+    material::Material,
+    refusal::{Ledger, Refusal},
+};
+
+/// The files that TLS is made of, all PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The serving certificate and its issuers, its own first.
+    pub cert: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
+    /// Who may sign the certificates of clients; without it none is asked for.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Hears what happens to TLS: it must be quick.
+pub trait TlsObserver: Send + Sync {
+    /// A client was refused; the reason is one of a few words.
+    fn refused(&self, reason: &'static str);
+
+    /// The files had changed, and were taken or refused.
+    fn reloaded(&self, taken: bool);
+
+    /// The serving certificate in force ends then.
+    fn expires(&self, at: SystemTime);
+}
+
+/// The certificates in force, shared by the listener and by calls to other replicas.
+///
+/// A connection takes what is in force when it begins, and keeps it to its end.
+pub struct Tls {
+    files: TlsFiles,
+    observer: Arc<dyn TlsObserver>,
+    material: ArcSwap<Material>,
+    /// What the material in force was made of: the start of [`Tls::follow`].
+    loaded: Contents,
+    ledger: Mutex<Ledger>,
+}
+
+// === impl Tls ===
+
+impl Tls {
+    /// Reads and checks the files.
+    ///
+    /// # Errors
+    /// Names the file that is missing, malformed, expired, or does not fit the others.
+    pub fn load(files: TlsFiles, observer: Arc<dyn TlsObserver>) -> Result<Self, TlsError> {
+        let loaded = Contents::read(&files)?;
+        let material = Material::new(&files, &loaded, SystemTime::now())?;
+        observer.expires(material.not_after);
+        let material = ArcSwap::from_pointee(material);
+        Ok(Self { files, observer, material, loaded, ledger: Mutex::default() })
+    }
+
+    /// Logs and counts a refusal; the log has room for a few of each kind.
+    fn refuse(&self, peer: std::net::SocketAddr, refusal: &Refusal) {
+        let reason = refusal.reason();
+        self.observer.refused(reason);
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(unlogged) = ledger.admit(reason, std::time::Instant::now()) else { return };
+        drop(ledger);
+        tracing::warn!(%peer, reason, unlogged, "TLS: a client was refused: {refusal}");
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! The files change while plimsoll runs: a Secret is mounted anew, a certificate renewed in place.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Contents, Material, Tls, TlsError};
+
+/// The files as they were at one look; an error by its text, so that it can be compared.
+type Look = Result<Contents, String>;
+
+/// What was seen of the files, and what was judged.
+///
+/// Two looks in a row must be alike before they count: a pair of files that is being written is
+/// neither taken nor complained about, and each state is judged once.
+struct Looks {
+    last: Look,
+    judged: Look,
+}
+
+// === impl Tls ===
+
+impl Tls {
+    /// Looks at the files at this interval and takes up what has changed; it never ends by itself.
+    ///
+    /// Certificate, key and client CA are replaced together or not at all: if they do not fit, what
+    /// was in force stays, and the log says why.
+    pub async fn follow(self: Arc<Self>, every: Duration) {
+        let mut looks = Looks::new(self.loaded.clone());
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut expired = false;
+        loop {
+            ticks.tick().await;
+            let tls = Arc::clone(&self);
+            // The files may lie on a slow volume.
+            let look = tokio::task::spawn_blocking(move || Contents::read(&tls.files).map_err(|error| chain(&error)));
+            let Ok(look) = look.await else { continue };
+            if let Some(look) = looks.add(look) {
+                self.judge(look);
+            }
+            let now_expired = self.material.load().not_after < SystemTime::now();
+            if now_expired && !expired {
+                tracing::error!(file = %self.files.cert.display(), "TLS: the certificate in force has expired: kube-scheduler refuses it");
+            }
+            expired = now_expired;
+        }
+    }
+
+    fn judge(&self, look: &Look) {
+        let material = match look {
+            Ok(contents) => Material::new(&self.files, contents, SystemTime::now()).map_err(|error| chain(&error)),
+            Err(error) => Err(error.clone()),
+        };
+        self.observer.reloaded(material.is_ok());
+        match material {
+            Ok(material) => {
+                let expires = humantime::format_rfc3339_seconds(material.not_after);
+                tracing::info!(file = %self.files.cert.display(), %expires, "TLS: new certificates are in force");
+                self.observer.expires(material.not_after);
+                self.material.store(Arc::new(material));
+            }
+            Err(error) => {
+                tracing::error!(error, "TLS: the files have changed and cannot be used: what was in force stays");
+            }
+        }
+    }
+}
+
+// === impl Looks ===
+
+impl Looks {
+    fn new(loaded: Contents) -> Self {
+        Self { last: Ok(loaded.clone()), judged: Ok(loaded) }
+    }
+
+    /// Adds a look, and gives back what is to be judged.
+    fn add(&mut self, look: Look) -> Option<&Look> {
+        if look != self.last {
+            self.last = look;
+            return None;
+        }
+        if look == self.judged {
+            return None;
+        }
+        self.judged = look;
+        Some(&self.judged)
+    }
+}
+
+/// An error with its causes on one line.
+fn chain(error: &TlsError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(text: &str) -> Contents {
+        Contents { cert: text.into(), key: vec![], client_ca: None }
+    }
+
+    #[test]
+    fn a_change_is_judged_once_when_it_has_settled() {
+        let mut looks = Looks::new(contents("a"));
+        // What is seen, and whether it is to be judged.
+        let (gone, look) = (|| Err("gone".to_owned()), |text| Ok(contents(text)));
+        let story = [
+            (look("a"), false),
+            (look("b"), false),
+            (look("c"), false),
+            (look("c"), true),
+            (look("c"), false),
+            (gone(), false),
+            (look("c"), false),
+            (look("c"), false),
+            (gone(), false),
+            (gone(), true),
+            (gone(), false),
+            (look("c"), false),
+            (look("c"), true),
+        ];
+        for (at, (seen, judged)) in story.into_iter().enumerate() {
+            assert_eq!(looks.add(seen.clone()).is_some(), judged, "look {at}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The first bytes of a connection: a handshake, or a client that should not be here.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
+
+use super::{Refusal, Tls};
+
+/// What a client of plain HTTP is told.
+const PLAIN: &str = "this port speaks TLS: the urlPrefix of the extender should begin with https://\n";
+
+/// How long such a client may take to hear it.
+const PARTING: Duration = Duration::from_secs(1);
+
+// === impl Tls ===
+
+impl Tls {
+    /// Makes the handshake of a client's connection; none if it is refused, or leaves.
+    pub(crate) async fn accept(
+        &self,
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        patience: Duration,
+    ) -> Option<server::TlsStream<TcpStream>> {
+        let deadline = Instant::now() + patience;
+        let mut first = [0];
+        // A peer that sends nothing has nothing to be told: many probes are like that.
+        let read = timeout_at(deadline, stream.peek(&mut first)).await.ok()?.ok()?;
+        if read == 0 {
+            return None;
+        }
+        // Every method begins with a letter, and so does the preface of h2.
+        if first[0].is_ascii_alphabetic() {
+            self.refuse(peer, &Refusal::PlainHttp);
+            part(&mut stream).await;
+            return None;
+        }
+        let acceptor = TlsAcceptor::from(self.material.load().server.clone());
+        match timeout_at(deadline, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(error)) => {
+                if let Some(refusal) = Refusal::of(&error) {
+                    self.refuse(peer, &refusal);
+                } else {
+                    tracing::debug!(%peer, %error, "TLS: a client left during its handshake");
+                }
+            }
+            Err(_) => self.refuse(peer, &Refusal::TooSlow(patience)),
+        }
+        None
+    }
+
+    /// Makes the handshake of a call to another replica, with our certificate as the client's.
+    ///
+    /// The replica must show the very certificate that we have, or one for a name of ours by an
+    /// authority that we know: it is found by its address, which no certificate has.
+    ///
+    /// # Errors
+    /// If the connection fails, or leads to somebody else.
+    pub async fn connect(&self, stream: TcpStream) -> io::Result<client::TlsStream<TcpStream>> {
+        let address = ServerName::from(stream.peer_addr()?.ip());
+        let connector = TlsConnector::from(self.material.load().client.clone());
+        connector.connect(address, stream).await
+    }
+}
+
+/// Answers plain HTTP, and reads on a little: closed with bytes unread, the reply might get lost.
+async fn part(stream: &mut TcpStream) {
+    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n";
+    let reply = format!("{head}Content-Length: {}\r\n\r\n{PLAIN}", PLAIN.len());
+    let parting = async {
+        stream.write_all(reply.as_bytes()).await?;
+        stream.shutdown().await?;
+        let mut rest = [0; 4096];
+        for _ in 0..16 {
+            if stream.read(&mut rest).await? == 0 {
+                break;
+            }
+        }
+        io::Result::Ok(())
+    };
+    // Nobody waits for how it ends.
+    drop(timeout(PARTING, parting).await);
+}

@@ -1,0 +1,57 @@
+//! Metrics of TLS: who was refused, what was reloaded, and how long the certificate lasts.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use plimsoll_http::TlsObserver;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::{Registry, Unit},
+};
+
+use super::Metrics;
+
+#[derive(Default)]
+pub(super) struct TlsMetrics {
+    refused: Family<RefusalLabels, Counter>,
+    reloads: Family<ResultLabels, Counter>,
+    /// Unix seconds; 0 without TLS.
+    expiry: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabels {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+// === impl TlsMetrics ===
+
+impl TlsMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register("tls_refused", "Clients that got no TLS connection, by reason", self.refused.clone());
+        registry.register("tls_reloads", "Changes of the TLS files by result", self.reloads.clone());
+        let help = "When the serving certificate in force ends, in Unix time; 0 without TLS";
+        registry.register_with_unit("tls_certificate_expiry_timestamp", help, Unit::Seconds, self.expiry.clone());
+    }
+}
+
+impl TlsObserver for Metrics {
+    fn refused(&self, reason: &'static str) {
+        self.tls.refused.get_or_create(&RefusalLabels { reason }).inc();
+    }
+
+    fn reloaded(&self, taken: bool) {
+        let result = if taken { "loaded" } else { "refused" };
+        self.tls.reloads.get_or_create(&ResultLabels { result }).inc();
+    }
+
+    fn expires(&self, at: SystemTime) {
+        let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.tls.expiry.set(seconds as i64);
+    }
+}
