@@ -4,7 +4,7 @@ mod tls;
 
 use std::{sync::atomic::AtomicU64, time::Duration};
 
-use plimsoll_core::{Cluster, Fault, Member, Observer, Outcome, Roster, Verb};
+use plimsoll_core::{BindOutcome, Cluster, DecideError, Fault, Member, Observer, Outcome, Roster, Unbound, Verb};
 use plimsoll_directory::Change;
 use plimsoll_http::WireObserver;
 use prometheus_client::{
@@ -32,6 +32,8 @@ pub(crate) struct Metrics {
     asked: Family<PolicyLabels, Counter>,
     rejected: Family<PolicyLabels, Counter>,
     circuits_opened: Family<CircuitLabels, Counter>,
+    binds: Family<BindLabels, Counter>,
+    bind_seconds: Family<GroupLabels, Histogram>,
     reloads: Family<ReloadLabels, Counter>,
     policies: Family<StateLabels, Gauge>,
     cluster_nodes: Gauge,
@@ -71,6 +73,17 @@ struct PolicyLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BindLabels {
+    group: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GroupLabels {
+    group: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CircuitLabels {
     policy: String,
 }
@@ -105,6 +118,8 @@ impl Metrics {
             asked: Family::default(),
             rejected: Family::default(),
             circuits_opened: Family::default(),
+            binds: Family::default(),
+            bind_seconds: Family::new_with_constructor(histogram),
             reloads: Family::default(),
             policies: Family::default(),
             cluster_nodes: Gauge::default(),
@@ -127,7 +142,10 @@ impl Metrics {
         registry.register("request_nodes", "Nodes in extender calls", self.request_nodes.clone());
         registry.register("policy_calls", "Calls of a policy by outcome", self.calls.clone());
         let help = "Time of one call of a policy, all its nodes together";
-        registry.register_with_unit("policy_duration", help, seconds, self.call_seconds.clone());
+        registry.register_with_unit("policy_duration", help, seconds.clone(), self.call_seconds.clone());
+        registry.register("binds", "Binds by outcome", self.binds.clone());
+        let help = "Time of a bind that this replica made, from its first byte on";
+        registry.register_with_unit("bind_duration", help, seconds, self.bind_seconds.clone());
         registry.register("policy_nodes", "Nodes or candidates that a policy was asked about", self.asked.clone());
         registry.register("policy_rejections", "Nodes or candidates that a policy turned down", self.rejected.clone());
         let help = "Times that faults in a row took a policy out for a while";
@@ -204,6 +222,34 @@ impl Observer for Metrics {
     fn circuit_opened(&self, member: &Member) {
         tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not asked for 10 s");
         self.circuits_opened.get_or_create(&CircuitLabels { policy: member.id() }).inc();
+    }
+
+    fn bound(&self, group: &str, outcome: Result<&BindOutcome, &DecideError>, elapsed: Duration) {
+        let (group, outcome) = (group.to_owned(), bind_outcome(outcome));
+        if outcome != "forwarded" {
+            self.bind_seconds.get_or_create_owned(&GroupLabels { group: group.clone() }).observe(elapsed.as_secs_f64());
+        }
+        self.binds.get_or_create(&BindLabels { group, outcome }).inc();
+    }
+}
+
+/// What came of a bind, in a word that a dashboard can count by.
+fn bind_outcome(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
+    match outcome {
+        Ok(BindOutcome::Bound) => "bound",
+        Ok(BindOutcome::AlreadyBound) => "already-bound",
+        Ok(BindOutcome::Forward(_)) => "forwarded",
+        Err(DecideError::Policy { .. }) => "fault",
+        Err(DecideError::Unbound(unbound)) => match unbound {
+            Unbound::Refused(_) => "refused",
+            Unbound::Clash { .. } | Unbound::TooLarge { .. } => "bad-annotations",
+            Unbound::NoBinder | Unbound::NoTurn(_) => "no-leader",
+            Unbound::NodeBusy(_) | Unbound::OutOfTime => "timeout",
+            Unbound::OtherPod { .. } | Unbound::Elsewhere { .. } => "stale",
+            Unbound::UnknownNode(_) => "unknown-node",
+            Unbound::Binder { .. } => "api-error",
+        },
+        Err(_) => "error",
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use plimsoll_cluster::SnapshotWatch;
 use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
-use plimsoll_http::{Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
+use plimsoll_http::{NoPeers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
@@ -74,7 +74,8 @@ impl Server {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
         }
         let wire_config = WireConfig { tls, ..config.wire };
-        let wire_task = tokio::spawn(serve_wire(wire, gateway, metrics, wire_config, stopped(&stop)));
+        let wire_task =
+            tokio::spawn(serve_wire(wire, gateway, metrics, Arc::new(NoPeers), wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
         info!(listen = %wire_address, admin = %admin_address, "plimsoll answers");
         Ok(Self {

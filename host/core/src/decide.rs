@@ -1,5 +1,6 @@
 //! How the answers of many policies become one reply.
 
+mod bind;
 mod call;
 mod chain;
 mod filter;
@@ -9,12 +10,14 @@ mod query;
 mod scene;
 mod survey;
 
+pub use bind::{BindOutcome, Unbound};
 pub use filter::{FilterOutcome, Rejection};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
 pub use query::{CandidateQuery, DecideError, Nodes, Query, Victims};
 pub use survey::{Survey, SurveyAnswer, SurveyColumn};
 
+pub(crate) use bind::{bind, shadow_bind};
 pub(crate) use call::Caller;
 pub(crate) use filter::filter;
 pub(crate) use preempt::{preempt, shadow_preempt};

@@ -2,18 +2,19 @@
 
 use std::{
     fmt,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::{
-    Clock, Cluster, Group, Mode, NodeMemory, Observer, Roster, Verb,
+    BindQuery, Binder, Clock, Cluster, Group, Mode, NodeMemory, Observer, Roster, Turn, Verb,
     decide::{
-        self, Caller, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome, PrioritizeOutcome, Query,
-        Scene, Survey,
+        self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome,
+        PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
+    node_locks::NodeLocks,
 };
 
 /// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
@@ -21,6 +22,8 @@ pub struct Gateway {
     roster: ArcSwap<Roster>,
     cluster: ArcSwapOption<Cluster>,
     memory: Arc<NodeMemory>,
+    binder: OnceLock<Arc<dyn Binder>>,
+    nodes: NodeLocks,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
@@ -37,7 +40,8 @@ impl Gateway {
     /// A gateway with no policies and no cluster.
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
         let (roster, cluster, memory) = (ArcSwap::default(), ArcSwapOption::default(), Arc::default());
-        Self { roster, cluster, memory, clock, observer, request_timeout }
+        let (binder, nodes) = (OnceLock::new(), NodeLocks::default());
+        Self { roster, cluster, memory, binder, nodes, clock, observer, request_timeout }
     }
 
     /// The policies in force.
@@ -60,6 +64,17 @@ impl Gateway {
         // No request shall wait for it.
         cluster.index();
         self.cluster.store(Some(cluster));
+    }
+
+    /// Binds through this from now on; of several calls the first counts.
+    pub fn set_binder(&self, binder: Arc<dyn Binder>) {
+        // A second one could not know whom the first has bound.
+        let _ = self.binder.set(binder);
+    }
+
+    /// When the time of a request is over that came in at this moment.
+    pub fn deadline(&self, received: Instant) -> Instant {
+        self.caller(received).deadline()
     }
 
     /// Which nodes may the pod run on?
@@ -105,6 +120,42 @@ impl Gateway {
         let mut after = After::default();
         if let Some(proposal) = proposal {
             after.0.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
+        }
+        Ok((outcome, after))
+    }
+
+    /// Binds the pod to the node, with the annotations that the policies give it there.
+    ///
+    /// Pods are bound to one node one after another, whichever group binds them: each policy sees what
+    /// the last pod took. A pod that is bound there already is no error.
+    ///
+    /// # Errors
+    /// If the pod was not bound, or a policy failed whose faults fail the decision.
+    pub fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, After), DecideError> {
+        let (name, group) = (group, self.group(group)?);
+        let result = self.bind_in(group, query);
+        let elapsed = self.clock.now().saturating_duration_since(query.received);
+        self.observer.bound(name, result.as_ref().map(|(outcome, _)| outcome), elapsed);
+        result
+    }
+
+    fn bind_in(&self, group: Group, query: &BindQuery<'_>) -> Result<(BindOutcome, After), DecideError> {
+        let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
+        match binder.turn() {
+            Turn::Mine => {}
+            Turn::Peer(url) => return Ok((BindOutcome::Forward(url), After::default())),
+            Turn::Nobody(why) => return Err(Unbound::NoTurn(why).into()),
+        }
+        let caller = self.caller(query.received);
+        let Some(held) = self.nodes.hold(&query.node, caller.time_left()) else {
+            return Err(Unbound::NodeBusy(query.node.clone().into_owned()).into());
+        };
+        let now = self.clock.unix_seconds();
+        let (outcome, view) = decide::bind(&caller, &group, binder.as_ref(), query, || self.cluster(), now)?;
+        drop(held);
+        let mut after = After::default();
+        if let Some(view) = view {
+            after.0.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
         }
         Ok((outcome, after))
     }

@@ -7,9 +7,11 @@
 //! ```
 //!
 //! This crate does no I/O and knows neither HTTP, WebAssembly, the file system nor Kubernetes'
-//! client. It defines the ports ([`Policy`], [`Loader`], [`Clock`], [`Observer`]) that the crates
+//! client. It defines the ports ([`Policy`], [`Loader`], [`Binder`], [`Clock`], [`Observer`]) that the crates
 //! around it implement. Everything that a policy can learn goes through [`View::read`].
 
+mod annotation;
+mod bind;
 mod circuit;
 mod clock;
 mod cluster;
@@ -19,6 +21,7 @@ mod fault;
 mod gateway;
 mod matching;
 mod memory;
+mod node_locks;
 mod object;
 mod observer;
 mod policy;
@@ -27,13 +30,15 @@ mod read;
 mod roster;
 mod view;
 
+pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
+pub use bind::{BindError, BindQuery, Binder, Binding, Turn};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Placed, Slot};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
-    CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey,
-    SurveyAnswer, SurveyColumn, SurvivingCandidate, Victims,
+    BindOutcome, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome, PrioritizeOutcome, Query,
+    Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate, Unbound, Victims,
 };
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};

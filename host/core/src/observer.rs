@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Fault, Member, Verb};
+use crate::{BindOutcome, DecideError, Fault, Member, Verb};
 
 /// How one call of a policy ended.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,8 @@ pub trait Observer: Send + Sync {
     fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration);
     /// A fault opened the policy's circuit.
     fn circuit_opened(&self, member: &Member);
+    /// A group was asked to bind a pod, and this is what came of it.
+    fn bound(&self, _group: &str, _outcome: Result<&BindOutcome, &DecideError>, _elapsed: Duration) {}
 }
 
 /// Ignores everything.

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use crate::{Fault, View};
+use crate::{Annotation, Fault, View};
 
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
@@ -109,6 +109,13 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// As for [`Policy::filter`].
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault>;
+
+    /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
+    /// why it cannot be bound there any more.
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault>;
 }
 
 /// Why a module is refused: text for its author, the whole chain in one line.

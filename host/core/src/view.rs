@@ -64,6 +64,11 @@ impl View {
         self
     }
 
+    /// The pod being scheduled.
+    pub(crate) fn pod(&self) -> &Pod {
+        &self.pod
+    }
+
     /// How many nodes the view has.
     pub fn node_count(&self) -> usize {
         self.nodes.len()

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{After, Gateway, Pod, Query};
+use plimsoll_core::{After, BindOutcome, Gateway, Pod, Query};
 
 use crate::{decode, encode, error::WireError};
 
@@ -34,6 +34,15 @@ pub struct Answer {
     pub(crate) close: bool,
 }
 
+/// What becomes of a request.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// It is answered.
+    Answer(Answer),
+    /// The replica behind this base URL answers it.
+    Forward(Arc<str>),
+}
+
 /// A decision on its way out.
 struct Decision {
     pieces: Vec<Bytes>,
@@ -41,10 +50,13 @@ struct Decision {
     after: After,
 }
 
-/// Answers the body of a POST to `path`, as the server does.
+/// Answers the body of a POST to `path`, as a server without peers does.
 pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> Answer {
     match Call::from_path(path) {
-        Some((group, call)) => call.answer(gateway, group, body, received),
+        Some((group, call)) => match call.answer(gateway, group, body, received) {
+            Reply::Answer(answer) => answer,
+            Reply::Forward(peer) => call.error(WireError::not_forwarded(&peer, "there is no way to it")),
+        },
         None => Answer::plain_error(WireError::unknown_path()),
     }
 }
@@ -72,19 +84,23 @@ impl Call {
     }
 
     /// Reads the body, decides and writes the reply.
-    pub(crate) fn answer(self, gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Answer {
+    pub(crate) fn answer(self, gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Reply {
         let decision = match self {
             Self::Filter => filter(gateway, group, body, received),
             Self::Prioritize => prioritize(gateway, group, body, received),
             Self::Preempt => preempt(gateway, group, body, received),
-            Self::Bind => Err(WireError::no_bind()),
+            Self::Bind => match bind(gateway, group, body, received) {
+                Ok(Bind::Forward(peer)) => return Reply::Forward(peer),
+                Ok(Bind::Done(after)) => Ok(Decision { pieces: vec![encode::bound().into()], nodes: 1, after }),
+                Err(error) => Err(error),
+            },
         };
-        match decision {
+        Reply::Answer(match decision {
             Ok(Decision { pieces, nodes, after }) => {
                 Answer { status: 200, pieces, nodes, error: None, after, close: false }
             }
             Err(error) => self.error(error),
-        }
+        })
     }
 
     /// The reply to a request that has no decision, as this call's caller can read it.
@@ -109,6 +125,11 @@ impl Answer {
             [piece] => piece.clone(),
             pieces => pieces.concat().into(),
         }
+    }
+
+    /// What another replica answered to a bind.
+    pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
+        Self { status: 200, pieces: vec![body], nodes: 1, error, after: After::default(), close: false }
     }
 
     /// The reply of a URL, method or verb that has no error field of its own.
@@ -149,4 +170,18 @@ fn preempt(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> R
     let (outcome, after) = gateway.preempt(group, pod, &args.candidates, received)?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
     Ok(Decision { pieces, nodes: args.candidates.len(), after })
+}
+
+/// What becomes of a bind.
+enum Bind {
+    Done(After),
+    Forward(Arc<str>),
+}
+
+fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Bind, WireError> {
+    let query = decode::binding_args(body, received)?;
+    Ok(match gateway.bind(group, &query)? {
+        (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => Bind::Done(after),
+        (BindOutcome::Forward(peer), _) => Bind::Forward(peer),
+    })
 }

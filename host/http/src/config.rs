@@ -21,6 +21,8 @@ pub struct WireConfig {
     pub max_connections: usize,
     /// Decisions made at once; others wait, and their wait counts against their time.
     pub max_decisions: usize,
+    /// Binds under way at once: they mostly wait for the API server, so that they are many.
+    pub max_binds: usize,
     /// What makes the listener speak TLS, and nothing else; without it, it speaks plain HTTP.
     pub tls: Option<Arc<Tls>>,
 }
@@ -36,6 +38,7 @@ impl Default for WireConfig {
             drain: Duration::from_secs(25),
             max_connections: 4096,
             max_decisions: (2 * cores).max(4),
+            max_binds: 128,
             tls: None,
         }
     }

@@ -5,13 +5,14 @@
 //! costs no stack, since what is not ours is skipped or split off as raw text.
 
 mod args;
+mod bind;
 mod fold;
 mod preempt;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Instant};
 
 use bytes::Bytes;
-use plimsoll_core::{CandidateQuery, Nodes, Victims};
+use plimsoll_core::{BindQuery, CandidateQuery, Nodes, Victims};
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
@@ -66,6 +67,28 @@ pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
         (None, None) => Vec::new(),
     };
     Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
+}
+
+/// The most bytes of an `ExtenderBindingArgs`: four short texts.
+const MAX_BINDING_ARGS: usize = 64 << 10;
+
+/// Reads an `ExtenderBindingArgs`.
+pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<'_>, WireError> {
+    if body.len() > MAX_BINDING_ARGS {
+        let (size, most) = (body.len(), MAX_BINDING_ARGS);
+        return Err(WireError::malformed(format!("the request has {size} bytes; a bind has at most {most}")));
+    }
+    let wire = parse(body, "ExtenderBindingArgs", bind::Wrapper)?;
+    if let Some(fault) = wire.fault() {
+        return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {fault}")));
+    }
+    let bind::Args { name, namespace, uid, node } = wire;
+    Ok(BindQuery { namespace, name, uid, node, received })
+}
+
+/// Reads the `ExtenderBindingResult` of another replica: its error, if it has one.
+pub(crate) fn binding_result(body: &Bytes) -> Result<Option<String>, WireError> {
+    parse(body, "ExtenderBindingResult", bind::ResultWrapper)
 }
 
 fn parse<'a, S: DeserializeSeed<'a>>(body: &'a Bytes, what: &str, seed: S) -> Result<S::Value, WireError> {

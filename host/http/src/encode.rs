@@ -62,6 +62,11 @@ pub(crate) fn filter_error(error: &str) -> Vec<u8> {
     out
 }
 
+/// An `ExtenderBindingResult` without an error.
+pub(crate) fn bound() -> Vec<u8> {
+    error("")
+}
+
 /// An `ExtenderBindingResult`, and what verbs without an error field answer beside their status.
 pub(crate) fn error(error: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 + error.len());

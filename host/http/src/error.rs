@@ -48,10 +48,9 @@ impl WireError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("{verb} takes POST alone"))
     }
 
-    /// Binding is not for this extender.
-    pub(crate) fn no_bind() -> Self {
-        let text = "plimsoll does not bind: remove bindVerb from its stanza in the KubeSchedulerConfiguration";
-        Self::new(StatusCode::NOT_IMPLEMENTED, text)
+    /// Another replica binds, and it did not.
+    pub(crate) fn not_forwarded(peer: &str, why: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, format!("the replica at {peer} binds; it did not answer: {why}"))
     }
 
     /// The body is larger than it may be; `close` unless all of it was read.
@@ -91,7 +90,7 @@ impl From<DecideError> for WireError {
         let text = error.to_string();
         match error {
             DecideError::UnknownGroup(_) => Self::new(StatusCode::NOT_FOUND, text),
-            DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
+            DecideError::NoCluster | DecideError::Unbound(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
                 // The fault's detail may quote a guest: it goes to our log alone.

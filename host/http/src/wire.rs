@@ -17,16 +17,18 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
+use bytes::Bytes;
 use plimsoll_core::Gateway;
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout_at};
 
 use self::{
     body::{Intake, Taken},
     handover::{Handover, Leftovers},
 };
 use crate::{
-    WireConfig,
-    answer::{Answer, Call},
+    FORWARDED, Forward, WireConfig,
+    answer::{Answer, Call, Reply},
+    decode,
     error::WireError,
     server::{self, Bounds},
 };
@@ -47,8 +49,11 @@ pub trait WireObserver: Send + Sync {
 struct Wire {
     gateway: Arc<Gateway>,
     observer: Arc<dyn WireObserver>,
+    peers: Arc<dyn Forward>,
     intake: Intake,
     decisions: Arc<Semaphore>,
+    /// Apart from decisions, which shall not wait for the API server.
+    binds: Arc<Semaphore>,
     leftovers: Arc<Leftovers>,
 }
 
@@ -60,13 +65,17 @@ pub async fn serve_wire(
     listener: TcpListener,
     gateway: Arc<Gateway>,
     observer: Arc<dyn WireObserver>,
+    peers: Arc<dyn Forward>,
     config: WireConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    let permits = |at_once: usize| Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
     let wire = Wire {
         gateway,
+        peers,
         intake: Intake::new(&config),
-        decisions: Arc::new(Semaphore::new(config.max_decisions.clamp(1, Semaphore::MAX_PERMITS))),
+        decisions: permits(config.max_decisions),
+        binds: permits(config.max_binds),
         leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
         observer,
     };
@@ -81,7 +90,7 @@ async fn handle(State(wire): State<Arc<Wire>>, request: Request) -> Response {
     let answer = match path {
         Some((_, call)) if parts.method != Method::POST => Answer::plain_error(WireError::method(call.as_str())),
         Some((group, call)) => match wire.intake.read(body).await {
-            Ok(taken) => wire.decide(call, group, taken, received).await,
+            Ok(taken) => wire.answer(call, group, taken, received, &parts).await,
             Err(error) => call.error(error),
         },
         None => Answer::plain_error(WireError::unknown_path()),
@@ -93,10 +102,37 @@ async fn handle(State(wire): State<Arc<Wire>>, request: Request) -> Response {
 // === impl Wire ===
 
 impl Wire {
+    async fn answer(&self, call: Call, group: &str, taken: Taken, received: Instant, parts: &Parts) -> Answer {
+        let body = taken.bytes.clone();
+        match self.decide(call, group, taken, received).await {
+            Reply::Answer(answer) => answer,
+            Reply::Forward(peer) => self.forward(&peer, group, body, received, parts).await,
+        }
+    }
+
+    /// Has the replica answer that binds.
+    async fn forward(&self, peer: &str, group: &str, body: Bytes, received: Instant, parts: &Parts) -> Answer {
+        let refused = |why: String| Call::Bind.error(WireError::not_forwarded(peer, why));
+        if parts.headers.contains_key(FORWARDED) {
+            return refused(
+                "the bind came from another replica, which took this one for the one that binds".to_owned(),
+            );
+        }
+        let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
+        let deadline = self.gateway.deadline(received);
+        let sent = self.peers.forward(peer, &path, body, deadline);
+        let reply = timeout_at(deadline.into(), sent).await.unwrap_or_else(|_| Err("its time was over".to_owned()));
+        match reply.and_then(|body| Ok((decode::binding_result(&body).map_err(|error| error.inside)?, body))) {
+            Ok((error, body)) => Answer::of_peer(body, error),
+            Err(why) => refused(why),
+        }
+    }
+
     /// Decides on a blocking thread: guests compute, and 100 MB of JSON take their time.
-    async fn decide(&self, call: Call, group: &str, taken: Taken, received: Instant) -> Answer {
-        let Ok(permit) = Arc::clone(&self.decisions).acquire_owned().await else {
-            return call.error(WireError::internal("no decisions are made any more"));
+    async fn decide(&self, call: Call, group: &str, taken: Taken, received: Instant) -> Reply {
+        let permits = if call == Call::Bind { &self.binds } else { &self.decisions };
+        let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
+            return Reply::Answer(call.error(WireError::internal("no decisions are made any more")));
         };
         let (gateway, group) = (Arc::clone(&self.gateway), group.to_owned());
         let decision = tokio::task::spawn_blocking(move || {
@@ -104,7 +140,8 @@ impl Wire {
             let _permit = permit;
             call.answer(&gateway, &group, &taken.bytes, received)
         });
-        decision.await.unwrap_or_else(|panic| call.error(WireError::internal(format!("the decision failed: {panic}"))))
+        let failed = |panic| call.error(WireError::internal(format!("the decision failed: {panic}")));
+        decision.await.unwrap_or_else(|panic| Reply::Answer(failed(panic)))
     }
 
     fn report(&self, path: Option<(&str, Call)>, answer: &Answer, elapsed: Duration) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Verb, Verbs, Verdict};
+use plimsoll_core::{Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Verb, Verbs, Verdict};
 use wasmtime::component::{ComponentNamedList, InstancePre, Lift, TypedFunc};
 
 use crate::{
@@ -109,6 +109,17 @@ impl Policy for GuestPolicy {
             abi::Preemption::Keep => Ok(Preemption::Keep),
             abi::Preemption::Reject(reason) => checked(reason).map(Preemption::Reject),
             abi::Preemption::Replace(victims) => Ok(Preemption::Replace(victims)),
+        })
+    }
+
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+        self.call(ask, |call| {
+            type Answer = (Result<Vec<abi::Annotation>, String>,);
+            let function: TypedFunc<(u32,), Answer> = self.exports.function(call, Verb::Bind)?;
+            call.about(node);
+            let (answer,) = function.call(&mut call.store, (node,))?;
+            let own = |annotation: abi::Annotation| Annotation::new(annotation.key, annotation.value);
+            Ok(answer.map(|annotations| annotations.into_iter().map(own).collect()))
         })
     }
 }

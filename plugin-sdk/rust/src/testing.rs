@@ -37,7 +37,7 @@ mod world;
 
 pub use builder::{NodeBuilder, PodBuilder, node, pod};
 pub use case::{Case, CaseError, cases, run_cases};
-pub use expect::{Expectations, ExpectedPreemption, ExpectedVerdict};
+pub use expect::{Expectations, ExpectedBinding, ExpectedPreemption, ExpectedVerdict};
 pub use native::Native;
 pub use world::{World, WorldError};
 

@@ -24,6 +24,7 @@ pub const DEADLINE: Duration = Duration::from_mins(1);
 pub struct Client {
     sender: Sender,
     address: SocketAddr,
+    header: Option<(&'static str, &'static str)>,
 }
 
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl Client {
         let stream = within("connecting", TcpStream::connect(address)).await??;
         let (sender, connection) = conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
-        Ok(Self { sender: Sender::Http1(sender), address })
+        Ok(Self { sender: Sender::Http1(sender), address, header: None })
     }
 
     /// An h2 connection with prior knowledge.
@@ -99,7 +100,7 @@ impl Client {
         let stream = within("connecting", TcpStream::connect(address)).await??;
         let (sender, connection) = conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         tokio::spawn(connection);
-        Ok(Self { sender: Sender::Http2(sender), address })
+        Ok(Self { sender: Sender::Http2(sender), address, header: None })
     }
 
     /// A TLS connection that speaks what was agreed on by ALPN.
@@ -121,7 +122,7 @@ impl Client {
             tokio::spawn(connection);
             Sender::Http1(sender)
         };
-        Ok(Self { sender, address })
+        Ok(Self { sender, address, header: None })
     }
 
     /// Whether the connection speaks h2.
@@ -135,7 +136,13 @@ impl Client {
     /// If the connection speaks HTTP/1.1.
     pub fn another(&self) -> Result<Self> {
         let Sender::Http2(sender) = &self.sender else { bail!("HTTP/1.1 answers one request at a time") };
-        Ok(Self { sender: Sender::Http2(sender.clone()), address: self.address })
+        Ok(Self { sender: Sender::Http2(sender.clone()), address: self.address, header: self.header })
+    }
+
+    /// The same client, which sends one more header.
+    #[must_use]
+    pub fn with_header(self, name: &'static str, value: &'static str) -> Self {
+        Self { header: Some((name, value)), ..self }
     }
 
     /// Sends a POST as kube-scheduler does.
@@ -186,7 +193,10 @@ impl Client {
         body: Bytes,
     ) -> Result<impl Future<Output = hyper::Result<Response<Incoming>>> + use<>> {
         type Answering = std::pin::Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
-        let request = Request::builder().method(method).header("Content-Type", "application/json");
+        let mut request = Request::builder().method(method).header("Content-Type", "application/json");
+        if let Some((name, value)) = self.header {
+            request = request.header(name, value);
+        }
         Ok(match &mut self.sender {
             Sender::Http1(sender) => {
                 let request = request.uri(path).header("Host", self.address.to_string()).body(Full::new(body))?;

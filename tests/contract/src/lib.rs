@@ -8,6 +8,7 @@
 //! A real server answers over a real connection; only the policies are fakes, so that these tests
 //! speak of the wire alone.
 
+pub mod binder;
 pub mod check;
 pub mod client;
 pub mod recording;

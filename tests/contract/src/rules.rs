@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Circuit, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig, Preemption, Read, Value,
-    Verb, Verbs, Verdict,
+    Annotation, Ask, Circuit, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig, Preemption,
+    Read, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -20,6 +20,7 @@ pub struct Fake {
     filter: Option<Rule<Verdict>>,
     score: Option<Rule<u32>>,
     preempt: Option<Rule<Preemption>>,
+    bind: Option<Rule<Result<Vec<Annotation>, String>>>,
 }
 
 /// Holds calls until a test lets them go.
@@ -114,6 +115,13 @@ impl Fake {
         self.preempt = Some(Box::new(rule));
         self
     }
+
+    /// The same with a bind verb.
+    #[must_use]
+    pub fn bind(mut self, rule: impl Fn(&Ask, u32) -> Result<Vec<Annotation>, String> + Send + Sync + 'static) -> Self {
+        self.bind = Some(Box::new(rule));
+        self
+    }
 }
 
 impl Policy for Fake {
@@ -122,6 +130,7 @@ impl Policy for Fake {
             self.filter.as_ref().map(|_| Verb::Filter),
             self.score.as_ref().map(|_| Verb::Score),
             self.preempt.as_ref().map(|_| Verb::Preempt),
+            self.bind.as_ref().map(|_| Verb::Bind),
         ];
         verbs.into_iter().flatten().collect()
     }
@@ -144,6 +153,11 @@ impl Policy for Fake {
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
         each(self.preempt.as_ref(), ask, candidates)
+    }
+
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+        let rule = self.bind.as_ref().ok_or_else(|| Fault::new(FaultKind::Host, "the fake has no bind"))?;
+        Ok(rule(ask, node))
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Result;
 use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
-use plimsoll_http::{Admin, WireConfig, WireObserver, serve_admin, serve_wire};
+use plimsoll_http::{Admin, Forward, NoPeers, WireConfig, WireObserver, serve_admin, serve_wire};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::client::{Client, within};
@@ -51,10 +51,18 @@ impl Server {
     /// # Errors
     /// If there is no free port.
     pub async fn start(gateway: Gateway, config: WireConfig) -> Result<Self> {
+        Self::start_with_peers(gateway, Arc::new(NoPeers), config).await
+    }
+
+    /// Serves the wire as one of several replicas.
+    ///
+    /// # Errors
+    /// If there is no free port.
+    pub async fn start_with_peers(gateway: Gateway, peers: Arc<dyn Forward>, config: WireConfig) -> Result<Self> {
         let heard: Arc<Heard> = Arc::default();
         let observer = Arc::clone(&heard);
-        Self::spawn(heard, |listener, shutdown| serve_wire(listener, Arc::new(gateway), observer, config, shutdown))
-            .await
+        let serve = |listener, shutdown| serve_wire(listener, Arc::new(gateway), observer, peers, config, shutdown);
+        Self::spawn(heard, serve).await
     }
 
     /// Serves the admin pages.

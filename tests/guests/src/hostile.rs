@@ -37,6 +37,13 @@ macro_rules! for_each_hostile {
         $each! {
             adapter_import: wat, Filter, Refused("it imports plimsoll:adapter/host@0.1.0; a policy may import");
             answer_out_of_bounds: wat, Filter, Fault(Output, "pointer");
+            bind_endless: wat, Bind, Fault(Timeout, "ms are over");
+            bind_flood: wat, Bind, Fault(Output, "65 annotations; at most 64 are allowed");
+            bind_huge: wat, Bind, Fault(Output, "it handed over more than 1024 KiB at once");
+            bind_invalid_value: wat, Bind, Fault(Output, "utf-8");
+            bind_long_refusal: wat, Bind, Fault(Output, "a reason of 65536 bytes; at most 1024 are allowed");
+            bind_out_of_bounds: wat, Bind, Fault(Output, "out of bounds of memory");
+            bind_reserved_key: wat, Bind, Fault(Output, "the annotation key 'kubernetes.io/config.mirror'");
             deep_recursion: wat, Filter, Fault(Stack, "it recursed until its stack was full");
             endless_loop: wat, Filter, Fault(Timeout, "ms are over");
             endless_loop_in_realloc: wat, Filter, Fault(Timeout, "ms are over");

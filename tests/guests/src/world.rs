@@ -2,15 +2,45 @@
 #![expect(clippy::expect_used, reason = "a broken fixture should stop its test")]
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, Pod, PolicyConfig, View};
+use plimsoll_core::{
+    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, Pod, PolicyConfig,
+    Turn, View,
+};
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
 /// How many nodes the small cluster has: `n0` and `n2` in zone a, the others in zone b.
 pub const NODES: u32 = 4;
+
+/// An API server with pod `default/p`, which always waits: what it is told is kept.
+#[derive(Debug, Default)]
+pub struct Binds(Mutex<Vec<Binding>>);
+
+impl Binds {
+    /// What was to be bound, in order.
+    pub fn all(&self) -> Vec<Binding> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Binder for Binds {
+    fn turn(&self) -> Turn {
+        Turn::Mine
+    }
+
+    fn pod(&self, _: &str, _: &str, _: Instant) -> Result<Arc<Pod>, BindError> {
+        let pod = Pod::from_json(r#"{"metadata":{"name":"p","namespace":"default","uid":"p"}}"#.into());
+        pod.map(Arc::new).map_err(|error| BindError::Api(error.to_string()))
+    }
+
+    fn bind(&self, _: &Arc<Pod>, binding: &Binding, _: Instant) -> Result<(), BindError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(binding.clone());
+        Ok(())
+    }
+}
 
 /// A loader as an operator has it, without a cache.
 ///

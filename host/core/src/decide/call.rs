@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    Ask, Clock, Fault, FaultKind, Limits, MAX_REASON_BYTES, MAX_SCORE, Member, Observer, OnError, Outcome, Preemption,
-    Verb, Verdict, View,
+    Annotation, Ask, Clock, Fault, FaultKind, Limits, MAX_REASON_BYTES, MAX_SCORE, Member, Observer, OnError, Outcome,
+    Preemption, Verb, Verdict, View, annotation,
 };
 
 use super::DecideError;
@@ -45,6 +45,21 @@ impl Caller {
     ) -> Self {
         let request_timeout = request_timeout.min(LONGEST_REQUEST);
         Self { clock, observer, deadline: received + request_timeout, request_timeout }
+    }
+
+    /// When the request's time is over.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether the request's time is over.
+    pub(super) fn is_out_of_time(&self) -> bool {
+        self.clock.now() >= self.deadline
+    }
+
+    /// How much time is left of the request.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(self.clock.now())
     }
 
     /// Asks a policy about each of the view's nodes or candidates.
@@ -167,6 +182,19 @@ impl Answer for u32 {
 
     fn rejects(&self) -> bool {
         false
+    }
+}
+
+impl Answer for Result<Vec<Annotation>, String> {
+    fn breach(&self) -> Option<String> {
+        match self {
+            Ok(annotations) => annotation::breach(annotations),
+            Err(reason) => reason_breach(reason),
+        }
+    }
+
+    fn rejects(&self) -> bool {
+        self.is_err()
     }
 }
 

@@ -91,7 +91,7 @@ fn apply(
 impl Reasons {
     /// The number of `policy: reason`.
     pub(super) fn number(&mut self, policy: &str, reason: &str) -> u32 {
-        let text = text(policy, reason);
+        let text = reason_text(policy, reason);
         if let Some(number) = self.numbers.get(&text) {
             return *number;
         }
@@ -111,7 +111,7 @@ impl Reasons {
 }
 
 /// `policy: reason` on one line, and never without a reason.
-fn text(policy: &str, reason: &str) -> Box<str> {
+pub(super) fn reason_text(policy: &str, reason: &str) -> Box<str> {
     let reason = reason.replace(char::is_control, " ");
     match reason.trim() {
         "" => format!("{policy}: no reason given").into(),

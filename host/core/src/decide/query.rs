@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
-use crate::{Fault, ObjectError, Pod, Verb};
+use crate::{Fault, ObjectError, Pod, Unbound, Verb};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -70,4 +70,7 @@ pub enum DecideError {
         /// How it failed.
         fault: Fault,
     },
+    /// The pod was not bound.
+    #[error(transparent)]
+    Unbound(#[from] Unbound),
 }

@@ -1,5 +1,6 @@
 //! Rules and laws of decisions, with policies in plain Rust.
 
+mod bind;
 mod faults;
 mod filter;
 mod fixture;

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use plimsoll_core::{Ask, Fault, FaultKind, LoadError, Loader, Policy, Preemption, Read, Value, Verb, Verbs, Verdict};
+use plimsoll_core::{
+    Annotation, Ask, Fault, FaultKind, LoadError, Loader, Policy, Preemption, Read, Value, Verb, Verbs, Verdict,
+};
 
 /// Loads `good <tag> end`; anything else is refused. Remembers what it was asked.
 #[derive(Default)]
@@ -66,6 +68,10 @@ impl Policy for FakePolicy {
     }
 
     fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+
+    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
         Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
     }
 }

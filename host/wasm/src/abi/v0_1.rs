@@ -41,12 +41,11 @@ pub(crate) enum Preemption {
 }
 
 /// `types.annotation`
-#[expect(dead_code, reason = "only its shape is compared as long as no policy is asked to bind")]
 #[derive(ComponentType, Lift)]
 #[component(record)]
-struct Annotation {
-    key: Box<str>,
-    value: Box<str>,
+pub(crate) struct Annotation {
+    pub(crate) key: Box<str>,
+    pub(crate) value: Box<str>,
 }
 
 /// Where the functions of the exported verbs are; looked up once for all instances.

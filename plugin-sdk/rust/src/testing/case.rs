@@ -34,10 +34,11 @@ use crate::__private::Exported;
 /// expect:
 ///   filter: {node-1: fits, node-2: {unresolvable: "node is outside the namespace's pool"}}
 ///   preempt: {node-1: keep}                        # or {reject: reason}, {replace: [web/b]}
+///   bind: {node-1: {annotations: {example.com/device: "0"}}, node-2: {refused: no device is left}}
 /// ```
 ///
 /// Unknown keys are refused. `expect` has a line for every node of each verb that it names: `filter`,
-/// `score`, `rank`, `preempt`; or `refused`, the text with which the settings are turned down.
+/// `score`, `rank`, `preempt`, `bind`; or `refused`, the text with which the settings are turned down.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The file.
@@ -234,6 +235,10 @@ impl Case {
             let answers = policy.preempt(&ask, &candidates).map_err(fault)?;
             let answers = candidates.iter().zip(answers).map(|(at, answer)| preemption(&ask.view, *at, answer));
             differences.extend(compare("preempt", &ask.view, expected, answers.collect()));
+        }
+        if let Some(expected) = &self.expect.bind {
+            let answers = nodes.iter().map(|node| Ok(policy.bind(&ask, *node).map_err(fault)?.into()));
+            differences.extend(compare("bind", &ask.view, expected, answers.collect::<Result<_, CaseError>>()?));
         }
         Ok(differences)
     }

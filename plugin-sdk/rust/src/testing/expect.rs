@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Debug};
 
-use plimsoll_core::{NodeRead, PlacedRead, Preemption, Read, Value, Verdict, View};
+use plimsoll_core::{Annotation, NodeRead, PlacedRead, Preemption, Read, Value, Verdict, View};
 use serde::Deserialize;
 
 /// The answers that a case expects: for each verb named, one for every node.
@@ -19,6 +19,8 @@ pub struct Expectations {
     pub rank: Option<BTreeMap<String, u32>>,
     /// By the candidate's node.
     pub preempt: Option<BTreeMap<String, ExpectedPreemption>>,
+    /// By node.
+    pub bind: Option<BTreeMap<String, ExpectedBinding>>,
 }
 
 /// `fits`, or the reason why not.
@@ -43,6 +45,16 @@ pub enum ExpectedPreemption {
     Reject(String),
     /// It has other victims: `namespace/name`.
     Replace(Vec<String>),
+}
+
+/// What a pod gets on a node.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExpectedBinding {
+    /// These annotations, by key.
+    Annotations(BTreeMap<String, String>),
+    /// It cannot be bound there, for this reason.
+    Refused(String),
 }
 
 /// Lists how answers, one for each node of the view, differ from those expected.
@@ -88,6 +100,16 @@ fn text<'v>(view: &'v View, read: Read<'_>) -> &'v str {
     match view.read(read) {
         Ok(Value::Text(std::borrow::Cow::Borrowed(text))) => text,
         _ => "?",
+    }
+}
+
+impl From<Result<Vec<Annotation>, String>> for ExpectedBinding {
+    fn from(answer: Result<Vec<Annotation>, String>) -> Self {
+        let entry = |annotation: Annotation| (annotation.key.into(), annotation.value.into());
+        match answer {
+            Ok(annotations) => Self::Annotations(annotations.into_iter().map(entry).collect()),
+            Err(reason) => Self::Refused(reason),
+        }
     }
 }
 

@@ -7,12 +7,13 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, Policy, Preemption as CorePreemption, Read, Value, Verb, Verbs, Verdict as CoreVerdict,
+    Annotation as CoreAnnotation, Ask, Fault, FaultKind, Policy, Preemption as CorePreemption, Read, Value, Verb,
+    Verbs, Verdict as CoreVerdict,
 };
 
 use crate::{
     __private::Exported,
-    Candidate, Node, Nodes, Pod, Preemption, Verdict,
+    Annotation, Candidate, Node, Nodes, Pod, Preemption, Verdict,
     native::{Clock, Door},
     settings::parse,
 };
@@ -96,6 +97,12 @@ impl<P: Exported> Policy for Native<P> {
             verb(policy, pod, &Candidate::new(door, candidate)).into()
         })
     }
+
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<CoreAnnotation>, String>, Fault> {
+        let verb = exported(P::VERBS.bind, Verb::Bind)?;
+        let answer = Self::call(ask, |policy, door| verb(policy, &Pod::new(door), &Node::new(door, node)))?;
+        Ok(answer.map(|annotations| annotations.into_iter().map(Into::into).collect()))
+    }
 }
 
 impl From<Verdict> for CoreVerdict {
@@ -105,6 +112,12 @@ impl From<Verdict> for CoreVerdict {
             Verdict::Unschedulable(reason) => Self::Unschedulable(reason.into()),
             Verdict::Unresolvable(reason) => Self::Unresolvable(reason.into()),
         }
+    }
+}
+
+impl From<Annotation> for CoreAnnotation {
+    fn from(annotation: Annotation) -> Self {
+        Self::new(annotation.key, annotation.value)
     }
 }
 

@@ -100,13 +100,13 @@ async fn victims_are_answered_by_uid_in_both_modes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bind_is_declined_in_its_own_field() {
+async fn a_bind_without_an_api_server_is_declined_in_its_own_field() {
     let server = server(WireConfig::default()).await;
     let request = r#"{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"node-00000"}"#;
     let reply = server.client().await.unwrap().post("/bind", request).await.unwrap();
     assert_eq!(
         check::refusal("bind", &reply).unwrap(),
-        "plimsoll does not bind: remove bindVerb from its stanza in the KubeSchedulerConfiguration"
+        "plimsoll cannot bind without the API server: start it with --kubeconfig or in a cluster, or remove bindVerb"
     );
     assert_eq!(server.heard.answers(), ["/bind 200 failed 0"]);
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod admin;
+mod bind;
 mod connections;
 mod goldens;
 mod hostile;

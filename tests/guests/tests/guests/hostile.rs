@@ -10,8 +10,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    CandidateQuery, DecideError, Fault, Gateway, Loader, Member, NoObserver, Nodes, OnError, Pod, PolicyConfig, Query,
-    Roster, SystemClock, Verb, Victims,
+    BindQuery, CandidateQuery, DecideError, Fault, Gateway, Loader, Member, NoObserver, Nodes, OnError, Pod,
+    PolicyConfig, Query, Roster, SystemClock, Verb, Victims,
 };
 use plimsoll_guests::{Expected, Guest, hostile, world, zone};
 use plimsoll_wasm::WasmLoader;
@@ -85,7 +85,17 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
             let candidates: Vec<_> = (0..world::NODES).map(candidate).collect();
             Ok(format!("{:?}", gateway.preempt("", Arc::new(Pod::default()), &candidates, Instant::now())?.0))
         }
-        Verb::Bind | Verb::Validate => unreachable!("no guest is asked this"),
+        Verb::Bind => {
+            let query = BindQuery {
+                namespace: "default".into(),
+                name: "p".into(),
+                uid: "p".into(),
+                node: "n0".into(),
+                received: Instant::now(),
+            };
+            Ok(format!("{:?}", gateway.bind("", &query)?.0))
+        }
+        Verb::Validate => unreachable!("no guest is asked this"),
     }
 }
 
@@ -93,6 +103,7 @@ fn gateway(members: Vec<Arc<Member>>) -> Gateway {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(4));
     gateway.set_cluster(world::cluster(world::NODES));
     gateway.set_roster(Arc::new(Roster::of_root(members)));
+    gateway.set_binder(Arc::<world::Binds>::default());
     gateway
 }
 

@@ -1,6 +1,7 @@
 //! The policy host, tried by guests.
 #![allow(clippy::unwrap_used, reason = "a test says by a panic what is wrong")]
 
+mod bind;
 mod cache;
 mod hostile;
 mod http;

@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{FaultKind, Policy, Preemption, Verb, Verdict};
+use plimsoll_core::{Annotation, FaultKind, Policy, Preemption, Verb, Verdict};
 use plimsoll_policies::{ask, build, load};
 use plimsoll_policy::testing::{Native, World, node, pod};
 
@@ -94,6 +94,17 @@ fn every_kind_of_preemption_arrives_as_it_was_given() {
     ];
     assert_eq!(compiled().preempt(&ask, &[0, 1, 2]).unwrap(), expected);
     assert_eq!(Native::<Everything>::new().preempt(&ask, &[0, 1, 2]).unwrap(), expected);
+}
+
+#[test]
+fn annotations_and_refusals_of_a_bind_arrive_as_they_were_given() {
+    let world = world().node(node("node-4").annotation("bind", "é\n😀"));
+    let ask = ask(world.view().unwrap(), &settings("pod"));
+    let given = vec![Annotation::new("node", "node-4"), Annotation::new("value", "é\n😀")];
+    for (node, expected) in [(3, Ok(given)), (0, Err("p cannot be bound".to_owned()))] {
+        assert_eq!(compiled().bind(&ask, node).unwrap(), expected);
+        assert_eq!(Native::<Everything>::new().bind(&ask, node).unwrap(), expected);
+    }
 }
 
 #[test]

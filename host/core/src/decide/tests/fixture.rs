@@ -14,13 +14,16 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Ask, CandidateQuery, Circuit, Clock, Cluster, DecideError, Fault, FaultKind, FilterOutcome, Gateway, Member, Node,
-    NodeRead, Nodes, Observer, Outcome, Pod, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster,
-    Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, CandidateQuery, Circuit, Clock, Cluster, DecideError, Fault, FaultKind,
+    FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Outcome, Pod, Policy, PolicyConfig,
+    PreemptOutcome, Preemption, Query, Read, Roster, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
 type PerNode<T> = Box<dyn Fn(&Ask, &[u32]) -> Answers<T> + Send + Sync>;
+/// What a policy says to a bind: annotations, its own refusal, or a fault.
+pub(super) type BindAnswer = Result<Result<Vec<Annotation>, String>, Fault>;
+type OfNode = Box<dyn Fn(&Ask, u32) -> BindAnswer + Send + Sync>;
 type PerRequest = Box<dyn Fn(&Ask) -> Answers<u32> + Send + Sync>;
 
 /// The time that a request has in every test.
@@ -38,6 +41,7 @@ pub(super) struct FakePolicy {
     score: Option<PerNode<u32>>,
     rank: Option<PerRequest>,
     preempt: Option<PerNode<Preemption>>,
+    bind: Option<OfNode>,
 }
 
 impl FakePolicy {
@@ -75,6 +79,11 @@ impl FakePolicy {
     pub(super) fn preempt_each(self, answer: impl Fn(&View, u32) -> Preemption + Send + Sync + 'static) -> Self {
         self.preempt(move |ask, candidates| Ok(candidates.iter().map(|at| answer(&ask.view, *at)).collect()))
     }
+
+    pub(super) fn bind(mut self, bind: impl Fn(&Ask, u32) -> BindAnswer + Send + Sync + 'static) -> Self {
+        self.bind = Some(Box::new(bind));
+        self
+    }
 }
 
 impl Policy for FakePolicy {
@@ -84,6 +93,7 @@ impl Policy for FakePolicy {
             (Verb::Score, self.score.is_some()),
             (Verb::Rank, self.rank.is_some()),
             (Verb::Preempt, self.preempt.is_some()),
+            (Verb::Bind, self.bind.is_some()),
         ];
         exported.into_iter().filter_map(|(verb, has)| has.then_some(verb)).collect()
     }
@@ -106,6 +116,10 @@ impl Policy for FakePolicy {
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Answers<Preemption> {
         self.preempt.as_ref().unwrap()(ask, candidates)
+    }
+
+    fn bind(&self, ask: &Ask, node: u32) -> BindAnswer {
+        self.bind.as_ref().unwrap()(ask, node)
     }
 }
 
@@ -131,6 +145,7 @@ pub(super) fn mk_failing(kind: FaultKind) -> FakePolicy {
         .score(move |_, _| Err(Fault::new(kind, "it fails")))
         .rank(move |_| Err(Fault::new(kind, "it fails")))
         .preempt(move |_, _| Err(Fault::new(kind, "it fails")))
+        .bind(move |_, _| Err(Fault::new(kind, "it fails")))
 }
 
 pub(super) fn name_of(view: &View, node: u32) -> String {
@@ -232,6 +247,7 @@ pub(super) struct Call {
 pub(super) struct RecordingObserver {
     calls: Mutex<Vec<Call>>,
     opened: Mutex<Vec<String>>,
+    bound: Mutex<Vec<Result<BindOutcome, DecideError>>>,
 }
 
 impl Observer for RecordingObserver {
@@ -246,13 +262,17 @@ impl Observer for RecordingObserver {
     fn circuit_opened(&self, member: &Member) {
         self.opened.lock().unwrap().push(member.id());
     }
+
+    fn bound(&self, _: &str, outcome: Result<&BindOutcome, &DecideError>, _: Duration) {
+        self.bound.lock().unwrap().push(outcome.cloned().map_err(Clone::clone));
+    }
 }
 
 // === The gateway ===
 
 /// A gateway with everything that a test wants to look at.
 pub(super) struct Fixture {
-    pub(super) gateway: Gateway,
+    pub(super) gateway: Arc<Gateway>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) observer: Arc<RecordingObserver>,
 }
@@ -264,7 +284,7 @@ impl Fixture {
     pub(super) fn new(members: Vec<Arc<Member>>, cluster: Option<Arc<Cluster>>) -> Self {
         let clock = Arc::new(ManualClock { start: Instant::now(), turned: AtomicU64::new(0) });
         let observer = Arc::new(RecordingObserver::default());
-        let gateway = Gateway::new(Arc::clone(&clock) as _, Arc::clone(&observer) as _, REQUEST_TIMEOUT);
+        let gateway = Arc::new(Gateway::new(Arc::clone(&clock) as _, Arc::clone(&observer) as _, REQUEST_TIMEOUT));
         gateway.set_roster(Arc::new(Roster::of_root(members)));
         if let Some(cluster) = cluster {
             gateway.set_cluster(cluster);
@@ -313,6 +333,11 @@ impl Fixture {
     /// Who was asked since the last look, in order.
     pub(super) fn asked(&self) -> Vec<String> {
         self.calls().into_iter().map(|call| call.policy).collect()
+    }
+
+    /// What the observer was told of binds since the last look.
+    pub(super) fn bound(&self) -> Vec<Result<BindOutcome, DecideError>> {
+        std::mem::take(&mut *self.observer.bound.lock().unwrap())
     }
 
     /// Whose circuits opened since the last look.

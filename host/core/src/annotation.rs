@@ -1,0 +1,184 @@
+//! Annotations that a policy gives a pod as it is bound, by Kubernetes' rules for them.
+
+/// One annotation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Annotation {
+    /// The key: `example.com/device`.
+    pub key: Box<str>,
+    /// The value, any text.
+    pub value: Box<str>,
+}
+
+/// The most annotations that one policy may give a pod.
+pub const MAX_ANNOTATIONS: usize = 64;
+
+/// The most bytes that all annotations of a pod may have, keys and values together.
+///
+/// Source: `TotalAnnotationSizeLimitB` in `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`.
+pub const MAX_ANNOTATION_BYTES: usize = 256 << 10;
+
+/// The longest prefix of a key, a DNS subdomain.
+const MAX_PREFIX: usize = 253;
+
+/// The longest name of a key.
+const MAX_NAME: usize = 63;
+
+/// Domains whose annotations steer Kubernetes itself; not for a policy to write.
+const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
+
+// === impl Annotation ===
+
+impl Annotation {
+    /// An annotation with this key and value.
+    pub fn new(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
+        Self { key: key.into(), value: value.into() }
+    }
+
+    /// Bytes of key and value.
+    pub fn size(&self) -> usize {
+        self.key.len() + self.value.len()
+    }
+}
+
+/// Why a policy may not give a pod these annotations.
+pub(crate) fn breach(annotations: &[Annotation]) -> Option<String> {
+    let count = annotations.len();
+    if count > MAX_ANNOTATIONS {
+        return Some(format!("{count} annotations; at most {MAX_ANNOTATIONS} are allowed"));
+    }
+    if let Some(detail) = annotations.iter().find_map(|annotation| key_breach(&annotation.key)) {
+        return Some(detail);
+    }
+    for (at, annotation) in annotations.iter().enumerate() {
+        if annotations[..at].iter().any(|earlier| earlier.key == annotation.key && *earlier != *annotation) {
+            return Some(format!("the annotation {} twice, with different values", annotation.key));
+        }
+    }
+    let size: usize = annotations.iter().map(Annotation::size).sum();
+    (size > MAX_ANNOTATION_BYTES)
+        .then(|| format!("annotations of {size} bytes; at most {MAX_ANNOTATION_BYTES} are allowed"))
+}
+
+/// Why a key is none that a policy may write.
+///
+/// Source: `IsQualifiedName` in `k8s.io/apimachinery/pkg/util/validation`, for the key in lower case.
+fn key_breach(key: &str) -> Option<String> {
+    let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
+    let wrong = |what: &str| Some(format!("the annotation key '{}': {what}", shown(key)));
+    if let Some(prefix) = prefix {
+        if !is_subdomain(prefix) {
+            return wrong("before its slash it must be a domain of at most 253 bytes, such as example.com");
+        }
+        if is_reserved(prefix) {
+            return wrong("kubernetes.io and k8s.io are Kubernetes' own");
+        }
+    }
+    if !is_name(name) {
+        return wrong(
+            "its name must have 1 to 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends",
+        );
+    }
+    None
+}
+
+fn is_name(name: &str) -> bool {
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    name.len() <= MAX_NAME
+        && ends(name.chars().next())
+        && ends(name.chars().next_back())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
+fn is_subdomain(prefix: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    prefix.len() <= MAX_PREFIX && prefix.split('.').all(is_label)
+}
+
+fn is_reserved(prefix: &str) -> bool {
+    let prefix = prefix.to_ascii_lowercase();
+    RESERVED.iter().any(|domain| prefix.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+}
+
+/// The beginning of a key that may be long and strange.
+fn shown(key: &str) -> String {
+    let start: String = key.chars().take(80).flat_map(char::escape_debug).collect();
+    if key.chars().count() > 80 { start + "…" } else { start }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keyed(key: &str) -> Option<String> {
+        breach(&[Annotation::new(key, "value")])
+    }
+
+    #[test]
+    fn a_key_is_a_qualified_name() {
+        let longest_name = "n".repeat(63);
+        let longest_prefix = [&*"p".repeat(63), &"p".repeat(63), &"p".repeat(63), &"p".repeat(61)].join(".");
+        for key in ["a", "A.b-c_9", "example.com/device", "Example.com/Device", "e/d", &longest_name] {
+            assert_eq!(keyed(key), None, "{key}");
+        }
+        assert_eq!(longest_prefix.len(), 253);
+        assert_eq!(keyed(&format!("{longest_prefix}/{longest_name}")), None);
+        let bad = [
+            "",
+            "/",
+            "a/",
+            "/a",
+            "a/b/c",
+            "-a",
+            "a-",
+            "a b",
+            "ä",
+            "a\n",
+            "example..com/a",
+            "-e.com/a",
+            "e_x.com/a",
+            &format!("{longest_name}n"),
+            &format!("{longest_prefix}p/a"),
+        ]
+        .map(str::to_owned);
+        for key in bad {
+            assert!(keyed(&key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn kubernetes_own_domains_are_not_for_policies() {
+        for key in ["kubernetes.io/config.mirror", "x.kubernetes.io/a", "K8S.io/a", "a.b.k8s.io/c"] {
+            assert!(keyed(key).unwrap().contains("Kubernetes' own"), "{key}");
+        }
+        for key in ["kubernetes.io", "notkubernetes.io/a", "k8s.io.example.com/a"] {
+            assert_eq!(keyed(key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_annotations_is_bounded() {
+        let many = |count: usize| (0..count).map(|at| Annotation::new(format!("k{at}"), "v")).collect::<Vec<_>>();
+        assert_eq!(breach(&many(MAX_ANNOTATIONS)), None);
+        assert_eq!(breach(&many(MAX_ANNOTATIONS + 1)).unwrap(), "65 annotations; at most 64 are allowed");
+    }
+
+    #[test]
+    fn the_bytes_of_annotations_are_bounded() {
+        let sized =
+            |size: usize| [Annotation::new("k", "v".repeat(size / 2)), Annotation::new("l", "v".repeat(size / 2 - 2))];
+        assert_eq!(breach(&sized(MAX_ANNOTATION_BYTES)), None);
+        assert!(breach(&sized(MAX_ANNOTATION_BYTES + 2)).unwrap().contains("at most 262144"));
+    }
+
+    #[test]
+    fn one_key_has_one_value() {
+        let pair = |value| [Annotation::new("k", "1"), Annotation::new("k", value)];
+        assert_eq!(breach(&pair("1")), None);
+        assert_eq!(breach(&pair("2")).unwrap(), "the annotation k twice, with different values");
+    }
+}

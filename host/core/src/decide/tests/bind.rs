@@ -1,0 +1,334 @@
+//! bind: one write for a pod, by what the policies say of the newest state.
+
+mod api;
+mod devices;
+
+use std::{sync::Arc, thread, time::Duration};
+
+use serde_json::json;
+
+use self::api::{Desk, End, just_in_time, mk_waiting};
+use super::fixture::{FakePolicy, Fixture, REQUEST_TIMEOUT, mk_cluster, mk_failing, mk_member, mk_placed};
+use crate::{
+    Annotation, BindError, BindOutcome, BindQuery, Clock, DecideError, FaultKind, MAX_ANNOTATION_BYTES, Member, Mode,
+    OnError, PlacedRead, Read, Turn, Unbound, Value, Verb, View,
+};
+
+/// A policy that gives every pod this annotation.
+fn mk_writing(name: &str, key: &'static str, value: &'static str) -> Arc<Member> {
+    mk_member(name, writes(key, value), |_| {})
+}
+
+fn writes(key: &'static str, value: &'static str) -> FakePolicy {
+    FakePolicy::default().bind(move |_, _| Ok(Ok(vec![Annotation::new(key, value)])))
+}
+
+fn refuses(reason: &'static str) -> FakePolicy {
+    FakePolicy::default().bind(move |_, _| Ok(Err(reason.to_owned())))
+}
+
+/// A policy that writes the names of the pods that it sees on the node.
+fn looks_around() -> FakePolicy {
+    FakePolicy::default().bind(|ask, node| Ok(Ok(vec![Annotation::new("e.com/seen", placed(&ask.view, node))])))
+}
+
+fn placed(view: &View, node: u32) -> String {
+    let Ok(Value::Number(count)) = view.read(Read::PlacedCount(node)) else { panic!("a count is a number") };
+    let name = |pod| match view.read(Read::Placed(node, pod as u32, PlacedRead::Name)) {
+        Ok(Value::Text(name)) => name.into_owned(),
+        other => panic!("a name is text: {other:?}"),
+    };
+    (0..count).map(name).collect::<Vec<_>>().join(" ")
+}
+
+fn unbound(error: &DecideError) -> &Unbound {
+    match error {
+        DecideError::Unbound(unbound) => unbound,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_pod_gets_its_node_and_every_policys_annotations_in_one_write() {
+    let members =
+        vec![mk_writing("a", "e.com/a", "1"), mk_writing("b", "e.com/b", "2"), mk_writing("c", "e.com/a", "1")];
+    let desk = Desk::new(members, vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n2"), Ok(BindOutcome::Bound));
+    let writes = desk.api.writes();
+    let [binding] = &writes[..] else { panic!("{writes:?}") };
+    assert_eq!((&*binding.namespace, &*binding.name, &*binding.uid, &*binding.node), ("ml", "p", "uid-p", "n2"));
+    let annotations: Vec<_> = binding.annotations.iter().map(|(key, value)| (&**key, &**value)).collect();
+    assert_eq!(annotations, [("e.com/a", "1"), ("e.com/b", "2")]);
+    assert_eq!(desk.fixture.asked(), ["a", "b", "c"]);
+    assert_eq!(desk.fixture.bound(), [Ok(BindOutcome::Bound)]);
+}
+
+#[test]
+fn a_pod_that_no_policy_matches_is_bound_all_the_same() {
+    let elsewhere = mk_member("a", refuses("never"), |config| config.matches.namespaces = Some(vec!["web".into()]));
+    let filters = mk_member("b", FakePolicy::default().filter_each(|_, _| crate::Verdict::Fits), |_| {});
+    let off = mk_member("c", refuses("never"), |config| config.mode = Mode::Off);
+    let desk = Desk::new(vec![elsewhere, filters, off], vec![mk_waiting("p")]);
+    // Not even the node must be known.
+    assert_eq!(desk.bind("p", "n9"), Ok(BindOutcome::Bound));
+    assert!(desk.api.writes()[0].annotations.is_empty());
+    assert!(desk.fixture.asked().is_empty());
+}
+
+#[test]
+fn a_pod_that_is_bound_there_is_a_success_without_a_write() {
+    let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::AlreadyBound));
+    assert_eq!(desk.api.writes().len(), 1);
+    assert_eq!(desk.fixture.asked(), ["a"]);
+}
+
+#[test]
+fn a_pod_that_is_not_the_one_that_was_scheduled_is_an_error_that_says_so() {
+    let desk = Desk::new(vec![], vec![mk_waiting("p"), mk_waiting("q"), mk_waiting("r")]);
+    desk.bind("p", "n1").unwrap();
+    desk.api.change("q", |pod| pod["metadata"]["uid"] = json!("another"));
+    desk.api.delete("r");
+    let text = |name| desk.bind(name, "n2").unwrap_err().to_string();
+    assert_eq!(text("p"), "pod ml/p is already bound to node n1");
+    assert_eq!(text("q"), "pod ml/q has the UID another, expected uid-q: it was deleted and made again");
+    assert_eq!(text("r"), "pod ml/r: there is no such pod");
+    assert_eq!(desk.api.writes().len(), 1);
+}
+
+#[test]
+fn a_refusal_is_the_error_and_nothing_is_written() {
+    let refusing = mk_member("gpu", refuses("no GPU of the node has\nenough memory left"), |_| {});
+    let desk = Desk::new(
+        vec![mk_writing("a", "e.com/a", "1"), refusing, mk_writing("z", "e.com/z", "1")],
+        vec![mk_waiting("p")],
+    );
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "gpu: no GPU of the node has enough memory left");
+    assert!(desk.api.writes().is_empty());
+    assert_eq!(desk.fixture.asked(), ["a", "gpu"]);
+    assert_eq!(desk.fixture.bound(), [Err(error)]);
+}
+
+#[test]
+fn policies_that_disagree_about_a_key_are_named_with_it() {
+    let desk = Desk::new(vec![mk_writing("a", "e.com/k", "1"), mk_writing("b", "e.com/k", "2")], vec![mk_waiting("p")]);
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "policies a and b give the annotation e.com/k different values");
+    assert!(desk.api.writes().is_empty());
+}
+
+#[test]
+fn a_fault_fails_the_bind_unless_the_policy_may_be_left_out() {
+    let failing = |on_error| mk_member("a", mk_failing(FaultKind::Trap), |config| config.on_error = on_error);
+    for on_error in [None, Some(OnError::Fail)] {
+        let desk = Desk::new(vec![failing(on_error)], vec![mk_waiting("p")]);
+        assert_eq!(desk.bind("p", "n1").unwrap_err().to_string(), "policy a failed to bind: trap: it fails");
+        assert!(desk.api.writes().is_empty());
+    }
+    let desk = Desk::new(vec![failing(Some(OnError::Ignore)), mk_writing("b", "e.com/b", "1")], vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    assert_eq!(desk.api.annotation("p", "e.com/b").as_deref(), Some("1"));
+}
+
+#[test]
+fn five_faults_open_the_circuit_of_a_bind() {
+    let desk = Desk::new(vec![mk_member("a", mk_failing(FaultKind::Trap), |_| {})], vec![mk_waiting("p")]);
+    for _ in 0..5 {
+        desk.bind("p", "n1").unwrap_err();
+    }
+    assert_eq!(desk.fixture.opened(), ["a"]);
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert!(
+        matches!(error, DecideError::Policy { verb: Verb::Bind, fault, .. } if fault.kind == FaultKind::CircuitOpen)
+    );
+}
+
+#[test]
+fn an_answer_outside_the_contract_is_a_fault() {
+    let long = "r".repeat(crate::MAX_REASON_BYTES + 1).leak();
+    for policy in [writes("not a key", "1"), writes("kubernetes.io/a", "1"), refuses(long)] {
+        let desk = Desk::new(vec![mk_member("a", policy, |_| {})], vec![mk_waiting("p")]);
+        let error = desk.bind("p", "n1").unwrap_err();
+        assert!(matches!(&error, DecideError::Policy { fault, .. } if fault.kind == FaultKind::Output), "{error}");
+        assert!(desk.api.writes().is_empty());
+    }
+}
+
+#[test]
+fn what_a_pod_carries_in_all_is_bounded() {
+    let own = |size: usize| json!({"own": "v".repeat(size - 3), "e.com/k": "replaced"});
+    let (policy, room) = (|| vec![mk_writing("a", "e.com/k", "1")], MAX_ANNOTATION_BYTES - 8);
+    let desk = Desk::new(policy(), vec![mk_waiting("p"), mk_waiting("q")]);
+    desk.api.change("p", |pod| pod["metadata"]["annotations"] = own(room));
+    desk.api.change("q", |pod| pod["metadata"]["annotations"] = own(room + 1));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    let error = desk.bind("q", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "pod ml/q would have annotations of 262145 bytes; Kubernetes allows 262144");
+}
+
+#[test]
+fn each_pod_sees_those_that_were_bound_before_it() {
+    let desk = Desk::new(vec![mk_member("a", looks_around(), |_| {})], ["p", "q", "r"].map(mk_waiting).into());
+    for pod in ["p", "q", "r"] {
+        desk.bind(pod, "n1").unwrap();
+    }
+    let seen = |pod| desk.api.annotation(pod, "e.com/seen").unwrap();
+    assert_eq!([seen("p"), seen("q"), seen("r")], ["", "p", "p q"]);
+}
+
+#[test]
+fn a_bind_whose_end_nobody_knows_keeps_its_place_and_does_not_stand_in_its_own_way() {
+    let desk = Desk::new(vec![mk_member("a", looks_around(), |_| {})], ["p", "q"].map(mk_waiting).into());
+    desk.api.next_write(End::IsLost);
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "pod ml/p: the API server did not answer in time: no answer");
+    let seen_by = |pod: &str| {
+        desk.bind(pod, "n1").unwrap();
+        desk.api.annotation(pod, "e.com/seen").unwrap()
+    };
+    let now = desk.fixture.gateway.cluster();
+    assert_eq!(seen_by("q"), "p");
+    desk.fixture.gateway.set_cluster(now.unwrap());
+    assert_eq!(seen_by("p"), "");
+}
+
+#[test]
+fn a_bind_that_happened_without_an_answer_is_a_success_when_it_is_asked_again() {
+    let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
+    desk.api.next_write(End::IsSilent);
+    desk.bind("p", "n1").unwrap_err();
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::AlreadyBound));
+    assert_eq!(desk.api.writes().len(), 1);
+}
+
+#[test]
+fn whoever_was_quicker_is_looked_at_before_the_bind_fails() {
+    let conflict = || End::Fails(BindError::Conflict("already assigned".to_owned()));
+    let bound_meanwhile = |node: Option<&'static str>| {
+        let slow = FakePolicy::default();
+        let desk = Arc::new(std::sync::OnceLock::<Desk>::new());
+        let other = Arc::clone(&desk);
+        // Between the read and the write, another replica writes.
+        let slow = slow.bind(move |_, _| {
+            if let (Some(desk), Some(node)) = (other.get(), node) {
+                desk.api.change("p", |pod| pod["spec"]["nodeName"] = json!(node));
+            }
+            Ok(Ok(vec![]))
+        });
+        desk.get_or_init(|| Desk::new(vec![mk_member("a", slow, |_| {})], vec![mk_waiting("p")]));
+        let desk = desk.get().unwrap();
+        desk.api.next_write(conflict());
+        desk.bind("p", "n1").map_err(|error| error.to_string())
+    };
+    assert_eq!(bound_meanwhile(Some("n1")), Ok(BindOutcome::AlreadyBound));
+    assert_eq!(bound_meanwhile(Some("n2")), Err("pod ml/p is already bound to node n2".to_owned()));
+    let refused = "pod ml/p: the API server refuses the binding: already assigned";
+    assert_eq!(bound_meanwhile(None), Err(refused.to_owned()));
+}
+
+#[test]
+fn only_the_replica_whose_turn_it_is_binds() {
+    let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
+    desk.api.set_turn(Turn::Peer("http://10.0.0.2:8888".into()));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Forward("http://10.0.0.2:8888".into())));
+    desk.api.set_turn(Turn::Nobody("the lease is free".to_owned()));
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "no replica of plimsoll binds now: the lease is free");
+    desk.api.set_turn(Turn::Mine);
+    desk.api.next_write(End::Fails(BindError::NotLeader("the lease ran out".to_owned())));
+    assert_eq!(desk.bind("p", "n1").unwrap_err().to_string(), "pod ml/p: the lease ran out");
+    assert_eq!(desk.api.node_of("p"), None);
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+}
+
+#[test]
+fn without_an_api_server_the_error_says_what_is_missing() {
+    let fixture = Fixture::of([mk_writing("a", "e.com/a", "1")]);
+    let received = fixture.query(crate::Nodes::Names(&[])).received;
+    let query = BindQuery { namespace: "ml".into(), name: "p".into(), uid: "u".into(), node: "n1".into(), received };
+    let error = fixture.gateway.bind("", &query).unwrap_err();
+    assert_eq!(unbound(&error), &Unbound::NoBinder);
+    assert!(error.to_string().contains("--kubeconfig"), "{error}");
+    assert_eq!(fixture.gateway.bind("gpu", &query).unwrap_err(), DecideError::UnknownGroup("gpu".to_owned()));
+}
+
+#[test]
+fn a_node_that_policies_cannot_be_asked_about_is_not_bound_to() {
+    let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n9").unwrap_err().to_string(), "plimsoll: node not seen yet: n9");
+    let shadow = mk_member("a", writes("e.com/a", "1"), |config| config.mode = Mode::Shadow);
+    let desk = Desk::new(vec![shadow], vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n9"), Ok(BindOutcome::Bound));
+}
+
+#[test]
+fn a_policy_in_shadow_is_asked_about_the_same_state_and_never_obeyed() {
+    let shadow = mk_member("s", refuses("never"), |config| config.mode = Mode::Shadow);
+    let desk = Desk::new(vec![shadow, mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    let calls = desk.fixture.calls();
+    let told: Vec<_> = calls.iter().map(|call| (call.policy.as_str(), call.outcome)).collect();
+    assert_eq!(told, [("a", Ok((1, 0))), ("s", Ok((1, 1)))]);
+}
+
+#[test]
+fn nothing_is_written_once_the_time_is_over() {
+    let desk = Arc::new(std::sync::OnceLock::<Desk>::new());
+    let other = Arc::clone(&desk);
+    let slow = FakePolicy::default().bind(move |_, _| {
+        if let Some(desk) = other.get() {
+            desk.fixture.clock.advance(REQUEST_TIMEOUT);
+        }
+        Ok(Ok(vec![]))
+    });
+    desk.get_or_init(|| Desk::new(vec![mk_member("a", slow, |_| {})], vec![mk_waiting("p")]));
+    let desk = desk.get().unwrap();
+    assert_eq!(unbound(&desk.bind("p", "n1").unwrap_err()), &Unbound::OutOfTime);
+    assert!(desk.api.writes().is_empty());
+}
+
+#[test]
+fn one_node_is_bound_to_one_by_one_and_others_meanwhile() {
+    let desk = Desk::new(vec![], ["p", "q", "r"].map(mk_waiting).into());
+    desk.api.close(Some("n1"));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| desk.bind("p", "n1"));
+        desk.api.until_one_waits();
+        assert_eq!(desk.bind("q", "n2"), Ok(BindOutcome::Bound));
+        // Its time is over before the first is through.
+        let received = just_in_time(desk.fixture.clock.now(), REQUEST_TIMEOUT);
+        let error = desk.bind_within("r", "n1", received).unwrap_err();
+        assert_eq!(unbound(&error), &Unbound::NodeBusy("n1".to_owned()));
+        desk.api.close(None);
+        assert_eq!(first.join().unwrap(), Ok(BindOutcome::Bound));
+    });
+    assert_eq!(desk.bind("r", "n1"), Ok(BindOutcome::Bound));
+}
+
+#[test]
+fn a_pod_that_is_asked_for_twice_at_once_is_written_once() {
+    let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
+    desk.api.close(Some("n1"));
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| desk.bind("p", "n1"));
+        desk.api.until_one_waits();
+        let second = scope.spawn(|| desk.bind("p", "n1"));
+        desk.api.close(None);
+        (first.join().unwrap(), second.join().unwrap())
+    });
+    assert_eq!((first, second), (Ok(BindOutcome::Bound), Ok(BindOutcome::AlreadyBound)));
+    assert_eq!(desk.api.writes().len(), 1);
+}
+
+#[test]
+fn a_bind_keeps_the_pods_that_the_watch_shows() {
+    let desk = Desk::new(vec![mk_member("a", looks_around(), |_| {})], vec![mk_waiting("p")]);
+    let nodes = [super::fixture::mk_node("n1", &[])];
+    desk.fixture.gateway.set_cluster(mk_cluster(&nodes, &[mk_placed("old", "n1", 0, "1")]));
+    desk.bind("p", "n1").unwrap();
+    assert_eq!(desk.api.annotation("p", "e.com/seen").as_deref(), Some("old"));
+    // The clock stands still here: what is measured is told all the same.
+    assert_eq!(desk.fixture.calls()[0].elapsed, Duration::ZERO);
+}
