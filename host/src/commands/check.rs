@@ -31,8 +31,8 @@ struct Report {
 struct CallTime {
     /// A fresh instance and one node.
     first: Duration,
-    /// Each further node.
-    further: Duration,
+    /// Each further node; none for a verb that is about one node.
+    further: Option<Duration>,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
@@ -107,7 +107,8 @@ impl Callee {
             Verb::Filter => self.policy.filter(&ask, &slots).map(drop),
             Verb::Score => self.policy.score(&ask, &slots).map(drop),
             Verb::Rank => self.policy.rank(&ask).map(drop),
-            Verb::Preempt | Verb::Bind | Verb::Validate => Ok(()),
+            Verb::Bind => self.policy.bind(&ask, 0).map(drop),
+            Verb::Preempt | Verb::Validate => Ok(()),
         }?;
         Ok(started.elapsed())
     }
@@ -115,15 +116,20 @@ impl Callee {
 
 /// Times the verbs that answer about nodes; the first round warms the pool up.
 fn call_times(callee: &Callee) -> Vec<(Verb, Result<CallTime, Fault>)> {
-    let timed = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
+    let timed = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
+    let timed = timed.into_iter().filter(|verb| callee.policy.verbs().has(*verb));
     let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
     let best = |verb, nodes| -> Result<Duration, Fault> {
         let rounds = (0..5).map(|_| callee.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
         Ok(rounds.into_iter().min().unwrap_or_default())
     };
     let time = |verb| {
-        let (first, all) = (best(verb, 1)?, best(verb, sample::NODES)?);
-        Ok(CallTime { first, further: all.saturating_sub(first) / (sample::NODES - 1) })
+        let first = best(verb, 1)?;
+        if verb == Verb::Bind {
+            return Ok(CallTime { first, further: None });
+        }
+        let all = best(verb, sample::NODES)?;
+        Ok(CallTime { first, further: Some(all.saturating_sub(first) / (sample::NODES - 1)) })
     };
     timed.map(|verb| (verb, time(verb))).collect()
 }
@@ -158,11 +164,14 @@ impl Report {
 
     fn call_text(&self, time: &Result<CallTime, Fault>) -> String {
         match time {
-            Ok(time) => format!(
+            Ok(CallTime { first, further: Some(further) }) => format!(
                 "{} for a fresh instance and a node, {} for each further node",
-                text::duration(time.first),
-                text::duration(time.further)
+                text::duration(*first),
+                text::duration(*further)
             ),
+            Ok(CallTime { first, further: None }) => {
+                format!("{} for a fresh instance and its one node", text::duration(*first))
+            }
             Err(fault) if self.sidecar.is_none() => format!("not timed without a sidecar ({fault})"),
             Err(fault) => format!("FAULT {fault}"),
         }
@@ -194,7 +203,9 @@ fn as_json(file: &Path, report: &Result<Report>) -> Value {
     };
     let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
     let call = |(verb, time): &(Verb, Result<CallTime, Fault>)| match time {
-        Ok(time) => json!({"verb": verb.as_str(), "first_us": micros(time.first), "node_us": micros(time.further)}),
+        Ok(time) => {
+            json!({"verb": verb.as_str(), "first_us": micros(time.first), "node_us": time.further.map(micros)})
+        }
         Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
     };
     let inspection = &report.inspection;

@@ -7,7 +7,7 @@ mod yaml;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::{Group, Member, Mode, Verb};
+use plimsoll_core::{Group, Member, Mode, Roster, Verb};
 use plimsoll_directory::{Directory, DirectoryConfig};
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,7 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     if let Some(failure) = update.roster.failures().first() {
         bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
     }
+    one_binder(&update.roster)?;
     let groups = update.roster.groups();
     let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, name, group)).collect();
     if extenders.is_empty() {
@@ -82,6 +83,24 @@ fn tls_config(args: &SchedulerConfigArgs) -> Result<Option<Value>> {
     Ok(Some(tls.into()))
 }
 
+/// kube-scheduler takes one extender with `bindVerb`.
+fn one_binder(roster: &Roster) -> Result<()> {
+    let mut binders = roster.groups().filter_map(|(_, group)| binder(group));
+    if let (Some(first), Some(second)) = (binders.next(), binders.next()) {
+        bail!(
+            "policies {first} and {second} bind, in two groups: kube-scheduler takes one extender with bindVerb, so put them into one group"
+        );
+    }
+    Ok(())
+}
+
+/// The first policy of a group that has a say in a binding; one in shadow must not make plimsoll bind.
+fn binder(group: &Group) -> Option<String> {
+    let mut members = group.members().iter();
+    let binds = members.find(|member| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Bind));
+    binds.map(|member| member.id())
+}
+
 /// The stanza of one group: its URL, and the verbs that its policies have.
 fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Value> {
     let has = |verb| asked(group).any(|member| member.policy.verbs().has(verb));
@@ -99,6 +118,10 @@ fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Val
     if has(Verb::Score) || has(Verb::Rank) {
         stanza.insert("prioritizeVerb".into(), "prioritize".into());
         stanza.insert("weight".into(), args.weight.into());
+    }
+    // Without a view of its own plimsoll could bind nobody.
+    if binder(group).is_some() && !args.full_nodes {
+        stanza.insert("bindVerb".into(), "bind".into());
     }
     if stanza.len() == 1 {
         return None;

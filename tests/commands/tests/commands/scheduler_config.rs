@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use plimsoll_commands::{Printed, matches_golden, plimsoll};
-use plimsoll_harness::{policies, tempdir};
+use plimsoll_harness::{TempDir, policies, tempdir};
 use serde_json::{Value, json};
 
 use crate::{run, text};
@@ -29,6 +29,39 @@ fn scheduler_config_has_one_extender_for_each_group() {
     assert_eq!(extender["urlPrefix"], "http://127.0.0.1:8888/gpu");
     assert_eq!(extender["nodeCacheCapable"], false);
     assert_eq!(extender["managedResources"][0]["name"], "example.com/gpu-mem");
+    // By whole nodes plimsoll need not see the cluster, and then it cannot bind.
+    assert!(extender.get("bindVerb").is_none(), "{extender}");
+}
+
+/// A directory with `gpu-binpack` in these groups, each with a mode.
+fn binders(groups: &[(&str, &str)]) -> TempDir {
+    let directory = tempdir().unwrap();
+    for (group, mode) in groups {
+        let group = directory.path().join(group);
+        fs::create_dir_all(&group).unwrap();
+        fs::copy(policies().join("gpu-binpack.wasm"), group.join("gpu-binpack.wasm")).unwrap();
+        fs::write(group.join("gpu-binpack.yaml"), format!("mode: {mode}\n")).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn one_group_binds_and_its_policies_in_shadow_do_not() {
+    let directory = binders(&[("a", "shadow"), ("b", "enforce"), ("c", "off")]);
+    let args = ["scheduler-config", "--no-cache", "--output", "json", "--policies", "."];
+    let printed = plimsoll(directory.path(), &args).unwrap();
+    let config: Value = serde_json::from_str(&printed.out).unwrap();
+    let bind: Vec<Option<&str>> =
+        config["extenders"].as_array().unwrap().iter().map(|extender| extender["bindVerb"].as_str()).collect();
+    assert_eq!(bind, [None, Some("bind")]);
+}
+
+#[test]
+fn two_groups_that_bind_are_refused_by_name() {
+    let directory = binders(&[("a", "enforce"), ("b", "enforce")]);
+    let printed = plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", "."]).unwrap();
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.err.contains("a/gpu-binpack and b/gpu-binpack bind, in two groups"), "{printed:?}");
 }
 
 #[test]
