@@ -49,10 +49,14 @@ impl Devices {
         }
     }
 
-    /// How full, in percent, the fullest device is that still has room for the memory, once it is there.
-    pub(crate) fn tightest(&self, memory: i64) -> Option<u32> {
-        let room = self.0.iter().filter(|device| device.left >= memory);
-        room.map(|device| percent(device.size - device.left + memory, device.size)).max()
+    /// The device that the memory fills most, of those with room for it, and how full it is then, in percent.
+    ///
+    /// Of several the first, so that whoever asks again gets the same.
+    pub(crate) fn tightest(&self, memory: i64) -> Option<(usize, u32)> {
+        let room = self.0.iter().enumerate().filter(|(_, device)| device.left >= memory);
+        let filled =
+            |(number, device): (usize, &Device)| (number, percent(device.size - device.left + memory, device.size));
+        room.map(filled).reduce(|best, other| if other.1 > best.1 { other } else { best })
     }
 }
 
@@ -74,9 +78,20 @@ mod tests {
     }
 
     #[test]
+    fn the_tightest_device_is_taken_and_of_several_the_first() {
+        let mut devices = Devices::parse("16Gi,8Gi,8Gi").unwrap();
+        assert_eq!(devices.tightest(4 << 30), Some((1, 50)));
+        devices.take(2, 2 << 30).unwrap();
+        assert_eq!(devices.tightest(4 << 30), Some((2, 75)));
+        assert_eq!(devices.tightest(7 << 30), Some((1, 87)));
+        assert_eq!(devices.tightest(9 << 30), Some((0, 56)));
+        assert_eq!(devices.tightest(17 << 30), None);
+    }
+
+    #[test]
     fn no_amount_of_memory_overflows() {
         let mut devices = Devices::parse("7Ei,1").unwrap();
-        assert_eq!(devices.tightest(7 << 60), Some(100));
+        assert_eq!(devices.tightest(7 << 60), Some((0, 100)));
         devices.take_anywhere(i64::MAX);
         devices.take_anywhere(i64::MAX);
         assert_eq!(devices.tightest(1), None);

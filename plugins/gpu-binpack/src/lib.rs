@@ -21,7 +21,7 @@ pub struct GpuBinpack {
     memory: String,
     /// The annotation of a node with the memory of each device, such as `16Gi,16Gi`.
     devices: String,
-    /// The annotation of a placed pod with the number of its device, from 0.
+    /// The annotation of a placed pod with the number of its device, from 0; `bind` writes it.
     device: String,
 }
 
@@ -29,8 +29,8 @@ pub struct GpuBinpack {
 enum Fit {
     /// It needs no GPU memory.
     NotAsked,
-    /// On the device that it fills most: so many percent.
-    Percent(u32),
+    /// On this device, which it fills most: so many percent.
+    On { device: usize, percent: u32, memory: i64 },
     /// Evicting pods may help.
     NotNow(&'static str),
     /// Evicting pods will not help.
@@ -55,7 +55,10 @@ impl GpuBinpack {
         if node.placed().any(|placed| self.take(&mut devices, &placed).is_err()) {
             return Fit::NotNow(BAD_POD);
         }
-        devices.tightest(wanted).map_or(Fit::NotNow(FULL), Fit::Percent)
+        match devices.tightest(wanted) {
+            Some((device, percent)) => Fit::On { device, percent, memory: wanted },
+            None => Fit::NotNow(FULL),
+        }
     }
 
     /// Takes what a placed pod has.
@@ -78,7 +81,7 @@ impl GpuBinpack {
 impl Filter for GpuBinpack {
     fn filter(&self, pod: &Pod, node: &Node) -> Verdict {
         match self.fit(*pod, node) {
-            Fit::NotAsked | Fit::Percent(_) => Verdict::Fits,
+            Fit::NotAsked | Fit::On { .. } => Verdict::Fits,
             Fit::NotNow(reason) => Verdict::unschedulable(reason),
             Fit::Never(reason) => Verdict::unresolvable(reason),
         }
@@ -88,8 +91,25 @@ impl Filter for GpuBinpack {
 impl Score for GpuBinpack {
     fn score(&self, pod: &Pod, node: &Node) -> u32 {
         match self.fit(*pod, node) {
-            Fit::Percent(percent) => percent,
+            Fit::On { percent, .. } => percent,
             Fit::NotAsked | Fit::NotNow(_) | Fit::Never(_) => 0,
+        }
+    }
+}
+
+impl Bind for GpuBinpack {
+    fn bind(&self, pod: &Pod, node: &Node) -> Result<Vec<Annotation>, String> {
+        match self.fit(*pod, node) {
+            Fit::NotAsked => Ok(vec![]),
+            Fit::On { device, memory, .. } => {
+                let mut given = vec![Annotation::new(&*self.device, device.to_string())];
+                // What was counted stands beside the device, whatever the pod's resources say later.
+                if pod.annotation(&self.memory).is_none() {
+                    given.push(Annotation::new(&*self.memory, memory.to_string()));
+                }
+                Ok(given)
+            }
+            Fit::NotNow(reason) | Fit::Never(reason) => Err(reason.to_owned()),
         }
     }
 }
@@ -104,7 +124,7 @@ impl Default for GpuBinpack {
     }
 }
 
-export!(GpuBinpack: filter, score);
+export!(GpuBinpack: filter, score, bind);
 
 #[cfg(test)]
 mod tests;
