@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test lint bench e2e fmt policies
+.PHONY: help demo demo-cluster test lint bench bench-micro throughput e2e fmt policies
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,9 +27,17 @@ lint: ## Formatting, clippy, dependency rules, documentation
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # The whole workspace, so that no dependency is built again with other features.
-bench: policies ## Measure against the aims; writes target/bench/results.json
+bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=--quick takes a minute
 	$(CARGO) build --workspace --bins
-	target/debug/plimsoll-bench
+	target/debug/plimsoll-bench $(BENCH)
+
+bench-micro: ## Time the parts of a request by themselves (criterion)
+	$(CARGO) bench --workspace --bench parts --profile dev
+
+throughput: policies ## Pods per second of a real kube-scheduler, by extender (needs Go and openssl)
+	tests/e2e/control-plane/build
+	$(CARGO) build --workspace --bins --features plimsoll-e2e/control-plane
+	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/debug/plimsoll-throughput $(THROUGHPUT)
 
 e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
 	tests/e2e/control-plane/build

@@ -8,6 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
+/// A larger body is not copied behind its header.
+const ONE_WRITE: usize = 512 << 10;
+
 /// A connection that is kept alive.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
@@ -21,7 +24,7 @@ impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        stream.set_read_timeout(Some(Duration::from_mins(2)))?;
         Ok(Self { stream: BufReader::with_capacity(256 << 10, stream), request: vec![], reply: vec![] })
     }
 
@@ -33,8 +36,14 @@ impl Client {
             "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         )?;
-        self.request.extend_from_slice(body);
-        self.stream.get_mut().write_all(&self.request)?;
+        let stream = self.stream.get_mut();
+        if body.len() <= ONE_WRITE {
+            self.request.extend_from_slice(body);
+            stream.write_all(&self.request)?;
+        } else {
+            stream.write_all(&self.request)?;
+            stream.write_all(body)?;
+        }
         self.read_reply()
     }
 

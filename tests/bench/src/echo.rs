@@ -1,8 +1,9 @@
-//! The peer: a server on the same stack that sends back what it got, and so cannot be beaten.
+//! The floor: a server on the same stack that reads a request and replies with as many bytes as the path says.
 
-use std::io::Write;
+use std::{io::Write, sync::LazyLock};
 
 use anyhow::Result;
+use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming, service::service_fn};
 use hyper_util::{
@@ -13,6 +14,12 @@ use tokio::net::TcpListener;
 
 /// The argument that makes this program the echo.
 pub(crate) const ARGUMENT: &str = "--echo";
+
+/// The largest reply.
+const MOST: usize = 128 << 20;
+
+/// Replies are slices of it, so that making one costs nothing.
+static REPLY: LazyLock<Bytes> = LazyLock::new(|| vec![0; MOST].into());
 
 /// Serves until it is killed; the address is the one line that it prints.
 pub(crate) fn serve() -> Result<()> {
@@ -31,6 +38,8 @@ pub(crate) fn serve() -> Result<()> {
     })
 }
 
-async fn echo(request: Request<Incoming>) -> Result<Response<Full<bytes::Bytes>>, hyper::Error> {
-    Ok(Response::new(Full::new(request.into_body().collect().await?.to_bytes())))
+async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    let size = request.uri().path().trim_start_matches('/').parse().unwrap_or(0);
+    request.into_body().collect().await?.to_bytes();
+    Ok(Response::new(Full::new(REPLY.slice(..MOST.min(size)))))
 }

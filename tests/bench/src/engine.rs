@@ -11,30 +11,36 @@ use plimsoll_core::{Ask, Cluster, Limits, Loader, Node, Pod, Policy, View};
 use plimsoll_wasm::{EngineConfig, WasmLoader};
 
 use crate::{
-    policies::{FILTER_SETTINGS, Modules},
+    modules::Modules,
+    plan::Plan,
     report::{Report, Row},
-    sample::{Effort, Sample},
+    sample::Sample,
     world,
 };
 
 const NODES: usize = 5_000;
 
+/// The namespace of the pod has a pool, others have theirs.
+const SETTINGS: &str =
+    r#"{"label":"example.com/pool","pools":{"team-a":"team-a","team-b":"team-b"},"shared":["shared"]}"#;
+
 /// Measures a cold filter over all nodes, and over one: the cost of a fresh instance.
-pub(crate) fn measure(modules: &Modules, report: &mut Report) -> Result<()> {
+pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Result<()> {
     let loader = WasmLoader::new(EngineConfig::default())?;
-    let policy = loader.load(&modules.filter)?;
+    let policy = loader.load(&modules.read("tenant-pool")?)?;
 
     let (cluster, all) = (cluster()?, (0..NODES as u32).collect::<Vec<_>>());
     let (many, one) = (view(&cluster, &all)?, view(&cluster, &all[..1])?);
     let (mut cold, mut fresh) = (Sample::default(), Sample::default());
-    Effort::new(4, 200).rounds(|counts| ask(policy.as_ref(), &many, &all, cold_or(&mut cold, counts)))?;
-    Effort::new(2, 5_000).rounds(|counts| ask(policy.as_ref(), &one, &all[..1], cold_or(&mut fresh, counts)))?;
+    plan.effort(4, 200).rounds(|counts| ask(policy.as_ref(), &many, &all, cold_or(&mut cold, counts)))?;
+    plan.effort(2, 5_000).rounds(|counts| ask(policy.as_ref(), &one, &all[..1], cold_or(&mut fresh, counts)))?;
 
-    report.add(Row::new("engine cold", "none", NODES, 1, "filter", &cold))?;
-    report.add(Row::new("engine instance", "none", 1, 1, "filter", &fresh))?;
+    report.add(Row::new("engine cold", "none", NODES, 1).timed(&cold))?;
+    report.add(Row::new("engine instance", "none", 1, 1).timed(&fresh))?;
     let millis = |us: f64| format!("{:.2} ms", us / 1e3);
-    report.aim("engine: 5,000 nodes, one Rust policy, cold filter", 8e3, cold.percentile(0.5), millis);
-    report.aim("engine: a fresh instance, with one call", 50.0, fresh.percentile(0.5), |us| format!("{us:.1} us"));
+    report.at_most("engine: 5,000 nodes, one Rust policy, cold filter", 8e3, Some(cold.percentile(0.5)), millis);
+    let micros = |us: f64| format!("{us:.1} us");
+    report.at_most("engine: a fresh instance, with one call", 50.0, Some(fresh.percentile(0.5)), micros);
     Ok(())
 }
 
@@ -57,7 +63,7 @@ fn ask(policy: &dyn Policy, view: &Arc<View>, nodes: &[u32], sample: Option<&mut
 
 fn view(cluster: &Arc<Cluster>, nodes: &[u32]) -> Result<Arc<View>> {
     let pod = Arc::new(Pod::from_json(world::pod().to_string().into())?);
-    Ok(Arc::new(View::new(pod, Arc::clone(cluster), nodes.into(), 0).with_settings(FILTER_SETTINGS.into())))
+    Ok(Arc::new(View::new(pod, Arc::clone(cluster), nodes.into(), 0).with_settings(SETTINGS.into())))
 }
 
 fn cluster() -> Result<Arc<Cluster>> {

@@ -1,41 +1,69 @@
-//! Measures plimsoll against its aims: `plimsoll-bench [POLICIES_DIR]`.
+//! Measures plimsoll against its aims, beside the same rules in Go and a server that does nothing.
 //!
 //! ```text
-//!  engine   policy, asked in this process             body     40 MB of nodes, in this process
-//!  names    plimsoll and an echo, over loopback       reload   a module swapped under a running plimsoll
+//!  engine   a policy, asked in this process           body     40 MB of nodes, in this process
+//!  wire     plimsoll, Go and an echo, over loopback   reload   a module swapped under a running plimsoll
 //! ```
 //!
 //! One run prints one table and writes `target/bench/results.json`. Peers take turns within a run, so
-//! that what else the machine does meets all of them alike.
+//! that what else the machine does meets all of them alike, and must give the same answers before they
+//! are measured.
 
+mod aims;
 mod body;
+mod changed;
 mod client;
+mod cold;
+mod compare;
 mod echo;
 mod engine;
-mod names;
-mod peer;
-mod policies;
+mod modules;
+mod page;
+mod plan;
+mod plots;
 mod reload;
 mod report;
 mod sample;
+mod servers;
+mod toggles;
+mod wire;
 mod world;
 
-use std::path::PathBuf;
-
 use anyhow::Result;
+use clap::Parser;
+use plimsoll_harness::workspace;
 
-use crate::{policies::Modules, report::Report};
+use crate::{modules::Modules, plan::Args, report::Report};
 
 fn main() -> Result<()> {
-    let argument = std::env::args().nth(1);
-    if argument.as_deref() == Some(echo::ARGUMENT) {
+    let args = Args::parse();
+    if args.echo {
         return echo::serve();
     }
-    let modules = Modules::find(&argument.map_or_else(|| report::target().join("policies"), PathBuf::from))?;
+    let plan = args.plan();
+    let modules = Modules::find(args.policies.unwrap_or_else(|| report::target().join("policies")))?;
     let mut report = Report::default();
-    engine::measure(&modules, &mut report)?;
-    body::measure(&mut report)?;
-    names::measure(&modules, &mut report)?;
-    reload::measure(&modules, &mut report)?;
+    if plan.wants("engine") {
+        engine::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("body") {
+        body::measure(&plan, &mut report)?;
+    }
+    wire::measure(&plan, &modules, &mut report)?;
+    if plan.wants("changed names") {
+        changed::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("cold names") {
+        cold::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("reload") {
+        reload::measure(&plan, &modules, &mut report)?;
+    }
+    aims::judge(&mut report);
+    if args.plots {
+        let directory = workspace().join("docs/performance");
+        plots::draw(&report, &directory)?;
+        page::write(&report, &directory)?;
+    }
     report.finish()
 }

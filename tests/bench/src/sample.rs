@@ -16,10 +16,6 @@ pub(crate) struct Sample(Vec<Duration>);
 // === impl Effort ===
 
 impl Effort {
-    pub(crate) const fn new(seconds: u64, calls: usize) -> Self {
-        Self { time: Duration::from_secs(seconds), calls }
-    }
-
     /// Goes round until the time or the calls are used up; the first rounds, a twentieth, only warm up.
     pub(crate) fn rounds<E>(self, mut round: impl FnMut(bool) -> Result<(), E>) -> Result<(), E> {
         let started = Instant::now();

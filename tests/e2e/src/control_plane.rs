@@ -24,6 +24,8 @@ pub struct ControlPlane {
 
 /// A kube-scheduler that asks plimsoll.
 pub struct Scheduler {
+    /// Where it answers `/readyz` and `/metrics`, by HTTPS.
+    pub port: u16,
     _process: Component,
 }
 
@@ -99,8 +101,9 @@ impl ControlPlane {
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             "--cert-dir=certificates".to_owned(),
+            "--authorization-always-allow-paths=/readyz,/metrics".to_owned(),
         ];
-        Ok(Scheduler { _process: Component::start("kube-scheduler", self.directory.path(), &scheduler)? })
+        Ok(Scheduler { port, _process: Component::start("kube-scheduler", self.directory.path(), &scheduler)? })
     }
 
     /// A kubeconfig with a token of a service account.

@@ -5,11 +5,14 @@
 
 mod build;
 mod certificates;
+mod peer;
 mod process;
+pub mod samples;
 mod wait;
 
 pub use build::{binary, guest, policies, workspace};
 pub use certificates::{Authority, Pair, Purpose};
+pub use peer::Peer;
 pub use process::{Plimsoll, Reply};
 pub use wait::wait_until;
 

@@ -15,9 +15,10 @@ const ONLY: [(&str, &[&str]); 6] = [
     ("wasmtime", &["host/wasm"]),
     ("axum", &["host/http"]),
     ("notify", &["host/directory"]),
-    ("kube", &["host/cluster"]),
-    // The last two are clients of the wire.
-    ("tokio", &["host", "host/http", "host/cluster", "tests/bench", "tests/contract"]),
+    // The last creates pods faster than kubectl can.
+    ("kube", &["host/cluster", "tests/e2e"]),
+    // The last three are clients of the wire, or of the API server.
+    ("tokio", &["host", "host/http", "host/cluster", "tests/bench", "tests/contract", "tests/e2e"]),
     ("wit-component", &["host/wasm"]),
 ];
 

@@ -1,0 +1,156 @@
+//! Pods, created one after another, and the time until all are bound.
+
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use kube::{
+    Api, Client, Config,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use plimsoll_e2e::{ControlPlane, Scheduler};
+use serde_json::json;
+
+use crate::objects::{self, NAMESPACE, node, pod};
+
+/// Scheduled before the clock starts: the scheduler lists the nodes, and the extender sees its first requests.
+const WARM_UP: usize = 60;
+
+/// How many nodes are created at once.
+const AT_ONCE: usize = 16;
+
+/// A run that is not over by then never will be.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A client of the API server.
+pub(crate) struct Load {
+    nodes: Api<Node>,
+    pods: Api<Pod>,
+}
+
+/// What one run came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome {
+    pub(crate) pods_per_second: f64,
+    /// Mean of `scheduler_scheduling_algorithm_duration_seconds`, which an extender's calls are a part of.
+    pub(crate) algorithm_ms: f64,
+}
+
+// === impl Load ===
+
+impl Load {
+    pub(crate) async fn new(control_plane: &ControlPlane) -> Result<Self> {
+        let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig())?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let client = Client::try_from(config)?;
+        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
+        Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        Ok(Self { nodes: Api::all(client.clone()), pods: Api::namespaced(client, NAMESPACE) })
+    }
+
+    /// Creates nodes, each with its status, which `create` leaves out.
+    pub(crate) async fn create_nodes(&self, numbers: Range<usize>) -> Result<()> {
+        let create = async |number: usize| -> Result<()> {
+            let node = node(number)?;
+            self.nodes.create(&PostParams::default(), &node).await?;
+            let status = Patch::Merge(json!({"status": node.status}));
+            self.nodes.patch_status(&objects::name(number), &PatchParams::default(), &status).await?;
+            Ok(())
+        };
+        stream::iter(numbers).map(create).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// Times a scheduler with so many pods, and deletes them; with rules, they must have been obeyed.
+    pub(crate) async fn run(&self, scheduler: &Scheduler, pods: usize, has_rules: bool) -> Result<Outcome> {
+        let metrics = Metrics::of(scheduler).await?;
+        self.schedule("warm-up", WARM_UP).await?;
+        let before = metrics.algorithm().await?;
+        let started = Instant::now();
+        self.schedule("pod", pods).await?;
+        let took = started.elapsed();
+        let after = metrics.algorithm().await?;
+        if has_rules {
+            self.check().await?;
+        }
+        self.delete_all().await?;
+        ensure!(after.1 > before.1, "the scheduler has scheduled nothing");
+        Ok(Outcome {
+            pods_per_second: pods as f64 / took.as_secs_f64(),
+            algorithm_ms: (after.0 - before.0) / (after.1 - before.1) * 1e3,
+        })
+    }
+
+    /// Creates pods one after another, and waits until each is bound.
+    async fn schedule(&self, prefix: &str, pods: usize) -> Result<()> {
+        for number in 0..pods {
+            self.pods.create(&PostParams::default(), &pod(&format!("{prefix}-{number}"))?).await?;
+        }
+        // The API server answers this from an index, so that asking costs the scheduler little.
+        let unbound = ListParams::default().fields("spec.nodeName=").match_any();
+        self.wait_until("every pod to be bound", &unbound).await
+    }
+
+    /// A figure means nothing if the extender was not obeyed.
+    async fn check(&self) -> Result<()> {
+        for pod in self.pods.list(&ListParams::default().match_any()).await? {
+            let node = pod.spec.and_then(|spec| spec.node_name).unwrap_or_default();
+            ensure!(objects::is_allowed(&node), "a pod is on {node}, which the rules forbid");
+        }
+        Ok(())
+    }
+
+    async fn delete_all(&self) -> Result<()> {
+        self.pods.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await?;
+        self.wait_until("every pod to be gone", &ListParams::default().match_any()).await
+    }
+
+    /// Waits until no pod is listed.
+    async fn wait_until(&self, what: &str, listed: &ListParams) -> Result<()> {
+        let started = Instant::now();
+        while !self.pods.list_metadata(listed).await?.items.is_empty() {
+            ensure!(started.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain for {what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+}
+
+/// The metrics of a scheduler.
+struct Metrics(Client);
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Waits until the scheduler is ready.
+    async fn of(scheduler: &Scheduler) -> Result<Self> {
+        let mut config = Config::new(format!("https://127.0.0.1:{}", scheduler.port).parse()?);
+        config.accept_invalid_certs = true;
+        let metrics = Self(Client::try_from(config)?);
+        let started = Instant::now();
+        while metrics.get("/readyz").await.is_err() {
+            ensure!(started.elapsed() < PATIENCE, "the scheduler does not become ready");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(metrics)
+    }
+
+    async fn get(&self, path: &str) -> Result<String> {
+        Ok(self.0.request_text(hyper::Request::get(path).body(vec![])?).await?)
+    }
+
+    /// Seconds spent in the scheduling algorithm, and how often.
+    async fn algorithm(&self) -> Result<(f64, f64)> {
+        let text = self.get("/metrics").await?;
+        let value = |part: &str| -> Result<f64> {
+            let name = format!("scheduler_scheduling_algorithm_duration_seconds_{part} ");
+            let value = text.lines().find_map(|line| line.strip_prefix(&name)).with_context(|| name.clone())?;
+            Ok(value.trim().parse()?)
+        };
+        Ok((value("sum")?, value("count")?))
+    }
+}

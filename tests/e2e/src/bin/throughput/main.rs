@@ -1,0 +1,78 @@
+//! Pods per second of a real kube-scheduler, by the extender that it asks.
+//!
+//! Contenders take turns within one run, each with a scheduler and an extender of its own, on one API
+//! server: no extender, one that answers at once, the same rules in Go, and plimsoll. One table is
+//! printed, and `target/bench/throughput.json` written.
+
+mod contender;
+mod load;
+mod objects;
+mod report;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use plimsoll_e2e::ControlPlane;
+use plimsoll_harness::{binary, policies, tempdir};
+
+use crate::{contender::Contender, load::Load, report::Report};
+
+/// Measures pods per second of a real kube-scheduler.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll-throughput")]
+pub(crate) struct Args {
+    /// Sizes of the cluster, ascending
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000, 5_000])]
+    nodes: Vec<usize>,
+
+    /// Pods of each run, after those that warm up
+    #[arg(long, default_value_t = 800)]
+    pods: usize,
+
+    /// How often each contender has its turn; the median counts
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+
+    /// Where plimsoll knows the cluster from; the Go extender has a file in both cases
+    #[arg(long, default_value = "snapshot")]
+    view: View,
+
+    /// Write the table into docs/performance
+    #[arg(long)]
+    page: bool,
+}
+
+/// Where plimsoll knows the cluster from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    /// A file that is written before the first pod
+    Snapshot,
+    /// A watch on the API server
+    Watch,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    // Nothing is built while it is measured.
+    let _built = (binary(), policies());
+    let directory = tempdir()?;
+    let control_plane = ControlPlane::start()?;
+    let load = Load::new(&control_plane).await?;
+    let mut report = Report::new(&args);
+    let mut present = 0;
+    for nodes in &args.nodes {
+        load.create_nodes(present..*nodes).await?;
+        present = present.max(*nodes);
+        let snapshot = directory.path().join(format!("{nodes}.json"));
+        control_plane.write_snapshot(&snapshot)?;
+        for round in 0..args.rounds {
+            for contender in Contender::in_round(round) {
+                let extender = contender.start(&control_plane, args.view, &snapshot)?;
+                let scheduler = control_plane.start_scheduler(&extender.scheduler_config)?;
+                let outcome = load.run(&scheduler, args.pods, contender.has_rules()).await?;
+                report.add(*nodes, contender, outcome)?;
+            }
+        }
+    }
+    report.finish()
+}
