@@ -27,7 +27,7 @@ pub struct Slot {
 #[derive(Debug, Default)]
 pub struct Cluster {
     slots: Vec<Slot>,
-    by_name: OnceLock<Index>,
+    by_name: OnceLock<Arc<Index>>,
 }
 
 type Index = HashMap<Arc<str>, u32, foldhash::fast::RandomState>;
@@ -73,6 +73,19 @@ impl Cluster {
         Self { slots, by_name: OnceLock::new() }
     }
 
+    /// The picture after this one; where every slot has the node of the same name, it shares the index.
+    #[must_use]
+    pub fn successor(&self, slots: Vec<Slot>) -> Self {
+        let has_name = |(old, new): (&Slot, &Slot)| {
+            Arc::ptr_eq(&old.node, &new.node)
+                || Arc::ptr_eq(old.node.name(), new.node.name())
+                || old.node.name() == new.node.name()
+        };
+        let same_names = self.slots.len() == slots.len() && self.slots.iter().zip(&slots).all(has_name);
+        let by_name = if same_names { self.by_name.clone() } else { OnceLock::new() };
+        Self { slots, by_name }
+    }
+
     /// A picture of nodes and of the pods that are bound to them and have not ended.
     ///
     /// Pods that are bound to no node of the list are left out.
@@ -106,7 +119,7 @@ impl Cluster {
     /// Slots by name; made when it is first asked for, since the nodes of a request need none.
     pub(crate) fn index(&self) -> &Index {
         let entry = |(at, slot): (usize, &Slot)| (Arc::clone(slot.node.name()), at as u32);
-        self.by_name.get_or_init(|| self.slots.iter().enumerate().map(entry).collect())
+        self.by_name.get_or_init(|| Arc::new(self.slots.iter().enumerate().map(entry).collect()))
     }
 
     /// How many pods are placed on all nodes together.
@@ -141,6 +154,23 @@ mod tests {
         let placed: Vec<Vec<String>> = cluster.slots().iter().map(uids).collect();
         assert_eq!(placed, [["a"], ["c"]]);
         assert_eq!(cluster.pod_count(), 2);
+    }
+
+    #[test]
+    fn a_successor_shares_the_index_only_where_no_slot_changes_its_name() {
+        let slots =
+            |names: &[&str]| Cluster::from_objects(names.iter().map(|name| node(name, "x")).collect(), vec![]).slots;
+        let first = Cluster::new(slots(&["a", "b"]));
+        let shares = |second: &Cluster| std::ptr::eq(first.index(), second.index());
+        assert!(shares(&first.successor(slots(&["a", "b"]))));
+        for other in [&["a", "c"][..], &["b", "a"], &["a"], &["a", "b", "c"]] {
+            let second = first.successor(slots(other));
+            assert!(!shares(&second));
+            for (at, name) in other.iter().enumerate() {
+                assert_eq!(second.find(name), Some(at as u32));
+            }
+            assert_eq!(second.find("b").is_some(), other.contains(&"b"));
+        }
     }
 
     #[test]

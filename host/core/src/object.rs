@@ -8,13 +8,16 @@ mod image;
 mod node;
 mod pod;
 mod pointer;
+mod pool;
 mod quantities;
+mod steady;
 
 use serde::Deserialize;
 
 pub use entries::Entries;
 pub use node::{Node, Taint};
 pub use pod::Pod;
+pub use pool::Pool;
 pub use quantities::Quantities;
 
 pub(crate) use pointer::at_pointer;

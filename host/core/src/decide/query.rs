@@ -54,7 +54,7 @@ pub enum DecideError {
     UnknownGroup(String),
     /// The request names nodes, but the gateway has no view of the cluster.
     #[error(
-        "the request names nodes, but plimsoll has no view of the cluster: start it with --snapshot, or set nodeCacheCapable: false"
+        "the request names nodes, but plimsoll has no view of the cluster: start it with --kubeconfig or --snapshot and wait until it is ready, or set nodeCacheCapable: false"
     )]
     NoCluster,
     /// An object of the request is malformed.

@@ -8,7 +8,7 @@ use serde::{
 };
 
 /// A map from text to text; a cluster has many, so each keeps all its text in one piece.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Entries {
     text: Box<str>,
     /// Where the key and the value of each entry end in `text`; sorted by key.

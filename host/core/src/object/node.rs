@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, at_pointer, image, parse};
+use super::{Entries, ObjectError, Quantities, at_pointer, image, parse, steady};
 
 /// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -36,6 +36,8 @@ pub struct Node {
     /// The whole object; images and fields are found in it when they are asked for.
     json: Bytes,
     images: OnceLock<Images>,
+    /// The object without what a heartbeat changes, where `json` has that too.
+    steady: OnceLock<Box<str>>,
 }
 
 // === impl Node ===
@@ -58,7 +60,20 @@ impl Node {
             allocatable: wire.status.map(|status| status.allocatable).unwrap_or_default(),
             json,
             images: OnceLock::new(),
+            steady: OnceLock::new(),
         })
+    }
+
+    /// Reads the JSON of one Node, and keeps none of what a heartbeat changes.
+    ///
+    /// Two nodes that differ in nothing else have the same [`Node::json`].
+    ///
+    /// # Errors
+    /// As for [`Node::from_json`].
+    pub fn steady_from_json(json: &[u8]) -> Result<Self, ObjectError> {
+        let text = std::str::from_utf8(json).map_err(|error| ObjectError::new("Node", error))?;
+        let text = steady::steady(text).map_err(|error| ObjectError::new("Node", error))?;
+        Self::from_json(Bytes::from(text.into_boxed_str().into_boxed_bytes()))
     }
 
     /// `metadata.name`.
@@ -91,9 +106,10 @@ impl Node {
         &self.json
     }
 
-    /// JSON text at an RFC 6901 pointer.
+    /// JSON text at an RFC 6901 pointer, without what a heartbeat changes (`managedFields`,
+    /// `resourceVersion`, the `lastHeartbeatTime` of conditions), and without `kind` and `apiVersion`.
     pub fn field(&self, pointer: &str) -> Option<&str> {
-        at_pointer(self.text(), pointer)
+        at_pointer(if steady::may_differ(pointer) { self.steady() } else { self.text() }, pointer)
     }
 
     /// Bytes of a pulled image; the name is compared as kube-scheduler does.
@@ -115,7 +131,13 @@ impl Node {
             allocatable: self.allocatable.clone(),
             json: Bytes::copy_from_slice(&self.json),
             images: self.images.clone(),
+            steady: self.steady.clone(),
         }
+    }
+
+    fn steady(&self) -> &str {
+        // `from_json` refuses what is not JSON.
+        self.steady.get_or_init(|| steady::steady(self.text()).unwrap_or_default().into())
     }
 
     fn text(&self) -> &str {
@@ -200,6 +222,33 @@ mod tests {
         assert_eq!(node.image_size("r/x@sha256:1"), Some(5));
         assert_eq!(node.image_size("other"), None);
         assert_eq!(node.field("/spec/taints/0/key"), Some("\"k\""));
+    }
+
+    #[test]
+    fn no_field_shows_what_a_heartbeat_changes() {
+        let json = r#"{"metadata":{"name":"n","resourceVersion":"7","managedFields":[]},
+            "status":{"conditions":[{"type":"Ready","lastHeartbeatTime":"t"}]}}"#;
+        let steady = Node::steady_from_json(json.as_bytes()).unwrap();
+        for node in [node(json).unwrap(), steady] {
+            assert_eq!(node.field("/metadata"), Some(r#"{"name":"n"}"#));
+            assert_eq!(node.field("/metadata/resourceVersion"), None);
+            assert_eq!(node.field("/status/conditions/0"), Some(r#"{"type":"Ready"}"#));
+            assert_eq!(node.field("/status/conditions/0/lastHeartbeatTime"), None);
+            assert!(!node.field("").unwrap().contains("managedFields"));
+        }
+    }
+
+    #[test]
+    fn nodes_that_differ_by_a_heartbeat_have_one_steady_text() {
+        let at = |version: u32| {
+            let json = format!(
+                r#"{{"metadata":{{"name":"n","resourceVersion":"{version}"}},"status":{{"conditions":[{{"lastHeartbeatTime":"{version}"}}]}}}}"#
+            );
+            Node::steady_from_json(json.as_bytes()).unwrap()
+        };
+        assert_eq!(at(1).json(), at(2).json());
+        assert!(Node::steady_from_json(b"[]").is_err());
+        assert!(Node::steady_from_json(b"{").is_err());
     }
 
     #[test]

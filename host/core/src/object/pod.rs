@@ -1,6 +1,6 @@
 //! A pod as policies can read it: the one being scheduled, or one that is placed.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -10,24 +10,24 @@ use super::{Entries, ObjectError, Quantities, at_pointer, image, parse};
 /// What the API server takes where a pod does not name its scheduler.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
-/// One pod.
-#[derive(Debug, Clone, Default)]
+/// One pod; what many pods have in common they may share: see [`Pool`](super::Pool).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     name: Box<str>,
-    namespace: Box<str>,
+    pub(super) namespace: Arc<str>,
     uid: Box<str>,
-    labels: Entries,
-    annotations: Entries,
+    pub(super) labels: Arc<Entries>,
+    pub(super) annotations: Arc<Entries>,
     priority: i32,
     created: i64,
-    requests: Quantities,
-    node: Option<Box<str>>,
+    pub(super) requests: Arc<Quantities>,
+    pub(super) node: Option<Arc<str>>,
     finished: bool,
     whole: Option<Arc<Whole>>,
 }
 
 /// What only the pod being scheduled has.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Whole {
     json: Bytes,
     images: Box<[Box<str>]>,
@@ -56,6 +56,18 @@ impl Pod {
     /// As for [`Pod::from_json`].
     pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
         parse("Pod", json).map(Self::from_wire)
+    }
+
+    /// The same pod as one that is placed on a node, with more annotations.
+    #[must_use]
+    pub fn placed_on(&self, node: &str, annotations: &BTreeMap<Box<str>, Box<str>>) -> Self {
+        let added = annotations.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
+        Self {
+            node: Some(node.into()),
+            annotations: Arc::new(self.annotations.iter().chain(added).collect()),
+            whole: None,
+            ..self.clone()
+        }
     }
 
     /// `metadata.name`.
@@ -126,21 +138,21 @@ impl Pod {
 
     /// Whether a container names the resource in its requests or limits, if only with 0.
     pub fn names_resource(&self, name: &str) -> bool {
-        self.whole.as_ref().map_or(&self.requests, |whole| &whole.named).names(name)
+        self.whole.as_ref().map_or(self.requests(), |whole| &whole.named).names(name)
     }
 
     fn from_wire(wire: PodJson<'_>) -> Self {
         let text = |text: Cow<'_, str>| Box::from(text.as_ref());
         Self {
             name: text(wire.metadata.name),
-            namespace: wire.metadata.namespace.map_or_else(|| "default".into(), text),
+            namespace: wire.metadata.namespace.as_deref().unwrap_or("default").into(),
             uid: text(wire.metadata.uid),
-            labels: wire.metadata.labels,
-            annotations: wire.metadata.annotations,
+            labels: Arc::new(wire.metadata.labels),
+            annotations: Arc::new(wire.metadata.annotations),
             priority: wire.spec.priority.unwrap_or(0),
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
-            requests: wire.spec.effective_requests(),
-            node: wire.spec.node_name.filter(|name| !name.is_empty()).map(text),
+            requests: Arc::new(wire.spec.effective_requests()),
+            node: wire.spec.node_name.filter(|name| !name.is_empty()).map(|name| name.as_ref().into()),
             finished: matches!(wire.status.phase.as_deref(), Some("Succeeded" | "Failed")),
             whole: None,
         }
@@ -339,6 +351,17 @@ mod tests {
             r#"{"containers":[{"image":"a"},{"image":"a:latest"},{"image":"b:1"}],"initContainers":[{"image":"c"}]}"#,
         );
         assert_eq!(pod.images().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["c:latest", "a:latest", "b:1"]);
+    }
+
+    #[test]
+    fn a_pod_that_is_placed_has_its_new_annotations_and_no_fields() {
+        let json = br#"{"metadata":{"name":"p","annotations":{"a":"1","b":"1"}},"spec":{"nodeName":""}}"#;
+        let pod = Pod::from_json(Bytes::from_static(json)).unwrap();
+        let placed = pod.placed_on("n1", &BTreeMap::from([("b".into(), "2".into()), ("c".into(), "3".into())]));
+        assert_eq!(placed.annotations().iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2"), ("c", "3")]);
+        assert_eq!((placed.name(), placed.node()), ("p", Some("n1")));
+        assert_eq!((pod.node(), pod.field("/metadata/name")), (None, Some("\"p\"")));
+        assert_eq!(placed.field("/metadata/name"), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::entries::Text;
 use crate::parse_quantity;
 
 /// Amounts by resource name: cpu in millicores, all else in base units.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Quantities(Vec<(Cow<'static, str>, i64)>);
 
 /// Names that nearly every node and pod has; they are not stored again for each.
