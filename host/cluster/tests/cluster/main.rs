@@ -1,4 +1,4 @@
-//! Snapshot files as kubectl writes them, and as they should not be.
+//! Snapshot files as kubectl writes them, and as they should not be; and an API server that is no better.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,6 +11,8 @@ use std::{fs, path::PathBuf};
 use plimsoll_cluster::{read_pod, read_snapshot};
 
 mod errors;
+mod fake_api;
+mod live;
 mod reading;
 mod size;
 mod watching;

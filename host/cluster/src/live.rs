@@ -1,0 +1,281 @@
+//! The cluster as the API server shows it: two watches feed one store, which becomes one cluster after another.
+//!
+//! ```text
+//!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
+//!                  ├──> Store ──> Cluster ─┤
+//!  follow(pods)  ──┘      ↑                └──> publish (at once)
+//!                       assume
+//! ```
+
+mod backoff;
+mod failure;
+mod follow;
+mod lines;
+mod resource;
+mod status;
+mod store;
+mod wire;
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{Cluster, Pod};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time,
+};
+
+use self::{
+    resource::{Object, Resource},
+    status::Record,
+    store::Store,
+    wire::EventKind,
+};
+use crate::{ApiServer, ConnectError};
+
+pub use status::{ResourceStatus, WatchStatus};
+
+/// Changes within this time become one cluster.
+const BURST: Duration = Duration::from_millis(10);
+
+/// A bookmark comes about every minute; when none does, the watch begins anew.
+const LONGEST_SILENCE: Duration = Duration::from_secs(75);
+
+/// How long an assumed pod may wait for the watch before a list settles it; and how often that is looked at.
+const ASSUMED_FOR: Duration = Duration::from_mins(1);
+const ASSUMED_CHECK: Duration = Duration::from_secs(10);
+
+/// Watches Nodes and pods as long as it lives.
+pub struct ClusterWatch {
+    shared: Arc<Shared>,
+    tasks: [JoinHandle<()>; 3],
+}
+
+/// What the tasks and the callers have in common.
+struct Shared {
+    state: Mutex<State>,
+    publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
+    changed: Notify,
+    nodes: Record,
+    pods: Record,
+    /// How many times somebody wanted fresh lists.
+    wanted: watch::Sender<u64>,
+    /// Which of those wishes the last complete list of each resource fulfilled; the first is number 1.
+    fulfilled: watch::Sender<[u64; 2]>,
+}
+
+#[derive(Default)]
+struct State {
+    store: Store,
+    are_nodes_listed: bool,
+    are_pods_listed: bool,
+    is_published: bool,
+}
+
+/// Lists Nodes and pods once, through a kubeconfig.
+///
+/// # Errors
+/// If the file cannot be used, or the API server does not give both lists in time.
+pub async fn list_once(kubeconfig: &Path, within: Duration) -> Result<Arc<Cluster>, ConnectError> {
+    let api = ApiServer::connect(Some(kubeconfig))?;
+    let watch = ClusterWatch::start(&api, within, |_| {});
+    let listed = time::timeout(within, watch.synced()).await;
+    let why = || watch.status().doubts(within).join("; ");
+    listed.map_err(|_| ConnectError::NotListed { url: api.url().to_owned(), why: why() })?;
+    Ok(watch.cluster())
+}
+
+// === impl ClusterWatch ===
+
+impl ClusterWatch {
+    /// Starts to list and to watch; `publish` gets each new cluster, the first once both lists are complete.
+    ///
+    /// `publish` is called from one place at a time, in order; it must be short and not call back. With
+    /// `max_staleness`, each watch is begun anew early enough to give a sign of life within that time.
+    /// Must be called within a tokio runtime; dropping it ends the watches.
+    pub fn start(
+        api: &ApiServer,
+        max_staleness: Duration,
+        publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            publish: Box::new(publish),
+            changed: Notify::new(),
+            nodes: Record::new(Resource::Nodes),
+            pods: Record::new(Resource::Pods),
+            wanted: watch::Sender::new(1),
+            fulfilled: watch::Sender::new([0, 0]),
+        });
+        let silence = LONGEST_SILENCE.min(max_staleness / 2);
+        let follow =
+            |resource| tokio::spawn(follow::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
+        let tasks =
+            [follow(Resource::Nodes), follow(Resource::Pods), tokio::spawn(keep_publishing(Arc::clone(&shared)))];
+        Self { shared, tasks }
+    }
+
+    /// How the watches are.
+    pub fn status(&self) -> WatchStatus {
+        let assumed = self.shared.state().store.assumed();
+        WatchStatus { nodes: self.shared.nodes.status(), pods: self.shared.pods.status(), assumed }
+    }
+
+    /// The cluster that was published last; empty before the first lists are complete.
+    pub fn cluster(&self) -> Arc<Cluster> {
+        Arc::clone(self.shared.state().store.published())
+    }
+
+    /// Counts a pod that was bound as placed from now on; when this returns, the cluster in force shows it.
+    ///
+    /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`]. It counts until
+    /// the watch shows it or its end, until a list that began after this call does not have it, or until it
+    /// is forgotten. A pod that the watch has shown as bound already stays as the watch showed it.
+    pub fn assume(&self, pod: Arc<Pod>) {
+        let mut state = self.shared.state();
+        state.store.assume(pod, Instant::now());
+        state.publish(&self.shared.publish);
+    }
+
+    /// Takes back [`ClusterWatch::assume`]: the pod was not bound after all.
+    pub fn forget(&self, uid: &str) {
+        let mut state = self.shared.state();
+        state.store.forget(uid);
+        state.publish(&self.shared.publish);
+    }
+
+    /// Waits until the first lists of both resources are complete.
+    pub async fn synced(&self) {
+        self.wait_for(1).await;
+    }
+
+    /// Lists both resources afresh, and waits until that is done and the cluster in force shows it.
+    ///
+    /// It does not give up by itself.
+    pub async fn relist(&self) {
+        let mut number = 0;
+        self.shared.wanted.send_modify(|wanted| {
+            *wanted += 1;
+            number = *wanted;
+        });
+        self.wait_for(number).await;
+    }
+
+    async fn wait_for(&self, number: u64) {
+        let mut fulfilled = self.shared.fulfilled.subscribe();
+        // The sender lives as long as we do.
+        let _ = fulfilled.wait_for(|[nodes, pods]| *nodes >= number && *pods >= number).await;
+    }
+}
+
+impl Drop for ClusterWatch {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl fmt::Debug for ClusterWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterWatch").field("status", &self.status()).finish_non_exhaustive()
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, resource: Resource) -> &Record {
+        match resource {
+            Resource::Nodes => &self.nodes,
+            Resource::Pods => &self.pods,
+        }
+    }
+
+    /// A list begins.
+    fn begin(&self, resource: Resource) {
+        let store = &mut self.state().store;
+        match resource {
+            Resource::Nodes => store.begin_nodes(),
+            Resource::Pods => store.begin_pods(),
+        }
+    }
+
+    /// Objects of a list or a watch.
+    fn apply(&self, objects: impl IntoIterator<Item = (Object, EventKind)>) {
+        let mut state = self.state();
+        for (object, kind) in objects {
+            object.apply(kind, &mut state.store);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// A list that began then, after so many wishes for one, is complete.
+    fn listed(&self, resource: Resource, began: Instant, wishes: u64) {
+        let mut state = self.state();
+        match resource {
+            Resource::Nodes => {
+                state.store.end_nodes();
+                state.are_nodes_listed = true;
+            }
+            Resource::Pods => {
+                state.store.end_pods(began);
+                state.are_pods_listed = true;
+            }
+        }
+        state.publish(&self.publish);
+        drop(state);
+        let record = self.record(resource);
+        record.well(&record.lists);
+        self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = wishes);
+    }
+
+    /// Wants fresh lists when an assumed pod has waited for too long: they tell what became of it.
+    fn settle_assumptions(&self) {
+        let since = self.state().store.assumed_since();
+        let is_under_way = *self.fulfilled.borrow() != [*self.wanted.borrow(); 2];
+        if since.is_some_and(|since| since.elapsed() > ASSUMED_FOR) && !is_under_way {
+            tracing::warn!("a pod was bound {ASSUMED_FOR:?} ago, and the watch has not shown it: listing again");
+            self.wanted.send_modify(|wanted| *wanted += 1);
+        }
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Publishes what has changed, once there is a first picture of the whole.
+    fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
+        if !(self.are_nodes_listed && self.are_pods_listed) {
+            return;
+        }
+        let news = self.store.publish();
+        let first = (!self.is_published).then(|| Arc::clone(self.store.published()));
+        if let Some(cluster) = news.or(first) {
+            self.is_published = true;
+            publish(cluster);
+        }
+    }
+}
+
+/// At once when it was quiet; a burst of changes waits a little to be one.
+async fn keep_publishing(shared: Arc<Shared>) {
+    let mut check = time::interval(ASSUMED_CHECK);
+    loop {
+        tokio::select! {
+            () = shared.changed.notified() => {
+                shared.state().publish(&shared.publish);
+                time::sleep(BURST).await;
+            }
+            _ = check.tick() => shared.settle_assumptions(),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Lists one resource, watches it from there, and begins again whenever that ends.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::Request as HttpRequest;
+use kube::{
+    Client,
+    api::{ListParams, WatchParams},
+    client::Body,
+    core::{Request, request},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use tracing::{debug, info, warn};
+
+use super::{
+    Shared,
+    backoff::{Backoff, random},
+    failure::Failure,
+    lines::{Lines, collect},
+    resource::{Object, Resource},
+    status::Record,
+    wire::{self, Event, EventKind, Page},
+};
+
+/// Objects in one page of a list; a page is all of the JSON that is held at once.
+const PAGE: u32 = 500;
+
+/// How long the API server may take to begin an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A watch that lived this long was well: what comes after it is a new trouble.
+const STEADY: Duration = Duration::from_secs(5);
+
+/// One watch goes on for so long, and up to a quarter longer; then the API server ends it.
+const WATCH_SECONDS: f64 = 240.0;
+
+/// Follows one resource as long as it is polled.
+pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Shared>, silence: Duration) {
+    let wanted = shared.wanted.subscribe();
+    let mut follower = Follower { client, resource, shared, silence, wanted, version: None };
+    let mut backoff = Backoff::default();
+    loop {
+        let began = Instant::now();
+        let was_watch = follower.version.is_some();
+        let result = if was_watch { follower.watch().await } else { follower.list().await };
+        let was_steady = was_watch && began.elapsed() > STEADY;
+        if was_steady {
+            backoff.reset();
+        }
+        match result {
+            Ok(()) if was_steady || !was_watch || follower.version.is_none() => {}
+            Ok(()) => sleep(backoff.next()).await,
+            Err(failure) => {
+                let wait = backoff.next();
+                follower.failed(&failure, wait, backoff.failures());
+                sleep(wait).await;
+            }
+        }
+    }
+}
+
+struct Follower {
+    client: Client,
+    resource: Resource,
+    shared: Arc<Shared>,
+    silence: Duration,
+    /// Changes when somebody wants a fresh list.
+    wanted: watch::Receiver<u64>,
+    /// Where the watch stands; none: a list comes first.
+    version: Option<String>,
+}
+
+// === impl Follower ===
+
+impl Follower {
+    /// Puts all that there is into the store, page by page.
+    async fn list(&mut self) -> Result<(), Failure> {
+        let covers = *self.wanted.borrow_and_update();
+        let began = std::time::Instant::now();
+        self.shared.begin(self.resource);
+        let (mut next, mut count) = (None, 0);
+        let version = loop {
+            let params = ListParams {
+                field_selector: self.resource.selector(),
+                limit: Some(PAGE),
+                continue_token: next,
+                ..ListParams::default()
+            };
+            let body = self.ask(Request::new(self.resource.path()).list(&params)).await?;
+            let text = collect(body, ANSWER_TIMEOUT).await?;
+            let page: Page<'_> = serde_json::from_slice(&text).map_err(malformed)?;
+            count += self.put_page(&page);
+            if page.metadata.next.is_empty() {
+                break page.metadata.resource_version.into_owned();
+            }
+            next = Some(page.metadata.next.into_owned());
+        };
+        self.shared.listed(self.resource, began, covers);
+        self.version = Some(version);
+        info!(resource = self.resource.name(), count, took = ?began.elapsed(), "listed");
+        Ok(())
+    }
+
+    fn put_page(&self, page: &Page<'_>) -> usize {
+        let items = page.items.as_deref().unwrap_or_default();
+        let read: Vec<Object> = items.iter().filter_map(|item| self.read(item.get())).collect();
+        self.record().alive();
+        self.shared.apply(read.into_iter().map(|object| (object, EventKind::Added)));
+        items.len()
+    }
+
+    /// Takes events from where the last list or watch ended, until this one ends.
+    async fn watch(&mut self) -> Result<(), Failure> {
+        let Some(version) = self.version.clone() else { return Ok(()) };
+        let params = WatchParams {
+            field_selector: self.resource.selector(),
+            timeout: Some(WATCH_SECONDS.mul_add(0.25 * random(), WATCH_SECONDS) as u32),
+            ..WatchParams::default()
+        };
+        let body = self.ask(Request::new(self.resource.path()).watch(&params, &version)).await?;
+        self.record().well(&self.record().watches);
+        let mut lines = Lines::new(body, self.silence);
+        loop {
+            let line = tokio::select! {
+                line = lines.next() => line,
+                _ = self.wanted.changed() => {
+                    self.version = None;
+                    return Ok(());
+                }
+            };
+            match line {
+                Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,
+                Ok(None) => return Ok(()),
+                Err(Failure::Silent(silence)) => {
+                    // No bookmark either: the connection may be dead, or there is nothing to tell.
+                    debug!(resource = self.resource.name(), ?silence, "nothing came: the watch begins anew");
+                    return Ok(());
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Takes one line of a watch.
+    fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let event: Event<'_> = serde_json::from_slice(line).map_err(malformed)?;
+        let text = event.object.get();
+        if event.kind == EventKind::Error {
+            return Err(Failure::refused(500, text.as_bytes()));
+        }
+        let object: wire::Object<'_> = serde_json::from_str(text).map_err(malformed)?;
+        let version = object.metadata.resource_version;
+        self.check_order(&version)?;
+        self.record().alive();
+        let counter = if event.kind == EventKind::Bookmark { &self.record().bookmarks } else { &self.record().events };
+        counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if event.kind != EventKind::Bookmark
+            && let Some(object) = self.read(text)
+        {
+            self.shared.apply([(object, event.kind)]);
+        }
+        self.version = Some(version.into_owned());
+        Ok(())
+    }
+
+    /// Versions grow; one that is smaller comes from an API server whose store was set back.
+    fn check_order(&self, version: &str) -> Result<(), Failure> {
+        let number = |version: &str| version.parse::<u128>().ok();
+        let before = self.version.as_deref().and_then(number);
+        match (before, number(version)) {
+            (Some(before), Some(now)) if now < before => {
+                Err(Failure::Expired(format!("version {now} came after version {before}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One that cannot be read is as one that is not there.
+    fn read(&self, json: &str) -> Option<Object> {
+        let read = self.resource.read(json).inspect_err(|error| {
+            let name = serde_json::from_str::<wire::Object<'_>>(json).map(|object| object.metadata.name.into_owned());
+            let name = name.unwrap_or_default();
+            warn!(resource = self.resource.name(), name, %error, "an object cannot be read: it is left out");
+            self.record().failed(format!("{name}: {error}"));
+        });
+        read.ok()
+    }
+
+    /// Sends a request; the body of an answer with status 200.
+    async fn ask(&self, request: Result<HttpRequest<Vec<u8>>, request::Error>) -> Result<Body, Failure> {
+        let request = request.map_err(|error| Failure::Malformed(error.to_string()))?;
+        let answer = timeout(ANSWER_TIMEOUT, self.client.send(request.map(Body::from))).await;
+        let answer = answer.map_err(|_| Failure::Silent(ANSWER_TIMEOUT))?;
+        let answer = answer.map_err(|error| match error {
+            kube::Error::Service(error) => Failure::broken(error.as_ref()),
+            error => Failure::broken(&error),
+        })?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer.into_body());
+        }
+        let text: Bytes = collect(answer.into_body(), ANSWER_TIMEOUT).await?;
+        Err(Failure::refused(status.as_u16(), &text))
+    }
+
+    fn failed(&mut self, failure: &Failure, wait: Duration, failures: u32) {
+        if !failure.may_pass() {
+            self.version = None;
+        }
+        self.record().failed(failure.to_string());
+        // A long outage shall not fill the log.
+        if failures.is_power_of_two() {
+            warn!(resource = self.resource.name(), error = %failure, ?wait, failures, "the watch failed: the last cluster stays in force");
+        }
+    }
+
+    fn record(&self) -> &Record {
+        self.shared.record(self.resource)
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+fn malformed(error: serde_json::Error) -> Failure {
+    Failure::Malformed(error.to_string())
+}

@@ -1,0 +1,76 @@
+//! The lines of a response that goes on and on, and the whole of one that ends.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+
+/// The longest line: etcd refuses an object of more than 1.5 MB, and its text may be a few times that.
+const MAX_LINE: usize = 16 << 20;
+
+/// The largest page of a list.
+const MAX_PAGE: usize = 256 << 20;
+
+/// Splits a response into lines, each within a time.
+pub(super) struct Lines {
+    body: Body,
+    received: BytesMut,
+    /// How far no line ends.
+    searched: usize,
+    silence: Duration,
+}
+
+// === impl Lines ===
+
+impl Lines {
+    /// With `silence`, the longest time that nothing may come.
+    pub(super) fn new(body: Body, silence: Duration) -> Self {
+        Self { body, received: BytesMut::new(), searched: 0, silence }
+    }
+
+    /// The next line; none once the response has ended. It may be dropped while it waits.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            if let Some(at) = self.received[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let line = self.received.split_to(self.searched + at).freeze();
+                self.received.advance(1);
+                self.searched = 0;
+                if line.is_empty() {
+                    continue;
+                }
+                return Ok(Some(line));
+            }
+            self.searched = self.received.len();
+            if self.searched > MAX_LINE {
+                return Err(Failure::Malformed(format!("an event has more than {MAX_LINE} bytes")));
+            }
+            let frame = timeout(self.silence, self.body.frame()).await.map_err(|_| Failure::Silent(self.silence))?;
+            match frame {
+                // What stands after the last line end was cut off.
+                None => return Ok(None),
+                Some(Err(error)) => return Err(Failure::broken(&error)),
+                Some(Ok(frame)) => self.received.extend(frame.into_data().ok()),
+            }
+        }
+    }
+}
+
+/// The whole of a response, in which nothing may be silent for too long.
+pub(super) async fn collect(mut body: Body, silence: Duration) -> Result<Bytes, Failure> {
+    let mut whole = BytesMut::new();
+    loop {
+        let frame = timeout(silence, body.frame()).await.map_err(|_| Failure::Silent(silence))?;
+        match frame {
+            None => return Ok(whole.freeze()),
+            Some(Err(error)) => return Err(Failure::broken(&error)),
+            Some(Ok(frame)) => whole.extend(frame.into_data().ok()),
+        }
+        if whole.len() > MAX_PAGE {
+            return Err(Failure::Malformed(format!("a response has more than {MAX_PAGE} bytes")));
+        }
+    }
+}

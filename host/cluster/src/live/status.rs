@@ -1,0 +1,156 @@
+//! What is told of the watches: whether the first lists are done, how stale they are, what came.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::resource::Resource;
+
+/// The state of both watches at one moment.
+#[derive(Debug, Clone)]
+pub struct WatchStatus {
+    /// The watch of Nodes.
+    pub nodes: ResourceStatus,
+    /// The watch of pods.
+    pub pods: ResourceStatus,
+    /// How many pods were bound and have not been shown by the watch.
+    pub assumed: usize,
+}
+
+/// The state of one watch.
+#[derive(Debug, Clone, Default)]
+pub struct ResourceStatus {
+    /// `nodes` or `pods`.
+    pub resource: &'static str,
+    /// Whether a list has been complete.
+    pub is_listed: bool,
+    /// The time since the last sign of life; none before the first.
+    pub silent_for: Option<Duration>,
+    /// Events, bookmarks left out.
+    pub events: u64,
+    /// Bookmarks: the API server says that nothing happened.
+    pub bookmarks: u64,
+    /// Complete lists.
+    pub lists: u64,
+    /// Watches that began.
+    pub watches: u64,
+    /// Lists and watches that failed, and objects that could not be read.
+    pub failures: u64,
+    /// Why the last one did; none once a list or a watch went well again.
+    pub trouble: Option<String>,
+}
+
+/// What one watch writes down of itself.
+#[derive(Debug)]
+pub(super) struct Record {
+    resource: Resource,
+    alive: Mutex<Option<Instant>>,
+    trouble: Mutex<Option<String>>,
+    pub(super) events: AtomicU64,
+    pub(super) bookmarks: AtomicU64,
+    pub(super) lists: AtomicU64,
+    pub(super) watches: AtomicU64,
+    failures: AtomicU64,
+}
+
+// === impl WatchStatus ===
+
+impl WatchStatus {
+    /// Why the cluster in force should not be relied on; empty if it may be.
+    pub fn doubts(&self, max_staleness: Duration) -> Vec<String> {
+        [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect()
+    }
+}
+
+// === impl ResourceStatus ===
+
+impl ResourceStatus {
+    fn doubt(&self, max_staleness: Duration) -> Option<String> {
+        let resource = self.resource;
+        let why = self.trouble.as_ref().map_or_else(String::new, |trouble| format!(": {trouble}"));
+        if !self.is_listed {
+            return Some(format!("{resource} are not listed yet{why}"));
+        }
+        let silent = self.silent_for.filter(|silent| *silent > max_staleness)?;
+        Some(format!("{resource} have not been heard of for {} s{why}", silent.as_secs()))
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    pub(super) fn new(resource: Resource) -> Self {
+        Self {
+            resource,
+            alive: Mutex::default(),
+            trouble: Mutex::default(),
+            events: AtomicU64::default(),
+            bookmarks: AtomicU64::default(),
+            lists: AtomicU64::default(),
+            watches: AtomicU64::default(),
+            failures: AtomicU64::default(),
+        }
+    }
+
+    /// The API server was heard of.
+    pub(super) fn alive(&self) {
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// A list is complete, or a watch has begun.
+    pub(super) fn well(&self, counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.alive();
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Something failed.
+    pub(super) fn failed(&self, why: String) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+
+    pub(super) fn status(&self) -> ResourceStatus {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ResourceStatus {
+            resource: self.resource.name(),
+            is_listed: count(&self.lists) > 0,
+            silent_for: self.alive.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed()),
+            events: count(&self.events),
+            bookmarks: count(&self.bookmarks),
+            lists: count(&self.lists),
+            watches: count(&self.watches),
+            failures: count(&self.failures),
+            trouble: self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn status(nodes: ResourceStatus) -> WatchStatus {
+        let listed =
+            ResourceStatus { resource: "pods", is_listed: true, silent_for: Some(LIMIT), ..Default::default() };
+        WatchStatus { nodes, pods: listed, assumed: 0 }
+    }
+
+    #[test]
+    fn a_cluster_is_doubted_until_all_is_listed_and_once_it_is_stale() {
+        let mut nodes = ResourceStatus { resource: "nodes", ..Default::default() };
+        assert_eq!(status(nodes.clone()).doubts(LIMIT), ["nodes are not listed yet"]);
+        nodes.trouble = Some("refused".to_owned());
+        assert_eq!(status(nodes.clone()).doubts(LIMIT), ["nodes are not listed yet: refused"]);
+        nodes = ResourceStatus { is_listed: true, silent_for: Some(LIMIT), trouble: None, ..nodes };
+        assert!(status(nodes.clone()).doubts(LIMIT).is_empty());
+        nodes.silent_for = Some(LIMIT * 2);
+        assert_eq!(status(nodes).doubts(LIMIT), ["nodes have not been heard of for 20 s"]);
+    }
+}

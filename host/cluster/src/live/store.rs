@@ -1,0 +1,315 @@
+//! What the watches have shown, and what is assumed: becomes one [`Cluster`] after another.
+//!
+//! Nothing here waits or reads a clock, so any order of events can be tested.
+
+mod home;
+
+use std::{
+    collections::HashMap,
+    hash::{Hash, Hasher},
+    sync::Arc,
+    time::Instant,
+};
+
+use hashbrown::{Equivalent, HashMap as Table};
+use plimsoll_core::{Cluster, Node, Pod, Pool, Slot};
+
+use self::home::Home;
+
+/// Parts of pods that nobody has any more are let go after so many pods.
+const PRUNE_EVERY: u32 = 50_000;
+
+/// Nodes, the pods that are bound to them and have not ended, and pods that are assumed to be.
+///
+/// - A Node or pod that says the same as before stays the same record, and nothing is published.
+/// - A node keeps its slot as long as it is there; the last node moves into the slot of one that goes.
+/// - The pods of a node are in the order of their creation, then by namespace and name.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    homes: HashMap<Arc<str>, Home>,
+    /// Every pod that the watch shows as placed, with the list in which it was last seen.
+    pods: Table<ByName, u64>,
+    /// By UID.
+    assumed: HashMap<Box<str>, Assumption>,
+    pool: Pool,
+    pods_put: u32,
+    /// The lists that have begun.
+    node_lists: u64,
+    pod_lists: u64,
+    /// Homes that wait to be published.
+    touched: Vec<Arc<str>>,
+    slots: Vec<Slot>,
+    cluster: Arc<Cluster>,
+}
+
+/// A pod that was bound, and that the watch has not shown yet.
+#[derive(Debug)]
+struct Assumption {
+    pod: Arc<Pod>,
+    since: Instant,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// From here on, what a list of the Nodes has is put.
+    pub(crate) fn begin_nodes(&mut self) {
+        self.node_lists += 1;
+    }
+
+    /// A list of the Nodes is complete: what it did not have is gone.
+    pub(crate) fn end_nodes(&mut self) {
+        let is_gone = |home: &Home| home.node.is_some() && home.seen < self.node_lists;
+        let gone: Vec<Arc<str>> =
+            self.homes.iter().filter(|(_, home)| is_gone(home)).map(|(name, _)| Arc::clone(name)).collect();
+        for name in gone {
+            self.remove_node(&name);
+        }
+    }
+
+    /// A Node as it is now.
+    pub(crate) fn put_node(&mut self, node: Node) {
+        let (name, seen) = (Arc::clone(node.name()), self.node_lists);
+        let home = self.homes.entry(Arc::clone(&name)).or_default();
+        home.seen = seen;
+        if home.node.as_ref().is_some_and(|own| own.json() == node.json()) {
+            return;
+        }
+        home.node = Some(Arc::new(node));
+        self.touch(&name);
+    }
+
+    /// A Node is gone.
+    pub(crate) fn remove_node(&mut self, name: &str) {
+        if let Some(home) = self.homes.get_mut(name)
+            && home.node.take().is_some()
+        {
+            self.touch(name);
+        }
+    }
+
+    /// From here on, what a list of the pods has is put.
+    pub(crate) fn begin_pods(&mut self) {
+        self.pod_lists += 1;
+    }
+
+    /// A list of the pods is complete: what it did not have is gone, but for pods assumed since it `began`.
+    pub(crate) fn end_pods(&mut self, began: Instant) {
+        let list = self.pod_lists;
+        let gone: Vec<Arc<Pod>> =
+            self.pods.iter().filter(|(_, seen)| **seen < list).map(|(ByName(pod), _)| Arc::clone(pod)).collect();
+        for pod in gone {
+            self.pods.remove(&Name::of(&pod));
+            self.evict(&pod);
+        }
+        let refuted: Vec<Box<str>> = self
+            .assumed
+            .iter()
+            .filter(|(_, assumption)| assumption.since < began)
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        for uid in refuted {
+            self.forget(&uid);
+        }
+        self.pool.prune();
+    }
+
+    /// A pod as it is now; one that is bound to no node, or has ended, is not kept.
+    pub(crate) fn put_pod(&mut self, pod: Pod) {
+        if pod.node().is_none() || pod.finished() {
+            self.remove_pod(&pod);
+            return;
+        }
+        let pod = self.pool.share(pod);
+        let shown = self.pods.remove_entry(&Name::of(&pod)).map(|(ByName(pod), _)| pod);
+        let assumed = self.assumed.remove(pod.uid()).map(|assumption| assumption.pod);
+        let before = [shown, assumed];
+        let same = before.iter().flatten().find(|old| ***old == pod).cloned();
+        let pod = same.unwrap_or_else(|| Arc::new(pod));
+        for old in before.iter().flatten().filter(|old| !Arc::ptr_eq(old, &pod)) {
+            self.evict(old);
+        }
+        self.settle(&pod);
+        self.pods.insert(ByName(pod), self.pod_lists);
+        self.pods_put += 1;
+        if self.pods_put >= PRUNE_EVERY {
+            self.pods_put = 0;
+            self.pool.prune();
+        }
+    }
+
+    /// A pod is gone, or holds nothing on its node any more.
+    pub(crate) fn remove_pod(&mut self, pod: &Pod) {
+        let name = Name::of(pod);
+        let shown = self.pods.get_key_value(&name).filter(|(ByName(shown), _)| shown.uid() == pod.uid());
+        if let Some(shown) = shown.map(|(ByName(shown), _)| Arc::clone(shown)) {
+            self.pods.remove(&name);
+            self.evict(&shown);
+        }
+        // One that is not bound is what the watch showed before it was.
+        if pod.node().is_some() {
+            self.forget(pod.uid());
+        }
+    }
+
+    /// A pod was bound: it counts from now on, until the watch shows it or its end.
+    pub(crate) fn assume(&mut self, pod: Arc<Pod>, now: Instant) {
+        let is_shown = self.pods.get_key_value(&Name::of(&pod)).is_some_and(|(ByName(own), _)| own.uid() == pod.uid());
+        if is_shown || pod.node().is_none() {
+            return;
+        }
+        self.forget(pod.uid());
+        self.settle(&pod);
+        self.assumed.insert(pod.uid().into(), Assumption { pod, since: now });
+    }
+
+    /// A pod that was assumed to be bound is not.
+    pub(crate) fn forget(&mut self, uid: &str) {
+        if let Some(assumption) = self.assumed.remove(uid) {
+            self.evict(&assumption.pod);
+        }
+    }
+
+    /// How many pods are assumed.
+    pub(crate) fn assumed(&self) -> usize {
+        self.assumed.len()
+    }
+
+    /// Since when the oldest assumption waits for the watch.
+    pub(crate) fn assumed_since(&self) -> Option<Instant> {
+        self.assumed.values().map(|assumption| assumption.since).min()
+    }
+
+    /// The cluster as it was last published.
+    pub(crate) fn published(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+
+    /// The cluster as it is now, if that is another one than before.
+    pub(crate) fn publish(&mut self) -> Option<Arc<Cluster>> {
+        let mut is_news = false;
+        for name in std::mem::take(&mut self.touched) {
+            is_news |= self.update_slot(&name);
+        }
+        if !is_news {
+            return None;
+        }
+        self.cluster = Arc::new(self.cluster.successor(self.slots.clone()));
+        Some(Arc::clone(&self.cluster))
+    }
+
+    /// Puts a pod on its node.
+    fn settle(&mut self, pod: &Arc<Pod>) {
+        let Some(node) = pod.node() else { return };
+        if !self.homes.contains_key(node) {
+            self.homes.insert(node.into(), Home::default());
+        }
+        if self.homes.get_mut(node).is_some_and(|home| home.add(pod)) {
+            self.touch(node);
+        }
+    }
+
+    /// Takes a pod off its node.
+    fn evict(&mut self, pod: &Pod) {
+        let Some(node) = pod.node() else { return };
+        if let Some(home) = self.homes.get_mut(node) {
+            home.remove(pod);
+            self.touch(node);
+        }
+    }
+
+    fn touch(&mut self, name: &str) {
+        if let Some((name, home)) = self.homes.get_key_value(name)
+            && !home.touched
+        {
+            self.touched.push(Arc::clone(name));
+        }
+        if let Some(home) = self.homes.get_mut(name) {
+            home.touched = true;
+        }
+    }
+
+    /// Brings one home up to date in the slots; whether that changes them.
+    fn update_slot(&mut self, name: &str) -> bool {
+        let Some(home) = self.homes.get_mut(name) else { return false };
+        home.touched = false;
+        match (home.slot(home.at.and_then(|at| self.slots.get(at))), home.at) {
+            (Some(slot), Some(at)) => {
+                let old = std::mem::replace(&mut self.slots[at], slot);
+                !is_same(&old, &self.slots[at])
+            }
+            (Some(slot), None) => {
+                home.at = Some(self.slots.len());
+                self.slots.push(slot);
+                true
+            }
+            (None, at) => {
+                home.at = None;
+                if home.is_void() {
+                    self.homes.remove(name);
+                }
+                at.inspect(|at| self.vacate(*at)).is_some()
+            }
+        }
+    }
+
+    /// Takes a slot away; the last one moves into its place.
+    fn vacate(&mut self, at: usize) {
+        self.slots.swap_remove(at);
+        if let Some(home) = self.slots.get(at).and_then(|moved| self.homes.get_mut(moved.node.name())) {
+            home.at = Some(at);
+        }
+    }
+}
+
+fn is_same(a: &Slot, b: &Slot) -> bool {
+    let is_placed_same = match (&a.placed, &b.placed) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    };
+    Arc::ptr_eq(&a.node, &b.node) && is_placed_same
+}
+
+/// A pod in the table: there is one of a name at a time.
+#[derive(Debug)]
+struct ByName(Arc<Pod>);
+
+/// What it is found by.
+#[derive(PartialEq, Eq, Hash)]
+struct Name<'a> {
+    namespace: &'a str,
+    name: &'a str,
+}
+
+// === impl Name ===
+
+impl<'a> Name<'a> {
+    fn of(pod: &'a Pod) -> Self {
+        Self { namespace: pod.namespace(), name: pod.name() }
+    }
+}
+
+impl Equivalent<ByName> for Name<'_> {
+    fn equivalent(&self, pod: &ByName) -> bool {
+        *self == Name::of(&pod.0)
+    }
+}
+
+// === impl ByName ===
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &Self) -> bool {
+        Name::of(&self.0) == Name::of(&other.0)
+    }
+}
+
+impl Eq for ByName {}
+
+impl Hash for ByName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Name::of(&self.0).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests;

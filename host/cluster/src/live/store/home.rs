@@ -1,0 +1,65 @@
+//! One node with its pods, as the store keeps it: the node may not be there yet, or not any more.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use plimsoll_core::{Node, Placed, Pod, Slot};
+
+/// A node's place: known by its Node, by pods that are bound to it, or by both.
+#[derive(Debug, Default)]
+pub(super) struct Home {
+    pub(super) node: Option<Arc<Node>>,
+    /// The list in which the Node was last seen.
+    pub(super) seen: u64,
+    /// Where it stands in the cluster that was published last.
+    pub(super) at: Option<usize>,
+    /// Ascending by [`order`].
+    pods: Vec<Arc<Pod>>,
+    /// What was last published of its pods; none once they changed.
+    placed: Option<Arc<Placed>>,
+    /// Whether it waits to be published.
+    pub(super) touched: bool,
+}
+
+// === impl Home ===
+
+impl Home {
+    /// Whether it was not there before.
+    pub(super) fn add(&mut self, pod: &Arc<Pod>) -> bool {
+        let Err(at) = self.pods.binary_search_by(|other| order(other, pod)) else { return false };
+        self.pods.insert(at, Arc::clone(pod));
+        self.placed = None;
+        true
+    }
+
+    pub(super) fn remove(&mut self, pod: &Pod) {
+        if let Ok(at) = self.pods.binary_search_by(|other| order(other, pod)) {
+            self.pods.remove(at);
+            self.placed = None;
+        }
+    }
+
+    /// Nobody knows of it.
+    pub(super) fn is_void(&self) -> bool {
+        self.node.is_none() && self.pods.is_empty()
+    }
+
+    /// What is published of it, if its Node is there; what says the same as before is the same record.
+    pub(super) fn slot(&mut self, before: Option<&Slot>) -> Option<Slot> {
+        let node = self.node.as_mut()?;
+        if let Some(old) = before.map(|slot| &slot.node).filter(|old| old.json() == node.json()) {
+            *node = Arc::clone(old);
+        }
+        let old = before.and_then(|slot| slot.placed.as_ref()).filter(|old| old.pods() == self.pods);
+        let placed = match (old, &self.placed) {
+            (Some(same), _) | (None, Some(same)) => Arc::clone(same),
+            (None, None) => Arc::new(Placed::new(self.pods.clone())),
+        };
+        self.placed = Some(Arc::clone(&placed));
+        Some(Slot { node: Arc::clone(node), placed: Some(placed) })
+    }
+}
+
+/// From the oldest pod to the newest: every replica has the same order, whatever it saw when.
+fn order(a: &Pod, b: &Pod) -> Ordering {
+    (a.created(), a.namespace(), a.name(), a.uid()).cmp(&(b.created(), b.namespace(), b.name(), b.uid()))
+}

@@ -1,0 +1,90 @@
+//! The API server's lists and watch events, as far as they are read.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One page of a list; its objects stay text.
+#[derive(Deserialize)]
+pub(super) struct Page<'a> {
+    #[serde(borrow, default)]
+    pub(super) metadata: Metadata<'a>,
+    #[serde(borrow, default)]
+    pub(super) items: Option<Vec<&'a RawValue>>,
+}
+
+/// One line of a watch.
+#[derive(Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: EventKind,
+    #[serde(borrow)]
+    pub(super) object: &'a RawValue,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum EventKind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+/// The metadata of a list, or of an object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Metadata<'a> {
+    #[serde(borrow)]
+    pub(super) resource_version: Cow<'a, str>,
+    /// Where the next page begins; empty after the last one.
+    #[serde(borrow, rename = "continue")]
+    pub(super) next: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+}
+
+/// Any object.
+#[derive(Deserialize)]
+pub(super) struct Object<'a> {
+    #[serde(borrow, default)]
+    pub(super) metadata: Metadata<'a>,
+}
+
+/// What the API server says instead of an answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Status<'a> {
+    pub(super) code: u16,
+    #[serde(borrow)]
+    pub(super) message: Cow<'a, str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_gives_its_objects_as_they_are() {
+        let text = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":1},"items":[{"a":1},{"b":[]}]}"#;
+        let page: Page<'_> = serde_json::from_str(text).unwrap();
+        assert_eq!((page.metadata.resource_version.as_ref(), page.metadata.next.as_ref()), ("7", "c"));
+        assert_eq!(
+            page.items.unwrap().iter().map(|item| item.get()).collect::<Vec<_>>(),
+            [r#"{"a":1}"#, r#"{"b":[]}"#]
+        );
+        let last: Page<'_> = serde_json::from_str(r#"{"metadata":{"resourceVersion":"8"},"items":null}"#).unwrap();
+        assert!(last.metadata.next.is_empty() && last.items.is_none());
+    }
+
+    #[test]
+    fn an_event_has_a_kind_that_is_known() {
+        let text = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}"#;
+        let event: Event<'_> = serde_json::from_str(text).unwrap();
+        let object: Object<'_> = serde_json::from_str(event.object.get()).unwrap();
+        assert_eq!((event.kind, object.metadata.resource_version.as_ref()), (EventKind::Bookmark, "9"));
+        assert!(serde_json::from_str::<Event<'_>>(r#"{"type":"OTHER","object":{}}"#).is_err());
+    }
+}

@@ -1,0 +1,210 @@
+//! An API server that does what a test says: lists in pages, and watches that the test itself feeds.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use plimsoll_cluster::{ApiServer, ClusterWatch};
+use plimsoll_core::Cluster;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
+    time::timeout,
+};
+
+/// A test that is right never waits this long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct FakeApi {
+    pub(crate) world: Arc<Mutex<World>>,
+    watches: mpsc::UnboundedReceiver<WatchCall>,
+    /// Open, but of no interest to the test.
+    others: Vec<WatchCall>,
+    kubeconfig: PathBuf,
+    _directory: TempDir,
+}
+
+/// What lists say.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Value>,
+    pub(crate) pods: Vec<Value>,
+    pub(crate) version: u64,
+    /// Answers of the next requests instead of lists and watches: path, status and body.
+    pub(crate) refusals: VecDeque<(&'static str, u16, String)>,
+    /// The path and query of every request.
+    pub(crate) requests: Vec<String>,
+}
+
+/// A watch that is open as long as the test keeps it.
+pub(crate) struct WatchCall {
+    pub(crate) target: String,
+    feed: mpsc::UnboundedSender<String>,
+}
+
+/// A cluster that is followed, and what of it is in force.
+pub(crate) struct Followed {
+    pub(crate) watch: ClusterWatch,
+    published: watch::Receiver<Arc<Cluster>>,
+}
+
+// === impl FakeApi ===
+
+impl FakeApi {
+    pub(crate) async fn start(nodes: Vec<Value>, pods: Vec<Value>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = directory.path().join("kubeconfig");
+        let config = json!({
+            "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
+            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "nobody"}}],
+            "users": [{"name": "nobody", "user": {}}],
+            "current-context": "fake",
+        });
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        let world = Arc::new(Mutex::new(World { nodes, pods, version: 100, ..World::default() }));
+        let (opened, watches) = mpsc::unbounded_channel();
+        let shared = Arc::clone(&world);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&shared), opened.clone()));
+            }
+        });
+        Self { world, watches, others: Vec::new(), kubeconfig, _directory: directory }
+    }
+
+    pub(crate) fn follow(&self, max_staleness: Duration) -> Followed {
+        let api = ApiServer::connect(Some(&self.kubeconfig)).unwrap();
+        let (sender, published) = watch::channel(Arc::default());
+        let watch = ClusterWatch::start(&api, max_staleness, move |cluster| drop(sender.send_replace(cluster)));
+        Followed { watch, published }
+    }
+
+    /// The next watch that is opened on a resource; others are kept open, and said nothing to.
+    pub(crate) async fn watch(&mut self, resource: &str) -> WatchCall {
+        let next = async {
+            loop {
+                let call = self.watches.recv().await.unwrap();
+                if call.target.contains(resource) {
+                    return call;
+                }
+                self.others.push(call);
+            }
+        };
+        timeout(PATIENCE, next).await.expect("a watch is opened")
+    }
+
+    pub(crate) fn refuse(&self, path: &'static str, status: u16, body: &Value) {
+        self.world.lock().unwrap().refusals.push_back((path, status, body.to_string()));
+    }
+
+    /// How many lists of a resource there were, pages counted one by one.
+    pub(crate) fn pages(&self, resource: &str) -> usize {
+        let is_page = |target: &&String| target.contains(resource) && !target.contains("watch=true");
+        self.world.lock().unwrap().requests.iter().filter(is_page).count()
+    }
+}
+
+// === impl WatchCall ===
+
+impl WatchCall {
+    pub(crate) fn event(&self, kind: &str, object: &Value) {
+        self.raw(&format!("{}\n", json!({"type": kind, "object": object})));
+    }
+
+    pub(crate) fn bookmark(&self, version: u64) {
+        self.event("BOOKMARK", &json!({"kind": "Pod", "metadata": {"resourceVersion": version.to_string()}}));
+    }
+
+    pub(crate) fn raw(&self, text: &str) {
+        self.feed.send(text.to_owned()).unwrap();
+    }
+
+    /// The version from which it goes on.
+    pub(crate) fn from(&self) -> u64 {
+        let at = self.target.split("resourceVersion=").nth(1).unwrap();
+        at.split('&').next().unwrap().parse().unwrap()
+    }
+}
+
+// === impl Followed ===
+
+impl Followed {
+    /// Waits for a cluster that fits.
+    pub(crate) async fn until(&mut self, what: &str, fits: impl Fn(&Cluster) -> bool) -> Arc<Cluster> {
+        let found = timeout(PATIENCE, self.published.wait_for(|cluster| fits(cluster))).await;
+        let found = found.unwrap_or_else(|_| panic!("waited in vain for {what}: {:?}", self.watch.status()));
+        Arc::clone(&found.unwrap())
+    }
+
+    /// What is in force now.
+    pub(crate) fn now(&self) -> Arc<Cluster> {
+        Arc::clone(&self.published.borrow())
+    }
+
+    /// Waits for something in the status.
+    pub(crate) async fn until_status(&self, what: &str, fits: impl Fn(&plimsoll_cluster::WatchStatus) -> bool) {
+        let poll = async {
+            while !fits(&self.watch.status()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let found = timeout(PATIENCE, poll).await;
+        assert!(found.is_ok(), "waited in vain for {what}: {:?}", self.watch.status());
+    }
+}
+
+async fn serve(stream: TcpStream, world: Arc<Mutex<World>>, opened: mpsc::UnboundedSender<WatchCall>) {
+    let (read, mut write) = stream.into_split();
+    let mut lines = BufReader::new(read).lines();
+    while let Ok(Some(first)) = lines.next_line().await {
+        while lines.next_line().await.is_ok_and(|line| line.is_some_and(|line| !line.is_empty())) {}
+        let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
+        let (reply, is_watch) = world.lock().unwrap().answer(&target);
+        if let Some((status, body)) = reply {
+            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            if write.write_all(head.as_bytes()).await.is_err() {
+                return;
+            }
+        } else if is_watch {
+            let (feed, mut parts) = mpsc::unbounded_channel::<String>();
+            let _ = opened.send(WatchCall { target, feed });
+            let _ = write.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await;
+            while let Some(part) = parts.recv().await {
+                let _ = write.write_all(part.as_bytes()).await;
+            }
+            return;
+        }
+    }
+}
+
+// === impl World ===
+
+impl World {
+    /// An answer at once; none: a watch.
+    fn answer(&mut self, target: &str) -> (Option<(u16, String)>, bool) {
+        self.requests.push(target.to_owned());
+        if let Some(at) = self.refusals.iter().position(|(path, ..)| target.contains(path)) {
+            let refusal = self.refusals.remove(at).map(|(_, status, body)| (status, body));
+            return (refusal, false);
+        }
+        if target.contains("watch=true") {
+            return (None, true);
+        }
+        let items = if target.starts_with("/api/v1/nodes") { &self.nodes } else { &self.pods };
+        // Two in a page, whatever is asked for; the token is where the next one begins.
+        let from: usize =
+            target.split("continue=").nth(1).map_or(0, |rest| rest.split('&').next().unwrap().parse().unwrap());
+        let next = if from + 2 < items.len() { (from + 2).to_string() } else { String::new() };
+        let page: Vec<&Value> = items.iter().skip(from).take(2).collect();
+        let metadata = json!({"resourceVersion": self.version.to_string(), "continue": next});
+        (Some((200, json!({"kind": "List", "metadata": metadata, "items": page}).to_string())), false)
+    }
+}
