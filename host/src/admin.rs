@@ -1,10 +1,14 @@
 //! What the admin listener shows: readiness, metrics and the policies in force.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
+use plimsoll_cluster::ClusterWatch;
 use plimsoll_core::{Failure, Gateway, Member};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
@@ -15,6 +19,8 @@ use crate::metrics::Metrics;
 pub(crate) struct AdminState {
     gateway: Arc<Gateway>,
     metrics: Arc<Metrics>,
+    watch: Option<Arc<ClusterWatch>>,
+    max_staleness: Duration,
     /// Set once every policy could be loaded: a bad file that comes later does not take the process down.
     was_ready: AtomicBool,
     draining: AtomicBool,
@@ -25,12 +31,39 @@ pub(crate) struct AdminState {
 impl AdminState {
     /// With `degraded`, it is ready whatever could not be loaded.
     pub(crate) fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, degraded: bool) -> Self {
-        Self { gateway, metrics, was_ready: AtomicBool::new(degraded), draining: AtomicBool::new(false) }
+        Self {
+            gateway,
+            metrics,
+            watch: None,
+            max_staleness: Duration::MAX,
+            was_ready: AtomicBool::new(degraded),
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// With a watch, it is ready only while that has been heard of within this time.
+    pub(crate) fn watching(self, watch: Option<Arc<ClusterWatch>>, max_staleness: Duration) -> Self {
+        Self { watch, max_staleness, ..self }
     }
 
     /// From now on /readyz answers 503.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Policies that could not be loaded, as long as that keeps the gateway from being ready.
+    fn missing_policies(&self) -> Vec<String> {
+        if self.was_ready.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let roster = self.gateway.roster();
+        let missing = roster.failures().iter().filter(|failure| !failure.kept);
+        let missing: Vec<String> =
+            missing.map(|failure| format!("policy {}: {}", id(failure), failure.error)).collect();
+        if missing.is_empty() {
+            self.was_ready.store(true, Ordering::Relaxed);
+        }
+        missing
     }
 }
 
@@ -39,18 +72,9 @@ impl Admin for AdminState {
         if self.draining.load(Ordering::Relaxed) {
             return Err(vec!["shutting down".to_owned()]);
         }
-        if self.was_ready.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let roster = self.gateway.roster();
-        let missing = roster.failures().iter().filter(|failure| !failure.kept);
-        let missing: Vec<String> =
-            missing.map(|failure| format!("policy {}: {}", id(failure), failure.error)).collect();
-        if missing.is_empty() {
-            self.was_ready.store(true, Ordering::Relaxed);
-            return Ok(());
-        }
-        Err(missing)
+        let mut reasons = self.missing_policies();
+        reasons.extend(self.watch.iter().flat_map(|watch| watch.status().doubts(self.max_staleness)));
+        if reasons.is_empty() { Ok(()) } else { Err(reasons) }
     }
 
     fn metrics(&self) -> String {

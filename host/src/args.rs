@@ -83,6 +83,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
 
+    /// Watch nodes and pods through this kubeconfig [default in a pod: its service account]
+    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Not ready once the watch has been silent for this long
+    #[arg(long, env = "PLIMSOLL_MAX_STALENESS", value_name = "TIME", default_value = "3m", value_parser = duration)]
+    pub(crate) max_staleness: Duration,
+
     /// Where kube-scheduler calls; port 0 picks a free one and logs it
     #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub(crate) listen: SocketAddr,
@@ -170,6 +178,10 @@ pub(crate) struct RunArgs {
     /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
+
+    /// Nodes and pods as they are now, through this kubeconfig
+    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
+    pub(crate) kubeconfig: Option<PathBuf>,
 
     /// The group of policies to ask
     #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]

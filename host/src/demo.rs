@@ -18,6 +18,7 @@ use plimsoll_wasm::{EngineConfig, WasmLoader};
 
 use crate::{
     args::DemoArgs,
+    cluster::ClusterSource,
     server::{Server, ServerConfig},
     text,
 };
@@ -72,7 +73,8 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
     Ok(ServerConfig {
         directory: DirectoryConfig::new(stage.policies.clone()),
         loader: WasmLoader::new(engine)?,
-        snapshot: Some(stage.snapshot.clone()),
+        cluster: ClusterSource::Snapshot(stage.snapshot.clone()),
+        max_staleness: Duration::MAX,
         listen: anywhere,
         admin: anywhere,
         tls: None,

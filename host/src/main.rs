@@ -4,6 +4,7 @@
 
 mod admin;
 mod args;
+mod cluster;
 mod commands;
 mod demo;
 mod logging;

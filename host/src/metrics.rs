@@ -1,9 +1,14 @@
 //! Prometheus metrics: what the gateway did, by policy and verb.
 
 mod tls;
+mod watch;
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
+use plimsoll_cluster::ClusterWatch;
 use plimsoll_core::{BindOutcome, Cluster, DecideError, Fault, Member, Observer, Outcome, Roster, Unbound, Verb};
 use plimsoll_directory::Change;
 use plimsoll_http::WireObserver;
@@ -13,7 +18,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use self::tls::TlsMetrics;
+use self::{tls::TlsMetrics, watch::WatchCollector};
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
@@ -38,9 +43,11 @@ pub(crate) struct Metrics {
     policies: Family<StateLabels, Gauge>,
     cluster_nodes: Gauge,
     cluster_pods: Gauge,
+    cluster_published: Counter,
     snapshot_errors: Counter<u64, AtomicU64>,
     left_undone: Counter<u64, AtomicU64>,
     tls: TlsMetrics,
+    watch: WatchCollector,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -124,9 +131,11 @@ impl Metrics {
             policies: Family::default(),
             cluster_nodes: Gauge::default(),
             cluster_pods: Gauge::default(),
+            cluster_published: Counter::default(),
             snapshot_errors: Counter::default(),
             left_undone: Counter::default(),
             tls: TlsMetrics::default(),
+            watch: WatchCollector::default(),
         };
         metrics.register();
         metrics
@@ -154,11 +163,14 @@ impl Metrics {
         registry.register("policies", "Policies by state", self.policies.clone());
         registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
         registry.register("cluster_pods", "Placed pods in the gateway's own view", self.cluster_pods.clone());
+        let help = "Pictures of the cluster that came into force, one after another";
+        registry.register("cluster_published", help, self.cluster_published.clone());
         let help = "Snapshot files that could not be read";
         registry.register("snapshot_errors", help, self.snapshot_errors.clone());
         let help = "Replies whose shadow policies were not asked, since too many waited";
         registry.register("shadow_dropped", help, self.left_undone.clone());
         self.tls.register(registry);
+        registry.register_collector(Box::new(self.watch.clone()));
     }
 
     /// The text that Prometheus scrapes.
@@ -192,6 +204,12 @@ impl Metrics {
     pub(crate) fn cluster(&self, cluster: &Cluster) {
         self.cluster_nodes.set(cluster.slots().len() as i64);
         self.cluster_pods.set(cluster.pod_count() as i64);
+        self.cluster_published.inc();
+    }
+
+    /// Tells of the watch on the API server from now on.
+    pub(crate) fn watch(&self, watch: Arc<ClusterWatch>) {
+        self.watch.set(watch);
     }
 
     /// Counts a snapshot that could not be read.

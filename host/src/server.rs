@@ -1,9 +1,8 @@
-//! Joins the crates: directory and snapshot feed the gateway, the wire and the admin listener ask it.
+//! Joins the crates: directory and cluster feed the gateway, the wire and the admin listener ask it.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
-use plimsoll_cluster::SnapshotWatch;
 use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
 use plimsoll_http::{NoPeers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
@@ -11,10 +10,11 @@ use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
 
-use crate::{admin::AdminState, metrics::Metrics};
-
-/// How often the snapshot file is looked at.
-const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
+use crate::{
+    admin::AdminState,
+    cluster::{ClusterSource, View},
+    metrics::Metrics,
+};
 
 /// How often the files of TLS are looked at.
 const TLS_INTERVAL: Duration = Duration::from_secs(1);
@@ -23,7 +23,9 @@ const TLS_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct ServerConfig {
     pub(crate) directory: DirectoryConfig,
     pub(crate) loader: WasmLoader,
-    pub(crate) snapshot: Option<PathBuf>,
+    pub(crate) cluster: ClusterSource,
+    /// How old the watch's last sign of life may be.
+    pub(crate) max_staleness: Duration,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) tls: Option<TlsFiles>,
@@ -42,7 +44,7 @@ pub(crate) struct Server {
     admin_task: JoinHandle<std::io::Result<()>>,
     // Dropping a watch ends and joins its thread.
     _watching: Watching,
-    _snapshot: Option<SnapshotWatch>,
+    _cluster: View,
 }
 
 // === impl Server ===
@@ -51,7 +53,7 @@ impl Server {
     /// Loads what there is, then listens.
     ///
     /// # Errors
-    /// If the directory or the snapshot cannot be read, or an address cannot be bound.
+    /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
     pub(crate) async fn start(config: ServerConfig) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
@@ -60,7 +62,7 @@ impl Server {
         let admin = bind(config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
 
-        let snapshot = config.snapshot.map(|path| follow_snapshot(path, &gateway, &metrics)).transpose()?;
+        let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         let (directory, update) = Directory::open(config.directory, Arc::new(config.loader))?;
         apply(&gateway, &metrics, update);
         let watching = {
@@ -68,7 +70,8 @@ impl Server {
             directory.watch(move |update| apply(&gateway, &metrics, update))?
         };
 
-        let state = Arc::new(AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded));
+        let state = AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded);
+        let state = Arc::new(state.watching(cluster.watch().cloned(), config.max_staleness));
         let (stop, _) = watch::channel(false);
         if let Some(tls) = &tls {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
@@ -86,7 +89,7 @@ impl Server {
             wire_task,
             admin_task,
             _watching: watching,
-            _snapshot: snapshot,
+            _cluster: cluster,
         })
     }
 
@@ -133,26 +136,6 @@ async fn follow_tls(tls: Arc<Tls>, stopped: impl Future<Output = ()>) {
         () = tls.follow(TLS_INTERVAL) => {}
         () = stopped => {}
     }
-}
-
-fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
-    let cluster = Arc::new(plimsoll_cluster::read_snapshot(&path)?);
-    info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
-    metrics.cluster(&cluster);
-    gateway.set_cluster(cluster);
-    let (gateway, metrics) = (gateway.clone(), metrics.clone());
-    let publish = move |read: Result<Arc<plimsoll_core::Cluster>, plimsoll_cluster::SnapshotError>| match read {
-        Ok(cluster) => {
-            info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read again");
-            metrics.cluster(&cluster);
-            gateway.set_cluster(cluster);
-        }
-        Err(error) => {
-            metrics.snapshot_failed();
-            error!(%error, "the snapshot cannot be read: the last good one stays");
-        }
-    };
-    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, publish))
 }
 
 fn apply(gateway: &Gateway, metrics: &Metrics, update: Update) {

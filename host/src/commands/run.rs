@@ -25,8 +25,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-    let cluster =
-        Arc::new(args.snapshot.as_deref().map_or_else(|| Ok(sample::cluster()), plimsoll_cluster::read_snapshot)?);
+    let cluster = cluster(args)?;
     gateway.set_cluster(Arc::clone(&cluster));
     let loader = Arc::new(super::loader(&args.engine)?);
     let (_, update) = Directory::open(DirectoryConfig::new(args.policies.clone()), loader)?;
@@ -42,6 +41,15 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
         Output::Json => super::print(&format!("{:#}\n", report.as_json()))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// From the API server, from a file, or else the demo's.
+fn cluster(args: &RunArgs) -> Result<Arc<Cluster>> {
+    if let Some(kubeconfig) = &args.kubeconfig {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        return Ok(runtime.block_on(plimsoll_cluster::list_once(kubeconfig, TIMEOUT))?);
+    }
+    Ok(Arc::new(args.snapshot.as_deref().map_or_else(|| Ok(sample::cluster()), plimsoll_cluster::read_snapshot)?))
 }
 
 fn read_pod(path: &Path) -> Result<Pod> {

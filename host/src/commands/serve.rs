@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use plimsoll_cluster::ApiServer;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
@@ -10,6 +11,7 @@ use tracing::info;
 
 use crate::{
     args::ServeArgs,
+    cluster::ClusterSource,
     logging,
     server::{Server, ServerConfig},
 };
@@ -46,7 +48,8 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             ..DirectoryConfig::new(args.policies)
         },
         loader: super::loader(&args.engine)?,
-        snapshot: args.snapshot,
+        cluster: ClusterSource::resolve(args.snapshot, args.kubeconfig, ApiServer::is_in_cluster()),
+        max_staleness: args.max_staleness,
         listen: args.listen,
         admin: args.admin,
         tls,

@@ -1,0 +1,120 @@
+//! Where the gateway's view of the cluster comes from, and how it gets there.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::Result;
+use plimsoll_cluster::{ApiServer, ClusterWatch, SnapshotError, SnapshotWatch};
+use plimsoll_core::{Cluster, Gateway};
+use tracing::{error, info};
+
+use crate::metrics::Metrics;
+
+/// How often the snapshot file is looked at.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Where nodes and pods come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ClusterSource {
+    /// From each request; names alone cannot be answered.
+    Requests,
+    /// From a file.
+    Snapshot(PathBuf),
+    /// From the API server: by a kubeconfig, or by the pod's service account.
+    ApiServer(Option<PathBuf>),
+}
+
+/// What keeps the view up to date; dropping it ends that.
+pub(crate) enum View {
+    Requests,
+    Snapshot { _watch: SnapshotWatch },
+    ApiServer(Arc<ClusterWatch>),
+}
+
+// === impl ClusterSource ===
+
+impl ClusterSource {
+    /// What a user named; in a pod, the API server unless something else was named.
+    pub(crate) fn resolve(snapshot: Option<PathBuf>, kubeconfig: Option<PathBuf>, in_cluster: bool) -> Self {
+        match (snapshot, kubeconfig) {
+            (Some(snapshot), _) => Self::Snapshot(snapshot),
+            (None, Some(kubeconfig)) => Self::ApiServer(Some(kubeconfig)),
+            (None, None) if in_cluster => Self::ApiServer(None),
+            (None, None) => Self::Requests,
+        }
+    }
+
+    /// Begins to feed the gateway.
+    ///
+    /// # Errors
+    /// If the snapshot cannot be read, or the credentials cannot be used. An API server that is down is
+    /// waited for.
+    pub(crate) fn follow(self, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>, staleness: Duration) -> Result<View> {
+        match self {
+            Self::Requests => Ok(View::Requests),
+            Self::Snapshot(path) => Ok(View::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
+            Self::ApiServer(kubeconfig) => {
+                let api = ApiServer::connect(kubeconfig.as_deref())?;
+                info!(url = api.url(), "watching the cluster");
+                let (gateway, published) = (Arc::clone(gateway), Arc::clone(metrics));
+                let watch = ClusterWatch::start(&api, staleness, move |cluster| {
+                    published.cluster(&cluster);
+                    gateway.set_cluster(cluster);
+                });
+                let watch = Arc::new(watch);
+                metrics.watch(Arc::clone(&watch));
+                Ok(View::ApiServer(watch))
+            }
+        }
+    }
+}
+
+// === impl View ===
+
+impl View {
+    /// The watch on the API server, where there is one.
+    pub(crate) fn watch(&self) -> Option<&Arc<ClusterWatch>> {
+        match self {
+            Self::ApiServer(watch) => Some(watch),
+            Self::Requests | Self::Snapshot { .. } => None,
+        }
+    }
+}
+
+fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
+    let cluster = Arc::new(plimsoll_cluster::read_snapshot(&path)?);
+    info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
+    metrics.cluster(&cluster);
+    gateway.set_cluster(cluster);
+    let (gateway, metrics) = (gateway.clone(), metrics.clone());
+    let publish = move |read: Result<Arc<Cluster>, SnapshotError>| match read {
+        Ok(cluster) => {
+            info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read again");
+            metrics.cluster(&cluster);
+            gateway.set_cluster(cluster);
+        }
+        Err(error) => {
+            metrics.snapshot_failed();
+            error!(%error, "the snapshot cannot be read: the last good one stays");
+        }
+    };
+    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, publish))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_comes_before_the_service_account() {
+        let (file, config) = (PathBuf::from("cluster.json"), PathBuf::from("kubeconfig"));
+        let table = [
+            (Some(file.clone()), None, true, ClusterSource::Snapshot(file)),
+            (None, Some(config.clone()), true, ClusterSource::ApiServer(Some(config))),
+            (None, None, true, ClusterSource::ApiServer(None)),
+            (None, None, false, ClusterSource::Requests),
+        ];
+        for (snapshot, kubeconfig, in_cluster, expected) in table {
+            assert_eq!(ClusterSource::resolve(snapshot, kubeconfig, in_cluster), expected);
+        }
+    }
+}

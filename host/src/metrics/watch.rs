@@ -1,0 +1,66 @@
+//! What the watch on the API server tells, read when Prometheus asks.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use plimsoll_cluster::{ClusterWatch, ResourceStatus, WatchStatus};
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    registry::Unit,
+};
+
+/// The watch, once there is one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WatchCollector(Arc<OnceLock<Arc<ClusterWatch>>>);
+
+type Count = fn(&ResourceStatus) -> u64;
+
+/// Counters of each resource: name, help, value.
+const COUNTERS: [(&str, &str, Count); 5] = [
+    ("watch_events", "Events of the watch, bookmarks left out", |status| status.events),
+    ("watch_bookmarks", "Bookmarks of the watch", |status| status.bookmarks),
+    ("watch_lists", "Complete lists; the first is one of them", |status| status.lists),
+    ("watch_starts", "Watches that began", |status| status.watches),
+    ("watch_failures", "Lists and watches that failed, and objects that could not be read", |status| status.failures),
+];
+
+// === impl WatchCollector ===
+
+impl WatchCollector {
+    pub(super) fn set(&self, watch: Arc<ClusterWatch>) {
+        // There is one watch in a process.
+        let _ = self.0.set(watch);
+    }
+}
+
+impl Collector for WatchCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(WatchStatus { nodes, pods, assumed }) = self.0.get().map(|watch| watch.status()) else {
+            return Ok(());
+        };
+        let gauge = ConstGauge::new(assumed as i64);
+        let help = "Pods that were bound and that the watch has not shown yet";
+        gauge.encode(encoder.encode_descriptor("watch_assumed_pods", help, None, gauge.metric_type())?)?;
+        for (name, help, value) in COUNTERS {
+            let kind = ConstCounter::new(0u64).metric_type();
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for status in [&nodes, &pods] {
+                let labels = [("resource", status.resource)];
+                ConstCounter::new(value(status)).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        let kind = ConstGauge::new(0.0).metric_type();
+        let help = "Time since the last sign of life of the watch";
+        let mut family = encoder.encode_descriptor("watch_staleness", help, Some(&Unit::Seconds), kind)?;
+        for status in [&nodes, &pods] {
+            let Some(silent) = status.silent_for else { continue };
+            let labels = [("resource", status.resource)];
+            ConstGauge::new(silent.as_secs_f64()).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
