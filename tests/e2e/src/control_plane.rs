@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{TempDir, binary, tempdir, wait_until};
+use plimsoll_harness::{Plimsoll, TempDir, binary, tempdir, wait_until};
 use serde_json::Value;
 
 use crate::component::{Component, free_port, program};
@@ -17,8 +17,10 @@ use crate::component::{Component, free_port, program};
 /// An API server with its etcd.
 pub struct ControlPlane {
     // Dropped in this order: the API server before what it stores in, and the files last.
-    _api_server: Component,
+    api_server: Option<Component>,
     _etcd: Component,
+    /// What the API server is started with, each time.
+    api_server_args: Vec<String>,
     directory: TempDir,
 }
 
@@ -56,11 +58,39 @@ impl ControlPlane {
         let etcd = Component::start("etcd", path, &etcd_args(path, &client, &peer))?;
         let port = free_port()?;
         write_credentials(path, port)?;
-        let api_server =
-            Component::start("kube-apiserver", path, &api_server_args(path, &client, port, authorization))?;
-        let control_plane = Self { _api_server: api_server, _etcd: etcd, directory };
-        wait_until("the API server", || control_plane.kubectl(&["get", "--raw", "/readyz"]).ok())?;
+        let api_server_args = api_server_args(path, &client, port, authorization);
+        let mut control_plane = Self { api_server: None, _etcd: etcd, api_server_args, directory };
+        control_plane.start_api_server()?;
         Ok(control_plane)
+    }
+
+    /// Kills the API server as SIGKILL does; etcd keeps what it has written.
+    pub fn kill_api_server(&mut self) {
+        self.api_server.take();
+    }
+
+    /// Starts the API server, on the same port and the same etcd each time, and waits until it answers.
+    ///
+    /// # Errors
+    /// If it cannot be started or does not become ready.
+    pub fn start_api_server(&mut self) -> Result<()> {
+        // The port and the log must be free.
+        self.api_server.take();
+        self.api_server = Some(Component::start("kube-apiserver", self.directory.path(), &self.api_server_args)?);
+        wait_until("the API server", || self.kubectl(&["get", "--raw", "/readyz"]).ok()).map(drop)
+    }
+
+    /// Starts a plimsoll that watches this cluster, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it does not start or does not become ready.
+    pub fn gateway_with_kubeconfig(&self, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
+        let kubeconfig = self.kubeconfig();
+        let kubeconfig = kubeconfig.to_str().context("the kubeconfig's path is not UTF-8")?;
+        let gateway = Plimsoll::serve(policies, &[&["--no-cache", "--kubeconfig", kubeconfig], args].concat())?;
+        let ready = || gateway.get("/readyz").ok().filter(|reply| reply.status == 200);
+        wait_until("plimsoll to be ready", ready).with_context(|| format!("{:?}", gateway.get("/readyz")))?;
+        Ok(gateway)
     }
 
     /// Starts a kube-scheduler with the configuration that `plimsoll scheduler-config` prints.

@@ -48,7 +48,7 @@ fn a_pod_that_nobody_takes_says_which_policy_and_why_until_the_policy_is_mended(
     assert_eq!(cluster.node_of("web", "stuck").unwrap(), "shared-c");
 }
 
-fn all_land_where_they_may(cluster: &plimsoll_e2e::ControlPlane) {
+pub(crate) fn all_land_where_they_may(cluster: &plimsoll_e2e::ControlPlane) {
     let table: [(&str, &[&str]); 2] =
         [("web", &["shared-a", "shared-b"]), ("team-a", &["shared-a", "shared-b", "team-a-a", "team-a-b"])];
     for (namespace, _) in table {

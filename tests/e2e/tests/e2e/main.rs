@@ -9,6 +9,7 @@ mod preemption;
 mod profiles;
 mod rbac;
 mod tls;
+mod watching;
 
 use std::{fs, path::Path};
 

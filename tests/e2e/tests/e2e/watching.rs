@@ -1,0 +1,158 @@
+//! plimsoll watches the cluster by itself: what it knows, when it is ready, and what it survives.
+
+use std::{collections::BTreeSet, fs};
+
+use plimsoll_e2e::{ControlPlane, node, pod};
+use plimsoll_harness::{Plimsoll, Reply, tempdir, wait_until};
+use serde_json::{Value, json};
+
+use crate::{lay_policies, with_nodes};
+
+#[test]
+fn policies_decide_where_pods_land_by_the_watched_cluster() {
+    let (cluster, policies) = (with_nodes(), tempdir().unwrap());
+    lay_policies(policies.path());
+    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
+    let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &[]).unwrap();
+    crate::landing::all_land_where_they_may(&cluster);
+
+    // A zone that was not there when the watch began, and one that goes.
+    cluster.create_node(&node("late", "d", "shared")).unwrap();
+    wait_for_gauge(&gateway, "plimsoll_cluster_nodes", 7);
+    let in_zone_d = json!({"nodeSelector": {"topology.kubernetes.io/zone": "d"}});
+    cluster.create(&pod("web", "late", "1", &in_zone_d)).unwrap();
+    assert_eq!(cluster.node_of("web", "late").unwrap(), "late");
+    cluster.kubectl(&["delete", "pod", "-n", "web", "late"]).unwrap();
+    cluster.kubectl(&["delete", "node", "late"]).unwrap();
+    wait_for_gauge(&gateway, "plimsoll_cluster_nodes", 6);
+    let asked = json!({"Pod": pod("web", "p", "1", &Value::Null), "NodeNames": ["late", "shared-a"]});
+    let reply = gateway.ask("/filter", &asked).unwrap();
+    assert_eq!(reply["NodeNames"], json!(["shared-a"]), "{reply}");
+    assert_eq!(reply["FailedNodes"]["late"], "plimsoll: node not seen yet", "resolvable, so it is retried: {reply}");
+    cluster.create_node(&node("late", "d", "shared")).unwrap();
+    cluster.create(&pod("web", "again", "1", &in_zone_d)).unwrap();
+    assert_eq!(cluster.node_of("web", "again").unwrap(), "late");
+}
+
+#[test]
+fn a_heartbeat_of_a_node_is_no_change() {
+    let (cluster, policies) = (with_nodes(), tempdir().unwrap());
+    lay_policies(policies.path());
+    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
+    let published = gauge(&gateway, "plimsoll_cluster_published_total").unwrap();
+    for second in 10..20 {
+        let beat = json!({"status": {"conditions": [
+            {"type": "Ready", "status": "True", "lastHeartbeatTime": format!("2026-01-01T00:00:{second}Z")}]}});
+        let patch = beat.to_string();
+        let args = ["patch", "node", "shared-a", "--subresource=status", "--type=merge", "--patch", &patch];
+        cluster.kubectl(&args).unwrap();
+    }
+    let events = "plimsoll_watch_events_total{resource=\"nodes\"}";
+    wait_until("ten heartbeats", || gauge(&gateway, events).filter(|events| *events >= 10)).unwrap();
+    assert_eq!(gauge(&gateway, "plimsoll_cluster_published_total"), Some(published));
+    cluster.kubectl(&["label", "node", "shared-a", "example.com/changed=yes"]).unwrap();
+    wait_for_gauge(&gateway, "plimsoll_cluster_published_total", published + 1);
+}
+
+#[test]
+fn the_api_server_is_killed_and_comes_back_and_every_pod_is_bound_once() {
+    let (mut cluster, policies) = (with_nodes(), tempdir().unwrap());
+    lay_policies(policies.path());
+    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &["--max-staleness", "4s"]).unwrap();
+    let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &[]).unwrap();
+    let create = |cluster: &ControlPlane, names: &[String]| {
+        for name in names {
+            // The one before may have been written without an answer.
+            let create = || {
+                let created = cluster.create(&pod("web", name, "100m", &Value::Null));
+                created.map_or_else(|error| error.to_string().contains("AlreadyExists").then_some(()), Some)
+            };
+            wait_until("a pod to be created", create).unwrap();
+        }
+    };
+    let names = |stage: &str| (0..10).map(|at| format!("{stage}-{at}")).collect::<Vec<_>>();
+    create(&cluster, &names("before"));
+    cluster.kill_api_server();
+    // What it knows, it goes on to tell; but not for ever.
+    let asked = json!({"Pod": pod("web", "p", "1", &Value::Null), "NodeNames": ["shared-a", "shared-c"]});
+    let reply = gateway.ask("/filter", &asked).unwrap();
+    assert_eq!(reply["NodeNames"], json!(["shared-a"]), "zone c is being drained: {reply}");
+    let says = |reply: &Reply| {
+        ["nodes have not", "pods have not"].iter().all(|what| reply.body.contains(&format!("{what} been heard of for")))
+    };
+    let stale = || gateway.get("/readyz").ok().filter(says);
+    let stale = wait_until("plimsoll to say that it is stale", stale).unwrap();
+    assert!(stale.status == 503 && stale.body.contains("cannot be reached"), "{stale:?}");
+
+    cluster.start_api_server().unwrap();
+    create(&cluster, &names("during"));
+    wait_until("plimsoll to be ready", || gateway.get("/readyz").ok().filter(|reply| reply.status == 200)).unwrap();
+    create(&cluster, &names("after"));
+
+    let mut landed = BTreeSet::new();
+    for name in ["before", "during", "after"].into_iter().flat_map(names) {
+        let node = cluster.node_of("web", &name).unwrap();
+        assert!(["shared-a", "shared-b"].contains(&node.as_str()), "{name} is on {node}");
+        landed.insert(name);
+    }
+    assert_eq!(landed.len(), 30);
+    // The API server binds a pod once; a second Binding would be an event of a failure.
+    let listed = cluster.kubectl(&["get", "pods", "-n", "web", "-o", "jsonpath={.items[*].metadata.name}"]).unwrap();
+    assert_eq!(listed.split(' ').count(), 30, "{listed}");
+    wait_for_gauge(&gateway, "plimsoll_cluster_pods", 30);
+}
+
+#[test]
+fn it_is_not_ready_before_the_api_server_answers() {
+    let (mut cluster, policies) = (with_nodes(), tempdir().unwrap());
+    lay_policies(policies.path());
+    cluster.kill_api_server();
+    let kubeconfig = cluster.kubeconfig();
+    let gateway =
+        Plimsoll::serve(policies.path(), &["--no-cache", "--kubeconfig", kubeconfig.to_str().unwrap()]).unwrap();
+    let refused = || gateway.get("/readyz").ok().filter(|reply| reply.body.contains("cannot be reached"));
+    let reply = wait_until("a reason", refused).unwrap();
+    assert_eq!(reply.status, 503);
+    assert!(reply.body.contains("nodes are not listed yet"), "{reply:?}");
+    let asked = json!({"Pod": pod("web", "p", "1", &Value::Null), "NodeNames": ["shared-a"]});
+    let early = gateway.ask("/filter", &asked).unwrap();
+    assert!(early["Error"].as_str().unwrap().contains("no view of the cluster"), "{early}");
+
+    cluster.start_api_server().unwrap();
+    wait_until("plimsoll to be ready", || gateway.get("/readyz").ok().filter(|reply| reply.status == 200)).unwrap();
+    let reply = gateway.ask("/filter", &asked).unwrap();
+    assert_eq!(reply["NodeNames"], json!(["shared-a"]), "{reply}");
+}
+
+#[test]
+fn run_puts_a_pod_to_the_policies_on_the_cluster_as_it_is_now() {
+    let (cluster, directory) = (with_nodes(), tempdir().unwrap());
+    let (policies, file) = (directory.path().join("policies"), directory.path().join("pod.json"));
+    fs::create_dir(&policies).unwrap();
+    lay_policies(&policies);
+    fs::write(&file, pod("web", "p", "1", &Value::Null).to_string()).unwrap();
+    let output = std::process::Command::new(plimsoll_harness::binary())
+        .args(["run", "--no-cache", "--output", "json", "--kubeconfig"])
+        .arg(cluster.kubeconfig())
+        .arg("--policies")
+        .arg(&policies)
+        .arg("--pod")
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for name in ["shared-a", "team-a-c"] {
+        assert!(printed.contains(name), "{printed}");
+    }
+}
+
+fn gauge(gateway: &Plimsoll, name: &str) -> Option<u64> {
+    let metrics = gateway.get("/metrics").ok()?.body;
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    line.parse().ok()
+}
+
+fn wait_for_gauge(gateway: &Plimsoll, name: &str, value: u64) {
+    wait_until(&format!("{name} to be {value}"), || (gauge(gateway, name)? == value).then_some(())).unwrap();
+}
