@@ -11,7 +11,7 @@ use anyhow::Result;
 use plimsoll_harness::{Authority, Pair, Purpose, TempDir, tempdir};
 use plimsoll_http::{Tls, TlsError, TlsFiles, TlsObserver};
 use rustls::{
-    ClientConfig, RootCertStore,
+    ClientConfig, RootCertStore, SupportedProtocolVersion,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
@@ -79,10 +79,23 @@ impl Site {
     /// # Errors
     /// If the pair cannot be used.
     pub fn client_with(&self, pair: Option<&Pair>, protocols: &[&[u8]]) -> Result<Arc<ClientConfig>> {
+        self.client_of(rustls::ALL_VERSIONS, pair, protocols)
+    }
+
+    /// A client that speaks only some versions.
+    ///
+    /// # Errors
+    /// If the pair cannot be used.
+    pub fn client_of(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        pair: Option<&Pair>,
+        protocols: &[&[u8]],
+    ) -> Result<Arc<ClientConfig>> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.servers.pem().as_bytes())?)?;
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
+            .with_protocol_versions(versions)?
             .with_root_certificates(roots);
         let mut config = match pair {
             Some(pair) => {

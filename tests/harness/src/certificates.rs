@@ -29,6 +29,8 @@ pub enum Purpose {
     Server,
     /// A client.
     Client,
+    /// A server that calls others like itself.
+    Replica,
 }
 
 // === impl Authority ===
@@ -72,15 +74,16 @@ impl Authority {
     /// # Errors
     /// If the system has no randomness.
     pub fn issue_until(&self, purpose: Purpose, year: i32) -> Result<Pair> {
-        let (name, names, usage) = match purpose {
-            Purpose::Server => {
-                let names = vec!["plimsoll.test".to_owned(), "127.0.0.1".to_owned()];
-                ("plimsoll", names, ExtendedKeyUsagePurpose::ServerAuth)
-            }
-            Purpose::Client => ("kube-scheduler", vec![], ExtendedKeyUsagePurpose::ClientAuth),
+        let (server, client) = (ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth);
+        let (name, usages) = match purpose {
+            Purpose::Server => ("plimsoll", vec![server]),
+            Purpose::Client => ("kube-scheduler", vec![client]),
+            Purpose::Replica => ("plimsoll", vec![server, client]),
         };
+        let names = if purpose == Purpose::Client { &[][..] } else { &["plimsoll.test", "127.0.0.1"] };
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = named(name, names)?;
-        params.extended_key_usages = vec![usage];
+        params.extended_key_usages = usages;
         (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(year, 1, 1));
         let key = KeyPair::generate()?;
         Ok(Pair { cert: params.signed_by(&key, &self.issuer)?.pem(), key: key.serialize_pem() })

@@ -11,9 +11,11 @@ use std::{
 use plimsoll_harness::workspace;
 
 /// A dependency and the only crates (folders) that may name it.
-const ONLY: [(&str, &[&str]); 6] = [
+const ONLY: [(&str, &[&str]); 7] = [
     ("wasmtime", &["host/wasm"]),
     ("axum", &["host/http"]),
+    // The second is a client of the wire.
+    ("rustls", &["host/http", "tests/contract"]),
     ("notify", &["host/directory"]),
     // The last creates pods faster than kubectl can.
     ("kube", &["host/cluster", "tests/e2e"]),

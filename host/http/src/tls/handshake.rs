@@ -15,8 +15,9 @@ use super::{Refusal, Tls};
 /// What a client of plain HTTP is told.
 const PLAIN: &str = "this port speaks TLS: the urlPrefix of the extender should begin with https://\n";
 
-/// How long such a client may take to hear it.
+/// How long a refused client may take to hear why, and what it may send meanwhile.
 const PARTING: Duration = Duration::from_secs(1);
+const PARTING_BYTES: usize = 64 << 10;
 
 // === impl Tls ===
 
@@ -38,15 +39,17 @@ impl Tls {
         // Every method begins with a letter, and so does the preface of h2.
         if first[0].is_ascii_alphabetic() {
             self.refuse(peer, &Refusal::PlainHttp);
-            part(&mut stream).await;
+            part(&mut stream, &plain_reply()).await;
             return None;
         }
         let acceptor = TlsAcceptor::from(self.material.load().server.clone());
-        match timeout_at(deadline, acceptor.accept(stream)).await {
+        match timeout_at(deadline, acceptor.accept(stream).into_fallible()).await {
             Ok(Ok(stream)) => return Some(stream),
-            Ok(Err(error)) => {
+            Ok(Err((error, mut stream))) => {
                 if let Some(refusal) = Refusal::of(&error) {
                     self.refuse(peer, &refusal);
+                    // The alert that says why has been sent.
+                    part(&mut stream, &[]).await;
                 } else {
                     tracing::debug!(%peer, %error, "TLS: a client left during its handshake");
                 }
@@ -70,17 +73,22 @@ impl Tls {
     }
 }
 
-/// Answers plain HTTP, and reads on a little: closed with bytes unread, the reply might get lost.
-async fn part(stream: &mut TcpStream) {
+/// What plain HTTP is answered.
+fn plain_reply() -> Vec<u8> {
     let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n";
-    let reply = format!("{head}Content-Length: {}\r\n\r\n{PLAIN}", PLAIN.len());
+    format!("{head}Content-Length: {}\r\n\r\n{PLAIN}", PLAIN.len()).into_bytes()
+}
+
+/// Says the last words, and reads on a little: closed with bytes unread, they might get lost.
+async fn part(stream: &mut TcpStream, words: &[u8]) {
     let parting = async {
-        stream.write_all(reply.as_bytes()).await?;
+        stream.write_all(words).await?;
         stream.shutdown().await?;
-        let mut rest = [0; 4096];
-        for _ in 0..16 {
-            if stream.read(&mut rest).await? == 0 {
-                break;
+        let (mut rest, mut heard) = ([0; 4096], 0);
+        while heard < PARTING_BYTES {
+            match stream.read(&mut rest).await? {
+                0 => break,
+                read => heard += read,
             }
         }
         io::Result::Ok(())

@@ -6,7 +6,7 @@ use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::WebPkiClientVerifier,
+    server::{NoServerSessionStorage, WebPkiClientVerifier},
     version::{TLS12, TLS13},
 };
 
@@ -70,6 +70,10 @@ impl Parsed {
         let mut config =
             builder.with_single_cert(self.chain.clone(), self.key.clone_key()).map_err(|error| unfit(files, &error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // Each connection shows its certificate: a session that is taken up again would not be asked for
+        // one that has expired since. Connections are kept, so there is nothing to save.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
         Ok(config)
     }
 

@@ -2,6 +2,7 @@
 
 mod clients;
 mod files;
+mod replicas;
 mod rotation;
 
 use std::sync::Arc;

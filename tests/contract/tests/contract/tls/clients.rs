@@ -8,6 +8,11 @@ use plimsoll_contract::{
 };
 use plimsoll_harness::{Authority, Purpose};
 use plimsoll_http::{TlsFiles, WireConfig};
+use rustls::{
+    HandshakeKind, ProtocolVersion,
+    pki_types::ServerName,
+    version::{TLS12, TLS13},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -32,6 +37,57 @@ async fn a_client_with_a_good_certificate_is_answered_over_both_protocols() {
         }
     }
     server.stopped().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_versions_are_spoken_and_each_connection_shows_its_certificate() {
+    let site = Site::new().unwrap();
+    let (server, _) = secure(&site).await;
+    let pair = site.clients.issue(Purpose::Client).unwrap();
+    for (version, protocol) in [(&TLS12, ProtocolVersion::TLSv1_2), (&TLS13, ProtocolVersion::TLSv1_3)] {
+        let config = site.client_of(&[version], Some(&pair), &[]).unwrap();
+        // The client would take its session up again, if it were let.
+        for _ in 0..3 {
+            let connector = tokio_rustls::TlsConnector::from(Arc::clone(&config));
+            let stream = TcpStream::connect(server.address).await.unwrap();
+            let mut stream = connector.connect(ServerName::from(server.address.ip()), stream).await.unwrap();
+            let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).await.unwrap();
+            assert!(reply.starts_with("HTTP/1.1 404 "), "{reply}");
+            let session = stream.get_ref().1;
+            assert_eq!(session.protocol_version(), Some(protocol));
+            assert_eq!(session.handshake_kind(), Some(HandshakeKind::Full));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_requests_and_replies_pass_as_they_do_outside_of_tls() {
+    let site = Site::new().unwrap();
+    let (secure, plain) = (secure(&site).await.0, server(WireConfig::default()).await);
+    // Some megabytes in each direction: more than every window and buffer on the way.
+    let nodes: Vec<String> = (0..400)
+        .map(|number| {
+            format!(
+                r#"{{"metadata":{{"name":"n{number}","labels":{{"disktype":"ssd"}},"x":"{}"}}}}"#,
+                "y".repeat(10_000)
+            )
+        })
+        .collect();
+    let pod = r#"{"metadata":{"labels":{"needs":"ssd"}}}"#;
+    let body = format!(r#"{{"Pod":{pod},"Nodes":{{"metadata":{{}},"items":[{}]}}}}"#, nodes.join(","));
+    let expected = plain.client().await.unwrap().post("/filter", body.clone()).await.unwrap().body;
+    assert!(expected.len() > 4_000_000, "{}", expected.len());
+    let pair = site.clients.issue(Purpose::Client).unwrap();
+    for protocol in [&b"h2"[..], b"http/1.1"] {
+        let config = site.client_with(Some(&pair), &[protocol]).unwrap();
+        let mut client = Client::connect_tls(secure.address, config).await.unwrap();
+        for _ in 0..2 {
+            assert!(client.post("/filter", body.clone()).await.unwrap().body == expected);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,6 +119,22 @@ async fn a_client_without_a_good_certificate_is_refused_and_the_reason_is_told()
         assert_eq!(notices.all().len(), before + 1, "{:?}", notices.all());
     }
     is_answered(&server, &site.client().unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_client_hears_why_whatever_it_has_sent_already() {
+    let site = Site::new().unwrap();
+    let (server, _) = secure(&site).await;
+    let ended = site.clients.issue_until(Purpose::Client, 2002).unwrap();
+    for (pair, alert) in [(None, "CertificateRequired"), (Some(&ended), "CertificateExpired")] {
+        let connector = tokio_rustls::TlsConnector::from(site.client_with(pair, &[]).unwrap());
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        // TLS 1.3 lets the client go on before its certificate was looked at.
+        let mut stream = connector.connect(ServerName::from(server.address.ip()), stream).await.unwrap();
+        stream.write_all(&[b'x'; 20_000]).await.unwrap();
+        let error = stream.read(&mut [0]).await.unwrap_err().to_string();
+        assert!(error.contains(alert), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,7 +237,7 @@ async fn a_reply_that_nobody_reads_is_cut_off_inside_of_tls_too() {
     let server = server(config).await;
     let connector = tokio_rustls::TlsConnector::from(site.client().unwrap());
     let stream = TcpStream::connect(server.address).await.unwrap();
-    let name = rustls::pki_types::ServerName::from(server.address.ip());
+    let name = ServerName::from(server.address.ip());
     let mut stream = connector.connect(name, stream).await.unwrap();
     // Requests whose replies fill every buffer between us; nothing is read.
     let names = vec!["\"absent-node-with-a-name-that-takes-some-room\""; 20_000].join(",");
@@ -176,26 +248,4 @@ async fn a_reply_that_nobody_reads_is_cut_off_inside_of_tls_too() {
     let mut rest = Vec::new();
     drop(stream.read_to_end(&mut rest).await);
     is_answered(&server, &site.client().unwrap()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_is_called_by_its_address_and_known_by_its_certificate() {
-    let site = Site::new().unwrap();
-    let (tls, _) = site.load().unwrap();
-    let server = serve(Arc::clone(&tls)).await;
-    // The certificate is that of a server only: among replicas it is good for both sides.
-    let mut stream = tls.connect(TcpStream::connect(server.address).await.unwrap()).await.unwrap();
-    let request = format!(
-        "POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{BY_NAME}",
-        BY_NAME.len()
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).await.unwrap();
-    assert!(reply.ends_with(BY_NAME_FILTERED), "{reply}");
-    // Somebody else at that address is not spoken to.
-    let elsewhere = Site::new().unwrap();
-    let (stranger, _) = elsewhere.load().unwrap();
-    let other = serve(stranger).await;
-    tls.connect(TcpStream::connect(other.address).await.unwrap()).await.unwrap_err();
 }
