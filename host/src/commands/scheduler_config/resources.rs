@@ -25,10 +25,13 @@ pub(super) fn managed(group: &Group) -> Option<Value> {
 
 /// Holds to kube-scheduler's rule that a resource is managed by one extender.
 ///
-/// The first keeps its list. Another with a resource in common goes without one: it is called for
-/// every pod then, and its policies' `match` still says which of them they are asked about.
+/// The one that binds, or else the first, keeps its list. Another with a resource in common goes without
+/// one: it is called for every pod then, and its policies' `match` still says which they are asked about.
 pub(super) fn keep_unique(extenders: &mut [Value]) {
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
+    let mut extenders: Vec<&mut Value> = extenders.iter_mut().collect();
+    // An extender that binds is called to bind every pod that it is interested in.
+    extenders.sort_by_key(|stanza| stanza.get("bindVerb").is_none());
     for stanza in extenders {
         let names: Vec<String> = names(stanza).map(ToOwned::to_owned).collect();
         let url = stanza["urlPrefix"].as_str().unwrap_or_default().to_owned();

@@ -77,12 +77,12 @@ fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
     );
 }
 
-/// A group with one policy that asks for a resource.
-fn lay_group(directory: &Path, name: &str, resource: &str) {
+/// A group with one policy that asks for a resource; `gpu-binpack` has a bind, `zone-spread` has not.
+fn lay_group(directory: &Path, name: &str, policy: &str, resource: &str) {
     let group = directory.join(name);
     fs::create_dir(&group).unwrap();
-    fs::copy(policies().join("gpu-binpack.wasm"), group.join("gpu-binpack.wasm")).unwrap();
-    fs::write(group.join("gpu-binpack.yaml"), format!("match: {{resources: [{resource}]}}\n")).unwrap();
+    fs::copy(policies().join(format!("{policy}.wasm")), group.join(format!("{policy}.wasm"))).unwrap();
+    fs::write(group.join(format!("{policy}.yaml")), format!("match: {{resources: [{resource}]}}\n")).unwrap();
 }
 
 fn print(directory: &Path, args: &[&str]) -> Printed {
@@ -110,8 +110,8 @@ const TLS: [&str; 10] = [
 #[test]
 fn every_option_has_its_place_in_the_configuration() {
     let directory = tempdir().unwrap();
-    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
-    lay_group(directory.path(), "licences", "example.com/licence");
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
+    lay_group(directory.path(), "licences", "zone-spread", "example.com/licence");
     let more = ["--profile", "default-scheduler,batch", "--profile", "gpu", "--kubeconfig", "/etc/scheduler.conf"];
     let more = [&TLS[..], &more, &["--ignored-by-scheduler", "example.com/gpu-mem", "--ignorable"]].concat();
     let printed = print(directory.path(), &more);
@@ -122,7 +122,7 @@ fn every_option_has_its_place_in_the_configuration() {
 #[test]
 fn a_legacy_policy_file_has_the_old_names_and_nanoseconds() {
     let directory = tempdir().unwrap();
-    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
     let printed = print(directory.path(), &[&TLS[..8], &["--legacy-policy", "--http-timeout", "1500ms"]].concat());
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("scheduler-config-legacy.json", &printed.out).unwrap();
@@ -133,21 +133,23 @@ fn a_legacy_policy_file_has_the_old_names_and_nanoseconds() {
 #[test]
 fn a_resource_is_managed_by_one_extender_only() {
     let directory = tempdir().unwrap();
-    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
-    lay_group(directory.path(), "gpu-old", "example.com/gpu-mem");
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
+    lay_group(directory.path(), "a-spread", "zone-spread", "example.com/gpu-mem");
     let printed = print(directory.path(), &["--output", "json"]);
     let config = json(&printed);
-    assert_eq!(config["extenders"][0]["managedResources"][0]["name"], "example.com/gpu-mem");
-    assert!(config["extenders"][1].get("managedResources").is_none(), "{config}");
+    // It stays with the one that binds, which must bind no other pods.
+    assert_eq!(config["extenders"][0]["urlPrefix"], "http://127.0.0.1:8888/a-spread");
+    assert!(config["extenders"][0].get("managedResources").is_none(), "{config}");
+    assert_eq!(config["extenders"][1]["managedResources"][0]["name"], "example.com/gpu-mem");
     let remark = "plimsoll: example.com/gpu-mem is managed by http://127.0.0.1:8888/gpu: \
-        http://127.0.0.1:8888/gpu-old is called for every pod\n";
+        http://127.0.0.1:8888/a-spread is called for every pod\n";
     assert_eq!(printed.err, remark);
 }
 
 #[test]
 fn a_group_with_a_policy_for_every_pod_manages_no_resource() {
     let directory = tempdir().unwrap();
-    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
     fs::copy(policies().join("gpu-binpack.wasm"), directory.path().join("gpu/other.wasm")).unwrap();
     let config = json(&print(directory.path(), &["--output", "json"]));
     assert!(config["extenders"][0].get("managedResources").is_none(), "{config}");
@@ -159,7 +161,7 @@ fn a_group_with_a_policy_for_every_pod_manages_no_resource() {
 #[test]
 fn certificates_want_an_https_url_and_a_url_alone_turns_no_check_off() {
     let directory = tempdir().unwrap();
-    lay_group(directory.path(), "gpu", "example.com/gpu-mem");
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
     let printed = print(directory.path(), &["--ca-file", "/ca.crt"]);
     assert_eq!(printed.code, Some(2));
     assert!(printed.err.contains("begins with https://"), "{printed:?}");
