@@ -26,22 +26,20 @@ struct Story {
 impl Story {
     fn start(directory: &Path) -> (Self, Authority) {
         let (servers, clients) = (Authority::new("servers").unwrap(), Authority::new("clients").unwrap());
-        let (policies, snapshot) = (directory.join("policies"), directory.join("cluster.json"));
+        let policies = directory.join("policies");
         fs::create_dir(&policies).unwrap();
         lay_policies(&policies);
         let cluster = with_nodes();
-        cluster.write_snapshot(&snapshot).unwrap();
         mount(directory, 0, &servers.issue(Purpose::Server).unwrap(), &clients.pem());
         let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
         for name in ["tls.crt", "tls.key", "ca.crt"] {
             symlink(Path::new("..data").join(name), directory.join(name)).unwrap();
         }
         fs::write(directory.join("servers.crt"), servers.pem()).unwrap();
-        let (cert, key, ca, snapshot) = (file("tls.crt"), file("tls.key"), file("ca.crt"), file("cluster.json"));
+        let (cert, key, ca) = (file("tls.crt"), file("tls.key"), file("ca.crt"));
         // With room for one connection, a test can end the one that the scheduler keeps.
         let tls = ["--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca, "--max-connections", "1"];
-        let gateway =
-            Plimsoll::serve(&policies, &[&["--no-cache", "--snapshot", &snapshot], &tls[..]].concat()).unwrap();
+        let gateway = cluster.gateway_with_kubeconfig(&policies, &tls).unwrap();
         (Self { cluster, gateway, directory: directory.to_owned(), servers, pods: 0, secrets: 0 }, clients)
     }
 
