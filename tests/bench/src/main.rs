@@ -3,6 +3,7 @@
 //! ```text
 //!  engine   a policy, asked in this process           body     40 MB of nodes, in this process
 //!  wire     plimsoll, Go and an echo, over loopback   reload   a module swapped under a running plimsoll
+//!  memory   of a plimsoll that watches a large cluster
 //! ```
 //!
 //! One run prints one table and writes `target/bench/results.json`. Peers take turns within a run, so
@@ -10,6 +11,7 @@
 //! are measured.
 
 mod aims;
+mod api_server;
 mod body;
 mod changed;
 mod client;
@@ -17,6 +19,7 @@ mod cold;
 mod compare;
 mod echo;
 mod engine;
+mod memory;
 mod modules;
 mod page;
 mod plan;
@@ -58,6 +61,9 @@ fn main() -> Result<()> {
     }
     if plan.wants("reload") {
         reload::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("memory") {
+        memory::measure(&plan, &modules, &mut report)?;
     }
     aims::judge(&mut report);
     if args.plots {

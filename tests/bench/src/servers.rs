@@ -71,13 +71,19 @@ impl Setting {
 
     /// Starts `plimsoll serve` on a free port; the binary is expected beside this one.
     pub(crate) fn plimsoll(&self) -> Result<Peer> {
+        self.plimsoll_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn plimsoll_with(&self, args: &[&str]) -> Result<Peer> {
         let binary = beside("plimsoll")?;
         ensure!(binary.exists(), "{} is missing: run `cargo build --workspace --bins`", binary.display());
         let mut command = Command::new(binary);
         command
             .args(["serve", "--no-cache", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
             .args(["--request-timeout", "60s", "--body-limit", "1Gi", "--policies"])
-            .arg(self.policies());
+            .arg(self.policies())
+            .args(args);
         if let Some(snapshot) = self.snapshot() {
             command.arg("--snapshot").arg(snapshot);
         }

@@ -10,6 +10,7 @@ use std::{fs, path::PathBuf};
 
 use plimsoll_cluster::{read_pod, read_snapshot};
 
+mod connecting;
 mod errors;
 mod fake_api;
 mod live;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use plimsoll_e2e::{ControlPlane, node, pod};
-use plimsoll_harness::{Plimsoll, Reply, tempdir, wait_until};
+use plimsoll_harness::{Plimsoll, Reply, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 use crate::{lay_policies, with_nodes};
@@ -122,6 +122,35 @@ fn it_is_not_ready_before_the_api_server_answers() {
     wait_until("plimsoll to be ready", || gateway.get("/readyz").ok().filter(|reply| reply.status == 200)).unwrap();
     let reply = gateway.ask("/filter", &asked).unwrap();
     assert_eq!(reply["NodeNames"], json!(["shared-a"]), "{reply}");
+}
+
+/// The role is the one that `docs/operations.md` prints.
+#[test]
+fn the_documented_role_is_enough_and_what_is_missing_is_said() {
+    let (cluster, directory) = (ControlPlane::start_with_rbac().unwrap(), tempdir().unwrap());
+    cluster.create_node(&node("n1", "a", "shared")).unwrap();
+    let page = fs::read_to_string(workspace().join("docs/operations.md")).unwrap();
+    let rules = page.split("```yaml\nrules:").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: watcher}";
+    let (file, kubeconfig) = (directory.path().join("role.yaml"), directory.path().join("kubeconfig"));
+    fs::write(&file, format!("{role}\nrules:{rules}")).unwrap();
+    cluster.kubectl(&["create", "-f", file.to_str().unwrap()]).unwrap();
+    cluster.kubectl(&["create", "serviceaccount", "-n", "default", "watcher"]).unwrap();
+    let token = cluster.kubectl(&["create", "token", "-n", "default", "watcher"]).unwrap();
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(cluster.kubeconfig()).unwrap()).unwrap();
+    config["users"][0]["user"] = json!({"token": token.trim()});
+    fs::write(&kubeconfig, config.to_string()).unwrap();
+
+    let policies = directory.path().join("policies");
+    fs::create_dir(&policies).unwrap();
+    lay_policies(&policies);
+    let gateway = Plimsoll::serve(&policies, &["--no-cache", "--kubeconfig", kubeconfig.to_str().unwrap()]).unwrap();
+    let refused = || gateway.get("/readyz").ok().filter(|reply| reply.body.contains("answered 403: pods is forbidden"));
+    assert_eq!(wait_until("the refusal", refused).unwrap().status, 503);
+    let account = "--serviceaccount=default:watcher";
+    cluster.kubectl(&["create", "clusterrolebinding", "watcher", "--clusterrole=watcher", account]).unwrap();
+    wait_until("plimsoll to be ready", || gateway.get("/readyz").ok().filter(|reply| reply.status == 200)).unwrap();
+    assert_eq!(gauge(&gateway, "plimsoll_cluster_nodes"), Some(1));
 }
 
 #[test]
