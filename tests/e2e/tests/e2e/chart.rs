@@ -66,9 +66,11 @@ fn the_plain_manifest_is_what_the_chart_renders() {
 #[test]
 fn the_notes_tell_the_command_that_prints_the_stanza() {
     let chart = chart().display().to_string();
-    for (set, flags) in
-        [("mode=watch", "--url http://"), ("mode=fullNodes", "--full-nodes"), ("tls.secret=t", "--server-name=plimsoll.plimsoll.svc")]
-    {
+    for (set, flags) in [
+        ("mode=watch", "--url http://"),
+        ("mode=fullNodes", "--full-nodes"),
+        ("tls.secret=t", "--server-name=plimsoll.plimsoll.svc"),
+    ] {
         let args = ["install", "plimsoll", &chart, "--dry-run=client", "--namespace", "plimsoll", "--set", set];
         let printed = helm(&args).unwrap();
         let (_, notes) = printed.split_once("NOTES:").unwrap();

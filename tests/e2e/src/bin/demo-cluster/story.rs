@@ -49,7 +49,8 @@ impl<'s> Story<'s> {
                 .map(|(policy, count)| format!("{count} {policy}"))
                 .collect();
             let refusals = if refusals.is_empty() { "nobody objects".to_owned() } else { refusals.join(", ") };
-            say(&format!("   {:<18} -> {node}  {refusals}", format!("{namespace}/{name}")));
+            let device = self.device(&pod)?.map(|device| format!("on GPU {device}; ")).unwrap_or_default();
+            say(&format!("   {:<18} -> {node}  {device}{refusals}", format!("{namespace}/{name}")));
             self.placed += 1;
         }
         Ok(())
@@ -65,8 +66,8 @@ impl<'s> Story<'s> {
             message.contains("zone-drain: zone c is being drained"),
             "the event does not name the policy: {message}"
         );
-        // What follows is about preemption.
-        say(&format!("   FailedScheduling: {}", message.split(". preemption").next().unwrap_or(&message)));
+        // What follows is about preemption, which does not help here.
+        say(&format!("   FailedScheduling: {}", message.split(". ").next().unwrap_or(&message)));
         say("   Another version of `zone-drain` is dropped into the directory: it drains zone a instead of c");
         let dropped = Instant::now();
         self.stage.swap_zone_drain()?;
@@ -116,7 +117,6 @@ impl<'s> Story<'s> {
         ]}]);
         urgent["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
             json!({"nodeSelectorTerms": terms});
-        self.stage.refresh()?;
         self.see_all(PODS as usize + self.placed + TIGHT.len())?;
         self.stage.cluster.create(&urgent)?;
         let chosen = self.stage.cluster.node_of("web", "urgent-1")?;
@@ -151,6 +151,17 @@ impl<'s> Story<'s> {
         ensure!(failed == 0.0, "{failed} calls failed");
         say("   failed calls: 0");
         Ok(())
+    }
+
+    /// The device that `gpu-binpack` gave the pod as it was bound, if it wants one.
+    fn device(&self, pod: &Value) -> Result<Option<String>> {
+        if pod["metadata"]["labels"]["app"] != "train" {
+            return Ok(None);
+        }
+        let (namespace, name) = name_of(pod);
+        let path = "jsonpath={.metadata.annotations.example\\.com/gpu-device}";
+        let device = self.stage.cluster.kubectl(&["get", "pod", "-n", namespace, name, "-o", path])?;
+        Ok((!device.is_empty()).then_some(device))
     }
 
     fn figures(&self) -> Result<Figures> {
