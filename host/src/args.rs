@@ -204,6 +204,7 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SchedulerConfigArgs {
     /// The directory of policies: one extender for each group, with the verbs that its policies have
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
@@ -249,6 +250,10 @@ pub(crate) struct SchedulerConfigArgs {
     /// The scheduler sends whole nodes: for a plimsoll that has no view of the cluster
     #[arg(long, env = "PLIMSOLL_FULL_NODES")]
     pub(crate) full_nodes: bool,
+
+    /// Leave out bindVerb: for a plimsoll that may not bind
+    #[arg(long, env = "PLIMSOLL_NO_BIND")]
+    pub(crate) no_bind: bool,
 
     /// Schedule pods without plimsoll while it cannot be reached
     #[arg(long, env = "PLIMSOLL_IGNORABLE")]

@@ -20,7 +20,9 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     if let Some(failure) = update.roster.failures().first() {
         bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
     }
-    one_binder(&update.roster)?;
+    if binds(args) {
+        one_binder(&update.roster)?;
+    }
     let groups = update.roster.groups();
     let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, name, group)).collect();
     if extenders.is_empty() {
@@ -83,12 +85,17 @@ fn tls_config(args: &SchedulerConfigArgs) -> Result<Option<Value>> {
     Ok(Some(tls.into()))
 }
 
+/// Whether plimsoll may bind; without a view of its own it could bind nobody.
+fn binds(args: &SchedulerConfigArgs) -> bool {
+    !args.no_bind && !args.full_nodes
+}
+
 /// kube-scheduler takes one extender with `bindVerb`.
 fn one_binder(roster: &Roster) -> Result<()> {
     let mut binders = roster.groups().filter_map(|(_, group)| binder(group));
     if let (Some(first), Some(second)) = (binders.next(), binders.next()) {
         bail!(
-            "policies {first} and {second} bind, in two groups: kube-scheduler takes one extender with bindVerb, so put them into one group"
+            "policies {first} and {second} bind, in two groups: kube-scheduler takes one extender with bindVerb, so put them into one group, or leave it out with --no-bind"
         );
     }
     Ok(())
@@ -119,8 +126,7 @@ fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Val
         stanza.insert("prioritizeVerb".into(), "prioritize".into());
         stanza.insert("weight".into(), args.weight.into());
     }
-    // Without a view of its own plimsoll could bind nobody.
-    if binder(group).is_some() && !args.full_nodes {
+    if binds(args) && binder(group).is_some() {
         stanza.insert("bindVerb".into(), "bind".into());
     }
     if stanza.len() == 1 {
