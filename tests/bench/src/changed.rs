@@ -1,50 +1,57 @@
 //! Names mode after a change of the cluster: the first call that sees it.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+mod api_server;
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use plimsoll_harness::samples;
+use serde_json::{Value, json};
 
+use self::api_server::ApiServer;
 use crate::{
+    api_server::write_kubeconfig,
     client::Client,
     modules::Modules,
     plan::Plan,
     report::{Report, Row},
     sample::Sample,
     servers::Setting,
-    toggles::Toggles,
     wire::{CHANGED, CLUSTER, VERBS},
     world,
 };
 
-/// How long plimsoll may take to see a changed snapshot.
+/// How long plimsoll may take to see a change.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Changes 1 % of the nodes, waits until plimsoll shows it, and times the next call of each verb.
+/// The label by which the changed nodes change sides.
+const POOL: &str = "example.com/pool";
+
+/// Changes 1 % of the nodes, waits until plimsoll's watch has shown it, and times the next call of each verb.
 pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Result<()> {
-    let mut snapshot = Toggles::new(world::snapshot(CLUSTER).into())?;
     let ten = samples::ten();
-    let setting = Setting::new(modules, &ten, Some(snapshot.text()))?;
-    let plimsoll = setting.plimsoll()?;
+    let setting = Setting::new(modules, &ten, None)?;
+    let nodes: Vec<Value> = (0..CLUSTER).map(world::listed_node).collect();
+    let mut api_server = ApiServer::start(&nodes, &world::placed_on(CLUSTER).collect::<Vec<_>>())?;
+    let file = tempfile::NamedTempFile::new()?;
+    write_kubeconfig(file.path(), api_server.address)?;
+    let kubeconfig = file.path().to_str().context("a path that is UTF-8")?;
+    let plimsoll = setting.plimsoll_with(&["--kubeconfig", kubeconfig])?;
+    plimsoll.wait_until_ready()?;
     let mut client = Client::connect(plimsoll.address)?;
     let body = world::names_body(CLUSTER);
     let mut times = VERBS.map(|_| Sample::default());
-    for _ in 0..plan.times(15) {
+    for round in 0..plan.times(60) {
         // Both verbs are warm before the change, as they are under a busy scheduler.
         for verb in VERBS {
             client.post(&format!("/{verb}"), &body)?;
         }
-        snapshot.toggle(CLUSTER / CHANGED - 1);
-        snapshot.toggle_first();
         let before = is_kept(&mut client)?;
-        replace(setting.snapshot().context("a snapshot")?, snapshot.text())?;
+        api_server.changed(changed(&nodes, round, !before))?;
         let started = Instant::now();
         while is_kept(&mut client)? == before {
-            ensure!(started.elapsed() < PATIENCE, "a changed snapshot is not used");
-            std::thread::sleep(Duration::from_millis(5));
+            ensure!(started.elapsed() < PATIENCE, "a changed node is not seen");
+            std::thread::sleep(Duration::from_millis(1));
         }
         for (verb, times) in VERBS.iter().zip(&mut times) {
             times.time(true, || client.post(&format!("/{verb}"), &body).map(drop))?;
@@ -56,14 +63,21 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Re
     Ok(())
 }
 
-/// Whether the first node is its team's; it changes sides with every change of the cluster.
-fn is_kept(client: &mut Client) -> Result<bool> {
-    let reply: serde_json::Value = serde_json::from_slice(client.post("/filter", &world::names_body(1))?)?;
-    Ok(reply["NodeNames"] == serde_json::json!([world::name(0)]))
+/// One in a hundred nodes, each round others, in another pool; the first node always comes last.
+fn changed(nodes: &[Value], round: usize, first_is_kept: bool) -> impl Iterator<Item = Value> {
+    let in_pool = move |at: usize, pool: &str| {
+        let mut node = nodes[at].clone();
+        node["metadata"]["labels"][POOL] = json!(pool);
+        node
+    };
+    let count = nodes.len() / CHANGED - 1;
+    let others = (0..count).map(move |at| 1 + (round * count + at) % (nodes.len() - 1));
+    let others = others.map(move |at| in_pool(at, if round.is_multiple_of(2) { "team-b" } else { "shared" }));
+    others.chain([in_pool(0, if first_is_kept { "team-a" } else { "team-b" })])
 }
 
-fn replace(path: &Path, text: &[u8]) -> Result<()> {
-    let next = path.with_extension("next");
-    std::fs::write(&next, text)?;
-    Ok(std::fs::rename(next, path)?)
+/// Whether the first node is its team's; it changes sides with every change of the cluster.
+fn is_kept(client: &mut Client) -> Result<bool> {
+    let reply: Value = serde_json::from_slice(client.post("/filter", &world::names_body(1))?)?;
+    Ok(reply["NodeNames"] == json!([world::name(0)]))
 }

@@ -65,16 +65,18 @@ impl Setting {
         self.policies.path()
     }
 
-    pub(crate) fn snapshot(&self) -> Option<&Path> {
+    fn snapshot(&self) -> Option<&Path> {
         self.snapshot.as_ref().map(NamedTempFile::path)
     }
 
-    /// Starts `plimsoll serve` on a free port; the binary is expected beside this one.
+    /// Starts `plimsoll serve` on a free port, and waits until it is ready.
     pub(crate) fn plimsoll(&self) -> Result<Peer> {
-        self.plimsoll_with(&[])
+        let plimsoll = self.plimsoll_with(&[])?;
+        plimsoll.wait_until_ready()?;
+        Ok(plimsoll)
     }
 
-    /// The same with more arguments.
+    /// Starts it with more arguments, ready or not; the binary is expected beside this one.
     pub(crate) fn plimsoll_with(&self, args: &[&str]) -> Result<Peer> {
         let binary = beside("plimsoll")?;
         ensure!(binary.exists(), "{} is missing: run `cargo build --workspace --bins`", binary.display());
@@ -87,7 +89,7 @@ impl Setting {
         if let Some(snapshot) = self.snapshot() {
             command.arg("--snapshot").arg(snapshot);
         }
-        Peer::announced_on_stderr(command)
+        Peer::announced_on_stderr(&mut command)
     }
 
     /// Starts the Go extender.
@@ -103,7 +105,7 @@ impl Servers {
     pub(crate) fn start(setting: Setting) -> Result<Self> {
         let mut echo = Command::new(std::env::current_exe()?);
         echo.arg(echo::ARGUMENT);
-        let running = [setting.plimsoll()?, setting.go()?, Peer::announced_on_stdout(echo)?];
+        let running = [setting.plimsoll()?, setting.go()?, Peer::announced_on_stdout(&mut echo)?];
         let [plimsoll, go, echo] = running.each_ref().map(|peer| Client::connect(peer.address));
         Ok(Self { plimsoll: plimsoll?, go: go?, echo: echo?, _running: running, _setting: setting })
     }

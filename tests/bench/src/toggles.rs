@@ -32,15 +32,10 @@ impl Toggles {
     /// Moves so many nodes to the other team, each time the next ones.
     pub(crate) fn toggle(&mut self, nodes: usize) {
         for _ in 0..nodes {
-            // The first is left alone: it tells whether a change has arrived.
-            self.next = self.next % (self.places.len() - 1) + 1;
-            self.flip(self.next);
+            let letter = &mut self.text[self.places[self.next]];
+            *letter = if *letter == b'a' { b'b' } else { b'a' };
+            self.next = (self.next + 1) % self.places.len();
         }
-    }
-
-    /// Moves the first node to the other team.
-    pub(crate) fn toggle_first(&mut self) {
-        self.flip(0);
     }
 
     pub(crate) fn text(&self) -> &[u8] {
@@ -49,10 +44,5 @@ impl Toggles {
 
     pub(crate) fn body(&self) -> Bytes {
         Bytes::copy_from_slice(&self.text)
-    }
-
-    fn flip(&mut self, place: usize) {
-        let letter = &mut self.text[self.places[place]];
-        *letter = if *letter == b'a' { b'b' } else { b'a' };
     }
 }

@@ -90,15 +90,22 @@ fn placed(node: usize) -> impl Iterator<Item = Value> {
     })
 }
 
+/// A node as a snapshot or an API server has it.
+pub(crate) fn listed_node(number: usize) -> Value {
+    let mut node = node(number, SNAPSHOT_NODE_BYTES);
+    node["kind"] = json!("Node");
+    node["apiVersion"] = json!("v1");
+    node
+}
+
+/// The pods placed on so many nodes.
+pub(crate) fn placed_on(nodes: usize) -> impl Iterator<Item = Value> {
+    (0..nodes).flat_map(placed)
+}
+
 /// A snapshot file's text.
 pub(crate) fn snapshot(nodes: usize) -> String {
-    let node = |number| {
-        let mut node = node(number, SNAPSHOT_NODE_BYTES);
-        node["kind"] = json!("Node");
-        node["apiVersion"] = json!("v1");
-        node
-    };
-    let items = (0..nodes).map(node).chain((0..nodes).flat_map(placed));
+    let items = (0..nodes).map(listed_node).chain(placed_on(nodes));
     json!({"kind": "List", "apiVersion": "v1", "items": items.collect::<Vec<_>>()}).to_string()
 }
 

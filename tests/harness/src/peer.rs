@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::workspace;
+use crate::{wait_until, workspace};
 
 /// Builds the Go extender, once for a run.
 static GO_EXTENDER: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -26,6 +26,8 @@ pub struct Peer {
     child: Child,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where its admin listener is, if it has one.
+    admin: Option<SocketAddr>,
 }
 
 // === impl Peer ===
@@ -41,7 +43,7 @@ impl Peer {
         if let Some(snapshot) = snapshot {
             command.arg("--snapshot").arg(snapshot);
         }
-        Self::announced_on_stdout(command)
+        Self::announced_on_stdout(&mut command)
     }
 
     /// Starts the extender that keeps every node and parses nothing; it needs Go.
@@ -51,14 +53,14 @@ impl Peer {
     pub fn null() -> Result<Self> {
         let mut command = Command::new(&*GO_EXTENDER);
         command.args(["--mode", "null"]);
-        Self::announced_on_stdout(command)
+        Self::announced_on_stdout(&mut command)
     }
 
     /// Starts a server that prints a line of JSON with the key `listen`.
     ///
     /// # Errors
     /// If it does not start, or ends without that line.
-    pub fn announced_on_stdout(mut command: Command) -> Result<Self> {
+    pub fn announced_on_stdout(command: &mut Command) -> Result<Self> {
         let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
         let output = child.stdout.take().context("an output")?;
         Self::announced(child, output)
@@ -68,7 +70,7 @@ impl Peer {
     ///
     /// # Errors
     /// The same.
-    pub fn announced_on_stderr(mut command: Command) -> Result<Self> {
+    pub fn announced_on_stderr(command: &mut Command) -> Result<Self> {
         let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
         let output = child.stderr.take().context("a log")?;
         Self::announced(child, output)
@@ -79,16 +81,34 @@ impl Peer {
         self.child.id()
     }
 
+    /// Waits until plimsoll is ready: its policies are loaded, and its view of the cluster is whole.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub fn wait_until_ready(&self) -> Result<()> {
+        let admin = self.admin.context("the server has no admin listener")?;
+        wait_until("plimsoll to be ready", || ureq::get(format!("http://{admin}/readyz")).call().ok()).map(drop)
+    }
+
+    /// Milliseconds of processor time that the process has used, where the system tells.
+    pub fn processor_ms(&self) -> Option<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;
+        // Behind the name, which may hold spaces: user and system time are fields 14 and 15, in hundredths of a second.
+        let fields = stat.rsplit_once(')')?.1.split_whitespace();
+        Some(fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10.0)
+    }
+
     /// Waits for the line that tells the address, and goes on reading behind it.
     fn announced(mut child: Child, output: impl Read + Send + 'static) -> Result<Self> {
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
         let mut seen = vec![];
         for line in lines.by_ref() {
             let value: Value = serde_json::from_str(&line).unwrap_or_default();
-            if let Some(address) = value["listen"].as_str().and_then(|address| address.parse().ok()) {
+            let address = |key: &str| value[key].as_str().and_then(|address| address.parse().ok());
+            if let Some(listen) = address("listen") {
                 // A full pipe would stop the server.
                 std::thread::spawn(move || lines.for_each(drop));
-                return Ok(Self { child, address });
+                return Ok(Self { child, address: listen, admin: address("admin") });
             }
             seen.push(line);
         }

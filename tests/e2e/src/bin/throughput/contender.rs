@@ -26,8 +26,17 @@ pub(crate) enum Contender {
 /// A running extender, and how a scheduler reaches it.
 pub(crate) struct Extender {
     pub(crate) scheduler_config: String,
-    _process: Option<Peer>,
+    process: Option<Peer>,
     _directory: TempDir,
+}
+
+// === impl Extender ===
+
+impl Extender {
+    /// Milliseconds of processor time that it has used; 0 if there is none.
+    pub(crate) fn processor_ms(&self) -> f64 {
+        self.process.as_ref().and_then(Peer::processor_ms).unwrap_or(0.0)
+    }
 }
 
 // === impl Contender ===
@@ -87,7 +96,7 @@ impl Contender {
             "clientConnection": {"kubeconfig": cluster.kubeconfig(), "qps": 5000, "burst": 5000},
             "extenders": extenders.collect::<Vec<_>>(),
         });
-        Ok(Extender { scheduler_config: scheduler_config.to_string(), _process: process, _directory: directory })
+        Ok(Extender { scheduler_config: scheduler_config.to_string(), process, _directory: directory })
     }
 }
 
@@ -101,5 +110,7 @@ fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane, view: 
         View::Snapshot => command.arg("--snapshot").arg(snapshot),
         View::Watch => command.arg("--kubeconfig").arg(cluster.kubeconfig()),
     };
-    Peer::announced_on_stderr(command)
+    let plimsoll = Peer::announced_on_stderr(&mut command)?;
+    plimsoll.wait_until_ready()?;
+    Ok(plimsoll)
 }

@@ -16,7 +16,10 @@ use kube::{
 use plimsoll_e2e::{ControlPlane, Scheduler};
 use serde_json::json;
 
-use crate::objects::{self, NAMESPACE, node, pod};
+use crate::{
+    contender::Extender,
+    objects::{self, NAMESPACE, node, pod},
+};
 
 /// Scheduled before the clock starts: the scheduler lists the nodes, and the extender sees its first requests.
 const WARM_UP: usize = 60;
@@ -39,6 +42,8 @@ pub(crate) struct Outcome {
     pub(crate) pods_per_second: f64,
     /// Mean of `scheduler_scheduling_algorithm_duration_seconds`, which an extender's calls are a part of.
     pub(crate) algorithm_ms: f64,
+    /// Processor time of the extender for one pod: what a busy machine does not change.
+    pub(crate) extender_ms: f64,
 }
 
 // === impl Load ===
@@ -66,14 +71,20 @@ impl Load {
     }
 
     /// Times a scheduler with so many pods, and deletes them; with rules, they must have been obeyed.
-    pub(crate) async fn run(&self, scheduler: &Scheduler, pods: usize, has_rules: bool) -> Result<Outcome> {
+    pub(crate) async fn run(
+        &self,
+        scheduler: &Scheduler,
+        extender: &Extender,
+        pods: usize,
+        has_rules: bool,
+    ) -> Result<Outcome> {
         let metrics = Metrics::of(scheduler).await?;
         self.schedule("warm-up", WARM_UP).await?;
-        let before = metrics.algorithm().await?;
+        let (before, used) = (metrics.algorithm().await?, extender.processor_ms());
         let started = Instant::now();
         self.schedule("pod", pods).await?;
         let took = started.elapsed();
-        let after = metrics.algorithm().await?;
+        let (after, used) = (metrics.algorithm().await?, extender.processor_ms() - used);
         if has_rules {
             self.check().await?;
         }
@@ -82,6 +93,7 @@ impl Load {
         Ok(Outcome {
             pods_per_second: pods as f64 / took.as_secs_f64(),
             algorithm_ms: (after.0 - before.0) / (after.1 - before.1) * 1e3,
+            extender_ms: used / pods as f64,
         })
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     rounds: usize,
 
     /// Where plimsoll knows the cluster from; the Go extender has a file in both cases
-    #[arg(long, default_value = "snapshot")]
+    #[arg(long, default_value = "watch")]
     view: View,
 
     /// Write the table into docs/performance
@@ -69,7 +69,7 @@ async fn main() -> Result<()> {
             for contender in Contender::in_round(round) {
                 let extender = contender.start(&control_plane, args.view, &snapshot)?;
                 let scheduler = control_plane.start_scheduler(&extender.scheduler_config)?;
-                let outcome = load.run(&scheduler, args.pods, contender.has_rules()).await?;
+                let outcome = load.run(&scheduler, &extender, args.pods, contender.has_rules()).await?;
                 report.add(*nodes, contender, outcome)?;
             }
         }

@@ -27,6 +27,7 @@ struct Row {
     against_none: f64,
     against_null: f64,
     algorithm_ms: f64,
+    extender_ms: f64,
     runs: Vec<f64>,
 }
 
@@ -43,8 +44,11 @@ impl Report {
 
     /// Adds a run, and tells it at once.
     pub(crate) fn add(&mut self, nodes: usize, contender: Contender, outcome: Outcome) -> Result<()> {
-        let ((name, policies), Outcome { pods_per_second, algorithm_ms }) = (contender.describe(), outcome);
-        let line = format!("{nodes} nodes, {name} {policies}: {pods_per_second:.1} pods/s, {algorithm_ms:.2} ms");
+        let ((name, policies), Outcome { pods_per_second, algorithm_ms, extender_ms }) =
+            (contender.describe(), outcome);
+        let line = format!(
+            "{nodes} nodes, {name} {policies}: {pods_per_second:.1} pods/s, {algorithm_ms:.2} ms, {extender_ms:.2} ms of its own"
+        );
         writeln!(std::io::stderr(), "{line} (load {})", load())?;
         self.runs.push((nodes, contender, outcome));
         Ok(())
@@ -54,14 +58,22 @@ impl Report {
     pub(crate) fn finish(self) -> Result<()> {
         let rows = self.rows();
         let mut table = format!(
-            "\n{:>6} {:<9} {:>8} {:>7} {:>12} {:>12} {:>13}\n",
-            "nodes", "extender", "policies", "pods/s", "against none", "against null", "algorithm ms"
+            "\n{:>6} {:<9} {:>8} {:>7} {:>12} {:>12} {:>13} {:>16}\n",
+            "nodes",
+            "extender",
+            "policies",
+            "pods/s",
+            "against none",
+            "against null",
+            "algorithm ms",
+            "extender, cpu ms"
         );
         for row in &rows {
-            let Row { nodes, extender, policies, pods_per_second, against_none, against_null, algorithm_ms, .. } = row;
+            let Row { nodes, extender, policies, pods_per_second, against_none, against_null, .. } = row;
+            let Row { algorithm_ms, extender_ms, .. } = row;
             writeln!(
                 table,
-                "{nodes:>6} {extender:<9} {policies:>8} {pods_per_second:>7.1} {against_none:>12.2} {against_null:>12.2} {algorithm_ms:>13.2}"
+                "{nodes:>6} {extender:<9} {policies:>8} {pods_per_second:>7.1} {against_none:>12.2} {against_null:>12.2} {algorithm_ms:>13.2} {extender_ms:>16.2}"
             )?;
         }
         let path = workspace().join("target/bench/throughput.json");
@@ -89,15 +101,15 @@ impl Report {
             page,
             "{pods} pods a run, plimsoll's view of the cluster: {view}; load of the machine (1, 5, 15 minutes) before: {before}, after: {now}.\n"
         )?;
-        page += "| nodes | extender | policies | pods/s | against none | against null | scheduling algorithm, ms | runs |\n\
-                 |---|---|---|---|---|---|---|---|\n";
+        page += "| nodes | extender | policies | pods/s | against none | against null | scheduling algorithm, ms | the extender's processor time for a pod, ms | runs |\n\
+                 |---|---|---|---|---|---|---|---|---|\n";
         for row in rows {
-            let Row { nodes, extender, policies, pods_per_second, against_none, against_null, algorithm_ms, runs } =
-                row;
+            let Row { nodes, extender, policies, pods_per_second, against_none, against_null, .. } = row;
+            let Row { algorithm_ms, extender_ms, runs, .. } = row;
             let runs = runs.iter().map(|pace| format!("{pace:.0}")).collect::<Vec<_>>().join(", ");
             writeln!(
                 page,
-                "| {nodes} | {extender} | {policies} | {pods_per_second:.0} | {against_none:.2} | {against_null:.2} | {algorithm_ms:.2} | {runs} |"
+                "| {nodes} | {extender} | {policies} | {pods_per_second:.0} | {against_none:.2} | {against_null:.2} | {algorithm_ms:.2} | {extender_ms:.2} | {runs} |"
             )?;
         }
         Ok(page)
@@ -122,6 +134,7 @@ impl Report {
             against_none: pods_per_second / pace(Contender::None),
             against_null: pods_per_second / pace(Contender::Null),
             algorithm_ms: median(self.all(nodes, contender, |outcome| outcome.algorithm_ms)),
+            extender_ms: median(self.all(nodes, contender, |outcome| outcome.extender_ms)),
             runs,
         }
     }
@@ -141,7 +154,7 @@ impl Row {
             "nodes": self.nodes, "extender": self.extender, "policies": self.policies,
             "pods_per_second": hundredth(self.pods_per_second),
             "against_none": hundredth(self.against_none), "against_null": hundredth(self.against_null),
-            "algorithm_ms": hundredth(self.algorithm_ms),
+            "algorithm_ms": hundredth(self.algorithm_ms), "extender_cpu_ms": hundredth(self.extender_ms),
             "runs": self.runs.iter().copied().map(hundredth).collect::<Vec<_>>(),
         })
     }
