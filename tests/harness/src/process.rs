@@ -42,8 +42,16 @@ impl Plimsoll {
     /// # Errors
     /// If it ends, or does not say where it listens.
     pub fn serve(policies: &Path, args: &[&str]) -> Result<Self> {
+        Self::serve_at("127.0.0.1:0", policies, args)
+    }
+
+    /// As [`Plimsoll::serve`], with the wire where an earlier one had it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn serve_at(listen: &str, policies: &Path, args: &[&str]) -> Result<Self> {
         let mut child = Command::new(binary())
-            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
+            .args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
             .arg(policies)
             .args(args)
             .stdin(Stdio::null())

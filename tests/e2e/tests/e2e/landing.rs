@@ -3,7 +3,7 @@
 use std::fs;
 
 use plimsoll_e2e::pod;
-use plimsoll_harness::{Plimsoll, tempdir};
+use plimsoll_harness::{Plimsoll, guest, tempdir};
 use serde_json::{Value, json};
 
 use crate::{lay_policies, with_nodes};
@@ -35,8 +35,7 @@ fn a_pod_that_nobody_takes_says_which_policy_and_why_until_the_policy_is_mended(
     lay_policies(policies.path());
     let gateway = Plimsoll::serve(policies.path(), &["--no-cache"]).unwrap();
     let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &["--full-nodes"]).unwrap();
-    let in_zone_c = json!({"nodeSelector": {"topology.kubernetes.io/zone": "c"}});
-    cluster.create(&pod("web", "stuck", "100m", &in_zone_c)).unwrap();
+    cluster.create(&pod("web", "stuck", "100m", &in_zone("c"))).unwrap();
     let message = cluster.failure_of("web", "stuck").unwrap();
     for reason in ["1 tenant-pool: node is in another tenant's pool", "1 zone-drain: zone c is being drained"] {
         assert!(message.contains(reason), "{message}");
@@ -46,6 +45,43 @@ fn a_pod_that_nobody_takes_says_which_policy_and_why_until_the_policy_is_mended(
     // kube-scheduler tries a pod again when a node changes.
     cluster.kubectl(&["label", "node", "shared-c", "mended=yes"]).unwrap();
     assert_eq!(cluster.node_of("web", "stuck").unwrap(), "shared-c");
+}
+
+/// zone-drain keeps pods off zone c; what takes its place in the directory keeps them off zone a.
+#[test]
+fn a_policy_dropped_into_the_directory_frees_pending_pods_and_a_bad_one_changes_nothing() {
+    let (cluster, policies) = (with_nodes(), tempdir().unwrap());
+    lay_policies(policies.path());
+    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
+    let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &[]).unwrap();
+    for number in 0..5 {
+        cluster.create(&pod("web", &format!("stuck-{number}"), "100m", &in_zone("c"))).unwrap();
+    }
+    let message = cluster.failure_of("web", "stuck-4").unwrap();
+    assert!(message.contains("zone-drain: zone c is being drained"), "{message}");
+    let module = policies.path().join("zone-drain.wasm");
+
+    fs::write(policies.path().join("unfinished"), b"\0asm and nothing that makes sense").unwrap();
+    fs::rename(policies.path().join("unfinished"), &module).unwrap();
+    let kept = "policy refused: its last good version stays in force";
+    gateway.wait_for_log("the refusal", |line| line["message"] == kept).unwrap();
+    cluster.create(&pod("web", "still-stuck", "100m", &in_zone("c"))).unwrap();
+    let message = cluster.failure_of("web", "still-stuck").unwrap();
+    assert!(message.contains("zone-drain: zone c is being drained"), "{message}");
+
+    fs::copy(guest("zone_drain_v2"), policies.path().join("unfinished")).unwrap();
+    fs::rename(policies.path().join("unfinished"), &module).unwrap();
+    let version = |line: &Value| line["message"] == "policy loaded" && line["version"] == 2;
+    gateway.wait_for_log("the new version", version).unwrap();
+    // kube-scheduler tries a pod that failed again when a node changes.
+    cluster.kubectl(&["label", "node", "shared-c", "changed=yes"]).unwrap();
+    for name in (0..5).map(|number| format!("stuck-{number}")).chain(["still-stuck".to_owned()]) {
+        assert_eq!(cluster.node_of("web", &name).unwrap(), "shared-c");
+    }
+}
+
+fn in_zone(zone: &str) -> Value {
+    json!({"nodeSelector": {"topology.kubernetes.io/zone": zone}})
 }
 
 pub(crate) fn all_land_where_they_may(cluster: &plimsoll_e2e::ControlPlane) {

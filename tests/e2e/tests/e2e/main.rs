@@ -5,6 +5,7 @@ mod chart;
 mod deadlock;
 mod demo;
 mod landing;
+mod outage;
 mod preemption;
 mod profiles;
 mod rbac;
