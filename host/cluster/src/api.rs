@@ -3,6 +3,7 @@
 use std::{
     env, fmt,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -23,6 +24,7 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 #[derive(Clone)]
 pub struct ApiServer {
     client: Client,
+    config: Arc<Config>,
     url: String,
     namespace: String,
 }
@@ -79,9 +81,9 @@ impl ApiServer {
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-        let client = Client::try_from(config);
+        let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: chain(&error) })?;
-        Ok(Self { client, url, namespace })
+        Ok(Self { client, config: Arc::new(config), url, namespace })
     }
 
     /// Whether this process runs in a pod that has a service account.
@@ -97,6 +99,11 @@ impl ApiServer {
     /// The namespace of the kubeconfig's context, or of the pod.
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// What the client was made from.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The client itself.

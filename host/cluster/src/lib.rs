@@ -1,4 +1,4 @@
-//! Where nodes and pods come from: the API server, or snapshot files.
+//! Where nodes and pods come from, the API server or snapshot files; and where bindings go to.
 //!
 //! ```text
 //!  API server ──> list and watch ──> Store ──┐
@@ -10,17 +10,23 @@
 //! A [`ClusterWatch`] follows the API server and publishes one cluster after another. A snapshot is what
 //! `kubectl get nodes,pods -A -o json` prints; it is read as a whole and replaces the picture before it as a
 //! whole; while a new file is bad, the last good picture stays.
+//!
+//! Of several gateways on one API server the holder of a Lease binds ([`Leadership`], [`ApiBinder`]).
 
 mod api;
+mod binder;
 mod document;
 mod error;
+mod lease;
 mod live;
 mod snapshot;
 mod watch;
 
 pub use api::{ApiServer, ConnectError};
+pub use binder::{ApiBinder, Ledger};
 pub use document::DocumentError;
 pub use error::SnapshotError;
+pub use lease::{Leadership, LeaseConfig, Pace, Standing, Term, URL_ANNOTATION};
 pub use live::{ClusterWatch, ResourceStatus, WatchStatus, list_once};
 pub use snapshot::{read_pod, read_snapshot};
 pub use watch::{SnapshotWatch, watch_snapshot};

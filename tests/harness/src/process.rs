@@ -104,6 +104,17 @@ impl Plimsoll {
         Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().read_to_string()? })
     }
 
+    /// As [`Plimsoll::get`], of a process that may be frozen: it has half a second.
+    ///
+    /// # Errors
+    /// If there is no whole reply in that time.
+    pub fn get_quickly(&self, path: &str) -> Result<Reply> {
+        let config = ureq::Agent::config_builder().http_status_as_error(false);
+        let agent: ureq::Agent = config.timeout_global(Some(Duration::from_millis(500))).build().into();
+        let mut reply = agent.get(format!("http://{}{path}", self.admin)).call()?;
+        Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().read_to_string()? })
+    }
+
     /// Waits for a log line.
     ///
     /// # Errors

@@ -10,9 +10,11 @@ use std::{fs, path::PathBuf};
 
 use plimsoll_cluster::{read_pod, read_snapshot};
 
+mod binding;
 mod connecting;
 mod errors;
 mod fake_api;
+mod lease_api;
 mod live;
 mod reading;
 mod size;

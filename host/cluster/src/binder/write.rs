@@ -1,0 +1,107 @@
+//! One POST of a Binding, and what came of it.
+
+use std::{sync::Arc, time::Instant};
+
+use kube::{
+    Error,
+    api::PostParams,
+    core::{Request, Status},
+};
+use plimsoll_core::{BindError, Binding, Pod};
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::{pods, ready::Ready};
+
+/// What came of a write.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// The API server says that it is done.
+    Written,
+    /// The API server says 409: the pod is bound, or is not what it was.
+    Refused(String),
+    /// It was not written.
+    NotWritten(BindError),
+    /// It may have been written, or may be in a moment.
+    Unknown(String),
+}
+
+/// Sends the Binding once, for the pod as it was read.
+pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> Attempt {
+    let request = match request(ready, pod, binding) {
+        Ok(request) => request,
+        Err(error) => return Attempt::NotWritten(error),
+    };
+    let left = deadline.saturating_duration_since(Instant::now()).min(ready.term.pace().settle());
+    if left.is_zero() {
+        return Attempt::NotWritten(BindError::Timeout("there was no time left to write the binding".to_owned()));
+    }
+    if !ready.term.may_write() {
+        return Attempt::NotWritten(BindError::NotLeader("this gateway leads no more".to_owned()));
+    }
+    match timeout(left, ready.client.request_text(request)).await {
+        Ok(Ok(_)) => Attempt::Written,
+        Ok(Err(Error::Api(status))) => refused(&status),
+        Ok(Err(error)) if is_without_connection(&error) => Attempt::NotWritten(BindError::Api(text(&error))),
+        Ok(Err(error)) => Attempt::Unknown(text(&error)),
+        Err(_) => Attempt::Unknown(format!("no answer to the binding within {left:.0?}")),
+    }
+}
+
+/// What a policy could have read of a pod that waits: if only the rest changed, its answer still holds.
+pub(super) fn substance(pod: &Pod) -> [Option<&str>; 4] {
+    ["/metadata/labels", "/metadata/annotations", "/metadata/deletionTimestamp", "/spec"].map(|at| pod.field(at))
+}
+
+/// An error of the client with its causes.
+pub(super) fn text(error: &Error) -> String {
+    if let Error::Api(status) = error {
+        return format!("{} ({})", status.message, status.code);
+    }
+    crate::api::chain(error)
+}
+
+/// `POST pods/{name}/binding`. The pod must have the UID and the version that were read: a write that was
+/// frozen on its way fails if anything happened to the pod since.
+fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<Vec<u8>>, BindError> {
+    let version = pod.field("/metadata/resourceVersion").and_then(|text| serde_json::from_str::<String>(text).ok());
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": binding.name,
+            "namespace": binding.namespace,
+            "uid": binding.uid,
+            "resourceVersion": version.unwrap_or_default(),
+            "annotations": binding.annotations,
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
+    });
+    let wrong = |error: &dyn std::fmt::Display| BindError::Api(format!("the binding makes no request: {error}"));
+    let path = pods(&binding.namespace, &binding.name)?;
+    let body = body.to_string().into_bytes();
+    let parameters = PostParams::default();
+    let request = Request::new(path).create_subresource("binding", &binding.name, &parameters, body);
+    let mut request = request.map_err(|error| wrong(&error))?;
+    // The API server stops working at it then (`timeout`: k8s.io/apiserver, filters/request_deadline.go).
+    let uri = format!("{}?timeout={}ms", request.uri().path(), ready.term.pace().handling().as_millis());
+    *request.uri_mut() = uri.parse().map_err(|error| wrong(&error))?;
+    Ok(request)
+}
+
+fn refused(status: &Status) -> Attempt {
+    let message = || format!("{} ({})", status.message, status.code);
+    match status.code {
+        409 => Attempt::Refused(status.message.clone()),
+        404 => Attempt::NotWritten(BindError::NoPod),
+        400..500 => Attempt::NotWritten(BindError::Api(message())),
+        // A server that gives up says so, and its store may carry the write out all the same.
+        _ => Attempt::Unknown(message()),
+    }
+}
+
+/// Whether there was no connection to write to.
+fn is_without_connection(error: &Error) -> bool {
+    let Error::Service(error) = error else { return false };
+    error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(hyper_util::client::legacy::Error::is_connect)
+}

@@ -1,0 +1,26 @@
+//! One gateway of several binds: the holder of a Lease (`coordination.k8s.io/v1`).
+//!
+//! ```text
+//!  Campaign ──> Election (pure: whose is the Lease, by our own clock?)
+//!     │ API server            │
+//!     v                       v
+//!  Standing ──> Term ──> Fenced connections (nothing is written once the term is over)
+//! ```
+//!
+//! Why two of them never write at one time, and what that rests on, stands in
+//! `docs/decisions/0013-who-binds.md`.
+
+mod campaign;
+mod election;
+mod fence;
+mod pace;
+mod record;
+mod term;
+
+pub use campaign::{Leadership, LeaseConfig, Standing};
+pub use pace::Pace;
+pub use record::URL_ANNOTATION;
+pub use term::Term;
+
+pub(crate) use fence::fenced_client;
+pub(crate) use record::Record;

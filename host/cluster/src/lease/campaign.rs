@@ -1,0 +1,355 @@
+//! Runs an [`Election`] against the API server, and tells where it stands.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, api::PostParams};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+    time::{sleep_until, timeout},
+};
+use tracing::{info, warn};
+
+use super::{
+    Pace, Record, Term,
+    election::{Claim, Election, NotWritten, Step},
+    record::lease_of,
+};
+use crate::ApiServer;
+
+/// Which Lease, and who asks for it.
+#[derive(Debug, Clone)]
+pub struct LeaseConfig {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who asks: the pod's name, for people. What is written is unique to the process.
+    pub identity: String,
+    /// Where standbys forward to, if this process leads.
+    pub url: String,
+    /// How long the Lease lasts.
+    pub pace: Pace,
+}
+
+/// Where the election stands, for this process.
+#[derive(Debug, Clone)]
+pub enum Standing {
+    /// It holds the Lease.
+    Leads(Arc<Term>),
+    /// Another process does.
+    Follows {
+        /// Its identity.
+        holder: Arc<str>,
+        /// Where it can be reached, if it says so.
+        url: Option<Arc<str>>,
+    },
+    /// Nobody is known to; the text says why.
+    Vacant(Arc<str>),
+}
+
+/// The election as it goes on; dropping it ends the campaign without letting go of the Lease.
+#[derive(Debug)]
+pub struct Leadership {
+    standing: watch::Receiver<Standing>,
+    identity: Arc<str>,
+    terms: Arc<AtomicU64>,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+struct Campaign {
+    election: Election,
+    api: Api<Lease>,
+    config: LeaseConfig,
+    /// The Lease as it was last read: what others wrote in it stays.
+    last: Option<Lease>,
+    term: Option<Arc<Term>>,
+    /// How many terms began.
+    terms: Arc<AtomicU64>,
+    publish: watch::Sender<Standing>,
+    /// The last failure, until a request succeeds.
+    failure: Option<Arc<str>>,
+}
+
+// === impl Leadership ===
+
+impl Leadership {
+    /// Asks for the Lease once `ready`, and renews it once it is ours. Must be called within a runtime.
+    pub fn start(api: &ApiServer, config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
+        let (publish, standing) = watch::channel(Standing::Vacant("the cluster is not listed yet".into()));
+        let (me, terms) = (unique(&config.identity), Arc::<AtomicU64>::default());
+        let election = Election::new(Arc::clone(&me), config.pace, Instant::now());
+        let client = Api::namespaced(api.client().clone(), &config.namespace);
+        let campaign = Campaign {
+            election,
+            api: client,
+            config,
+            last: None,
+            term: None,
+            terms: Arc::clone(&terms),
+            publish,
+            failure: None,
+        };
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(campaign.run(ready, stopped));
+        Self { standing, identity: me, terms, running: Mutex::new(Some(Running { stop, task })) }
+    }
+
+    /// Where it stands now.
+    pub fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// Tells of every change.
+    pub fn changes(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
+    }
+
+    /// Who this process is in the Lease.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// How many times this process began to lead.
+    pub fn terms(&self) -> u64 {
+        self.terms.load(Ordering::Relaxed)
+    }
+
+    /// Stops writing, and lets go of the Lease once all that was written is settled.
+    pub async fn stop(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Running { stop, task }) = running else { return };
+        // If nobody hears this, it has ended already.
+        let _ = stop.send(());
+        if let Err(error) = task.await {
+            warn!(%error, "the election failed");
+        }
+    }
+}
+
+impl Drop for Leadership {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            running.task.abort();
+        }
+        if let Standing::Leads(term) = self.standing() {
+            term.end();
+        }
+    }
+}
+
+// === impl LeaseConfig ===
+
+impl LeaseConfig {
+    fn lease(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Leads(one), Self::Leads(two)) => one.number() == two.number(),
+            (Self::Follows { holder: one, url: here }, Self::Follows { holder: two, url: there }) => {
+                one == two && here == there
+            }
+            (Self::Vacant(one), Self::Vacant(two)) => one == two,
+            _ => false,
+        }
+    }
+
+    fn log(&self, before: &Self) {
+        match (self, before) {
+            (Self::Leads(term), _) => info!(term = term.number(), "this gateway leads"),
+            (Self::Follows { holder, url }, Self::Leads(_)) => {
+                warn!(holder = &**holder, url = url.as_deref(), "this gateway leads no more: another took the Lease");
+            }
+            (Self::Vacant(why), Self::Leads(_)) => warn!(why = &**why, "this gateway leads no more"),
+            (Self::Follows { holder, url }, _) => {
+                info!(holder = &**holder, url = url.as_deref(), "another gateway leads");
+            }
+            (Self::Vacant(why), _) => info!(why = &**why, "no gateway leads"),
+        }
+    }
+}
+
+// === impl Campaign ===
+
+impl Campaign {
+    async fn run(mut self, ready: impl Future<Output = ()>, mut stopped: oneshot::Receiver<()>) {
+        tokio::select! {
+            _ = &mut stopped => return,
+            () = ready => info!(identity = %self.election.me(), lease = self.config.lease(), "this gateway asks for the Lease"),
+        }
+        loop {
+            let now = Instant::now();
+            let step = self.election.step(now);
+            self.publish(now);
+            match step {
+                Step::Wait(until) => tokio::select! {
+                    biased;
+                    result = &mut stopped => {
+                        if result.is_ok() {
+                            self.let_go().await;
+                        }
+                        return;
+                    }
+                    () = sleep_until(until.into()) => {}
+                },
+                Step::Read => self.read().await,
+                Step::Write(claim) => {
+                    let sent = Instant::now();
+                    let result = self.write(&claim).await;
+                    self.election.wrote(sent, Instant::now(), &claim, result);
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) {
+        let result = timeout(self.config.pace.patience(), self.api.get_opt(&self.config.name)).await;
+        let lease = match result {
+            Ok(Ok(lease)) => {
+                self.failure = None;
+                let record = lease.as_ref().map(Record::of);
+                self.last = lease;
+                Ok(record)
+            }
+            Ok(Err(error)) => {
+                self.failed("read", &error);
+                Err(())
+            }
+            Err(_) => {
+                self.failed("read", &"the API server does not answer in time");
+                Err(())
+            }
+        };
+        self.election.read(Instant::now(), lease);
+    }
+
+    async fn write(&mut self, claim: &Claim) -> Result<Record, NotWritten> {
+        let config = &self.config;
+        let lease = lease_of(self.last.as_ref(), &config.name, claim, config.pace, &config.url);
+        let parameters = PostParams::default();
+        let written = async {
+            match claim.version {
+                Some(_) => self.api.replace(&config.name, &parameters, &lease).await,
+                None => self.api.create(&parameters, &lease).await,
+            }
+        };
+        match timeout(config.pace.patience(), written).await {
+            Ok(Ok(lease)) => {
+                self.failure = None;
+                let record = Record::of(&lease);
+                self.last = Some(lease);
+                Ok(record)
+            }
+            // 404: it was deleted; or, when it is made, its namespace is not there.
+            Ok(Err(kube::Error::Api(status)))
+                if status.code == 409 || (status.code == 404 && claim.version.is_some()) =>
+            {
+                Err(NotWritten::Conflict)
+            }
+            Ok(Err(error)) => {
+                self.failed("written", &error);
+                Err(NotWritten::Unknown)
+            }
+            Err(_) => {
+                self.failed("written", &"the API server does not answer in time");
+                Err(NotWritten::Unknown)
+            }
+        }
+    }
+
+    /// Lets go, unless something that was written may still be carried out when the Lease would be gone.
+    async fn let_go(&mut self) {
+        let Some(term) = self.term.take() else { return };
+        term.end();
+        sleep_until(term.settled().into()).await;
+        let Some(claim) = self.election.release(Instant::now()) else { return };
+        if self.write(&claim).await.is_ok() {
+            info!(lease = self.config.lease(), "let go of the Lease");
+        } else {
+            warn!(lease = self.config.lease(), "the Lease could not be let go: it will run out");
+        }
+    }
+
+    /// Says once what fails.
+    fn failed(&mut self, what: &str, error: &dyn std::fmt::Display) {
+        let lease = self.config.lease();
+        let text: Arc<str> = format!("the Lease {lease} cannot be {what}: {error}").into();
+        if self.failure.as_ref() != Some(&text) {
+            warn!("{text}");
+            self.failure = Some(text);
+        }
+    }
+
+    fn publish(&mut self, now: Instant) {
+        let standing = self.stand(now);
+        self.publish.send_if_modified(|before| {
+            if standing.is(before) {
+                return false;
+            }
+            standing.log(before);
+            *before = standing;
+            true
+        });
+    }
+
+    fn stand(&mut self, now: Instant) -> Standing {
+        let Some(hold) = self.election.hold(now) else {
+            if let Some(term) = self.term.take() {
+                term.end();
+            }
+            return match self.election.leader(now) {
+                Some(Record { holder: Some(holder), url, .. }) => {
+                    Standing::Follows { holder: Arc::clone(holder), url: url.clone() }
+                }
+                _ => Standing::Vacant(self.vacancy(now)),
+            };
+        };
+        let term = if let Some(term) = self.term.take().filter(|term| term.number() == hold.term) {
+            term.extend(hold);
+            term
+        } else {
+            self.terms.fetch_add(1, Ordering::Relaxed);
+            Arc::new(Term::new(hold, self.config.pace, now))
+        };
+        self.term = Some(Arc::clone(&term));
+        Standing::Leads(term)
+    }
+
+    fn vacancy(&self, now: Instant) -> Arc<str> {
+        match &self.failure {
+            Some(failure) => Arc::clone(failure),
+            None if self.election.quiet_until(now).is_some() => {
+                let wait = self.config.pace.expiry();
+                format!("the Lease was made anew: it counts after {wait:.0?}, in case that one was deleted").into()
+            }
+            None => "nobody holds the Lease".into(),
+        }
+    }
+}
+
+/// An identity that no other process has, nor this one after it is started again.
+fn unique(identity: &str) -> Arc<str> {
+    use std::hash::{BuildHasher, RandomState};
+    // Its keys come from the system's source of randomness.
+    format!("{identity}_{:016x}", RandomState::new().hash_one(std::process::id())).into()
+}

@@ -1,0 +1,231 @@
+//! Who holds the Lease: a state machine without a clock, a network or a task.
+//!
+//! The rules are client-go's (`tools/leaderelection`): a Lease is free if its holder let go, or if it has
+//! not changed for its duration *as seen by our own monotonic clock*; the times written in it are for
+//! people. Every write carries the `resourceVersion` that was read, so of two takers one fails. Two rules are stricter:
+//!
+//! - Our own hold counts from the moment *before* the renewal was sent, whatever came back when.
+//! - A Lease that had to be made counts only after its duration: somebody may hold one that was deleted.
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Instant};
+
+use super::{Pace, Record};
+
+/// One candidate's part in the election.
+#[derive(Debug)]
+pub(crate) struct Election {
+    me: Arc<str>,
+    pace: Pace,
+    /// The Lease as it was last seen, and since when it has been so.
+    seen: Option<Seen>,
+    hold: Option<Hold>,
+    /// The Lease's version after the last write of ours that is known to have succeeded.
+    own: Option<Box<str>>,
+    /// Until then nothing is held, whatever was written.
+    quiet_until: Instant,
+    /// How many times this candidate began to hold.
+    terms: u64,
+    /// Nothing is done before.
+    wake: Instant,
+    /// What was seen may not be what is: look before the next write.
+    look: bool,
+    released: bool,
+}
+
+#[derive(Debug)]
+struct Seen {
+    /// None: there is no Lease.
+    record: Option<Record>,
+    /// When it was first seen like this.
+    since: Instant,
+}
+
+/// The Lease is ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hold {
+    /// From 1; each is a term of its own, even if nobody else held the Lease in between.
+    pub(crate) term: u64,
+    /// Until then no other candidate takes it.
+    pub(crate) until: Instant,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing, until then.
+    Wait(Instant),
+    /// Read the Lease and tell [`Election::read`].
+    Read,
+    /// Write the Lease and tell [`Election::wrote`].
+    Write(Claim),
+}
+
+/// A write of the Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The `resourceVersion` that it must still have; none: there must be no Lease.
+    pub(crate) version: Option<Box<str>>,
+    /// None lets go of it.
+    pub(crate) holder: Option<Arc<str>>,
+    /// Whether the holder changes.
+    pub(crate) is_transition: bool,
+}
+
+/// Why the Lease was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotWritten {
+    /// It is not what it was: somebody else wrote, made or deleted it.
+    Conflict,
+    /// It may have been written, now or later.
+    Unknown,
+}
+
+// === impl Election ===
+
+impl Election {
+    /// `me` must be of this process alone: of one that is started again it must be another.
+    pub(crate) fn new(me: Arc<str>, pace: Pace, now: Instant) -> Self {
+        Self {
+            me,
+            pace,
+            seen: None,
+            hold: None,
+            own: None,
+            quiet_until: now,
+            terms: 0,
+            wake: now,
+            look: true,
+            released: false,
+        }
+    }
+
+    /// Who this candidate is.
+    pub(crate) fn me(&self) -> &str {
+        &self.me
+    }
+
+    /// What to do now; a hold that ran out ends here at the latest.
+    pub(crate) fn step(&mut self, now: Instant) -> Step {
+        self.hold = self.hold.filter(|hold| now < hold.until);
+        if self.released || now < self.wake {
+            return Step::Wait(self.wake);
+        }
+        match &self.seen {
+            Some(seen) if !self.look => {
+                if self.hold.is_some() || self.is_free(seen, now) {
+                    let record = seen.record.as_ref();
+                    let is_transition = record.is_none_or(|record| record.holder.as_ref() != Some(&self.me));
+                    let version = record.map(|record| record.version.clone());
+                    Step::Write(Claim { version, holder: Some(Arc::clone(&self.me)), is_transition })
+                } else {
+                    self.sleep(now);
+                    Step::Wait(self.wake)
+                }
+            }
+            _ => Step::Read,
+        }
+    }
+
+    /// The Lease was read, none if there is none; `Err` if it could not be.
+    pub(crate) fn read(&mut self, now: Instant, lease: Result<Option<Record>, ()>) {
+        let Ok(record) = lease else {
+            self.wake = now + self.pace.pause();
+            return;
+        };
+        self.see(now, record);
+        self.look = false;
+    }
+
+    /// A write came back. `sent` was taken before it was handed over.
+    pub(crate) fn wrote(&mut self, sent: Instant, now: Instant, claim: &Claim, result: Result<Record, NotWritten>) {
+        match result {
+            Ok(record) => {
+                let version = record.version.clone();
+                self.see(now, Some(record));
+                if claim.holder.is_some() && !self.released {
+                    self.hold_since(sent, now, claim);
+                    self.own = Some(version);
+                    self.wake = sent + self.pace.renew();
+                }
+            }
+            Err(NotWritten::Conflict) => self.look = true,
+            Err(NotWritten::Unknown) => {
+                self.look = true;
+                self.wake = now + self.pace.pause();
+            }
+        }
+    }
+
+    /// Gives up for good; the write that lets go, if the Lease is ours.
+    pub(crate) fn release(&mut self, now: Instant) -> Option<Claim> {
+        // In its first time a Lease that was made may still be somebody else's: it is left to run out.
+        let held = self.hold(now).is_some();
+        self.hold = None;
+        self.released = true;
+        let record = self.seen.as_ref()?.record.as_ref().filter(|_| held)?;
+        Some(Claim { version: Some(record.version.clone()), holder: None, is_transition: false })
+    }
+
+    /// The hold, while it lasts.
+    pub(crate) fn hold(&self, now: Instant) -> Option<Hold> {
+        self.hold.filter(|hold| self.quiet_until <= now && now < hold.until)
+    }
+
+    /// When the hold begins of a Lease that was made just now.
+    pub(crate) fn quiet_until(&self, now: Instant) -> Option<Instant> {
+        (self.hold.is_some() && now < self.quiet_until).then_some(self.quiet_until)
+    }
+
+    /// The Lease as it was last seen, if somebody else holds it and it has not run out.
+    pub(crate) fn leader(&self, now: Instant) -> Option<&Record> {
+        let seen = self.seen.as_ref()?;
+        let record = seen.record.as_ref()?;
+        (record.holder.as_ref() != Some(&self.me) && !self.is_free(seen, now)).then_some(record)
+    }
+
+    fn see(&mut self, now: Instant, record: Option<Record>) {
+        let version = |record: &Option<Record>| record.as_ref().map(|record| record.version.clone());
+        let is_ours = |record: &Record| record.holder.as_ref() == Some(&self.me);
+        if !record.as_ref().is_some_and(is_ours) {
+            self.hold = None;
+        }
+        match &self.seen {
+            Some(seen) if version(&seen.record) == version(&record) => {}
+            _ => self.seen = Some(Seen { record, since: now }),
+        }
+    }
+
+    /// Whether nobody can believe to hold it.
+    fn is_free(&self, seen: &Seen, now: Instant) -> bool {
+        let Some(record) = &seen.record else { return true };
+        record.holder.as_ref().is_none_or(|holder| *holder == self.me) || now >= seen.since + record.pace.expiry()
+    }
+
+    /// Until the next look, or until the Lease runs out.
+    fn sleep(&mut self, now: Instant) {
+        let next = now + self.pace.renew();
+        let expiry = |seen: &Seen| Some(seen.since + seen.record.as_ref()?.pace.expiry());
+        let expiry = self.seen.as_ref().and_then(expiry);
+        self.wake = expiry.map_or(next, |expiry| expiry.clamp(now, next));
+        // At its end the write itself tells whether it was renewed meanwhile.
+        self.look = self.wake == next;
+    }
+
+    fn hold_since(&mut self, sent: Instant, now: Instant, claim: &Claim) {
+        let until = sent + self.pace.lease();
+        if self.hold.is_none_or(|hold| now >= hold.until) {
+            self.terms += 1;
+            // Ours, by a write that we do not know of: perhaps by one that made it, and arrived late.
+            let is_found = !claim.is_transition && claim.version != self.own;
+            if claim.version.is_none() || is_found {
+                self.quiet_until = now + self.pace.expiry();
+            }
+        }
+        self.hold = (now < until).then_some(Hold { term: self.terms, until });
+    }
+}

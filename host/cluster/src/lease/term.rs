@@ -1,0 +1,74 @@
+//! One hold of the Lease, and how long it lets this process write.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use super::{Pace, election::Hold};
+
+/// A term: from taking the Lease to losing it. A Lease that is taken again is another term.
+#[derive(Debug)]
+pub struct Term {
+    number: u64,
+    pace: Pace,
+    start: Instant,
+    /// Nanoseconds after the start; 0 once the term has ended.
+    write_until: AtomicU64,
+    /// Nanoseconds after the start: until then a write without an answer may still be carried out.
+    doubt_until: AtomicU64,
+}
+
+// === impl Term ===
+
+impl Term {
+    pub(crate) fn new(hold: Hold, pace: Pace, now: Instant) -> Self {
+        let term = Self { number: hold.term, pace, start: now, write_until: 0.into(), doubt_until: 0.into() };
+        term.extend(hold);
+        term
+    }
+
+    /// The number of the term in this process, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The times of its Lease.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Whether a write may be handed to the socket at this moment. Ask right before it; it costs one reading of the clock.
+    pub fn may_write(&self) -> bool {
+        // Not moved behind the write by the processor or the compiler: a system call is in between.
+        nanoseconds(self.start.elapsed()) < self.write_until.load(Ordering::SeqCst)
+    }
+
+    /// What was written just now, without an answer, is carried out by then or never.
+    pub(crate) fn doubt(&self, now: Instant) -> Instant {
+        // A request that is given up may have some last bytes on their way to the socket.
+        let settled = now + self.pace.settle() + self.pace.pause();
+        self.doubt_until.fetch_max(nanoseconds(settled.duration_since(self.start)), Ordering::SeqCst);
+        settled
+    }
+
+    /// When every write of this term is carried out or never will be.
+    pub(crate) fn settled(&self) -> Instant {
+        self.start + Duration::from_nanos(self.doubt_until.load(Ordering::SeqCst))
+    }
+
+    /// The Lease was renewed.
+    pub(crate) fn extend(&self, hold: Hold) {
+        let until = hold.until.checked_sub(self.pace.settle()).unwrap_or(self.start);
+        self.write_until.store(nanoseconds(until.saturating_duration_since(self.start)), Ordering::SeqCst);
+    }
+
+    /// The Lease is lost, or about to be let go.
+    pub(crate) fn end(&self) {
+        self.write_until.store(0, Ordering::SeqCst);
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
