@@ -30,6 +30,9 @@ pub trait Admin: Send + Sync {
 
     /// The policies in force and those that failed to load.
     fn policies(&self) -> serde_json::Value;
+
+    /// Who binds.
+    fn leader(&self) -> serde_json::Value;
 }
 
 /// A page: its status, type and text.
@@ -49,6 +52,7 @@ pub async fn serve_admin(
         .route("/readyz", get(|State(admin)| show(admin, ready)))
         .route("/metrics", get(|State(admin)| show(admin, metrics)))
         .route("/api/policies", get(|State(admin)| show(admin, policies)))
+        .route("/api/leader", get(|State(admin)| show(admin, leader)))
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
         .with_state(admin);
@@ -82,8 +86,12 @@ fn policies(admin: &dyn Admin) -> Page {
     (StatusCode::OK, JSON, format!("{:#}\n", admin.policies()))
 }
 
+fn leader(admin: &dyn Admin) -> Page {
+    (StatusCode::OK, JSON, format!("{:#}\n", admin.leader()))
+}
+
 fn not_found() -> Page {
-    let text = "plimsoll's admin side has /healthz, /readyz, /metrics and /api/policies\n";
+    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies and /api/leader\n";
     (StatusCode::NOT_FOUND, TEXT, text.into())
 }
 

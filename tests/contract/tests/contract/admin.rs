@@ -21,6 +21,10 @@ impl Admin for Fixed {
     fn policies(&self) -> Value {
         json!({"policies": []})
     }
+
+    fn leader(&self) -> Value {
+        json!({"state": "off"})
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,11 +37,12 @@ async fn each_page_has_its_status_type_and_text() {
         ("/readyz", 200, "text/plain; charset=utf-8", "ok\n"),
         ("/metrics", 200, metrics, "# EOF\n"),
         ("/api/policies", 200, "application/json", "{\n  \"policies\": []\n}\n"),
+        ("/api/leader", 200, "application/json", "{\n  \"state\": \"off\"\n}\n"),
         (
             "/filter",
             404,
             "text/plain; charset=utf-8",
-            "plimsoll's admin side has /healthz, /readyz, /metrics and /api/policies\n",
+            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies and /api/leader\n",
         ),
     ];
     for (path, status, kind, text) in table {

@@ -1,13 +1,16 @@
 //! Who is let in, and who is not.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use plimsoll_contract::{
     client::{Client, exchange, read_all},
     secure::{Site, load},
 };
 use plimsoll_harness::{Authority, Purpose};
-use plimsoll_http::{TlsFiles, WireConfig};
+use plimsoll_http::{Forward, Peers, TlsFiles, WireConfig};
 use rustls::{
     HandshakeKind, ProtocolVersion,
     pki_types::ServerName,
@@ -248,4 +251,16 @@ async fn a_reply_that_nobody_reads_is_cut_off_inside_of_tls_too() {
     let mut rest = Vec::new();
     drop(stream.read_to_end(&mut rest).await);
     is_answered(&server, &site.client().unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bind_is_forwarded_over_tls_with_the_certificate_of_the_listener() {
+    let site = Site::new().unwrap();
+    let (server, notices) = secure(&site).await;
+    let peers = Peers::new(Some(site.load().unwrap().0));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let send = async |url: String| peers.forward(&url, "/filter", BY_NAME.into(), deadline).await;
+    assert_eq!(send(format!("https://{}", server.address)).await.unwrap(), BY_NAME_FILTERED);
+    assert!(send(format!("http://{}", server.address)).await.is_err());
+    heard(&notices, "refused: plain_http", 1).await;
 }

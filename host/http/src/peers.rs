@@ -1,0 +1,81 @@
+//! The way to the other replicas.
+
+mod dial;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    error::Error as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::http::{Request, StatusCode, Uri, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::{
+    client::legacy::{Client, Error},
+    rt::{TokioExecutor, TokioTimer},
+};
+
+use self::dial::Dial;
+use crate::{
+    Tls,
+    forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY},
+};
+
+/// Shorter than the other side leaves an idle connection open.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// The other replicas: over TLS if the extender wire speaks it, with the same certificates.
+pub struct Peers {
+    client: Client<Dial, Full<Bytes>>,
+}
+
+// === impl Peers ===
+
+impl Peers {
+    /// No connection is made yet.
+    pub fn new(tls: Option<Arc<Tls>>) -> Self {
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.pool_idle_timeout(IDLE).pool_timer(TokioTimer::new());
+        Self { client: builder.build(Dial::new(tls)) }
+    }
+
+    async fn post(&self, peer: &str, path: &str, body: Bytes) -> Result<Bytes, String> {
+        let url = format!("{}{path}", peer.trim_end_matches('/'));
+        let uri: Uri = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
+        let request = Request::post(uri)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(FORWARDED, "1")
+            .body(Full::new(body))
+            .map_err(|error| error.to_string())?;
+        let reply = self.client.request(request).await.map_err(|error| text(&error))?;
+        let status = reply.status();
+        if status != StatusCode::OK {
+            return Err(format!("it answered with status {status}"));
+        }
+        let body = Limited::new(reply.into_body(), MAX_FORWARDED_REPLY).collect().await;
+        Ok(body.map_err(|error| format!("its reply cannot be read: {error}"))?.to_bytes())
+    }
+}
+
+impl Forward for Peers {
+    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, _deadline: Instant) -> Forwarding<'f> {
+        Box::pin(self.post(peer, path, body))
+    }
+}
+
+/// An error with its causes, each said once.
+fn text(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
