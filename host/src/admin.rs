@@ -8,18 +8,19 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_cluster::ClusterWatch;
+use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Failure, Gateway, Member};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
-use crate::metrics::Metrics;
+use crate::{binding, metrics::Metrics};
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
     gateway: Arc<Gateway>,
     metrics: Arc<Metrics>,
     watch: Option<Arc<ClusterWatch>>,
+    leadership: Option<Arc<Leadership>>,
     max_staleness: Duration,
     /// Set once every policy could be loaded: a bad file that comes later does not take the process down.
     was_ready: AtomicBool,
@@ -35,6 +36,7 @@ impl AdminState {
             gateway,
             metrics,
             watch: None,
+            leadership: None,
             max_staleness: Duration::MAX,
             was_ready: AtomicBool::new(degraded),
             draining: AtomicBool::new(false),
@@ -44,6 +46,11 @@ impl AdminState {
     /// With a watch, it is ready only while that has been heard of within this time.
     pub(crate) fn watching(self, watch: Option<Arc<ClusterWatch>>, max_staleness: Duration) -> Self {
         Self { watch, max_staleness, ..self }
+    }
+
+    /// With an election, `/api/leader` tells of it.
+    pub(crate) fn electing(self, leadership: Option<Arc<Leadership>>) -> Self {
+        Self { leadership, ..self }
     }
 
     /// From now on /readyz answers 503.
@@ -91,6 +98,10 @@ impl Admin for AdminState {
             |failure| json!({"group": failure.group, "name": failure.name, "state": "failed", "error": failure.error}),
         );
         json!({"policies": active.chain(failed).collect::<Vec<_>>()})
+    }
+
+    fn leader(&self) -> Value {
+        binding::describe(self.leadership.as_ref())
     }
 }
 

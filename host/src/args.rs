@@ -19,7 +19,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Answer kube-scheduler: load a directory of policies and serve the extender wire
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Tell what a policy file exports, imports and costs, or why it is refused
     Check(CheckArgs),
     /// Put one pod to the policies and print a table: node by policy, with verdict, score and reason
@@ -148,7 +148,38 @@ pub(crate) struct ServeArgs {
     pub(crate) log: String,
 
     #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
+
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// Who binds, of several replicas; with a watch on the API server alone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LeaseArgs {
+    /// Never bind, and never ask for the Lease
+    #[arg(long, env = "PLIMSOLL_NO_BIND")]
+    pub(crate) no_bind: bool,
+
+    /// The Lease whose holder binds
+    #[arg(long, env = "PLIMSOLL_LEASE_NAME", value_name = "NAME", default_value = "plimsoll")]
+    pub(crate) lease_name: String,
+
+    /// The namespace of the Lease [default: the pod's, or that of the kubeconfig's context]
+    #[arg(long, env = "PLIMSOLL_LEASE_NAMESPACE", value_name = "NAME")]
+    pub(crate) lease_namespace: Option<String>,
+
+    /// How long the Lease lasts unrenewed; another replica binds after an eighth more
+    #[arg(long, env = "PLIMSOLL_LEASE_DURATION", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) lease_duration: Duration,
+
+    /// The name in the Lease [default: `$POD_NAME`, or the host's name]
+    #[arg(long, env = "PLIMSOLL_IDENTITY", value_name = "NAME")]
+    pub(crate) identity: Option<String>,
+
+    /// Where other replicas send a bind while this one leads [default: --listen, with `$POD_IP` if that is set]
+    #[arg(long, env = "PLIMSOLL_ADVERTISE", value_name = "URL")]
+    pub(crate) advertise: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

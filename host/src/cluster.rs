@@ -27,7 +27,7 @@ pub(crate) enum ClusterSource {
 pub(crate) enum View {
     Requests,
     Snapshot { _watch: SnapshotWatch },
-    ApiServer(Arc<ClusterWatch>),
+    ApiServer(ApiServer, Arc<ClusterWatch>),
 }
 
 // === impl ClusterSource ===
@@ -62,7 +62,7 @@ impl ClusterSource {
                 });
                 let watch = Arc::new(watch);
                 metrics.watch(Arc::clone(&watch));
-                Ok(View::ApiServer(watch))
+                Ok(View::ApiServer(api, watch))
             }
         }
     }
@@ -74,7 +74,15 @@ impl View {
     /// The watch on the API server, where there is one.
     pub(crate) fn watch(&self) -> Option<&Arc<ClusterWatch>> {
         match self {
-            Self::ApiServer(watch) => Some(watch),
+            Self::ApiServer(_, watch) => Some(watch),
+            Self::Requests | Self::Snapshot { .. } => None,
+        }
+    }
+
+    /// The API server and the watch on it, where there is one.
+    pub(crate) fn api(&self) -> Option<(&ApiServer, &Arc<ClusterWatch>)> {
+        match self {
+            Self::ApiServer(api, watch) => Some((api, watch)),
             Self::Requests | Self::Snapshot { .. } => None,
         }
     }

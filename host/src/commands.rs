@@ -21,7 +21,7 @@ use crate::{
 /// The exit code is 0 if all is well, 1 if the answer is no (a policy is refused), 2 if it could not be done.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     match args.command {
-        Command::Serve(args) => serve::serve(args),
+        Command::Serve(args) => serve::serve(*args),
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),

@@ -78,6 +78,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         listen: anywhere,
         admin: anywhere,
         tls: None,
+        lease: None,
         request_timeout: Duration::from_secs(4),
         wire: WireConfig::default(),
         allow_degraded: false,

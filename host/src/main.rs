@@ -4,6 +4,7 @@
 
 mod admin;
 mod args;
+mod binding;
 mod cluster;
 mod commands;
 mod demo;

@@ -1,5 +1,6 @@
 //! Prometheus metrics: what the gateway did, by policy and verb.
 
+mod leader;
 mod tls;
 mod watch;
 
@@ -8,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_cluster::ClusterWatch;
+use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{BindOutcome, Cluster, DecideError, Fault, Member, Observer, Outcome, Roster, Unbound, Verb};
 use plimsoll_directory::Change;
 use plimsoll_http::WireObserver;
@@ -18,7 +19,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use self::{tls::TlsMetrics, watch::WatchCollector};
+use self::{leader::LeaderCollector, tls::TlsMetrics, watch::WatchCollector};
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
@@ -48,6 +49,7 @@ pub(crate) struct Metrics {
     left_undone: Counter<u64, AtomicU64>,
     tls: TlsMetrics,
     watch: WatchCollector,
+    leader: LeaderCollector,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -136,6 +138,7 @@ impl Metrics {
             left_undone: Counter::default(),
             tls: TlsMetrics::default(),
             watch: WatchCollector::default(),
+            leader: LeaderCollector::default(),
         };
         metrics.register();
         metrics
@@ -171,6 +174,7 @@ impl Metrics {
         registry.register("shadow_dropped", help, self.left_undone.clone());
         self.tls.register(registry);
         registry.register_collector(Box::new(self.watch.clone()));
+        registry.register_collector(Box::new(self.leader.clone()));
     }
 
     /// The text that Prometheus scrapes.
@@ -210,6 +214,11 @@ impl Metrics {
     /// Tells of the watch on the API server from now on.
     pub(crate) fn watch(&self, watch: Arc<ClusterWatch>) {
         self.watch.set(watch);
+    }
+
+    /// Tells of the election from now on.
+    pub(crate) fn leader(&self, leadership: Arc<Leadership>) {
+        self.leader.set(leadership);
     }
 
     /// Counts a snapshot that could not be read.

@@ -3,15 +3,18 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
+use plimsoll_cluster::Leadership;
 use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
-use plimsoll_http::{NoPeers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
+use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
 
 use crate::{
     admin::AdminState,
+    args::LeaseArgs,
+    binding,
     cluster::{ClusterSource, View},
     metrics::Metrics,
 };
@@ -29,6 +32,8 @@ pub(crate) struct ServerConfig {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) tls: Option<TlsFiles>,
+    /// None: it never binds.
+    pub(crate) lease: Option<LeaseArgs>,
     pub(crate) request_timeout: Duration,
     pub(crate) wire: WireConfig,
     pub(crate) allow_degraded: bool,
@@ -45,6 +50,7 @@ pub(crate) struct Server {
     // Dropping a watch ends and joins its thread.
     _watching: Watching,
     _cluster: View,
+    leadership: Option<Arc<Leadership>>,
 }
 
 // === impl Server ===
@@ -70,15 +76,23 @@ impl Server {
             directory.watch(move |update| apply(&gateway, &metrics, update))?
         };
 
+        let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
+            let lease = binding::lease_config(lease, api, wire_address, tls.is_some());
+            binding::start(&gateway, api, watch, lease, config.request_timeout)
+        });
+        if let Some(leadership) = &leadership {
+            metrics.leader(leadership.clone());
+        }
         let state = AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded);
-        let state = Arc::new(state.watching(cluster.watch().cloned(), config.max_staleness));
+        let state = state.watching(cluster.watch().cloned(), config.max_staleness).electing(leadership.clone());
+        let state = Arc::new(state);
         let (stop, _) = watch::channel(false);
         if let Some(tls) = &tls {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
         }
+        let peers = Arc::new(Peers::new(tls.clone()));
         let wire_config = WireConfig { tls, ..config.wire };
-        let wire_task =
-            tokio::spawn(serve_wire(wire, gateway, metrics, Arc::new(NoPeers), wire_config, stopped(&stop)));
+        let wire_task = tokio::spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
         info!(listen = %wire_address, admin = %admin_address, "plimsoll answers");
         Ok(Self {
@@ -90,6 +104,7 @@ impl Server {
             admin_task,
             _watching: watching,
             _cluster: cluster,
+            leadership,
         })
     }
 
@@ -101,6 +116,10 @@ impl Server {
         self.state.drain();
         self.stop.send_replace(true);
         self.wire_task.await?.context("the extender listener failed")?;
+        // Nothing is bound any more: another replica may.
+        if let Some(leadership) = &self.leadership {
+            leadership.stop().await;
+        }
         self.admin_task.await?.context("the admin listener failed")
     }
 

@@ -28,6 +28,9 @@
 - --identity=$(POD_NAME)
 - --advertise={{ include "plimsoll.scheme" . }}://{{ if .Values.ipv6 }}[$(POD_IP)]{{ else }}$(POD_IP){{ end }}:8888
 {{- end }}
+{{- if and (include "plimsoll.watches" .) (not (include "plimsoll.binds" .)) }}
+- --no-bind
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}

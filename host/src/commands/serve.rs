@@ -53,6 +53,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         listen: args.listen,
         admin: args.admin,
         tls,
+        lease: (!args.lease.no_bind).then_some(args.lease),
         request_timeout: args.request_timeout,
         wire: WireConfig {
             body_limit: args.body_limit,

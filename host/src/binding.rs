@@ -1,0 +1,76 @@
+//! Joins what binding needs: the Lease, the API server, and the view that shows what was bound.
+
+use std::{env, fs, net::SocketAddr, sync::Arc, time::Duration};
+
+use plimsoll_cluster::{ApiBinder, ApiServer, ClusterWatch, Leadership, LeaseConfig, Pace, Standing};
+use plimsoll_core::Gateway;
+use serde_json::{Value, json};
+use tracing::warn;
+
+use crate::args::LeaseArgs;
+
+/// Who this gateway is among its replicas; what was not given follows from where it runs.
+pub(crate) fn lease_config(args: LeaseArgs, api: &ApiServer, listen: SocketAddr, is_tls: bool) -> LeaseConfig {
+    LeaseConfig {
+        namespace: args.lease_namespace.unwrap_or_else(|| api.namespace().to_owned()),
+        name: args.lease_name,
+        identity: args.identity.unwrap_or_else(host_name),
+        url: args.advertise.unwrap_or_else(|| advertised(listen, is_tls)),
+        pace: Pace::new(args.lease_duration),
+    }
+}
+
+/// Asks for the Lease once the cluster is listed, and binds while it is held.
+pub(crate) fn start(
+    gateway: &Gateway,
+    api: &ApiServer,
+    watch: &Arc<ClusterWatch>,
+    config: LeaseConfig,
+    request_timeout: Duration,
+) -> Arc<Leadership> {
+    let synced = {
+        let watch = Arc::clone(watch);
+        async move { watch.synced().await }
+    };
+    let leadership = Arc::new(Leadership::start(api, config, synced));
+    let (ledger, election) = (Arc::clone(watch), Arc::clone(&leadership));
+    gateway.set_binder(Arc::new(ApiBinder::start(api, ledger, election, request_timeout)));
+    leadership
+}
+
+/// What `/api/leader` shows.
+pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
+    let Some(leadership) = leadership else {
+        return json!({"state": "off", "reason": "this gateway does not bind"});
+    };
+    let mut shown = match leadership.standing() {
+        Standing::Leads(term) => json!({"state": "leads", "term": term.number(), "mayWrite": term.may_write()}),
+        Standing::Follows { holder, url } => json!({"state": "follows", "leader": holder, "url": url}),
+        Standing::Vacant(why) => json!({"state": "vacant", "reason": why}),
+    };
+    shown["identity"] = leadership.identity().into();
+    shown["terms"] = leadership.terms().into();
+    shown
+}
+
+/// Where other replicas find this one: the pod's address, if the pod tells.
+fn advertised(listen: SocketAddr, is_tls: bool) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
+    let given = env::var("POD_IP").ok().and_then(|ip| ip.parse().ok());
+    let mut address = listen;
+    if let Some(ip) = given {
+        address.set_ip(ip);
+    } else if listen.ip().is_unspecified() {
+        let loopback: std::net::IpAddr =
+            if listen.is_ipv4() { [127, 0, 0, 1].into() } else { [0, 0, 0, 0, 0, 0, 0, 1].into() };
+        address.set_ip(loopback);
+        warn!("neither --advertise nor POD_IP is set: other replicas cannot forward a bind to {scheme}://{address}");
+    }
+    format!("{scheme}://{address}")
+}
+
+fn host_name() -> String {
+    let given = env::var("POD_NAME").or_else(|_| env::var("HOSTNAME"));
+    let name = given.or_else(|_| fs::read_to_string("/proc/sys/kernel/hostname"));
+    name.map_or_else(|_| "plimsoll".to_owned(), |name| name.trim().to_owned())
+}
