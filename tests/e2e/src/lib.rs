@@ -3,11 +3,13 @@
 //! Each test has one of its own, on free ports, with its own data directory; all of it ends with the test.
 //! There is no kubelet: a pod that is bound stays `Pending`, and one that is deleted is gone at once.
 
+mod balancer;
 mod chart;
 mod component;
 mod control_plane;
 mod objects;
 
+pub use balancer::Balancer;
 pub use chart::{chart, helm, objects, of_kind, render, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use objects::{node, pod};

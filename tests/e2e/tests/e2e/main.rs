@@ -5,6 +5,7 @@ mod chart;
 mod deadlock;
 mod demo;
 mod landing;
+mod leader;
 mod outage;
 mod preemption;
 mod profiles;
