@@ -25,10 +25,7 @@
 {{- if include "plimsoll.binds" . }}
 - --lease-name={{ include "plimsoll.fullname" . }}
 - --lease-namespace={{ .Release.Namespace }}
-- --identity=$(POD_NAME)
-- --advertise={{ include "plimsoll.scheme" . }}://{{ if .Values.ipv6 }}[$(POD_IP)]{{ else }}$(POD_IP){{ end }}:8888
-{{- end }}
-{{- if and (include "plimsoll.watches" .) (not (include "plimsoll.binds" .)) }}
+{{- else if include "plimsoll.watches" . }}
 - --no-bind
 {{- end }}
 {{- with .Values.extraArgs }}

@@ -64,11 +64,24 @@ fn the_plain_manifest_is_what_the_chart_renders() {
 }
 
 #[test]
+fn the_binary_takes_every_argument_that_the_chart_gives_it() {
+    for values in every_set_of_values() {
+        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+        let container = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0];
+        let args = container["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
+        // Help is printed once everything before it is understood.
+        let output = Command::new(binary()).args(args).arg("--help").output().unwrap();
+        assert!(output.status.success(), "{values:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn the_notes_tell_the_command_that_prints_the_stanza() {
     let chart = chart().display().to_string();
     for (set, flags) in [
         ("mode=watch", "--url http://"),
         ("mode=fullNodes", "--full-nodes"),
+        ("bind.enabled=false", "--no-bind"),
         ("tls.secret=t", "--server-name=plimsoll.plimsoll.svc"),
     ] {
         let args = ["install", "plimsoll", &chart, "--dry-run=client", "--namespace", "plimsoll", "--set", set];
@@ -117,7 +130,7 @@ fn helm_installs_upgrades_rolls_back_and_leaves_nothing_behind() {
             .kubectl(&["get", "deployment", "-n", "plimsoll", "plimsoll", "-o", "jsonpath={.spec.replicas}"])
             .unwrap()
     };
-    release(&["install", "plimsoll", &chart, "--set", "bind.enabled=true"]);
+    release(&["install", "plimsoll", &chart, "--set", "bind.enabled=false"]);
     assert_eq!(replicas(), "2");
     release(&["upgrade", "plimsoll", &chart, "--reuse-values", "--set", "replicas=3"]);
     assert_eq!(replicas(), "3");

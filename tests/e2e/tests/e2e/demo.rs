@@ -10,6 +10,7 @@ fn the_demo_tells_its_story_in_front_of_a_real_scheduler() {
     for expected in [
         "zone-drain: zone c is being drained",
         "the pod that had waited",
+        "on GPU ",
         "outcome=\"panic\"",
         "preempt-guard protects its pod",
         "its pod was evicted",

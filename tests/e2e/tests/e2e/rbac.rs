@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeSet, fs};
 
-use plimsoll_e2e::{ControlPlane, chart, render};
-use plimsoll_harness::{tempdir, workspace};
-use serde_json::json;
+use plimsoll_e2e::{ControlPlane, pod, render};
+use plimsoll_harness::{Plimsoll, policies as samples, tempdir, wait_until, workspace};
+use serde_json::{Value, json};
+
+use crate::{lay_policies, populate};
 
 /// What the chart's roles add to what every account may do: resource, names, verbs.
 const IN_ITS_NAMESPACE: [&str; 5] = [
@@ -25,11 +27,50 @@ fn the_chart_grants_what_plimsoll_needs_and_nothing_else() {
     assert_eq!(granted(&cluster, "default"), elsewhere.collect());
 }
 
-/// Applies what the chart renders with bind, and the second scheduler.
+#[test]
+fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
+    let (cluster, policies) = (ControlPlane::start_with_rbac().unwrap(), tempdir().unwrap());
+    populate(&cluster);
+    cluster.create(&plimsoll_sample::node(160)).unwrap();
+    install(&cluster);
+    lay_policies(policies.path());
+    for file in ["gpu-binpack.wasm", "gpu-binpack.yaml"] {
+        fs::copy(samples().join(file), policies.path().join(file)).unwrap();
+    }
+    let account = cluster.kubeconfig_of("plimsoll", "plimsoll").unwrap();
+    let args = ["--no-cache", "--kubeconfig", account.to_str().unwrap(), "--lease-namespace", "plimsoll"];
+    let gateway = Plimsoll::serve(policies.path(), &args).unwrap();
+    wait_until("plimsoll to see the cluster", || (gateway.get("/readyz").ok()?.status == 200).then_some(())).unwrap();
+
+    let config = fs::read_to_string(workspace().join("deploy/kube-scheduler.yaml")).unwrap();
+    let config = config.replace("http://plimsoll.plimsoll.svc:8888", &format!("http://{}", gateway.wire));
+    let account = cluster.kubeconfig_of("plimsoll", "plimsoll-scheduler").unwrap();
+    let client = format!("clientConnection: {{kubeconfig: {}}}\n", account.display());
+    let _scheduler = cluster.start_scheduler(&(config + &client)).unwrap();
+
+    // A pod that names no scheduler is the default one's, which does not run here.
+    cluster.create(&pod("web", "another-schedulers", "1", &json!({}))).unwrap();
+    cluster.create(&pod("web", "ours", "1", &json!({"schedulerName": "plimsoll-scheduler"}))).unwrap();
+    let node = cluster.node_of("web", "ours").unwrap();
+    assert!(["shared-a", "shared-b"].contains(&node.as_str()), "it is on {node}");
+    let mut train = plimsoll_sample::pod("web", "train", 1);
+    // Priorities are given by class.
+    train["spec"]["priority"] = Value::Null;
+    train["spec"]["schedulerName"] = "plimsoll-scheduler".into();
+    cluster.create(&train).unwrap();
+    assert_eq!(cluster.node_of("web", "train-1").unwrap(), plimsoll_sample::node_name(160));
+    let device = "jsonpath={.metadata.annotations.example\\.com/gpu-device}";
+    let device = cluster.kubectl(&["get", "pod", "-n", "web", "train-1", "-o", device]).unwrap();
+    assert!(["0", "1"].contains(&device.as_str()), "plimsoll bound it with the device {device:?}");
+    let of_others = ["get", "pod", "-n", "web", "another-schedulers", "-o", "jsonpath={.spec.nodeName}"];
+    assert_eq!(cluster.kubectl(&of_others).unwrap(), "");
+}
+
+/// Applies what the chart renders by default, and the second scheduler.
 fn install(cluster: &ControlPlane) {
     let directory = tempdir().unwrap();
     let manifest = directory.path().join("plimsoll.yaml");
-    fs::write(&manifest, render(Some(&chart().join("ci/bind.yaml"))).unwrap()).unwrap();
+    fs::write(&manifest, render(None).unwrap()).unwrap();
     cluster.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll"}})).unwrap();
     for file in [manifest, workspace().join("deploy/second-scheduler.yaml")] {
         cluster.kubectl(&["apply", "--server-side", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();

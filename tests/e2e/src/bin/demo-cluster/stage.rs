@@ -36,6 +36,8 @@ impl Stage {
         let cluster = ControlPlane::start()?;
         populate(&cluster)?;
         let gateway = cluster.gateway_with_kubeconfig(&dir, &[])?;
+        let binds = |line: &Value| line["message"].as_str().is_some_and(|text| text.ends_with("this gateway binds"));
+        gateway.wait_for_log("plimsoll to hold the Lease", binds)?;
         let scheduler = cluster.schedule_with(gateway.wire, &dir, &[])?;
         Ok(Self { _scheduler: scheduler, gateway, cluster, policies: dir, _directory: directory })
     }
@@ -85,10 +87,7 @@ fn lay_policies(dir: &Path) -> Result<()> {
     fs::create_dir(dir)?;
     for entry in fs::read_dir(policies())? {
         let path = entry?.path();
-        // It binds, and nobody does that yet.
-        if !path.to_string_lossy().contains("gpu-binpack") {
-            fs::copy(&path, dir.join(path.file_name().unwrap_or_default()))?;
-        }
+        fs::copy(&path, dir.join(path.file_name().unwrap_or_default()))?;
     }
     fs::write(dir.join("zone-drain.yaml"), DRAIN_SIDECAR)?;
     // Without its rule for young pods: in the demo all of them are.
