@@ -9,11 +9,11 @@ use std::{
 };
 
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{Failure, Gateway, Member};
+use plimsoll_core::{Failure, Gateway, Member, Verb};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
-use crate::{binding, metrics::Metrics};
+use crate::{binding, commands::table, metrics::Metrics};
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
@@ -85,7 +85,13 @@ impl Admin for AdminState {
     }
 
     fn metrics(&self) -> String {
+        self.metrics.remembered(self.gateway.remembered_bytes());
         self.metrics.render()
+    }
+
+    fn table(&self, policy: &str) -> Option<Value> {
+        let tables = self.gateway.decision_tables(policy).ok()?;
+        Some(table::as_json(policy, &tables))
     }
 
     fn policies(&self) -> Value {
@@ -109,6 +115,16 @@ fn id(failure: &Failure) -> String {
     if failure.group.is_empty() { failure.name.to_string() } else { format!("{}/{}", failure.group, failure.name) }
 }
 
+/// By verb whether answers are remembered, and why not.
+fn remembers(member: &Member) -> Value {
+    let verbs = member.policy.verbs();
+    let of = |verb: Verb| {
+        let off = member.traces.off(verb).map(|off| off.to_string());
+        (verb.as_str().to_owned(), off.map_or(Value::Bool(true), Value::String))
+    };
+    Value::Object([Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(of).collect())
+}
+
 fn describe(member: &Member, failure: Option<&Failure>) -> Value {
     let config = &member.config;
     let circuit = if member.circuit.is_open(std::time::Instant::now()) { "open" } else { "closed" };
@@ -123,10 +139,11 @@ fn describe(member: &Member, failure: Option<&Failure>) -> Value {
         "onError": config.on_error.map(plimsoll_core::OnError::as_str),
         "timeout": humantime::format_duration(config.timeout).to_string(),
         "memory": config.memory,
-        "verbs": member.policy.verbs().iter().map(plimsoll_core::Verb::as_str).collect::<Vec<_>>(),
+        "verbs": member.policy.verbs().iter().map(Verb::as_str).collect::<Vec<_>>(),
         "digest": member.digest,
         "size": member.size,
         "version": member.version,
         "circuit": circuit,
+        "remembers": remembers(member),
     })
 }

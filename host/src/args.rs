@@ -24,6 +24,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Put one pod to the policies and print a table: node by policy, with verdict, score and reason
     Run(RunArgs),
+    /// Tell what each policy says about a pod and a node, and every value that it read to say so
+    Explain(ExplainArgs),
+    /// Print the decision table that a policy shows when it is asked about pods and all nodes
+    Table(TableArgs),
     /// Print the KubeSchedulerConfiguration for a directory of policies
     SchedulerConfig(SchedulerConfigArgs),
     /// Show the whole of it on a sample cluster: real calls, a hot swap, a crash
@@ -123,6 +127,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096)]
     pub(crate) max_connections: usize,
 
+    /// Memory for remembered answers of policies, and for the columns of the cluster that they are found by
+    #[arg(long, env = "PLIMSOLL_TRACE_MEMORY", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
+    pub(crate) trace_memory: usize,
+
+    /// One in so many remembered answers is asked again, after the reply; 0: none
+    #[arg(long, env = "PLIMSOLL_RECHECK_EVERY", value_name = "N", default_value_t = 1000)]
+    pub(crate) recheck_every: u64,
+
     /// How long SIGTERM waits for requests in flight
     #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
@@ -188,6 +200,10 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
+    /// Compare the answers about sample nodes asked forwards, backwards and alone
+    #[arg(long, env = "PLIMSOLL_PURITY")]
+    pub(crate) purity: bool,
+
     /// How the report is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Output,
@@ -222,11 +238,78 @@ pub(crate) struct RunArgs {
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
 
+    /// Tell for each --node what every policy read
+    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes")]
+    pub(crate) explain: bool,
+
     /// The most rows of the table
     #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
     pub(crate) rows: usize,
 
     /// How the table is printed
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The directory of policies
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// The pod in question, YAML or JSON; `-` is standard input
+    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
+    pub(crate) pod: PathBuf,
+
+    /// The node in question
+    #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME")]
+    pub(crate) node: String,
+
+    /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
+    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
+
+    /// Nodes and pods as they are now, through this kubeconfig
+    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// The group of policies to ask
+    #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
+    pub(crate) group: String,
+
+    /// How it is printed
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TableArgs {
+    /// The policy, with its group: `gpu/binpack`
+    pub(crate) policy: String,
+
+    /// The directory of policies
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// Pods to ask it about, YAML or JSON
+    #[arg(long = "pod", env = "PLIMSOLL_PODS", value_name = "FILE", value_delimiter = ',', required = true)]
+    pub(crate) pods: Vec<PathBuf>,
+
+    /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
+    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
+
+    /// Nodes and pods as they are now, through this kubeconfig
+    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// How it is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Output,
 

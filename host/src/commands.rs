@@ -2,9 +2,12 @@
 
 mod check;
 mod completions;
+mod explain;
+mod laptop;
 mod run;
 mod scheduler_config;
 mod serve;
+pub(crate) mod table;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -24,6 +27,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Serve(args) => serve::serve(*args),
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Table(args) => table::table(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions { shell } => completions::completions(shell),

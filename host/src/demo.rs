@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
+use plimsoll_core::TraceLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::WireConfig;
 use plimsoll_wasm::{EngineConfig, WasmLoader};
@@ -80,6 +81,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         tls: None,
         lease: None,
         request_timeout: Duration::from_secs(4),
+        traces: TraceLimit::default(),
         wire: WireConfig::default(),
         allow_degraded: false,
     })

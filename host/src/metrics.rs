@@ -10,7 +10,9 @@ use std::{
 };
 
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{BindOutcome, Cluster, DecideError, Fault, Member, Observer, Outcome, Roster, Unbound, Verb};
+use plimsoll_core::{
+    BindOutcome, Cluster, DecideError, Difference, Fault, Member, Observer, Off, Outcome, Roster, Unbound, Verb,
+};
 use plimsoll_directory::Change;
 use plimsoll_http::WireObserver;
 use prometheus_client::{
@@ -36,10 +38,14 @@ pub(crate) struct Metrics {
     calls: Family<CallLabels, Counter>,
     call_seconds: Family<PolicyLabels, Histogram>,
     asked: Family<PolicyLabels, Counter>,
+    evaluated: Family<PolicyLabels, Counter>,
     rejected: Family<PolicyLabels, Counter>,
     circuits_opened: Family<CircuitLabels, Counter>,
     binds: Family<BindLabels, Counter>,
     bind_seconds: Family<GroupLabels, Histogram>,
+    stopped_remembering: Family<StoppedLabels, Counter>,
+    rechecks: Family<RecheckLabels, Counter>,
+    remembered_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
     policies: Family<StateLabels, Gauge>,
     cluster_nodes: Gauge,
@@ -98,6 +104,20 @@ struct CircuitLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StoppedLabels {
+    policy: String,
+    verb: &'static str,
+    why: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RecheckLabels {
+    policy: String,
+    verb: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     policy: String,
     result: &'static str,
@@ -125,10 +145,14 @@ impl Metrics {
             calls: Family::default(),
             call_seconds: Family::new_with_constructor(histogram),
             asked: Family::default(),
+            evaluated: Family::default(),
             rejected: Family::default(),
             circuits_opened: Family::default(),
             binds: Family::default(),
             bind_seconds: Family::new_with_constructor(histogram),
+            stopped_remembering: Family::default(),
+            rechecks: Family::default(),
+            remembered_bytes: Gauge::default(),
             reloads: Family::default(),
             policies: Family::default(),
             cluster_nodes: Gauge::default(),
@@ -158,10 +182,18 @@ impl Metrics {
         registry.register("binds", "Binds by outcome", self.binds.clone());
         let help = "Time of a bind that this replica made, from its first byte on";
         registry.register_with_unit("bind_duration", help, seconds, self.bind_seconds.clone());
-        registry.register("policy_nodes", "Nodes or candidates that a policy was asked about", self.asked.clone());
+        registry.register("policy_nodes", "Nodes or candidates that a policy decided about", self.asked.clone());
+        let help = "Nodes or candidates that the guest itself answered for; the other answers were remembered";
+        registry.register("policy_evaluations", help, self.evaluated.clone());
         registry.register("policy_rejections", "Nodes or candidates that a policy turned down", self.rejected.clone());
         let help = "Times that faults in a row took a policy out for a while";
         registry.register("policy_circuit_opened", help, self.circuits_opened.clone());
+        let help = "Times that a policy turned out to be one whose answers cannot be remembered";
+        registry.register("policy_stopped_remembering", help, self.stopped_remembering.clone());
+        let help = "Remembered answers that were asked again, by what came of it";
+        registry.register("policy_rechecks", help, self.rechecks.clone());
+        let (help, bytes) = ("Memory of remembered answers and of the columns they are found by", Unit::Bytes);
+        registry.register_with_unit("remembered", help, bytes, self.remembered_bytes.clone());
         registry.register("policy_reloads", "Changes of policy files by result", self.reloads.clone());
         registry.register("policies", "Policies by state", self.policies.clone());
         registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
@@ -221,6 +253,11 @@ impl Metrics {
         self.leader.set(leadership);
     }
 
+    /// Tells what is remembered of answers.
+    pub(crate) fn remembered(&self, bytes: usize) {
+        self.remembered_bytes.set(bytes as i64);
+    }
+
     /// Counts a snapshot that could not be read.
     pub(crate) fn snapshot_failed(&self) {
         self.snapshot_errors.inc();
@@ -232,8 +269,9 @@ impl Observer for Metrics {
         let (verb, mode) = (verb.as_str(), member.config.mode.as_str());
         let policy = PolicyLabels { policy: member.id(), verb, mode };
         let outcome = match outcome {
-            Outcome::Answered { asked, rejected } => {
+            Outcome::Answered { asked, rejected, evaluated } => {
                 self.asked.get_or_create(&policy).inc_by(asked as u64);
+                self.evaluated.get_or_create(&policy).inc_by(evaluated as u64);
                 self.rejected.get_or_create(&policy).inc_by(rejected as u64);
                 "answered"
             }
@@ -257,6 +295,32 @@ impl Observer for Metrics {
             self.bind_seconds.get_or_create_owned(&GroupLabels { group: group.clone() }).observe(elapsed.as_secs_f64());
         }
         self.binds.get_or_create(&BindLabels { group, outcome }).inc();
+    }
+
+    fn stopped_remembering(&self, member: &Member, verb: Verb, why: Off) {
+        let (policy, verb) = (member.id(), verb.as_str());
+        tracing::warn!(policy, version = member.version, verb, %why, "the policy's answers are not remembered any more: it is asked each time");
+        self.stopped_remembering.get_or_create(&StoppedLabels { policy, verb, why: why.as_str() }).inc();
+    }
+
+    fn rechecked(&self, member: &Member, verb: Verb, is_same: bool) {
+        let result = if is_same { "same" } else { "different" };
+        self.rechecks.get_or_create(&RecheckLabels { policy: member.id(), verb: verb.as_str(), result }).inc();
+    }
+
+    fn differed(&self, member: &Member, verb: Verb, difference: &Difference) {
+        let Difference { node, remembered, asked, reads } = difference;
+        let reads: Vec<String> = reads.iter().map(|line| format!("{} = {}", line.read, line.value)).collect();
+        tracing::error!(
+            policy = member.id(),
+            version = member.version,
+            verb = verb.as_str(),
+            node,
+            remembered,
+            asked,
+            reads = reads.join("; "),
+            "a policy answered otherwise to what it had read before"
+        );
     }
 }
 

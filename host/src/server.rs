@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
-use plimsoll_core::{Gateway, SystemClock};
+use plimsoll_core::{Gateway, SystemClock, TraceLimit};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
 use plimsoll_wasm::WasmLoader;
@@ -35,6 +35,7 @@ pub(crate) struct ServerConfig {
     /// None: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
     pub(crate) request_timeout: Duration,
+    pub(crate) traces: TraceLimit,
     pub(crate) wire: WireConfig,
     pub(crate) allow_degraded: bool,
 }
@@ -63,7 +64,8 @@ impl Server {
     pub(crate) async fn start(config: ServerConfig) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
-        let gateway = Arc::new(Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout));
+        let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
+        let gateway = Arc::new(gateway.with_trace_limit(config.traces));
         let wire = bind(config.listen).await?;
         let admin = bind(config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);

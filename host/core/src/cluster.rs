@@ -4,7 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 
-use crate::{Node, Pod, Quantities};
+use crate::{
+    Node, Pod, Quantities,
+    trace::{self, Columns},
+};
 
 /// The pods placed on one node.
 #[derive(Debug, Default)]
@@ -12,6 +15,8 @@ pub struct Placed {
     pods: Vec<Arc<Pod>>,
     /// None where only some of the node's pods are known.
     requested: Option<Quantities>,
+    /// No two records have one, but for those that nobody put pods in.
+    stamp: u64,
 }
 
 /// One node with its pods; no `placed`: the host has no view of pods.
@@ -28,6 +33,7 @@ pub struct Slot {
 pub struct Cluster {
     slots: Vec<Slot>,
     by_name: OnceLock<Arc<Index>>,
+    columns: Columns,
 }
 
 type Index = HashMap<Arc<str>, u32, foldhash::fast::RandomState>;
@@ -41,12 +47,12 @@ impl Placed {
         for pod in &pods {
             requested.add(pod.requests());
         }
-        Self { pods, requested: Some(requested) }
+        Self { pods, requested: Some(requested), stamp: trace::stamp() }
     }
 
     /// Some pods of a node that may have others.
     pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
-        Self { pods, requested: None }
+        Self { pods, requested: None, stamp: trace::stamp() }
     }
 
     /// The pods, in the order of their indices.
@@ -57,6 +63,11 @@ impl Placed {
     /// Sum of their effective requests; none if the node may have other pods.
     pub fn requested(&self) -> Option<&Quantities> {
         self.requested.as_ref()
+    }
+
+    /// Tells this record from every other.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
     }
 
     /// The index of the pod with this UID.
@@ -70,7 +81,7 @@ impl Placed {
 impl Cluster {
     /// A picture of these nodes; of two with one name the later wins when it is looked up.
     pub fn new(slots: Vec<Slot>) -> Self {
-        Self { slots, by_name: OnceLock::new() }
+        Self { slots, by_name: OnceLock::new(), columns: Columns::default() }
     }
 
     /// The picture after this one; where every slot has the node of the same name, it shares the index.
@@ -83,7 +94,7 @@ impl Cluster {
         };
         let same_names = self.slots.len() == slots.len() && self.slots.iter().zip(&slots).all(has_name);
         let by_name = if same_names { self.by_name.clone() } else { OnceLock::new() };
-        Self { slots, by_name }
+        Self { slots, by_name, columns: Columns::default() }
     }
 
     /// A picture of nodes and of the pods that are bound to them and have not ended.
@@ -120,6 +131,11 @@ impl Cluster {
     pub(crate) fn index(&self) -> &Index {
         let entry = |(at, slot): (usize, &Slot)| (Arc::clone(slot.node.name()), at as u32);
         self.by_name.get_or_init(|| Arc::new(self.slots.iter().enumerate().map(entry).collect()))
+    }
+
+    /// What policies read, by slot.
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
     }
 
     /// How many pods are placed on all nodes together.

@@ -1,16 +1,21 @@
 //! How the answers of many policies become one reply.
 
+mod again;
 mod bind;
 mod call;
 mod chain;
+mod explain;
 mod filter;
 mod preempt;
 mod prioritize;
 mod query;
+mod recall;
 mod scene;
 mod survey;
 
+pub use again::read_for;
 pub use bind::{BindOutcome, Unbound};
+pub use explain::{Explained, Explanation};
 pub use filter::{FilterOutcome, Rejection};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
@@ -19,6 +24,7 @@ pub use survey::{Survey, SurveyAnswer, SurveyColumn};
 
 pub(crate) use bind::{bind, shadow_bind};
 pub(crate) use call::Caller;
+pub(crate) use explain::explain;
 pub(crate) use filter::filter;
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;

@@ -9,12 +9,14 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::{
-    BindQuery, Binder, Clock, Cluster, Group, Mode, NodeMemory, Observer, Roster, Turn, Verb,
+    BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, Mode, NodeMemory, Observer, Roster,
+    TraceLimit, Turn, Verb,
     decide::{
         self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome,
         PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
     node_locks::NodeLocks,
+    trace::Recheck,
 };
 
 /// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
@@ -27,6 +29,8 @@ pub struct Gateway {
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
+    trace_limit: TraceLimit,
+    recheck: Arc<Recheck>,
 }
 
 /// Work that a request leaves behind: run it when the reply is out.
@@ -41,7 +45,16 @@ impl Gateway {
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
         let (roster, cluster, memory) = (ArcSwap::default(), ArcSwapOption::default(), Arc::default());
         let (binder, nodes) = (OnceLock::new(), NodeLocks::default());
-        Self { roster, cluster, memory, binder, nodes, clock, observer, request_timeout }
+        let trace_limit = TraceLimit::default();
+        let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, clock.now()));
+        Self { roster, cluster, memory, binder, nodes, clock, observer, request_timeout, trace_limit, recheck }
+    }
+
+    /// Bounds what is remembered of answers.
+    #[must_use]
+    pub fn with_trace_limit(self, trace_limit: TraceLimit) -> Self {
+        let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, self.clock.now()));
+        Self { trace_limit, recheck, ..self }
     }
 
     /// The policies in force.
@@ -63,6 +76,10 @@ impl Gateway {
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
         // No request shall wait for it.
         cluster.index();
+        cluster.columns().set_limit(self.trace_limit.columns());
+        if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
+            cluster.columns().carry(before.columns(), before.slots(), cluster.slots());
+        }
         self.cluster.store(Some(cluster));
     }
 
@@ -84,8 +101,8 @@ impl Gateway {
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
         let group = self.group(group)?;
         let scene = self.scene(query)?;
-        let outcome = decide::filter(&self.caller(query.received), &group, &scene)?;
-        let after = self.after(group, scene, query, &[Verb::Filter]);
+        let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &scene))?;
+        self.look_after(&mut after, group, scene, query, &[Verb::Filter]);
         Ok((outcome, after))
     }
 
@@ -96,8 +113,8 @@ impl Gateway {
     pub fn prioritize(&self, group: &str, query: &Query<'_>) -> Result<(PrioritizeOutcome, After), DecideError> {
         let group = self.group(group)?;
         let scene = self.scene(query)?;
-        let outcome = decide::prioritize(&self.caller(query.received), &group, &scene)?;
-        let after = self.after(group, scene, query, &[Verb::Score, Verb::Rank]);
+        let (outcome, mut after) = self.decide(query.received, |caller| decide::prioritize(caller, &group, &scene))?;
+        self.look_after(&mut after, group, scene, query, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }
 
@@ -170,6 +187,35 @@ impl Gateway {
         Ok(decide::survey(&self.caller(query.received), &group, &scene))
     }
 
+    /// What each matching policy says about the node with this index in the request, and what it reads to say so.
+    ///
+    /// # Errors
+    /// If the request makes no sense, or the cluster does not have the node.
+    pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
+        let group = self.group(group)?;
+        let scene = self.scene(query)?;
+        decide::explain(&self.caller(query.received), &group, &scene, node)
+    }
+
+    /// The decision tables that a policy (with its group: `gpu/binpack`) has shown so far, by verb.
+    ///
+    /// # Errors
+    /// If there is no such policy.
+    pub fn decision_tables(&self, policy: &str) -> Result<Vec<(Verb, DecisionTable)>, DecideError> {
+        let roster = self.roster();
+        let member = roster.members().find(|member| member.id() == policy);
+        let member = member.ok_or_else(|| DecideError::UnknownPolicy(policy.to_owned()))?;
+        let (cluster, verbs) = (self.cluster().unwrap_or_default(), member.policy.verbs());
+        let table = |verb| Some((verb, member.traces.decision_table(verb, &cluster)?));
+        Ok(verbs.iter().filter_map(table).collect())
+    }
+
+    /// Bytes of all that is remembered of answers, and of the columns it is found by.
+    pub fn remembered_bytes(&self) -> usize {
+        let traces: usize = self.roster.load().members().map(|member| member.traces.bytes()).sum();
+        traces + self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes())
+    }
+
     #[cfg(test)]
     pub(crate) fn node_memory(&self) -> &NodeMemory {
         &self.memory
@@ -188,9 +234,30 @@ impl Gateway {
         Caller::new(Arc::clone(&self.clock), Arc::clone(&self.observer), received, self.request_timeout)
     }
 
-    /// What is left to do once the reply is out: keep the nodes that came, ask shadow policies.
-    fn after(&self, group: Group, scene: Scene, query: &Query<'_>, verbs: &'static [Verb]) -> After {
-        let mut after = After::default();
+    /// Decides; what policies have answered is learned when the reply is out, whatever it is.
+    fn decide<T>(
+        &self,
+        received: Instant,
+        decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
+    ) -> Result<(T, After), DecideError> {
+        let caller = self.caller(received).with_recheck(Arc::clone(&self.recheck));
+        let outcome = decide(&caller);
+        let (mut after, limit) = (After(caller.take_lessons()), self.trace_limit);
+        if !after.is_empty() {
+            let roster = self.roster();
+            after.0.push(Box::new(move || limit.keep_within(&roster)));
+        }
+        match outcome {
+            Ok(outcome) => Ok((outcome, after)),
+            Err(error) => {
+                after.run();
+                Err(error)
+            }
+        }
+    }
+
+    /// What else is left to do once the reply is out: keep the nodes that came, ask shadow policies.
+    fn look_after(&self, after: &mut After, group: Group, scene: Scene, query: &Query<'_>, verbs: &'static [Verb]) {
         if let Nodes::Objects(_) = query.nodes {
             let (memory, cluster) = (Arc::clone(&self.memory), Arc::clone(scene.cluster()));
             after.0.push(Box::new(move || {
@@ -203,7 +270,6 @@ impl Gateway {
         if verbs.iter().any(in_shadow) {
             after.0.push(self.shadow(move |caller| decide::shadow(caller, &group, &scene, verbs)));
         }
-        after
     }
 
     /// Work that asks policies in shadow mode.

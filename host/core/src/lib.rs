@@ -11,6 +11,7 @@
 //! around it implement. Everything that a policy can learn goes through [`View::read`].
 
 mod annotation;
+mod answer;
 mod bind;
 mod circuit;
 mod clock;
@@ -28,6 +29,7 @@ mod policy;
 mod quantity;
 mod read;
 mod roster;
+mod trace;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
@@ -37,19 +39,21 @@ pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Placed, Slot};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
-    BindOutcome, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome, PrioritizeOutcome, Query,
-    Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate, Unbound, Victims,
+    BindOutcome, CandidateQuery, DecideError, Explained, Explanation, FilterOutcome, Nodes, PreemptOutcome,
+    PrioritizeOutcome, Query, Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate, Unbound, Victims,
+    read_for,
 };
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::NodeMemory;
 pub use object::{Entries, Node, ObjectError, Pod, Pool, Quantities, Taint};
-pub use observer::{NoObserver, Observer, Outcome};
+pub use observer::{Difference, NoObserver, Observer, Outcome};
 pub use policy::{
-    Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Verb, Verbs, Verdict,
+    Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,
 };
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
 pub use roster::{Failure, Group, Member, Roster};
+pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
 pub use view::{Candidate, View};

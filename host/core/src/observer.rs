@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BindOutcome, DecideError, Fault, Member, Verb};
+use crate::{BindOutcome, DecideError, Fault, Member, Off, ReadLine, Verb};
 
 /// How one call of a policy ended.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,8 @@ pub enum Outcome<'a> {
         asked: usize,
         /// How many of them it turned down.
         rejected: usize,
+        /// How many answers the guest itself gave; the others were remembered.
+        evaluated: usize,
     },
     /// It failed.
     Fault(&'a Fault),
@@ -26,6 +28,25 @@ pub trait Observer: Send + Sync {
     fn circuit_opened(&self, member: &Member);
     /// A group was asked to bind a pod, and this is what came of it.
     fn bound(&self, _group: &str, _outcome: Result<&BindOutcome, &DecideError>, _elapsed: Duration) {}
+    /// Nothing is remembered of the policy's answers to this verb any more.
+    fn stopped_remembering(&self, _: &Member, _: Verb, _: Off) {}
+    /// A remembered answer was asked again, and came out the same or not.
+    fn rechecked(&self, _: &Member, _: Verb, _is_same: bool) {}
+    /// It came out another.
+    fn differed(&self, _: &Member, _: Verb, _: &Difference) {}
+}
+
+/// A remembered answer, and another by a fresh instance that read the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The node.
+    pub node: String,
+    /// What was remembered.
+    pub remembered: String,
+    /// What a fresh instance said.
+    pub asked: String,
+    /// What that instance read.
+    pub reads: Vec<ReadLine>,
 }
 
 /// Ignores everything.

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use crate::{Annotation, Fault, View};
+use crate::{Annotation, Fault, FaultKind, View};
 
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
@@ -73,6 +73,14 @@ pub struct Ask {
     pub limits: Limits,
 }
 
+/// Names the nodes that a policy is asked about, one after another, and takes its answers.
+pub trait Turns<A> {
+    /// The next node, an index of the view; none when there are no more.
+    fn next(&mut self) -> Option<u32>;
+    /// Takes the answer about the node that was named last.
+    fn answer(&mut self, answer: A);
+}
+
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
 ///
 /// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`].
@@ -98,6 +106,22 @@ pub trait Policy: Send + Sync {
     /// As for [`Policy::filter`].
     fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault>;
 
+    /// As [`Policy::filter`] in one instance, but the node that comes next may depend on the answers so far.
+    ///
+    /// # Errors
+    /// As for [`Policy::filter`]; answers that were taken before the fault stand.
+    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
+        one_by_one(turns, |node| self.filter(ask, &[node]))
+    }
+
+    /// As [`Policy::filter_in_turn`], for scores.
+    ///
+    /// # Errors
+    /// As for [`Policy::filter_in_turn`].
+    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
+        one_by_one(turns, |node| self.score(ask, &[node]))
+    }
+
     /// Scores all the nodes of the view at once.
     ///
     /// # Errors
@@ -116,6 +140,21 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// The fault that ended the call.
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault>;
+}
+
+/// For policies that do not mind a call for each node.
+fn one_by_one<A>(turns: &mut dyn Turns<A>, ask: impl Fn(u32) -> Result<Vec<A>, Fault>) -> Result<(), Fault> {
+    while let Some(node) = turns.next() {
+        let mut answers = ask(node)?.into_iter();
+        match (answers.next(), answers.len()) {
+            (Some(answer), 0) => turns.answer(answer),
+            (first, more) => {
+                let count = usize::from(first.is_some()) + more;
+                return Err(Fault::new(FaultKind::Output, format!("{count} answers for 1 nodes")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Why a module is refused: text for its author, the whole chain in one line.

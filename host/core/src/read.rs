@@ -1,5 +1,7 @@
 //! The narrow door: every fact that a policy can learn is the answer to one [`Read`].
 
+mod display;
+
 use std::borrow::Cow;
 
 use crate::Taint;

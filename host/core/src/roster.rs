@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use crate::{Circuit, Mode, Pod, Policy, PolicyConfig, Verb};
+use crate::{Circuit, Mode, Pod, Policy, PolicyConfig, Traces, Verb};
 
 /// One policy of a group: a loaded module with an operator's configuration.
 pub struct Member {
@@ -24,6 +24,8 @@ pub struct Member {
     pub policy: Arc<dyn Policy>,
     /// Its faults in a row.
     pub circuit: Circuit,
+    /// What it has answered so far.
+    pub traces: Traces,
 }
 
 /// The policies behind one URL, in the order in which filters run.

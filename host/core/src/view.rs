@@ -1,8 +1,11 @@
 //! Answers every [`Read`] of one policy in one request.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Cluster, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value};
+use crate::{
+    Cluster, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
+    trace::{Column, Path, Recording},
+};
 
 /// One preemption candidate as a policy sees it; its node has the same index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct View {
     candidates: Arc<[Candidate]>,
     /// By node: the placed pods that are taken as gone, ascending. Empty: none are.
     gone: Arc<[Vec<u32>]>,
+    /// Where reads are written down, if they are.
+    recording: Option<Arc<Mutex<Recording>>>,
 }
 
 // === impl View ===
@@ -35,7 +40,7 @@ impl View {
     /// A view of nodes, given by their slots in the cluster.
     pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, nodes: Arc<[u32]>, now: u64) -> Self {
         let (candidates, gone) = (Arc::default(), Arc::default());
-        Self { pod, cluster, nodes, settings: Arc::from("null"), now, candidates, gone }
+        Self { pod, cluster, nodes, settings: Arc::from("null"), now, candidates, gone, recording: None }
     }
 
     /// A view with nothing in it, for `validate`.
@@ -69,6 +74,48 @@ impl View {
         &self.pod
     }
 
+    /// The same view; every read of it is written down here.
+    #[must_use]
+    pub(crate) fn recorded(mut self, recording: Arc<Mutex<Recording>>) -> Self {
+        self.recording = Some(recording);
+        self
+    }
+
+    /// Whether it shows the world as it is, and not as it would be without some pods.
+    pub(crate) fn is_real(&self) -> bool {
+        self.gone.is_empty()
+    }
+
+    /// The slot of each node of the view.
+    pub(crate) fn slots(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// How many slots the cluster has.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.cluster.slots().len()
+    }
+
+    /// What a path comes to at each slot.
+    pub(crate) fn column(&self, path: &Path) -> Arc<Column> {
+        self.cluster.columns().get(path, self.slot_count())
+    }
+
+    /// The same, if it was ever asked for.
+    pub(crate) fn known_column(&self, path: &Path) -> Option<Arc<Column>> {
+        self.cluster.columns().known(path)
+    }
+
+    /// The stamp of a node's record.
+    pub(crate) fn node_stamp(&self, node: u32) -> Option<u64> {
+        self.slot(node).ok().map(|slot| slot.node.stamp())
+    }
+
+    /// The stamp of the record of the pods on a node.
+    pub(crate) fn placed_stamp(&self, node: u32) -> Option<u64> {
+        self.slot(node).ok()?.placed.as_ref().map(|placed| placed.stamp())
+    }
+
     /// How many nodes the view has.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
@@ -89,6 +136,15 @@ impl View {
     /// # Errors
     /// If it names a node, pod or candidate that the request does not have.
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+        let answer = self.answer(read);
+        if let Some(recording) = &self.recording {
+            recording.lock().unwrap_or_else(PoisonError::into_inner).note(&read, &answer);
+        }
+        answer
+    }
+
+    /// The answer to a read that nobody made.
+    pub(crate) fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         Ok(match read {
             Read::Pod(read) => self.read_pod(read),
             Read::NodeCount => Value::Number(self.nodes.len() as i64),

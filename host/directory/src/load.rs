@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Circuit, FaultKind, Limits, Loader, Member, Mode, Policy, Verb, View};
+use plimsoll_core::{Ask, Circuit, FaultKind, Limits, Loader, Member, Mode, Policy, Traces, Verb, View};
 
 use crate::{
     DirectoryError,
@@ -70,6 +70,7 @@ pub(crate) fn build(
         version: current.map_or(0, |member| member.version) + 1,
         policy,
         circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
     })
 }
 

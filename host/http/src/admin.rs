@@ -4,7 +4,7 @@ use std::{future::Future, io, sync::Arc};
 
 use axum::{
     Router,
-    extract::State,
+    extract::{RawQuery, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
@@ -33,6 +33,9 @@ pub trait Admin: Send + Sync {
 
     /// Who binds.
     fn leader(&self) -> serde_json::Value;
+
+    /// The decision tables that a policy has shown so far; none if there is no such policy.
+    fn table(&self, policy: &str) -> Option<serde_json::Value>;
 }
 
 /// A page: its status, type and text.
@@ -53,6 +56,7 @@ pub async fn serve_admin(
         .route("/metrics", get(|State(admin)| show(admin, metrics)))
         .route("/api/policies", get(|State(admin)| show(admin, policies)))
         .route("/api/leader", get(|State(admin)| show(admin, leader)))
+        .route("/api/table", get(|State(admin), RawQuery(query): RawQuery| show(admin, |admin| table(admin, query))))
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
         .with_state(admin);
@@ -60,7 +64,7 @@ pub async fn serve_admin(
 }
 
 /// Makes a page on a blocking thread, where it may take its time, and even panic.
-async fn show(admin: Arc<dyn Admin>, page: fn(&dyn Admin) -> Page) -> Response {
+async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> Page + Send + 'static) -> Response {
     let made = tokio::task::spawn_blocking(move || page(admin.as_ref())).await;
     respond(made.unwrap_or_else(|panic| {
         tracing::error!(%panic, "an admin page failed");
@@ -90,8 +94,21 @@ fn leader(admin: &dyn Admin) -> Page {
     (StatusCode::OK, JSON, format!("{:#}\n", admin.leader()))
 }
 
+/// The query is `policy=NAME`, or `policy=GROUP/NAME`; names are plain ASCII, so nothing is escaped but the slash.
+fn table(admin: &dyn Admin, query: Option<String>) -> Page {
+    let query = query.unwrap_or_default();
+    let Some(policy) = query.split('&').find_map(|pair| pair.strip_prefix("policy=")) else {
+        return (StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into());
+    };
+    let policy = policy.replace("%2F", "/").replace("%2f", "/");
+    match admin.table(&policy) {
+        Some(table) => (StatusCode::OK, JSON, format!("{table:#}\n")),
+        None => (StatusCode::NOT_FOUND, TEXT, "there is no such policy: /api/policies lists them\n".into()),
+    }
+}
+
 fn not_found() -> Page {
-    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies and /api/leader\n";
+    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader and /api/table\n";
     (StatusCode::NOT_FOUND, TEXT, text.into())
 }
 

@@ -89,7 +89,9 @@ impl From<DecideError> for WireError {
     fn from(error: DecideError) -> Self {
         let text = error.to_string();
         match error {
-            DecideError::UnknownGroup(_) => Self::new(StatusCode::NOT_FOUND, text),
+            DecideError::UnknownGroup(_) | DecideError::UnknownNode | DecideError::UnknownPolicy(_) => {
+                Self::new(StatusCode::NOT_FOUND, text)
+            }
             DecideError::NoCluster | DecideError::Unbound(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {

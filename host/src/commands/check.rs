@@ -1,5 +1,7 @@
 //! `plimsoll check`: what a policy file is, or why it is refused.
 
+mod purity;
+
 use std::{
     fmt::Write,
     path::{Path, PathBuf},
@@ -19,12 +21,16 @@ use crate::{
     text,
 };
 
+use purity::Purity;
+
 /// What was found out about one file.
 struct Report {
     file: PathBuf,
     sidecar: Option<PathBuf>,
     inspection: Inspection,
     calls: Vec<(Verb, Result<CallTime, Fault>)>,
+    /// None unless it was asked for.
+    purity: Vec<Purity>,
 }
 
 /// How long a verb takes on the sample cluster.
@@ -37,7 +43,7 @@ struct CallTime {
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let loader = super::loader(&args.engine)?;
-    let reports: Vec<_> = args.files.iter().map(|file| (file, inspect(file, &loader))).collect();
+    let reports: Vec<_> = args.files.iter().map(|file| (file, inspect(file, &loader, args.purity))).collect();
     match args.output {
         Output::Text => reports.iter().try_for_each(|(file, report)| super::print(&as_text(file, report)))?,
         Output::Json => {
@@ -45,20 +51,21 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
             super::print(&format!("{:#}\n", Value::Array(all)))?;
         }
     }
-    let refused = reports.iter().any(|(_, report)| report.as_ref().map_or(true, Report::has_fault));
+    let refused = reports.iter().any(|(_, report)| report.as_ref().map_or(true, Report::is_refused));
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn inspect(file: &Path, loader: &WasmLoader) -> Result<Report> {
+fn inspect(file: &Path, loader: &WasmLoader, purity: bool) -> Result<Report> {
     let (module, sidecar) = parts(file)?;
     let bytes = std::fs::read(&module).with_context(|| format!("{}", module.display()))?;
     let inspection = loader.inspect(&bytes)?;
-    let calls = match &sidecar {
+    let callee = match &sidecar {
         // Without a sidecar there are no settings that a call could be made with.
-        None => call_times(&Callee::alone(&inspection)),
-        Some(path) => call_times(&Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?)),
+        None => Callee::alone(&inspection),
+        Some(path) => Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?),
     };
-    Ok(Report { file: module, sidecar, inspection, calls })
+    let (calls, purity) = (call_times(&callee), if purity { Purity::of(&callee) } else { vec![] });
+    Ok(Report { file: module, sidecar, inspection, calls, purity })
 }
 
 /// The module and the sidecar that a file name stands for.
@@ -97,12 +104,9 @@ impl Callee {
     }
 
     fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
-        let (pod, cluster) = (Arc::clone(pod), Arc::clone(cluster));
         let slots: Vec<u32> = (0..nodes).collect();
-        let view = View::new(pod, cluster, slots.clone().into(), 0).with_settings(Arc::clone(&self.settings));
         let started = Instant::now();
-        let limits = Limits { deadline: started + self.timeout, memory: self.memory };
-        let ask = Ask { policy: Arc::from("check"), view: Arc::new(view), limits };
+        let ask = self.ask(pod, cluster, nodes);
         match verb {
             Verb::Filter => self.policy.filter(&ask, &slots).map(drop),
             Verb::Score => self.policy.score(&ask, &slots).map(drop),
@@ -111,6 +115,23 @@ impl Callee {
             Verb::Preempt | Verb::Validate => Ok(()),
         }?;
         Ok(started.elapsed())
+    }
+
+    /// A call about the first so many nodes.
+    fn ask(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, nodes: u32) -> Ask {
+        let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
+        let limits = Limits { deadline: Instant::now() + self.timeout, memory: self.memory };
+        let view = Arc::new(view.with_settings(Arc::clone(&self.settings)));
+        Ask { policy: Arc::from("check"), view, limits }
+    }
+
+    /// What one instance answers about these nodes, in words.
+    fn answers(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: &[u32]) -> Result<Vec<String>, Fault> {
+        let ask = self.ask(pod, cluster, sample::NODES);
+        if verb == Verb::Filter {
+            return Ok(self.policy.filter(&ask, nodes)?.iter().map(|verdict| format!("{verdict:?}")).collect());
+        }
+        Ok(self.policy.score(&ask, nodes)?.iter().map(ToString::to_string).collect())
     }
 }
 
@@ -137,8 +158,9 @@ fn call_times(callee: &Callee) -> Vec<(Verb, Result<CallTime, Fault>)> {
 // === impl Report ===
 
 impl Report {
-    fn has_fault(&self) -> bool {
-        self.sidecar.is_some() && self.calls.iter().any(|(_, time)| time.is_err())
+    fn is_refused(&self) -> bool {
+        let has_fault = self.sidecar.is_some() && self.calls.iter().any(|(_, time)| time.is_err());
+        has_fault || self.purity.iter().any(Purity::differs)
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
@@ -159,6 +181,7 @@ impl Report {
         for (verb, time) in &self.calls {
             lines.push(("call", format!("{verb}: {}", self.call_text(time))));
         }
+        lines.extend(self.purity.iter().map(|purity| ("purity", purity.as_text())));
         lines
     }
 
@@ -211,7 +234,7 @@ fn as_json(file: &Path, report: &Result<Report>) -> Value {
     let inspection = &report.inspection;
     json!({
         "file": report.file,
-        "accepted": !report.has_fault(),
+        "accepted": !report.is_refused(),
         "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
         "imports": inspection.imports,
         "lifted": inspection.lifted,
@@ -220,6 +243,7 @@ fn as_json(file: &Path, report: &Result<Report>) -> Value {
         "compile_us": micros(inspection.compiled_in),
         "from_cache": inspection.from_cache,
         "sidecar": report.sidecar,
+        "purity": report.purity.iter().map(Purity::as_json).collect::<Vec<_>>(),
         "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
     })
 }

@@ -2,59 +2,40 @@
 
 mod report;
 
-use std::{
-    borrow::Cow,
-    path::Path,
-    process::ExitCode,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
 
-use anyhow::{Result, bail};
-use plimsoll_core::{Cluster, Gateway, NoObserver, Nodes, Pod, Query, SystemClock};
-use plimsoll_directory::{Directory, DirectoryConfig};
+use anyhow::Result;
+use plimsoll_core::{Cluster, Gateway, Nodes, Pod, Query};
 
-use crate::{
-    args::{Output, RunArgs},
-    demo::sample,
-};
+use super::{explain, laptop};
+use crate::args::{Output, RunArgs};
 use report::Report;
 
-/// Nobody waits for an answer here.
-const TIMEOUT: Duration = Duration::from_mins(1);
-
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-    let cluster = cluster(args)?;
-    gateway.set_cluster(Arc::clone(&cluster));
-    let loader = Arc::new(super::loader(&args.engine)?);
-    let (_, update) = Directory::open(DirectoryConfig::new(args.policies.clone()), loader)?;
-    if let Some(failure) = update.roster.failures().first() {
-        bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
-    }
-    gateway.set_roster(update.roster);
-
-    let pod = Arc::new(read_pod(&args.pod)?);
+    let (snapshot, kubeconfig) = (args.snapshot.as_deref(), args.kubeconfig.as_deref());
+    let (gateway, cluster) = laptop::gateway(&args.policies, snapshot, kubeconfig, &args.engine)?;
+    let pod = Arc::new(laptop::read_pod(&args.pod)?);
     let report = ask(&gateway, args, &pod, &cluster)?;
+    let explained = if args.explain { args.nodes.as_slice() } else { &[] };
+    let explanations = explained
+        .iter()
+        .map(|node| Ok((node, explain::ask(&gateway, &args.group, &pod, &cluster, node)?)))
+        .collect::<Result<Vec<_>>>()?;
     match args.output {
-        Output::Text => super::print(&report.as_text(args.rows))?,
-        Output::Json => super::print(&format!("{:#}\n", report.as_json()))?,
+        Output::Text => {
+            let told = explanations.iter().map(|(node, told)| format!("\n{}", explain::as_text(&pod, node, told)));
+            super::print(&(report.as_text(args.rows) + &told.collect::<String>()))?;
+        }
+        Output::Json => {
+            let mut json = report.as_json();
+            if args.explain {
+                json["explanations"] =
+                    explanations.iter().map(|(node, told)| explain::as_json(&pod, node, told)).collect();
+            }
+            super::print(&format!("{json:#}\n"))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// From the API server, from a file, or else the demo's.
-fn cluster(args: &RunArgs) -> Result<Arc<Cluster>> {
-    if let Some(kubeconfig) = &args.kubeconfig {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        return Ok(runtime.block_on(plimsoll_cluster::list_once(kubeconfig, TIMEOUT))?);
-    }
-    Ok(Arc::new(args.snapshot.as_deref().map_or_else(|| Ok(sample::cluster()), plimsoll_cluster::read_snapshot)?))
-}
-
-fn read_pod(path: &Path) -> Result<Pod> {
-    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
-    Ok(plimsoll_cluster::read_pod(path)?)
 }
 
 /// Asks as kube-scheduler would: filter, then prioritize what is left; and each policy by itself.

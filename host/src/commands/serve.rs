@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_cluster::ApiServer;
+use plimsoll_core::TraceLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
@@ -55,6 +56,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         tls,
         lease: (!args.lease.no_bind).then_some(args.lease),
         request_timeout: args.request_timeout,
+        traces: TraceLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
         wire: WireConfig {
             body_limit: args.body_limit,
             max_connections: args.max_connections,

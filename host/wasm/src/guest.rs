@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Verb, Verbs, Verdict};
+use plimsoll_core::{
+    Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Turns, Verb, Verbs, Verdict,
+};
 use wasmtime::component::{ComponentNamedList, InstancePre, Lift, TypedFunc};
 
 use crate::{
@@ -42,27 +44,50 @@ impl GuestPolicy {
         call(&self.host, &self.template, ask, ask_guest)
     }
 
-    /// Asks about each node in one instance, and takes what `accept` makes of the answers.
+    /// Asks about one node after another in one instance; `turns` takes what `accept` makes of the answers.
     fn each<A, R>(
         &self,
         ask: &Ask,
         verb: Verb,
-        nodes: &[u32],
+        turns: &mut dyn Turns<R>,
         accept: impl Fn(A) -> Result<R, Stop>,
-    ) -> Result<Vec<R>, Fault>
+    ) -> Result<(), Fault>
     where
         (A,): ComponentNamedList + Lift + Send + Sync + 'static,
     {
         self.call(ask, |call| {
             let function: TypedFunc<(u32,), (A,)> = self.exports.function(call, verb)?;
-            let mut answers = Vec::with_capacity(nodes.len());
-            for node in nodes {
-                call.about(*node);
-                let (answer,) = function.call(&mut call.store, (*node,))?;
-                answers.push(accept(answer).map_err(wasmtime::Error::new)?);
+            while let Some(node) = turns.next() {
+                call.about(node);
+                let (answer,) = function.call(&mut call.store, (node,))?;
+                turns.answer(accept(answer).map_err(wasmtime::Error::new)?);
             }
-            Ok(answers)
+            Ok(())
         })
+    }
+}
+
+/// Nodes in the order of a list, and the answers about them.
+struct InOrder<'n, A> {
+    nodes: std::slice::Iter<'n, u32>,
+    answers: Vec<A>,
+}
+
+impl<'n, A> InOrder<'n, A> {
+    fn of(nodes: &'n [u32], ask: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<Vec<A>, Fault> {
+        let mut turns = Self { nodes: nodes.iter(), answers: Vec::with_capacity(nodes.len()) };
+        ask(&mut turns)?;
+        Ok(turns.answers)
+    }
+}
+
+impl<A> Turns<A> for InOrder<'_, A> {
+    fn next(&mut self) -> Option<u32> {
+        self.nodes.next().copied()
+    }
+
+    fn answer(&mut self, answer: A) {
+        self.answers.push(answer);
     }
 }
 
@@ -80,15 +105,23 @@ impl Policy for GuestPolicy {
     }
 
     fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
-        self.each(ask, Verb::Filter, nodes, |answer| match answer {
+        InOrder::of(nodes, |turns| self.filter_in_turn(ask, turns))
+    }
+
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+        InOrder::of(nodes, |turns| self.score_in_turn(ask, turns))
+    }
+
+    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
+        self.each(ask, Verb::Filter, turns, |answer| match answer {
             abi::Verdict::Fits => Ok(Verdict::Fits),
             abi::Verdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
             abi::Verdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
         })
     }
 
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
-        self.each(ask, Verb::Score, nodes, Ok::<u32, Stop>)
+    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
+        self.each(ask, Verb::Score, turns, Ok::<u32, Stop>)
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
@@ -105,10 +138,12 @@ impl Policy for GuestPolicy {
     }
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        self.each(ask, Verb::Preempt, candidates, |answer| match answer {
-            abi::Preemption::Keep => Ok(Preemption::Keep),
-            abi::Preemption::Reject(reason) => checked(reason).map(Preemption::Reject),
-            abi::Preemption::Replace(victims) => Ok(Preemption::Replace(victims)),
+        InOrder::of(candidates, |turns| {
+            self.each(ask, Verb::Preempt, turns, |answer| match answer {
+                abi::Preemption::Keep => Ok(Preemption::Keep),
+                abi::Preemption::Reject(reason) => checked(reason).map(Preemption::Reject),
+                abi::Preemption::Replace(victims) => Ok(Preemption::Replace(victims)),
+            })
         })
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::{
     Annotation, Ask, Circuit, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig, Preemption,
-    Read, Value, Verb, Verbs, Verdict,
+    Read, Traces, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -82,6 +82,7 @@ fn configured(name: &str, policy: Fake, config: PolicyConfig) -> Arc<Member> {
         version: 1,
         policy: Arc::new(policy),
         circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
     })
 }
 
@@ -172,8 +173,10 @@ impl Gate {
     /// A policy whose filter waits at the gate.
     pub fn policy(self: &Arc<Self>) -> Fake {
         let gate = Arc::clone(self);
-        Fake::default().filter(move |_, _| {
+        Fake::default().filter(move |ask, _| {
             gate.pass();
+            // Who reads of the request as a whole is asked each time.
+            drop(ask.view.read(Read::NodeCount));
             Verdict::Fits
         })
     }

@@ -8,7 +8,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, Pod, PolicyConfig,
-    Turn, View,
+    Traces, Turn, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
@@ -102,6 +102,7 @@ pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConf
         version: 1,
         policy: loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}")),
         circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
     })
 }
 

@@ -3,13 +3,13 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use crate::{
-    Annotation, Ask, Clock, Fault, FaultKind, Limits, MAX_REASON_BYTES, MAX_SCORE, Member, Observer, OnError, Outcome,
-    Preemption, Verb, Verdict, View, annotation,
+    Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View, answer::Answer,
+    trace::Recheck,
 };
 
 use super::DecideError;
@@ -23,14 +23,10 @@ pub(crate) struct Caller {
     observer: Arc<dyn Observer>,
     deadline: Instant,
     request_timeout: Duration,
-}
-
-/// An answer about one node or candidate.
-pub(super) trait Answer {
-    /// Why the answer breaks the contract.
-    fn breach(&self) -> Option<String>;
-    /// Whether it turns the node or candidate down.
-    fn rejects(&self) -> bool;
+    /// What the calls have taught, to be learned when the reply is out.
+    lessons: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    /// None where nothing that is remembered is asked again.
+    recheck: Option<Arc<Recheck>>,
 }
 
 // === impl Caller ===
@@ -44,7 +40,50 @@ impl Caller {
         request_timeout: Duration,
     ) -> Self {
         let request_timeout = request_timeout.min(LONGEST_REQUEST);
-        Self { clock, observer, deadline: received + request_timeout, request_timeout }
+        Self {
+            clock,
+            observer,
+            deadline: received + request_timeout,
+            request_timeout,
+            lessons: Mutex::default(),
+            recheck: None,
+        }
+    }
+
+    /// The same, and remembered answers are asked again now and then.
+    pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
+        Self { recheck: Some(recheck), ..self }
+    }
+
+    pub(super) fn observer(&self) -> &dyn Observer {
+        self.observer.as_ref()
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) fn recheck(&self) -> Option<&Arc<Recheck>> {
+        self.recheck.as_ref()
+    }
+
+    /// A caller for work behind the reply, whose time starts when it is made.
+    pub(super) fn behind_the_reply(&self) -> impl FnOnce() -> Self + Send + 'static {
+        let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
+        move || {
+            let started = clock.now();
+            Self::new(clock, observer, started, timeout)
+        }
+    }
+
+    /// Leaves work for when the reply is out.
+    pub(super) fn leave(&self, work: impl FnOnce() + Send + 'static) {
+        self.lessons.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
+    }
+
+    /// What the calls so far have taught; it is learned by calling each.
+    pub(crate) fn take_lessons(&self) -> Vec<Box<dyn FnOnce() + Send>> {
+        std::mem::take(&mut *self.lessons.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// When the request's time is over.
@@ -74,13 +113,32 @@ impl Caller {
     ) -> Result<Vec<A>, Fault> {
         let started = self.clock.now();
         let asked = view.node_count();
-        let result = self.bounded(member, view, started, ask).and_then(|answers| check(answers, asked));
+        let nodes: Vec<u32> = (0..asked as u32).collect();
+        let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
+        let result = self.bounded(member, view, started, |question| ask(question, &nodes));
+        let result = result.and_then(|answers| check(answers, asked));
+        let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
+        self.tell(member, verb, started, result.as_ref().map(|answers| (asked, rejected(answers), asked)));
+        result
+    }
+
+    /// Tells the observer and the circuit: of how many nodes, how many were turned down, and how many were put to
+    /// the guest.
+    pub(super) fn tell(
+        &self,
+        member: &Member,
+        verb: Verb,
+        started: Instant,
+        result: Result<(usize, usize, usize), &Fault>,
+    ) {
         let elapsed = self.clock.now().saturating_duration_since(started);
-        match &result {
-            Ok(answers) => {
-                member.circuit.succeeded();
-                let rejected = answers.iter().filter(|answer| answer.rejects()).count();
-                self.observer.called(member, verb, Outcome::Answered { asked, rejected }, elapsed);
+        match result {
+            Ok((asked, rejected, evaluated)) => {
+                // An answer that was remembered says nothing about the guest's health.
+                if evaluated > 0 {
+                    member.circuit.succeeded();
+                }
+                self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated }, elapsed);
             }
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
@@ -89,7 +147,6 @@ impl Caller {
                 }
             }
         }
-        result
     }
 
     /// As [`Caller::call`]; none where the policy's faults leave it out of the decision.
@@ -100,11 +157,7 @@ impl Caller {
         view: View,
         ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
     ) -> Result<Option<Vec<A>>, DecideError> {
-        match self.call(member, verb, view, ask) {
-            Ok(answers) => Ok(Some(answers)),
-            Err(_) if member.config.on_error(verb) == OnError::Ignore => Ok(None),
-            Err(fault) => Err(DecideError::Policy { policy: member.id(), verb, fault }),
-        }
+        or_skip(member, verb, self.call(member, verb, view, ask))
     }
 
     /// Whether a fault counts for the policy's circuit: not if others had left it less than half of its time.
@@ -117,13 +170,13 @@ impl Caller {
         }
     }
 
-    fn bounded<A>(
+    pub(super) fn bounded<A>(
         &self,
         member: &Member,
-        view: View,
+        view: Arc<View>,
         started: Instant,
-        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
-    ) -> Result<Vec<A>, Fault> {
+        ask: impl FnOnce(&Ask) -> Result<A, Fault>,
+    ) -> Result<A, Fault> {
         if member.circuit.is_open(started) {
             return Err(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; it is asked again within 10 s"));
         }
@@ -133,11 +186,17 @@ impl Caller {
         // A timeout beyond what the clock can tell is no bound of its own.
         let own = started.checked_add(member.config.timeout).unwrap_or(self.deadline);
         let limits = Limits { deadline: own.min(self.deadline), memory: member.config.memory };
-        let nodes: Vec<u32> = (0..view.node_count() as u32).collect();
-        let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
         let question = Ask { policy: Arc::clone(&member.name), view, limits };
-        catch_unwind(AssertUnwindSafe(|| ask(&question, &nodes)))
+        catch_unwind(AssertUnwindSafe(|| ask(&question)))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
+    }
+}
+
+pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) -> Result<Option<A>, DecideError> {
+    match result {
+        Ok(answers) => Ok(Some(answers)),
+        Err(_) if member.config.on_error(verb) == OnError::Ignore => Ok(None),
+        Err(fault) => Err(DecideError::Policy { policy: member.id(), verb, fault }),
     }
 }
 
@@ -155,59 +214,4 @@ fn check<A: Answer>(answers: Vec<A>, asked: usize) -> Result<Vec<A>, Fault> {
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without a text").to_owned()
-}
-
-fn reason_breach(reason: &str) -> Option<String> {
-    let length = reason.len();
-    (length > MAX_REASON_BYTES).then(|| format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
-}
-
-impl Answer for Verdict {
-    fn breach(&self) -> Option<String> {
-        match self {
-            Self::Fits => None,
-            Self::Unschedulable(reason) | Self::Unresolvable(reason) => reason_breach(reason),
-        }
-    }
-
-    fn rejects(&self) -> bool {
-        *self != Self::Fits
-    }
-}
-
-impl Answer for u32 {
-    fn breach(&self) -> Option<String> {
-        (*self > MAX_SCORE).then(|| format!("a score of {self}; at most {MAX_SCORE} is allowed"))
-    }
-
-    fn rejects(&self) -> bool {
-        false
-    }
-}
-
-impl Answer for Result<Vec<Annotation>, String> {
-    fn breach(&self) -> Option<String> {
-        match self {
-            Ok(annotations) => annotation::breach(annotations),
-            Err(reason) => reason_breach(reason),
-        }
-    }
-
-    fn rejects(&self) -> bool {
-        self.is_err()
-    }
-}
-
-impl Answer for Preemption {
-    fn breach(&self) -> Option<String> {
-        match self {
-            Self::Keep => None,
-            Self::Reject(reason) => reason_breach(reason),
-            Self::Replace(victims) => victims.is_empty().then(|| "a replacement without victims".to_owned()),
-        }
-    }
-
-    fn rejects(&self) -> bool {
-        matches!(self, Self::Reject(_))
-    }
 }

@@ -1,13 +1,12 @@
 //! The filter chain: policies in order, each asked about the nodes still standing.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
-use crate::{Group, Member, Mode, Pod, Verb, Verdict, View};
+use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, trace::Answers};
 
 use super::{Caller, DecideError};
-
-/// How many reasons of one policy are looked through before they are looked up.
-const REASONS_TO_REMEMBER: usize = 8;
 
 /// The reasons of one reply, each text once.
 #[derive(Debug, Default)]
@@ -48,8 +47,7 @@ pub(super) fn run_filters(
         if standing.is_empty() {
             break;
         }
-        let ask = |ask: &_, nodes: &[u32]| member.policy.filter(ask, nodes);
-        match caller.call_or_skip(member, Verb::Filter, view(standing), ask)? {
+        match ask(caller, member, view(standing))? {
             Some(verdicts) => apply(member, &verdicts, standing, reasons, &mut filtered.refusals),
             None => filtered.left_out += 1,
         }
@@ -57,30 +55,34 @@ pub(super) fn run_filters(
     Ok(filtered)
 }
 
+/// Answers about the world as it is are remembered; about what it would be, the policy is asked each time.
+fn ask(caller: &Caller, member: &Arc<Member>, view: View) -> Result<Option<Answers<Verdict>>, DecideError> {
+    if view.is_real() {
+        return caller.recall_or_skip(member, Verb::Filter, view);
+    }
+    let ask = |ask: &_, nodes: &[u32]| member.policy.filter(ask, nodes);
+    Ok(caller.call_or_skip(member, Verb::Filter, view, ask)?.map(Answers::plain))
+}
+
 fn apply(
     member: &Member,
-    verdicts: &[Verdict],
+    verdicts: &Answers<Verdict>,
     standing: &mut Vec<u32>,
     reasons: &mut Reasons,
     refusals: &mut Vec<Refusal>,
 ) {
-    let mut verdicts = verdicts.iter();
     // A policy has few reasons for many nodes: their texts are made once.
-    let mut known: Vec<(&str, u32)> = Vec::new();
+    let distinct: Vec<&Verdict> = verdicts.distinct().collect();
+    let mut numbers: Vec<Option<u32>> = vec![None; distinct.len()];
+    let mut which = verdicts.which().iter();
     standing.retain(|node| {
-        let (reason, unresolvable) = match verdicts.next() {
-            None | Some(Verdict::Fits) => return true,
-            Some(Verdict::Unschedulable(reason)) => (reason, false),
-            Some(Verdict::Unresolvable(reason)) => (reason, true),
+        let Some(which) = which.next().map(|which| *which as usize) else { return true };
+        let (reason, unresolvable) = match distinct[which] {
+            Verdict::Fits => return true,
+            Verdict::Unschedulable(reason) => (reason, false),
+            Verdict::Unresolvable(reason) => (reason, true),
         };
-        let number = known.iter().find(|(text, _)| *text == &**reason).map(|(_, number)| *number);
-        let number = number.unwrap_or_else(|| {
-            let number = reasons.number(&member.name, reason);
-            if known.len() < REASONS_TO_REMEMBER {
-                known.push((reason, number));
-            }
-            number
-        });
+        let number = *numbers[which].get_or_insert_with(|| reasons.number(&member.name, reason));
         refusals.push(Refusal { node: *node, reason: number, unresolvable });
         false
     });

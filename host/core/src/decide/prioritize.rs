@@ -1,6 +1,8 @@
 //! prioritize: how good is each node?
 
-use crate::{Group, Member, Mode, Verb};
+use std::sync::Arc;
+
+use crate::{Ask, Group, Member, Mode, Verb, View, trace::Answers};
 
 use super::{Caller, DecideError, Scene};
 
@@ -23,12 +25,12 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
                 continue;
             }
             let view = scene.stage().view(&everyone);
-            let ask = |ask: &_, nodes: &[u32]| ask_scores(member, verb, ask, nodes);
-            let Some(scores) = caller.call_or_skip(member, verb, view, ask)? else { continue };
+            let Some(scores) = ask(caller, member, verb, view)? else { continue };
             let weight = u64::from(member.config.weight);
             weights += weight;
-            for (total, score) in totals.iter_mut().zip(scores) {
-                *total += weight * u64::from(score);
+            let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
+            for (total, which) in totals.iter_mut().zip(scores.which()) {
+                *total += weighted[*which as usize];
             }
         }
     }
@@ -39,12 +41,16 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
     Ok(PrioritizeOutcome { scores })
 }
 
-pub(super) fn ask_scores(
-    member: &Member,
-    verb: Verb,
-    ask: &crate::Ask,
-    nodes: &[u32],
-) -> Result<Vec<u32>, crate::Fault> {
+/// A score is of one node and remembered; a rank is of all, and asked for each time.
+fn ask(caller: &Caller, member: &Arc<Member>, verb: Verb, view: View) -> Result<Option<Answers<u32>>, DecideError> {
+    if verb == Verb::Score {
+        return caller.recall_or_skip(member, verb, view);
+    }
+    let ask = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
+    Ok(caller.call_or_skip(member, verb, view, ask)?.map(Answers::plain))
+}
+
+pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, crate::Fault> {
     if verb == Verb::Rank { member.policy.rank(ask) } else { member.policy.score(ask, nodes) }
 }
 

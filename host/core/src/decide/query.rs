@@ -57,6 +57,12 @@ pub enum DecideError {
         "the request names nodes, but plimsoll has no view of the cluster: start it with --kubeconfig or --snapshot and wait until it is ready, or set nodeCacheCapable: false"
     )]
     NoCluster,
+    /// The node that is asked about is not in the cluster.
+    #[error("the cluster has no such node")]
+    UnknownNode,
+    /// The policy that is asked about is not in the policies directory.
+    #[error("there is no policy '{0}' in the policies directory")]
+    UnknownPolicy(String),
     /// An object of the request is malformed.
     #[error(transparent)]
     Object(#[from] ObjectError),

@@ -87,6 +87,11 @@ impl Scene {
         self.known[node as usize]
     }
 
+    /// The node of the stage with this index in the request.
+    pub(super) fn known_index(&self, request: u32) -> Option<u32> {
+        self.known.binary_search(&request).ok().map(|node| node as u32)
+    }
+
     pub(super) fn unknown(&self) -> &[u32] {
         &self.unknown
     }

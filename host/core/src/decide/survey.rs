@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Fault, Group, Member, Mode, Verb, Verdict};
+use crate::{Fault, Group, Member, Mode, Pod, Verb, Verdict};
 
 use super::{Caller, Scene, prioritize::ask_scores};
 
@@ -39,14 +39,8 @@ pub enum SurveyAnswer {
 
 /// Asks each policy that is not off about all nodes, outside the chain.
 pub(crate) fn survey(caller: &Caller, group: &Group, scene: &Scene) -> Survey {
-    let mut survey = Survey { unknown: scene.unknown().to_vec(), ..Survey::default() };
-    for member in group.members() {
-        if member.config.mode == Mode::Off {
-            survey.not_asked.push((Arc::clone(member), "its mode is off"));
-        } else if !member.config.matches.accepts(scene.pod()) {
-            survey.not_asked.push((Arc::clone(member), "it does not match the pod"));
-        }
-    }
+    let not_asked = not_asked(group, scene.pod());
+    let mut survey = Survey { unknown: scene.unknown().to_vec(), not_asked, ..Survey::default() };
     for verb in [Verb::Filter, Verb::Score, Verb::Rank] {
         for mode in [Mode::Enforce, Mode::Shadow] {
             for member in group.answering(mode, verb, scene.pod()) {
@@ -56,6 +50,16 @@ pub(crate) fn survey(caller: &Caller, group: &Group, scene: &Scene) -> Survey {
         }
     }
     survey
+}
+
+/// The policies of the group that are not asked about the pod, and why.
+pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static str)> {
+    let why = |member: &Member| match member.config.mode {
+        Mode::Off => Some("its mode is off"),
+        _ if !member.config.matches.accepts(pod) => Some("it does not match the pod"),
+        _ => None,
+    };
+    group.members().iter().filter_map(|member| Some((Arc::clone(member), why(member)?))).collect()
 }
 
 /// Asks the matching policies in shadow mode; only the observer hears what they say.

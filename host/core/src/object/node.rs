@@ -9,6 +9,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::{Entries, ObjectError, Quantities, at_pointer, image, parse, steady};
+use crate::trace;
 
 /// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -38,6 +39,8 @@ pub struct Node {
     images: OnceLock<Images>,
     /// The object without what a heartbeat changes, where `json` has that too.
     steady: OnceLock<Box<str>>,
+    /// No two records that differ have one.
+    stamp: u64,
 }
 
 // === impl Node ===
@@ -61,6 +64,7 @@ impl Node {
             json,
             images: OnceLock::new(),
             steady: OnceLock::new(),
+            stamp: trace::stamp(),
         })
     }
 
@@ -106,6 +110,11 @@ impl Node {
         &self.json
     }
 
+    /// Tells this record from every other that differs from it.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
     /// JSON text at an RFC 6901 pointer, without what a heartbeat changes (`managedFields`,
     /// `resourceVersion`, the `lastHeartbeatTime` of conditions), and without `kind` and `apiVersion`.
     pub fn field(&self, pointer: &str) -> Option<&str> {
@@ -132,6 +141,7 @@ impl Node {
             json: Bytes::copy_from_slice(&self.json),
             images: self.images.clone(),
             steady: self.steady.clone(),
+            stamp: self.stamp,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::run;
 
 #[test]
 fn help_is_what_the_golden_files_say() {
-    for command in ["", "serve", "check", "run", "scheduler-config", "demo", "completions"] {
+    for command in ["", "serve", "check", "run", "explain", "table", "scheduler-config", "demo", "completions"] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let printed = run(&args);
         assert_eq!(printed.code, Some(0), "{printed:?}");

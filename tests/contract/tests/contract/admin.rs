@@ -18,6 +18,10 @@ impl Admin for Fixed {
         if self.missing.is_empty() { "# EOF\n".into() } else { panic!("no metrics") }
     }
 
+    fn table(&self, policy: &str) -> Option<Value> {
+        (policy == "gpu/binpack").then(|| json!({"policy": policy}))
+    }
+
     fn policies(&self) -> Value {
         json!({"policies": []})
     }
@@ -38,11 +42,20 @@ async fn each_page_has_its_status_type_and_text() {
         ("/metrics", 200, metrics, "# EOF\n"),
         ("/api/policies", 200, "application/json", "{\n  \"policies\": []\n}\n"),
         ("/api/leader", 200, "application/json", "{\n  \"state\": \"off\"\n}\n"),
+        ("/api/table?policy=gpu/binpack", 200, "application/json", "{\n  \"policy\": \"gpu/binpack\"\n}\n"),
+        ("/api/table?x=y&policy=gpu%2Fbinpack", 200, "application/json", "{\n  \"policy\": \"gpu/binpack\"\n}\n"),
+        (
+            "/api/table?policy=other",
+            404,
+            "text/plain; charset=utf-8",
+            "there is no such policy: /api/policies lists them\n",
+        ),
+        ("/api/table", 400, "text/plain; charset=utf-8", "expected /api/table?policy=NAME or GROUP/NAME\n"),
         (
             "/filter",
             404,
             "text/plain; charset=utf-8",
-            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies and /api/leader\n",
+            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader and /api/table\n",
         ),
     ];
     for (path, status, kind, text) in table {

@@ -14,9 +14,9 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, CandidateQuery, Circuit, Clock, Cluster, DecideError, Fault, FaultKind,
-    FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Outcome, Pod, Policy, PolicyConfig,
-    PreemptOutcome, Preemption, Query, Read, Roster, Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference, Fault, FaultKind,
+    FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, Policy, PolicyConfig,
+    PreemptOutcome, Preemption, Query, Read, Roster, Traces, Turns, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -42,6 +42,8 @@ pub(super) struct FakePolicy {
     rank: Option<PerRequest>,
     preempt: Option<PerNode<Preemption>>,
     bind: Option<OfNode>,
+    /// Whether it knows nothing but what it reads.
+    is_function: bool,
 }
 
 impl FakePolicy {
@@ -61,6 +63,12 @@ impl FakePolicy {
 
     pub(super) fn score_each(self, score: impl Fn(&View, u32) -> u32 + Send + Sync + 'static) -> Self {
         self.score(move |ask, nodes| Ok(nodes.iter().map(|node| score(&ask.view, *node)).collect()))
+    }
+
+    /// Its closures know nothing but what they read.
+    pub(super) fn function(mut self) -> Self {
+        self.is_function = true;
+        self
     }
 
     pub(super) fn rank(mut self, rank: impl Fn(&Ask) -> Answers<u32> + Send + Sync + 'static) -> Self {
@@ -110,6 +118,22 @@ impl Policy for FakePolicy {
         self.score.as_ref().unwrap()(ask, nodes)
     }
 
+    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
+        if self.is_function {
+            each_alone(turns, |node| self.filter(ask, node))
+        } else {
+            at_once(ask, turns, |nodes| self.filter(ask, nodes))
+        }
+    }
+
+    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
+        if self.is_function {
+            each_alone(turns, |node| self.score(ask, node))
+        } else {
+            at_once(ask, turns, |nodes| self.score(ask, nodes))
+        }
+    }
+
     fn rank(&self, ask: &Ask) -> Answers<u32> {
         self.rank.as_ref().unwrap()(ask)
     }
@@ -121,6 +145,30 @@ impl Policy for FakePolicy {
     fn bind(&self, ask: &Ask, node: u32) -> BindAnswer {
         self.bind.as_ref().unwrap()(ask, node)
     }
+}
+
+fn each_alone<A>(turns: &mut dyn Turns<A>, closure: impl Fn(&[u32]) -> Answers<A>) -> Result<(), Fault> {
+    while let Some(node) = turns.next() {
+        closure(&[node])?.into_iter().for_each(|answer| turns.answer(answer));
+    }
+    Ok(())
+}
+
+/// Asks about all nodes in one call, and lets nothing be remembered: a closure knows more than what it reads.
+fn at_once<A: Clone>(
+    ask: &Ask,
+    turns: &mut dyn Turns<A>,
+    closure: impl FnOnce(&[u32]) -> Answers<A>,
+) -> Result<(), Fault> {
+    let Ok(Value::Number(nodes)) = ask.view.read(Read::NodeCount) else { panic!("a view has a number of nodes") };
+    let answers = closure(&(0..nodes as u32).collect::<Vec<_>>())?;
+    if answers.len() != nodes as usize {
+        return Err(Fault::new(FaultKind::Output, format!("{} answers for {nodes} nodes", answers.len())));
+    }
+    while let Some(node) = turns.next() {
+        turns.answer(answers[node as usize].clone());
+    }
+    Ok(())
 }
 
 pub(super) fn unschedulable(reason: &str) -> Verdict {
@@ -168,6 +216,7 @@ pub(super) fn mk_member(name: &str, policy: FakePolicy, configure: impl FnOnce(&
         version: 1,
         policy: Arc::new(policy),
         circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
     })
 }
 
@@ -248,12 +297,18 @@ pub(super) struct RecordingObserver {
     calls: Mutex<Vec<Call>>,
     opened: Mutex<Vec<String>>,
     bound: Mutex<Vec<Result<BindOutcome, DecideError>>>,
+    evaluated: Mutex<Vec<usize>>,
+    stopped: Mutex<Vec<(String, Off)>>,
+    differed: Mutex<Vec<Difference>>,
 }
 
 impl Observer for RecordingObserver {
     fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
         let outcome = match outcome {
-            Outcome::Answered { asked, rejected } => Ok((asked, rejected)),
+            Outcome::Answered { asked, rejected, evaluated } => {
+                self.evaluated.lock().unwrap().push(evaluated);
+                Ok((asked, rejected))
+            }
             Outcome::Fault(fault) => Err(fault.kind),
         };
         self.calls.lock().unwrap().push(Call { policy: member.id(), verb, outcome, elapsed });
@@ -265,6 +320,14 @@ impl Observer for RecordingObserver {
 
     fn bound(&self, _: &str, outcome: Result<&BindOutcome, &DecideError>, _: Duration) {
         self.bound.lock().unwrap().push(outcome.cloned().map_err(Clone::clone));
+    }
+
+    fn stopped_remembering(&self, member: &Member, _: Verb, why: Off) {
+        self.stopped.lock().unwrap().push((member.id(), why));
+    }
+
+    fn differed(&self, _: &Member, _: Verb, difference: &Difference) {
+        self.differed.lock().unwrap().push(difference.clone());
     }
 }
 
@@ -338,6 +401,21 @@ impl Fixture {
     /// What the observer was told of binds since the last look.
     pub(super) fn bound(&self) -> Vec<Result<BindOutcome, DecideError>> {
         std::mem::take(&mut *self.observer.bound.lock().unwrap())
+    }
+
+    /// How many nodes each call since the last look put to the guest.
+    pub(super) fn evaluated(&self) -> Vec<usize> {
+        std::mem::take(&mut *self.observer.evaluated.lock().unwrap())
+    }
+
+    /// Of whom nothing is remembered since the last look.
+    pub(super) fn stopped(&self) -> Vec<(String, Off)> {
+        std::mem::take(&mut *self.observer.stopped.lock().unwrap())
+    }
+
+    /// The remembered answers that came out another since the last look.
+    pub(super) fn differed(&self) -> Vec<Difference> {
+        std::mem::take(&mut *self.observer.differed.lock().unwrap())
     }
 
     /// Whose circuits opened since the last look.

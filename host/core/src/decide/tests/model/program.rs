@@ -1,0 +1,289 @@
+//! Policies as little read-programs: functions of what they read, and of nothing else.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use super::super::fixture::*;
+use crate::{
+    Ask, Fault, FaultKind, NodeRead, PlacedRead, PodRead, Policy, Preemption, Read, Turns, Verb, Verbs, Verdict, View,
+};
+
+/// A stream of numbers that depends on its seed alone (splitmix64).
+#[derive(Debug, Clone)]
+pub(super) struct Rng(pub(super) u64);
+
+/// A policy.
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    steps: Vec<Step>,
+    /// Whether an instance reads of the pod once what it needs for many nodes.
+    caches: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Read(Of),
+    /// Leaves steps out if what was read so far is divisible.
+    Skip(u64, usize),
+    /// Fails if what was read so far is divisible.
+    Fail(u64),
+    /// Reads labels until what was read is divisible.
+    Labels(u64),
+    EachPlaced,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Pod(u64),
+    Now(u32),
+    Node(u64),
+    /// The label that the pod names.
+    Named,
+    Settings,
+    NextNode,
+    NodeCount,
+}
+
+/// One instance: what it has read of the pod is known to it from then on.
+struct Instance<'p> {
+    program: &'p Program,
+    cache: BTreeMap<Of, u64>,
+}
+
+// === impl Rng ===
+
+impl Rng {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
+// === impl Program ===
+
+impl Program {
+    pub(super) fn any(rng: &mut Rng) -> Self {
+        let steps = (0..rng.below(8)).map(|_| Step::any(rng)).collect();
+        Self { steps, caches: rng.below(2) == 0 }
+    }
+
+    pub(super) fn without_faults(mut self) -> Self {
+        self.steps.retain(|step| !matches!(step, Step::Fail(_)));
+        self
+    }
+
+    /// What a fresh instance answers about one node.
+    pub(super) fn evaluate(&self, view: &View, node: u32) -> Result<u64, Fault> {
+        self.instance().evaluate(view, node)
+    }
+
+    fn instance(&self) -> Instance<'_> {
+        Instance { program: self, cache: BTreeMap::new() }
+    }
+}
+
+pub(super) fn verdict(answer: u64) -> Verdict {
+    match answer % 4 {
+        0 | 1 => Verdict::Fits,
+        2 => unschedulable(&format!("r{}", answer % 5)),
+        _ => unresolvable(&format!("r{}", answer % 7)),
+    }
+}
+
+pub(super) fn score(answer: u64) -> u32 {
+    (answer % 101) as u32
+}
+
+impl Step {
+    fn any(rng: &mut Rng) -> Self {
+        match rng.below(40) {
+            0..=11 => Self::Read(Of::Node(rng.below(11))),
+            12..=19 => Self::Read(Of::Pod(rng.below(9))),
+            20..=21 => Self::Read(Of::Named),
+            22 => Self::Read(Of::Now(rng.pick(&[0, 1, 60]))),
+            23 => Self::Read(Of::Settings),
+            24 => Self::Read(rng.pick(&[Of::NextNode, Of::NodeCount])),
+            25..=33 => Self::Skip(rng.pick(&[2, 3]), 1 + rng.below(3) as usize),
+            34 => Self::Fail(rng.pick(&[11, 31])),
+            35..=37 => Self::EachPlaced,
+            _ => Self::Labels(rng.pick(&[3, 7, 40])),
+        }
+    }
+}
+
+// === impl Instance ===
+
+impl Instance<'_> {
+    fn evaluate(&mut self, view: &View, node: u32) -> Result<u64, Fault> {
+        let mut read = 1;
+        let mut steps = self.program.steps.iter();
+        while let Some(step) = steps.next() {
+            match *step {
+                Step::Read(of) => self.read(view, node, of, &mut read),
+                Step::Skip(by, count) if read % by == 0 => drop(steps.nth(count - 1)),
+                Step::Fail(by) if read % by == 0 => return Err(Fault::new(FaultKind::Trap, "it fails")),
+                Step::Skip(..) | Step::Fail(_) => {}
+                Step::EachPlaced => each_placed(view, node, &mut read),
+                Step::Labels(by) => {
+                    (0..20).take_while(|at| !label(view, node, *at, &mut read).is_multiple_of(by)).for_each(drop);
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    fn read(&mut self, view: &View, node: u32, of: Of, read: &mut u64) {
+        let is_of_pod = matches!(of, Of::Pod(_) | Of::Now(_));
+        if let Some(known) = self.cache.get(&of) {
+            return mix(read, *known);
+        }
+        let value = value(view, node, of);
+        if is_of_pod && self.program.caches {
+            self.cache.insert(of, value);
+        }
+        mix(read, value);
+    }
+}
+
+fn each_placed(view: &View, node: u32, read: &mut u64) {
+    let placed = number(view, Read::PlacedCount(node));
+    mix(read, placed);
+    for pod in 0..placed as u32 {
+        mix(read, hash(view, Read::Placed(node, pod, PlacedRead::Label("app"))));
+        mix(read, hash(view, Read::Placed(node, pod, PlacedRead::Priority)));
+    }
+}
+
+fn label(view: &View, node: u32, at: u32, read: &mut u64) -> u64 {
+    mix(read, hash(view, Read::Node(node, NodeRead::Label(&format!("l{at}")))));
+    *read
+}
+
+fn value(view: &View, node: u32, of: Of) -> u64 {
+    let read = match of {
+        Of::Pod(which) => Read::Pod(match which {
+            0 => PodRead::Label("a"),
+            1 => PodRead::Label("b"),
+            2 => PodRead::Annotation("note"),
+            3 => PodRead::Priority,
+            4 => PodRead::Request("cpu"),
+            5 => PodRead::Namespace,
+            6 => PodRead::Images,
+            7 => PodRead::Field("/spec/priority"),
+            _ => PodRead::Name,
+        }),
+        Of::Now(granularity) => Read::Now(granularity),
+        Of::Settings => Read::Settings,
+        Of::NodeCount => Read::NodeCount,
+        Of::NextNode => {
+            let nodes = number(view, Read::NodeCount) as u32;
+            Read::Node((node + 1) % nodes, NodeRead::Label("zone"))
+        }
+        Of::Named => {
+            let name = match view.read(Read::Pod(PodRead::Label("a"))) {
+                Ok(crate::Value::Text(name)) => name.into_owned(),
+                _ => "zone".to_owned(),
+            };
+            return hash(view, Read::Node(node, NodeRead::Label(&name)));
+        }
+        Of::Node(which) => match which {
+            0 => Read::Node(node, NodeRead::Label("zone")),
+            1 => Read::Node(node, NodeRead::Label("l1")),
+            2 => Read::Node(node, NodeRead::Annotation("note")),
+            3 => Read::Node(node, NodeRead::Taints),
+            4 => Read::Node(node, NodeRead::Allocatable("cpu")),
+            5 => Read::Node(node, NodeRead::Requested("cpu")),
+            6 => Read::Node(node, NodeRead::ImageSize("app")),
+            7 => Read::Node(node, NodeRead::Field("/spec/unschedulable")),
+            8 => Read::Node(node, NodeRead::Name),
+            9 => Read::PlacedCount(node),
+            _ => Read::PlacedLabelled { node, namespace: "web", key: "app", value: "web" },
+        },
+    };
+    hash(view, read)
+}
+
+fn number(view: &View, read: Read<'_>) -> u64 {
+    match view.read(read) {
+        Ok(crate::Value::Number(number)) => number as u64,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn hash(view: &View, read: Read<'_>) -> u64 {
+    let mut state = DefaultHasher::new();
+    format!("{:?}", view.read(read)).hash(&mut state);
+    state.finish()
+}
+
+fn mix(read: &mut u64, value: u64) {
+    *read = Rng(*read ^ value.rotate_left(17)).next();
+}
+
+// === Behind the port ===
+
+impl Program {
+    fn all<A>(&self, ask: &Ask, nodes: &[u32], answer: impl Fn(u64) -> A) -> Result<Vec<A>, Fault> {
+        let mut instance = self.instance();
+        nodes.iter().map(|node| instance.evaluate(&ask.view, *node).map(&answer)).collect()
+    }
+
+    fn in_turn<A>(&self, ask: &Ask, turns: &mut dyn Turns<A>, answer: impl Fn(u64) -> A) -> Result<(), Fault> {
+        let mut instance = self.instance();
+        while let Some(node) = turns.next() {
+            turns.answer(answer(instance.evaluate(&ask.view, node)?));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for Program {
+    fn verbs(&self) -> Verbs {
+        [Verb::Filter, Verb::Score].into_iter().collect()
+    }
+
+    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
+        Ok(Ok(()))
+    }
+
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        self.all(ask, nodes, verdict)
+    }
+
+    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+        self.all(ask, nodes, score)
+    }
+
+    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
+        self.in_turn(ask, turns, verdict)
+    }
+
+    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
+        self.in_turn(ask, turns, score)
+    }
+
+    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+
+    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<crate::Annotation>, String>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+
+    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
+    }
+}

@@ -1,0 +1,199 @@
+//! What is remembered, what is not, and how it shows.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use serde_json::{Value as Json, json};
+
+use super::fixture::*;
+use crate::{
+    Cluster, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, Off, PlacedRead, Pod, PodRead, Query, Read,
+    TraceLimit, Value, Verdict, View,
+};
+
+const NAMES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+
+fn text(view: &View, read: Read<'_>) -> String {
+    match view.read(read) {
+        Ok(Value::Text(text)) => text.into_owned(),
+        _ => String::new(),
+    }
+}
+
+fn number(view: &View, read: Read<'_>) -> i64 {
+    match view.read(read) {
+        Ok(Value::Number(number)) => number,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Turns nodes of another zone than the pod's `zone` label down.
+fn mk_same_zone() -> Arc<Member> {
+    let filter = FakePolicy::default().filter_each(|view, node| {
+        let wanted = text(view, Read::Pod(PodRead::Label("zone")));
+        let zone = text(view, Read::Node(node, NodeRead::Label("zone")));
+        if wanted == zone { Verdict::Fits } else { unschedulable(&format!("zone {zone}")) }
+    });
+    mk_member("zone", filter.function(), |_| {})
+}
+
+fn mk_zones(zones: [&str; 4], pods: &[Json]) -> Arc<Cluster> {
+    let nodes: Vec<Json> = NAMES.iter().zip(zones).map(|(name, zone)| mk_node(name, &[("zone", zone)])).collect();
+    mk_cluster(&nodes, pods)
+}
+
+fn mk_labelled(name: &str, zone: &str) -> Arc<Pod> {
+    let pod = json!({"metadata": {"name": name, "uid": name, "labels": {"zone": zone}}});
+    Arc::new(Pod::from_json(bytes(&pod)).unwrap())
+}
+
+/// Who is turned down, and how many nodes the guests were asked about.
+fn filter(fixture: &Fixture, pod: Arc<Pod>) -> (Vec<u32>, Vec<usize>) {
+    let names = cows(&NAMES);
+    let query = Query { pod, ..fixture.query(Nodes::Names(&names)) };
+    let (outcome, after) = fixture.gateway.filter("", &query).unwrap();
+    after.run();
+    (outcome.rejected.iter().map(|rejection| rejection.node).collect(), fixture.evaluated())
+}
+
+#[test]
+fn a_guest_is_asked_once_for_each_combination_of_values() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    assert_eq!(filter(&fixture, mk_labelled("first", "a")), (vec![1, 3], vec![2]));
+    assert_eq!(filter(&fixture, mk_labelled("never-seen", "a")), (vec![1, 3], vec![0]));
+    assert_eq!(filter(&fixture, mk_labelled("other", "b")), (vec![0, 2], vec![2]));
+    assert_eq!(filter(&fixture, mk_labelled("again", "a")), (vec![1, 3], vec![0]));
+}
+
+#[test]
+fn a_value_that_changes_takes_another_branch() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    filter(&fixture, mk_labelled("p", "a"));
+    fixture.gateway.set_cluster(mk_zones(["b", "a", "c", "b"], &[]));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 2, 3], vec![1]));
+    fixture.gateway.set_cluster(mk_zones(["a", "b", "a", "b"], &[]));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![1, 3], vec![0]));
+}
+
+#[test]
+fn another_version_of_a_policy_remembers_nothing() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a"; 4], &[])));
+    filter(&fixture, mk_labelled("p", "a"));
+    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![mk_same_zone()])));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![1]));
+}
+
+#[test]
+fn a_policy_that_reads_all_nodes_is_asked_each_time() {
+    let most = FakePolicy::default().filter_each(|view, node| {
+        let zone = |node| text(view, Read::Node(node, NodeRead::Label("zone")));
+        let nodes = number(view, Read::NodeCount) as u32;
+        let same = (0..nodes).filter(|other| zone(*other) == zone(node)).count();
+        if same > 1 { Verdict::Fits } else { unschedulable("alone") }
+    });
+    let member = mk_member("most", most.function(), |_| {});
+    let fixture = Fixture::new(vec![member], Some(mk_zones(["a", "b", "a", "a"], &[])));
+    for _ in 0..3 {
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![1], vec![4]));
+    }
+}
+
+#[test]
+fn a_loop_over_placed_pods_is_remembered_by_node_until_its_pods_change() {
+    let busy = FakePolicy::default().filter_each(|view, node| {
+        let pods = number(view, Read::PlacedCount(node)) as u32;
+        let urgent = (0..pods).any(|pod| number(view, Read::Placed(node, pod, PlacedRead::Priority)) > 5);
+        if urgent { unschedulable("busy") } else { Verdict::Fits }
+    });
+    let pods = [mk_placed("u1", "n1", 9, "1"), mk_placed("u2", "n2", 1, "1")];
+    let fixture = Fixture::new(vec![mk_member("busy", busy.function(), |_| {})], Some(mk_zones(["a"; 4], &pods)));
+    // Nodes without pods read the same: they are one combination.
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0], vec![3]));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0], vec![0]));
+    let cluster = fixture.gateway.cluster().unwrap();
+    let mut slots = cluster.slots().to_vec();
+    slots[0].placed = slots[2].placed.clone();
+    fixture.gateway.set_cluster(Arc::new(Cluster::new(slots)));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![0]));
+}
+
+#[test]
+fn what_failed_is_not_remembered_and_what_was_answered_before_is() {
+    let broken = Arc::new(AtomicU32::new(0));
+    let failing = Arc::clone(&broken);
+    let policy = FakePolicy::default().filter(move |ask, nodes| {
+        let each = |node: &u32| match text(&ask.view, Read::Node(*node, NodeRead::Label("zone"))).as_str() {
+            "bad" if failing.load(Ordering::SeqCst) == 0 => Err(Fault::new(FaultKind::Trap, "unreachable")),
+            _ => Ok(Verdict::Fits),
+        };
+        nodes.iter().map(each).collect()
+    });
+    let fixture = Fixture::new(
+        vec![mk_member("p", policy.function(), |config| config.on_error = Some(crate::OnError::Ignore))],
+        Some(mk_zones(["bad", "a", "b", "c"], &[])),
+    );
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![]));
+    assert_eq!(fixture.calls()[0].outcome, Err(FaultKind::Trap));
+    broken.store(1, Ordering::SeqCst);
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![1]));
+}
+
+#[test]
+fn a_policy_that_is_no_function_of_its_reads_is_found_and_asked_each_time() {
+    let calls = AtomicU32::new(0);
+    let odd = FakePolicy::default().filter_each(move |view, node| {
+        text(view, Read::Node(node, NodeRead::Label("zone")));
+        if calls.fetch_add(1, Ordering::SeqCst) == 0 { Verdict::Fits } else { unschedulable("odd") }
+    });
+    let mut fixture = Fixture::new(vec![], None);
+    let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
+    let limit = TraceLimit { recheck_every: 1, ..TraceLimit::default() };
+    fixture.gateway = Arc::new(gateway.with_trace_limit(limit));
+    fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
+    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![mk_member("odd", odd.function(), |_| {})])));
+    // One node is asked about, three are remembered, and of these one is asked again.
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![1]));
+    assert_eq!(fixture.stopped(), [("odd".to_owned(), Off::Differed)]);
+    let [difference] = fixture.differed().try_into().unwrap();
+    assert_eq!((difference.remembered.as_str(), difference.asked.as_str()), ("Fits", "Unschedulable(\"odd\")"));
+    assert_eq!(difference.reads[0].read, "node.label(\"zone\")");
+    assert_eq!(difference.reads[0].value, "\"a\"");
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2, 3], vec![4]));
+}
+
+#[test]
+fn a_policy_that_reads_too_much_of_pods_is_asked_each_time() {
+    let greedy = FakePolicy::default().filter_each(|view, _| {
+        (0..100).for_each(|at| drop(view.read(Read::Pod(PodRead::Label(&format!("l{at}"))))));
+        Verdict::Fits
+    });
+    let fixture = Fixture::new(vec![mk_member("greedy", greedy.function(), |_| {})], Some(mk_zones(["a"; 4], &[])));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![4]));
+    assert_eq!(fixture.stopped(), [("greedy".to_owned(), Off::TooManyReads)]);
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![4]));
+}
+
+#[test]
+fn what_is_remembered_stays_within_its_bound() {
+    let named = FakePolicy::default().filter_each(|view, node| {
+        text(view, Read::Pod(PodRead::Name));
+        let name = text(view, Read::Node(node, NodeRead::Name));
+        unschedulable(&name.repeat(50))
+    });
+    let member = mk_member("named", named.function(), |_| {});
+    let limit = TraceLimit { bytes: 40_000, ..TraceLimit::default() };
+    let mut fixture = Fixture::new(vec![], None);
+    let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
+    fixture.gateway = Arc::new(gateway.with_trace_limit(limit));
+    fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
+    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![Arc::clone(&member)])));
+    for pod in 0..200 {
+        assert_eq!(filter(&fixture, mk_labelled(&format!("p{pod}"), "a")), (vec![0, 1, 2, 3], vec![4]));
+        assert!(member.traces.bytes() <= limit.bytes, "{}", member.traces.bytes());
+    }
+    assert!(member.traces.bytes() > 0);
+    assert_eq!(filter(&fixture, mk_labelled("p199", "a")).1, [0], "the newest is kept");
+    assert_eq!(filter(&fixture, mk_labelled("p0", "a")).1, [4], "the oldest is not");
+}

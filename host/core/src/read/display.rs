@@ -1,0 +1,103 @@
+//! How a read is written: as in the contract.
+
+use std::fmt;
+
+use super::{NodeRead, PlacedRead, PodRead, Read, Value};
+use crate::Taint;
+
+/// As the contract writes it, without the index of the node.
+impl fmt::Display for Read<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, argument) = match *self {
+            Self::Pod(read) => match read {
+                PodRead::Name => ("pod.name", None),
+                PodRead::Namespace => ("pod.namespace", None),
+                PodRead::Uid => ("pod.uid", None),
+                PodRead::Label(key) => ("pod.label", Some(key)),
+                PodRead::Annotation(key) => ("pod.annotation", Some(key)),
+                PodRead::Priority => ("pod.priority", None),
+                PodRead::Request(name) => ("pod.request", Some(name)),
+                PodRead::Images => ("pod.images", None),
+                PodRead::Field(pointer) => ("pod.field", Some(pointer)),
+            },
+            Self::Node(_, read) => match read {
+                NodeRead::Name => ("node.name", None),
+                NodeRead::Label(key) => ("node.label", Some(key)),
+                NodeRead::Annotation(key) => ("node.annotation", Some(key)),
+                NodeRead::Taints => ("node.taints", None),
+                NodeRead::Allocatable(name) => ("node.allocatable", Some(name)),
+                NodeRead::Requested(name) => ("node.requested", Some(name)),
+                NodeRead::ImageSize(image) => ("node.image-size", Some(image)),
+                NodeRead::Field(pointer) => ("node.field", Some(pointer)),
+            },
+            Self::Placed(_, pod, read) => return placed(f, pod, read),
+            Self::PlacedLabelled { namespace, key, value, .. } => {
+                return write!(f, "placed.count-labelled({namespace:?}, {key:?}, {value:?})");
+            }
+            Self::Now(granularity) => return write!(f, "host.now({granularity})"),
+            Self::CandidateNode(at) => return write!(f, "candidate[{at}].node"),
+            Self::CandidateVictims(at) => return write!(f, "candidate[{at}].victims"),
+            Self::CandidatePdbViolations(at) => return write!(f, "candidate[{at}].pdb-violations"),
+            Self::NodeCount => ("nodes.count", None),
+            Self::PlacedCount(_) => ("placed.count", None),
+            Self::CandidateCount => ("candidates.count", None),
+            Self::Settings => ("host.settings", None),
+        };
+        match argument {
+            Some(argument) => write!(f, "{what}({argument:?})"),
+            None => f.write_str(what),
+        }
+    }
+}
+
+fn placed(f: &mut fmt::Formatter<'_>, pod: u32, read: PlacedRead<'_>) -> fmt::Result {
+    match read {
+        PlacedRead::Name => write!(f, "placed[{pod}].name"),
+        PlacedRead::Namespace => write!(f, "placed[{pod}].namespace"),
+        PlacedRead::Label(key) => write!(f, "placed[{pod}].label({key:?})"),
+        PlacedRead::Annotation(key) => write!(f, "placed[{pod}].annotation({key:?})"),
+        PlacedRead::Priority => write!(f, "placed[{pod}].priority"),
+        PlacedRead::Request(name) => write!(f, "placed[{pod}].request({name:?})"),
+        PlacedRead::Created => write!(f, "placed[{pod}].created"),
+    }
+}
+
+/// The most characters of a text that are shown.
+const SHOWN: usize = 120;
+
+/// For people: texts are quoted, and cut where they are long.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("none"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => shown(f, text),
+            Self::Texts(texts) => listed(f, texts.iter(), |f, text| shown(f, text)),
+            Self::Indices(indices) => listed(f, indices.iter(), |f, index| write!(f, "{index}")),
+            Self::Taints(taints) => listed(f, taints.iter(), |f, Taint { key, value, effect }| match &**value {
+                "" => write!(f, "{key}:{effect}"),
+                value => write!(f, "{key}={value}:{effect}"),
+            }),
+        }
+    }
+}
+
+fn shown(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => write!(f, "{:?}...", &text[..end]),
+        None => write!(f, "{text:?}"),
+    }
+}
+
+fn listed<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: impl Iterator<Item = T>,
+    item: impl Fn(&mut fmt::Formatter<'_>, T) -> fmt::Result,
+) -> fmt::Result {
+    f.write_str("[")?;
+    for (at, one) in items.enumerate() {
+        f.write_str(if at == 0 { "" } else { ", " })?;
+        item(f, one)?;
+    }
+    f.write_str("]")
+}

@@ -1,0 +1,53 @@
+//! Answers remembered by what was read.
+//!
+//! A policy is a function of its reads: the same values, read in the same order, give the same answer.
+//! So the reads of each evaluation are recorded, and kept as a trie whose inner nodes are the next
+//! read, whose edges are values and whose leaves are answers. A request walks it over columns of the
+//! cluster; a guest is asked only about a combination of values that was never seen.
+//!
+//! ```text
+//!  Member ── Traces ── Remembered ──> Class (values of what was read of the pod and the time)
+//!                                       └── Trie: read ── value ──> read ── value ──> answer
+//!  Cluster ── Columns ──> Column (one read; a key by slot)
+//! ```
+//!
+//! Nothing is ever invalidated: a value that changes makes the walk take another branch.
+
+mod answers;
+mod column;
+mod key;
+mod limit;
+mod path;
+mod recheck;
+mod recording;
+mod remembered;
+mod session;
+mod table;
+mod trie;
+
+pub use limit::TraceLimit;
+pub use recording::ReadLine;
+pub use remembered::{Off, Traces};
+pub use table::{Condition, DecisionRow, DecisionTable};
+
+pub(crate) use answers::{Answers, Remember};
+pub(crate) use column::{Column, Columns};
+pub(crate) use path::Path;
+pub(crate) use recheck::Recheck;
+pub(crate) use recording::Recording;
+pub(crate) use remembered::Lesson;
+pub(crate) use session::Session;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts uses, so that what was not used for the longest is known.
+fn tick() -> u64 {
+    static NOW: AtomicU64 = AtomicU64::new(1);
+    NOW.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A number that no record had before: two records with one stamp are the same record.
+pub(crate) fn stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,216 @@
+//! What is read, without the node that it is read of.
+
+use std::{borrow::Cow, fmt};
+
+use super::key::Key;
+use crate::{NodeRead, PodRead, Read, View};
+
+/// One thing that policies read, of the pod and the time or of any node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Path {
+    kind: Kind,
+    text: Box<str>,
+}
+
+/// A path that is not owned yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathRef<'a> {
+    kind: Kind,
+    text: Cow<'a, str>,
+}
+
+/// What a read is about, as far as remembering goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scope<'a> {
+    /// The same for every call of one version: its settings.
+    Constant,
+    /// The same for all nodes of a request.
+    Request(PathRef<'a>),
+    /// Of this node alone.
+    Node(u32, PathRef<'a>),
+    /// Of the request as a whole; an answer that depends on it is not remembered.
+    Whole,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    PodName,
+    PodNamespace,
+    PodUid,
+    PodLabel,
+    PodAnnotation,
+    PodPriority,
+    PodRequest,
+    PodImages,
+    PodField,
+    Now(u32),
+    NodeName,
+    NodeLabel,
+    NodeAnnotation,
+    NodeTaints,
+    NodeAllocatable,
+    NodeRequested,
+    NodeImageSize,
+    NodeField,
+    PlacedCount,
+    /// Namespace, key and value in one text, and where the first two end.
+    PlacedLabelled(u32, u32),
+    /// All of the node at once, by its stamp.
+    NodeRecord,
+    /// All of the node's pods at once, by their stamp.
+    PlacedRecord,
+}
+
+// === impl Scope ===
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(read: &Read<'a>) -> Self {
+        match *read {
+            Read::Settings => Self::Constant,
+            Read::Pod(read) => Self::Request(pod(read)),
+            Read::Now(granularity) => Self::Request(PathRef::new(Kind::Now(granularity.max(1)), "")),
+            Read::Node(node, read) => Self::Node(node, of_node(read)),
+            Read::PlacedCount(node) => Self::Node(node, PathRef::new(Kind::PlacedCount, "")),
+            Read::PlacedLabelled { node, namespace, key, value } => {
+                let kind = Kind::PlacedLabelled(namespace.len() as u32, (namespace.len() + key.len()) as u32);
+                Self::Node(node, PathRef { kind, text: [namespace, key, value].concat().into() })
+            }
+            // There are as many of these as pods: they are kept as one read of all of them.
+            Read::Placed(node, _, _) => Self::Node(node, PathRef::PLACED_RECORD),
+            Read::NodeCount
+            | Read::CandidateCount
+            | Read::CandidateNode(_)
+            | Read::CandidateVictims(_)
+            | Read::CandidatePdbViolations(_) => Self::Whole,
+        }
+    }
+}
+
+const fn pod(read: PodRead<'_>) -> PathRef<'_> {
+    match read {
+        PodRead::Name => PathRef::new(Kind::PodName, ""),
+        PodRead::Namespace => PathRef::new(Kind::PodNamespace, ""),
+        PodRead::Uid => PathRef::new(Kind::PodUid, ""),
+        PodRead::Label(key) => PathRef::new(Kind::PodLabel, key),
+        PodRead::Annotation(key) => PathRef::new(Kind::PodAnnotation, key),
+        PodRead::Priority => PathRef::new(Kind::PodPriority, ""),
+        PodRead::Request(name) => PathRef::new(Kind::PodRequest, name),
+        PodRead::Images => PathRef::new(Kind::PodImages, ""),
+        PodRead::Field(pointer) => PathRef::new(Kind::PodField, pointer),
+    }
+}
+
+const fn of_node(read: NodeRead<'_>) -> PathRef<'_> {
+    match read {
+        NodeRead::Name => PathRef::new(Kind::NodeName, ""),
+        NodeRead::Label(key) => PathRef::new(Kind::NodeLabel, key),
+        NodeRead::Annotation(key) => PathRef::new(Kind::NodeAnnotation, key),
+        NodeRead::Taints => PathRef::new(Kind::NodeTaints, ""),
+        NodeRead::Allocatable(name) => PathRef::new(Kind::NodeAllocatable, name),
+        NodeRead::Requested(name) => PathRef::new(Kind::NodeRequested, name),
+        NodeRead::ImageSize(image) => PathRef::new(Kind::NodeImageSize, image),
+        NodeRead::Field(pointer) => PathRef::new(Kind::NodeField, pointer),
+    }
+}
+
+// === impl PathRef ===
+
+impl<'a> PathRef<'a> {
+    pub(super) const NODE_RECORD: PathRef<'static> = PathRef::new(Kind::NodeRecord, "");
+    pub(super) const PLACED_RECORD: PathRef<'static> = PathRef::new(Kind::PlacedRecord, "");
+
+    const fn new(kind: Kind, text: &'a str) -> Self {
+        Self { kind, text: Cow::Borrowed(text) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    pub(super) fn is(&self, path: &Path) -> bool {
+        self.kind == path.kind && *self.text == *path.text
+    }
+
+    pub(super) fn to_path(&self) -> Path {
+        Path { kind: self.kind, text: self.text.as_ref().into() }
+    }
+}
+
+// === impl Path ===
+
+impl Path {
+    /// The key of what a view answers; the node is one of the view, and does not matter for the pod and the time.
+    pub(super) fn key(&self, view: &View, node: u32) -> Key {
+        match self.kind {
+            Kind::NodeRecord => view.node_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
+            Kind::PlacedRecord => view.placed_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
+            _ => self.read(node).map_or(Key::absent(), |read| {
+                // A node of the view has an answer to every read of it.
+                view.answer(read).as_ref().map_or(Key::absent(), Key::of)
+            }),
+        }
+    }
+
+    /// Whether it stands for a whole record.
+    pub(super) const fn is_record(&self) -> bool {
+        matches!(self.kind, Kind::NodeRecord | Kind::PlacedRecord)
+    }
+
+    /// What a view answers, for people.
+    pub(super) fn text(&self, view: &View, node: u32) -> String {
+        let value = self.read(node).and_then(|read| view.answer(read).ok().map(|value| value.to_string()));
+        value.unwrap_or_default()
+    }
+
+    /// Whether what is read depends on the pods of the node.
+    pub(super) const fn is_of_pods(&self) -> bool {
+        matches!(self.kind, Kind::NodeRequested | Kind::PlacedCount | Kind::PlacedLabelled(..) | Kind::PlacedRecord)
+    }
+
+    /// The read, of a node of a view; none for a whole record.
+    pub(super) fn read(&self, node: u32) -> Option<Read<'_>> {
+        let text = &*self.text;
+        Some(match self.kind {
+            Kind::PodName => Read::Pod(PodRead::Name),
+            Kind::PodNamespace => Read::Pod(PodRead::Namespace),
+            Kind::PodUid => Read::Pod(PodRead::Uid),
+            Kind::PodLabel => Read::Pod(PodRead::Label(text)),
+            Kind::PodAnnotation => Read::Pod(PodRead::Annotation(text)),
+            Kind::PodPriority => Read::Pod(PodRead::Priority),
+            Kind::PodRequest => Read::Pod(PodRead::Request(text)),
+            Kind::PodImages => Read::Pod(PodRead::Images),
+            Kind::PodField => Read::Pod(PodRead::Field(text)),
+            Kind::Now(granularity) => Read::Now(granularity),
+            Kind::NodeName => Read::Node(node, NodeRead::Name),
+            Kind::NodeLabel => Read::Node(node, NodeRead::Label(text)),
+            Kind::NodeAnnotation => Read::Node(node, NodeRead::Annotation(text)),
+            Kind::NodeTaints => Read::Node(node, NodeRead::Taints),
+            Kind::NodeAllocatable => Read::Node(node, NodeRead::Allocatable(text)),
+            Kind::NodeRequested => Read::Node(node, NodeRead::Requested(text)),
+            Kind::NodeImageSize => Read::Node(node, NodeRead::ImageSize(text)),
+            Kind::NodeField => Read::Node(node, NodeRead::Field(text)),
+            Kind::PlacedCount => Read::PlacedCount(node),
+            Kind::PlacedLabelled(namespace, key) => {
+                let (namespace, rest) = text.split_at(namespace as usize);
+                let (key, value) = rest.split_at(key as usize - namespace.len());
+                Read::PlacedLabelled { node, namespace, key, value }
+            }
+            Kind::NodeRecord | Kind::PlacedRecord => return None,
+        })
+    }
+
+    /// Bytes that it holds beside itself.
+    pub(super) fn heap(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.read(0) {
+            Some(read) => fmt::Display::fmt(&read, f),
+            None if self.kind == Kind::NodeRecord => f.write_str("all of the node"),
+            None => f.write_str("all pods of the node"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `plimsoll check --purity`: is an answer a function of what was read, whatever was asked before it?
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use plimsoll_core::{Cluster, Fault, Pod, ReadLine, Verb, read_for};
+use serde_json::{Value, json};
+
+use super::Callee;
+use crate::demo::sample;
+
+/// What a policy's verb shows on the sample cluster.
+pub(super) struct Purity {
+    verb: Verb,
+    result: Result<Found, Fault>,
+}
+
+struct Found {
+    /// Nodes whose answers depend on what else the instance was asked.
+    differences: Vec<String>,
+    /// Reads for which answers are not remembered.
+    each_time: BTreeSet<String>,
+}
+
+// === impl Purity ===
+
+impl Purity {
+    /// Asks about the nodes forwards, backwards and each in an instance of its own.
+    pub(super) fn of(callee: &Callee) -> Vec<Self> {
+        let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
+        let verbs = [Verb::Filter, Verb::Score].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
+        verbs.map(|verb| Self { verb, result: find(callee, verb, &pod, &cluster) }).collect()
+    }
+
+    /// Whether an answer depends on what else the instance was asked.
+    pub(super) fn differs(&self) -> bool {
+        self.result.as_ref().is_ok_and(|found| !found.differences.is_empty())
+    }
+
+    pub(super) fn as_text(&self) -> String {
+        match &self.result {
+            Err(fault) => format!("{}: FAULT {fault}", self.verb),
+            Ok(found) if !found.differences.is_empty() => {
+                format!("{}: DIFFERS {}", self.verb, found.differences.join("; "))
+            }
+            Ok(found) if !found.each_time.is_empty() => {
+                let reads: Vec<&str> = found.each_time.iter().map(String::as_str).collect();
+                format!("{}: the same in any order; asked each time, since it reads {}", self.verb, reads.join(", "))
+            }
+            Ok(_) => format!("{}: the same in any order; its answers are remembered", self.verb),
+        }
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        match &self.result {
+            Err(fault) => json!({"verb": self.verb.as_str(), "pure": false, "fault": fault.to_string()}),
+            Ok(Found { differences, each_time }) => json!({
+                "verb": self.verb.as_str(),
+                "pure": differences.is_empty(),
+                "differences": differences,
+                "remembered": each_time.is_empty(),
+                "asked_each_time_for": each_time,
+            }),
+        }
+    }
+}
+
+fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Found, Fault> {
+    let forwards: Vec<u32> = (0..sample::NODES).collect();
+    let backwards: Vec<u32> = forwards.iter().rev().copied().collect();
+    let whole = callee.answers(pod, cluster, verb, &forwards)?;
+    let mut turned = callee.answers(pod, cluster, verb, &backwards)?;
+    turned.reverse();
+    let (mut differences, mut each_time) = (vec![], BTreeSet::new());
+    for node in forwards {
+        let at = node as usize;
+        let alone = callee.answers(pod, cluster, verb, &[node])?.swap_remove(0);
+        for (how, other) in [("backwards", &turned[at]), ("alone", &alone)] {
+            if *other != whole[at] {
+                let name = cluster.slots()[at].node.name();
+                differences.push(format!("{name} is {} after those before it, {other} asked {how}", whole[at]));
+            }
+        }
+        let reads = read_for(callee.policy.as_ref(), &callee.ask(pod, cluster, sample::NODES), verb, node)?;
+        let of_others = reads.into_iter().filter(|line: &ReadLine| line.is_of_others);
+        each_time.extend(of_others.map(|line| line.read));
+    }
+    Ok(Found { differences, each_time })
+}

@@ -1,0 +1,155 @@
+//! The compiled sample policies: what is remembered of their answers is what they answer.
+
+use std::{
+    borrow::Cow,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{
+    Circuit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Slot,
+    SurveyAnswer, SystemClock, TraceLimit, Traces, Verb, Verdict,
+};
+use plimsoll_policies::{build, load};
+
+/// Policies with settings that they accept.
+const POLICIES: [(&str, &str); 4] = [
+    (
+        "tenant-pool",
+        r#"{"label":"example.com/pool","pools":{"team-a":"team-a","team-b":"team-b"},"shared":["shared"]}"#,
+    ),
+    ("warm-image", r#"{"by":"images"}"#),
+    ("zone-spread", r#"{"topologyKey":"topology.kubernetes.io/zone","label":"app"}"#),
+    (
+        "gpu-binpack",
+        r#"{"memory":"example.com/gpu-mem","devices":"example.com/gpu-devices","device":"example.com/gpu-device"}"#,
+    ),
+];
+
+const NODES: u64 = 40;
+const ROUNDS: u64 = 60;
+
+/// A stream of numbers that depends on its seed alone (splitmix64).
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+fn node(rng: &mut Rng, number: u64) -> Arc<Node> {
+    let pool = ["team-a", "team-b", "shared", "none"][rng.below(4) as usize];
+    let (zone, image) = (rng.below(3), rng.below(3));
+    let json = format!(
+        r#"{{"metadata":{{"name":"n{number}","labels":{{"example.com/pool":"{pool}","topology.kubernetes.io/zone":"z{zone}"}},
+             "annotations":{{"example.com/gpus":"[16,16]"}}}},
+            "status":{{"allocatable":{{"cpu":"8","memory":"32Gi","example.com/gpu-mem":"32"}},
+             "images":[{{"names":["app:{image}"],"sizeBytes":500000000}}]}}}}"#
+    );
+    Arc::new(Node::from_json(json.into()).unwrap())
+}
+
+fn placed(rng: &mut Rng) -> Arc<Placed> {
+    let pods = (0..rng.below(4)).map(|at| {
+        let app = ["web", "db"][rng.below(2) as usize];
+        let json = format!(
+            r#"{{"metadata":{{"name":"p{at}","uid":"p{at}","namespace":"team-a","labels":{{"app":"{app}"}}}},
+                "spec":{{"containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}]}}}}"#
+        );
+        Arc::new(Pod::placed_from_json(json.as_bytes()).unwrap())
+    });
+    Arc::new(Placed::new(pods.collect()))
+}
+
+fn pod(rng: &mut Rng) -> Arc<Pod> {
+    let namespace = ["team-a", "team-b", "team-c"][rng.below(3) as usize];
+    let (image, app) = (rng.below(3), ["web", "db"][rng.below(2) as usize]);
+    let json = format!(
+        r#"{{"metadata":{{"name":"p-{}","namespace":"{namespace}","uid":"u","labels":{{"app":"{app}"}}}},
+            "spec":{{"containers":[{{"image":"app:{image}","resources":{{"requests":{{"cpu":"500m"}}}}}}]}}}}"#,
+        rng.below(1_000)
+    );
+    Arc::new(Pod::from_json(json.into()).unwrap())
+}
+
+fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
+    let config = PolicyConfig { timeout: Duration::from_secs(30), ..PolicyConfig::default() };
+    let member = Member {
+        name: name.into(),
+        group: "".into(),
+        config,
+        settings: settings.into(),
+        digest: "sha256:0".into(),
+        size: 0,
+        version: 1,
+        policy: load(module),
+        circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
+    };
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_mins(1));
+    let gateway = gateway.with_trace_limit(TraceLimit { recheck_every: 1, ..TraceLimit::default() });
+    gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(member)])));
+    gateway
+}
+
+/// Compares what the gateway answers, which remembers, with a survey, which asks each time.
+fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
+    let query = || Query { pod: Arc::clone(pod), nodes: Nodes::Names(names), received: Instant::now() };
+    let survey = gateway.survey("", &query()).unwrap();
+    let (filtered, after) = gateway.filter("", &query()).unwrap();
+    after.run();
+    let (scored, after) = gateway.prioritize("", &query()).unwrap();
+    after.run();
+    for column in &survey.columns {
+        for (at, answer) in column.answers.as_ref().unwrap().iter().enumerate() {
+            match (column.verb, answer.as_ref().unwrap()) {
+                (Verb::Filter, SurveyAnswer::Verdict(verdict)) => {
+                    let refusal = filtered.rejected.iter().find(|rejection| rejection.node as usize == at);
+                    let told = refusal.map(|refusal| (filtered.reason(*refusal), refusal.unresolvable));
+                    let name = &column.member.name;
+                    let asked = match verdict {
+                        Verdict::Fits => None,
+                        Verdict::Unschedulable(reason) => Some((format!("{name}: {reason}"), false)),
+                        Verdict::Unresolvable(reason) => Some((format!("{name}: {reason}"), true)),
+                    };
+                    assert_eq!(told, asked.as_ref().map(|(reason, hard)| (reason.as_str(), *hard)), "{name} {at}");
+                }
+                (_, SurveyAnswer::Score(score)) => {
+                    assert_eq!(u32::from(scored.scores[at]), (score + 5) / 10, "{} {at}", column.member.name);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
+    let packages: Vec<&str> = POLICIES.iter().flat_map(|(name, _)| ["-p", name]).collect();
+    let modules = build(&packages);
+    for (name, settings) in POLICIES {
+        let file = format!("{}.wasm", name.replace('-', "_"));
+        let module = modules.iter().find(|module| module.ends_with(&file)).unwrap();
+        let gateway = gateway(module, name, settings);
+        let mut rng = Rng(1);
+        let mut slots: Vec<Slot> =
+            (0..NODES).map(|number| Slot { node: node(&mut rng, number), placed: Some(placed(&mut rng)) }).collect();
+        for _ in 0..ROUNDS {
+            let at = rng.below(NODES);
+            slots[at as usize] = Slot { node: node(&mut rng, at), placed: Some(placed(&mut rng)) };
+            gateway.set_cluster(Arc::new(Cluster::new(slots.clone())));
+            let names: Vec<Cow<'_, str>> =
+                (0..NODES).filter(|_| rng.below(4) > 0).map(|number| format!("n{number}").into()).collect();
+            compare(&gateway, &pod(&mut rng), &names);
+        }
+        let roster = gateway.roster();
+        let member = roster.members().next().unwrap();
+        assert_eq!((member.traces.off(Verb::Filter), member.traces.off(Verb::Score)), (None, None), "{name}");
+    }
+}
