@@ -38,7 +38,7 @@ pub fn policies() -> &'static Path {
     &POLICIES
 }
 
-/// A guest of the demo: `zone_drain_v1`, `zone_drain_v2` or `fragile`.
+/// A guest of the demo: `zone_drain_v1`, `zone_drain_v2`, `fragile`, or `machines` of the tests.
 pub fn guest(name: &str) -> PathBuf {
     LazyLock::force(&POLICIES);
     workspace().join("target/demo-guests").join(format!("{name}.wasm"))

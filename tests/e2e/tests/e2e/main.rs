@@ -4,6 +4,7 @@
 mod chart;
 mod deadlock;
 mod demo;
+mod extenders;
 mod landing;
 mod leader;
 mod outage;
