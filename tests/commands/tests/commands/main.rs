@@ -3,6 +3,7 @@
 
 mod check;
 mod demo;
+mod explain;
 mod help;
 mod run;
 mod scheduler_config;

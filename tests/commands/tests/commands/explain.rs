@@ -1,0 +1,66 @@
+//! `plimsoll explain`, `plimsoll table` and `plimsoll check --purity`: what a policy reads, and what it makes of it.
+
+use std::fs;
+
+use plimsoll_harness::{policies, tempdir};
+use serde_json::{Value, json};
+
+use crate::{POD, run, text};
+
+fn answers<'r>(report: &'r Value, policy: &str) -> &'r Value {
+    let answers = report["answers"].as_array().unwrap();
+    answers.iter().find(|answer| answer["policy"] == policy).unwrap()
+}
+
+#[test]
+fn explain_prints_every_read_with_its_value_and_the_verdict() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let on = ["--no-cache", "--policies", text(policies()), "--pod", text(&pod), "--node", "node-000"];
+    let printed = run(&[&["explain", "--output", "json"], &on[..]].concat());
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    let filter = answers(&report, "tenant-pool");
+    assert_eq!((&filter["answer"], &filter["remembered"]), (&json!("fits"), &json!(true)));
+    let label = json!({"read": "node.label(\"example.com/pool\")", "value": "\"shared\"", "others": false});
+    assert!(filter["reads"].as_array().unwrap().contains(&label), "{filter}");
+    let told = run(&[&["run", "--explain", "--output", "json"], &on[..]].concat());
+    let told: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["explanations"][0], report);
+}
+
+#[test]
+fn explain_says_which_node_the_cluster_does_not_have() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let args = ["explain", "--no-cache", "--policies", text(policies()), "--pod", text(&pod), "--node", "absent"];
+    let printed = run(&args);
+    assert_eq!(printed.code, Some(2));
+    assert!(printed.err.contains("the cluster has no node 'absent'"), "{}", printed.err);
+}
+
+#[test]
+fn table_merges_values_that_lead_to_the_same_answer() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let args = ["table", "tenant-pool", "--no-cache", "--policies", text(policies()), "--pod", text(&pod)];
+    let printed = run(&[&args[..], &["--output", "json"]].concat());
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    let rows = report["tables"][0]["rows"].as_array().unwrap();
+    let fits: Vec<&Value> = rows.iter().filter(|row| row["then"] == "Fits").collect();
+    let [row] = fits.as_slice() else { panic!("{report:#}") };
+    let pools = row["if"].as_array().unwrap().last().unwrap();
+    assert_eq!(pools["values"], json!(["\"shared\"", "\"team-a\""]), "{report:#}");
+}
+
+#[test]
+fn check_tells_whether_answers_depend_on_their_order() {
+    let sidecar = policies().join("tenant-pool.yaml");
+    let printed = run(&["check", "--purity", "--no-cache", text(&sidecar)]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(printed.out.contains("filter: the same in any order; its answers are remembered"), "{}", printed.out);
+}
