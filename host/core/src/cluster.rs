@@ -33,6 +33,7 @@ pub struct Slot {
 pub struct Cluster {
     slots: Vec<Slot>,
     by_name: OnceLock<Arc<Index>>,
+    all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
 }
 
@@ -81,7 +82,7 @@ impl Placed {
 impl Cluster {
     /// A picture of these nodes; of two with one name the later wins when it is looked up.
     pub fn new(slots: Vec<Slot>) -> Self {
-        Self { slots, by_name: OnceLock::new(), columns: Columns::default() }
+        Self { slots, ..Self::default() }
     }
 
     /// The picture after this one; where every slot has the node of the same name, it shares the index.
@@ -94,7 +95,7 @@ impl Cluster {
         };
         let same_names = self.slots.len() == slots.len() && self.slots.iter().zip(&slots).all(has_name);
         let by_name = if same_names { self.by_name.clone() } else { OnceLock::new() };
-        Self { slots, by_name, columns: Columns::default() }
+        Self { slots, by_name, ..Self::default() }
     }
 
     /// A picture of nodes and of the pods that are bound to them and have not ended.
@@ -131,6 +132,16 @@ impl Cluster {
     pub(crate) fn index(&self) -> &Index {
         let entry = |(at, slot): (usize, &Slot)| (Arc::clone(slot.node.name()), at as u32);
         self.by_name.get_or_init(|| Arc::new(self.slots.iter().enumerate().map(entry).collect()))
+    }
+
+    /// Takes over what is known of the picture before this one; call it before this one is used.
+    pub(crate) fn follow(&self, before: &Self) {
+        self.columns.follow(&before.columns, &before.slots, &self.slots);
+    }
+
+    /// Every slot in its order.
+    pub(crate) fn all_slots(&self) -> &Arc<[u32]> {
+        self.all_slots.get_or_init(|| (0..self.slots.len() as u32).collect())
     }
 
     /// What policies read, by slot.

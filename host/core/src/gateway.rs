@@ -78,7 +78,7 @@ impl Gateway {
         cluster.index();
         cluster.columns().set_limit(self.trace_limit.columns());
         if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
-            cluster.columns().carry(before.columns(), before.slots(), cluster.slots());
+            cluster.follow(&before);
         }
         self.cluster.store(Some(cluster));
     }

@@ -4,6 +4,7 @@ mod display;
 
 use std::borrow::Cow;
 
+pub(crate) use self::display::placed;
 use crate::Taint;
 
 /// One question of a guest about the world.

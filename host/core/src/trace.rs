@@ -14,14 +14,18 @@
 //! Nothing is ever invalidated: a value that changes makes the walk take another branch.
 
 mod answers;
+mod class;
+mod classes;
 mod column;
 mod key;
+mod kinds;
 mod limit;
 mod path;
 mod recheck;
 mod recording;
 mod remembered;
 mod session;
+mod since;
 mod table;
 mod trie;
 
@@ -36,7 +40,8 @@ pub(crate) use path::Path;
 pub(crate) use recheck::Recheck;
 pub(crate) use recording::Recording;
 pub(crate) use remembered::Lesson;
-pub(crate) use session::Session;
+pub(crate) use session::{Session, Walked};
+pub(crate) use since::Epoch;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

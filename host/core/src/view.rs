@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
     Cluster, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
-    trace::{Column, Path, Recording},
+    trace::{Column, Columns, Epoch, Path, Recording},
 };
 
 /// One preemption candidate as a policy sees it; its node has the same index.
@@ -81,11 +81,6 @@ impl View {
         self
     }
 
-    /// Whether it shows the world as it is, and not as it would be without some pods.
-    pub(crate) fn is_real(&self) -> bool {
-        self.gone.is_empty()
-    }
-
     /// The slot of each node of the view.
     pub(crate) fn slots(&self) -> &[u32] {
         &self.nodes
@@ -103,7 +98,22 @@ impl View {
 
     /// The same, if it was ever asked for.
     pub(crate) fn known_column(&self, path: &Path) -> Option<Arc<Column>> {
-        self.cluster.columns().known(path)
+        self.cluster.columns().known(path, self.slot_count())
+    }
+
+    /// What policies read, by slot.
+    pub(crate) fn columns(&self) -> &Columns {
+        self.cluster.columns()
+    }
+
+    /// The picture of the cluster that it shows.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.cluster.columns().epoch()
+    }
+
+    /// A view of every node of the cluster: each has the number of its slot.
+    pub(crate) fn of_all_slots(&self) -> Self {
+        Self { nodes: Arc::clone(self.cluster.all_slots()), recording: None, ..self.clone() }
     }
 
     /// The stamp of a node's record.
@@ -129,6 +139,11 @@ impl View {
     /// The name of a node of the view.
     pub fn node_name(&self, node: u32) -> Option<&Arc<str>> {
         self.slot(node).ok().map(|slot| slot.node.name())
+    }
+
+    /// The same of every pod on a node, by index; of none where there is no such node.
+    pub(crate) fn each_placed<'v>(&'v self, node: u32, read: PlacedRead<'v>) -> impl Iterator<Item = Value<'v>> {
+        self.placed(node).into_iter().flatten().map(move |pod| read_placed(pod, read))
     }
 
     /// Answers one read.

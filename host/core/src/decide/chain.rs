@@ -34,10 +34,13 @@ pub(super) struct Filtered {
 }
 
 /// Puts nodes to the matching filters; `standing` keeps those that pass all of them.
+///
+/// `all` shows every node, where that is the world as it is: about that answers are remembered.
 pub(super) fn run_filters(
     caller: &Caller,
     group: &Group,
     pod: &Pod,
+    all: Option<&View>,
     standing: &mut Vec<u32>,
     reasons: &mut Reasons,
     view: impl Fn(&[u32]) -> View,
@@ -47,7 +50,11 @@ pub(super) fn run_filters(
         if standing.is_empty() {
             break;
         }
-        match ask(caller, member, view(standing))? {
+        let verdicts = match all {
+            Some(all) => caller.recall_or_skip(member, Verb::Filter, all, standing, || view(standing))?,
+            None => ask(caller, member, view(standing))?,
+        };
+        match verdicts {
             Some(verdicts) => apply(member, &verdicts, standing, reasons, &mut filtered.refusals),
             None => filtered.left_out += 1,
         }
@@ -55,11 +62,7 @@ pub(super) fn run_filters(
     Ok(filtered)
 }
 
-/// Answers about the world as it is are remembered; about what it would be, the policy is asked each time.
 fn ask(caller: &Caller, member: &Arc<Member>, view: View) -> Result<Option<Answers<Verdict>>, DecideError> {
-    if view.is_real() {
-        return caller.recall_or_skip(member, Verb::Filter, view);
-    }
     let ask = |ask: &_, nodes: &[u32]| member.policy.filter(ask, nodes);
     Ok(caller.call_or_skip(member, Verb::Filter, view, ask)?.map(Answers::plain))
 }
@@ -73,6 +76,9 @@ fn apply(
 ) {
     // A policy has few reasons for many nodes: their texts are made once.
     let distinct: Vec<&Verdict> = verdicts.distinct().collect();
+    if distinct.iter().all(|verdict| **verdict == Verdict::Fits) {
+        return;
+    }
     let mut numbers: Vec<Option<u32>> = vec![None; distinct.len()];
     let mut which = verdicts.which().iter();
     standing.retain(|node| {

@@ -31,9 +31,11 @@ pub struct Rejection {
 }
 
 pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
-    let (mut standing, mut reasons) = (scene.stage().everyone(), Reasons::default());
-    let view = |standing: &[u32]| scene.stage().view(standing);
-    let filtered = run_filters(caller, group, scene.pod(), &mut standing, &mut reasons, view)?;
+    let (stage, mut reasons) = (scene.stage(), Reasons::default());
+    let mut standing = stage.everyone();
+    let all = stage.view(&standing);
+    let view = |standing: &[u32]| stage.view(standing);
+    let filtered = run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?;
     let mut rejected: Vec<Rejection> = filtered
         .refusals
         .iter()
@@ -49,7 +51,8 @@ pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<Fi
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
         rejected.extend(scene.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
     }
-    rejected.sort_unstable_by_key(|rejection| rejection.node);
+    // Each policy's are in order already, which the stable sort makes use of.
+    rejected.sort_by_key(|rejection| rejection.node);
     Ok(FilterOutcome { rejected, reasons: reasons.into_texts() })
 }
 

@@ -149,7 +149,8 @@ impl<'p> Preempting<'p> {
     fn filter(&mut self, mut candidates: Vec<u32>) -> Result<(), DecideError> {
         let (stage, current) = (&self.stage, &self.candidates);
         let view = |standing: &[u32]| stage.view_without(standing, current);
-        let filtered = run_filters(self.caller, self.group, &self.stage.pod, &mut candidates, &mut self.reasons, view)?;
+        let (pod, reasons) = (&self.stage.pod, &mut self.reasons);
+        let filtered = run_filters(self.caller, self.group, pod, None, &mut candidates, reasons, view)?;
         for refusal in filtered.refusals {
             self.drop_candidate(refusal.node, refusal.reason);
         }

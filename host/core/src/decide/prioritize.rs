@@ -18,14 +18,14 @@ pub struct PrioritizeOutcome {
 
 pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Result<PrioritizeOutcome, DecideError> {
     let everyone = scene.stage().everyone();
+    let all = scene.stage().view(&everyone);
     let (mut totals, mut weights) = (vec![0u64; everyone.len()], 0u64);
     for verb in [Verb::Score, Verb::Rank] {
         for member in group.answering(Mode::Enforce, verb, scene.pod()) {
             if member.config.weight == 0 || everyone.is_empty() {
                 continue;
             }
-            let view = scene.stage().view(&everyone);
-            let Some(scores) = ask(caller, member, verb, view)? else { continue };
+            let Some(scores) = ask(caller, member, verb, &all, &everyone)? else { continue };
             let weight = u64::from(member.config.weight);
             weights += weight;
             let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
@@ -42,12 +42,18 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
 }
 
 /// A score is of one node and remembered; a rank is of all, and asked for each time.
-fn ask(caller: &Caller, member: &Arc<Member>, verb: Verb, view: View) -> Result<Option<Answers<u32>>, DecideError> {
+fn ask(
+    caller: &Caller,
+    member: &Arc<Member>,
+    verb: Verb,
+    all: &View,
+    nodes: &[u32],
+) -> Result<Option<Answers<u32>>, DecideError> {
     if verb == Verb::Score {
-        return caller.recall_or_skip(member, verb, view);
+        return caller.recall_or_skip(member, verb, all, nodes, || all.clone());
     }
     let ask = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
-    Ok(caller.call_or_skip(member, verb, view, ask)?.map(Answers::plain))
+    Ok(caller.call_or_skip(member, verb, all.clone(), ask)?.map(Answers::plain))
 }
 
 pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, crate::Fault> {

@@ -5,37 +5,60 @@ use std::{fmt::Debug, sync::Arc, time::Instant};
 use crate::{
     Fault, FaultKind, Member, Verb, View,
     answer::Answer,
-    trace::{Answers, Lesson, Remember, Session},
+    trace::{Answers, Lesson, Remember, Session, Walked},
 };
 
 use super::{Caller, DecideError, again, call::or_skip};
 
 impl Caller {
     /// As [`Caller::call`] for the verbs whose answers are remembered: the policy is asked about what is new.
+    ///
+    /// Of the nodes of a view some are in question; `view` makes the view that shows a guest these alone.
     pub(super) fn recall<A: Answer + Remember + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
-        view: View,
+        all: &View,
+        nodes: &[u32],
+        view: impl FnOnce() -> View,
     ) -> Result<Answers<A>, Fault> {
         let started = self.now();
-        let asked = view.node_count();
-        let mut session = Session::walk(A::of(&member.traces), view.with_settings(Arc::clone(&member.settings)));
-        let result = if session.is_complete() { Ok(()) } else { self.ask_the_rest(member, started, &mut session) };
-        let (evaluated, view) = (session.evaluated(), Arc::clone(session.view()));
-        let (answers, lesson) = session.finish();
-        if let Some(lesson) = lesson {
-            self.learn_later(member, verb, lesson);
+        let walked = Walked::of(A::of(&member.traces), all, nodes);
+        if walked.is_complete() {
+            let answers = walked.into_answers();
+            self.recheck_later(member, verb, all, |at| nodes[at], &answers, nodes.len());
+            self.tell(member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
+            return Ok(answers);
         }
-        if result.is_ok() {
-            self.recheck_later(member, verb, &view, &answers, asked - evaluated);
-        }
-        let told = result.as_ref().map(|()| (asked, answers.count(Answer::rejects), evaluated));
+        let (answers, evaluated, result) = self.ask_the_rest(member, verb, started, walked, view());
+        let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
         self.tell(member, verb, started, told);
         result.map(|()| answers)
     }
 
     fn ask_the_rest<A: Answer + Remember + Debug>(
+        &self,
+        member: &Arc<Member>,
+        verb: Verb,
+        started: Instant,
+        walked: Walked<A>,
+        view: View,
+    ) -> (Answers<A>, usize, Result<(), Fault>) {
+        let mut session = Session::new(walked, view.with_settings(Arc::clone(&member.settings)));
+        let result = self.put_in_turn(member, started, &mut session);
+        let (evaluated, view) = (session.evaluated(), Arc::clone(session.view()));
+        let (answers, lesson) = session.finish();
+        if result.is_ok() {
+            // The guest has seen this view: what it read of the whole of it, it would not find in another.
+            self.recheck_later(member, verb, &view, |at| at as u32, &answers, view.node_count() - evaluated);
+        }
+        if let Some(lesson) = lesson {
+            self.learn_later(member, verb, lesson);
+        }
+        (answers, evaluated, result)
+    }
+
+    fn put_in_turn<A: Answer + Remember + Debug>(
         &self,
         member: &Member,
         started: Instant,
@@ -57,9 +80,11 @@ impl Caller {
         &self,
         member: &Arc<Member>,
         verb: Verb,
-        view: View,
+        all: &View,
+        nodes: &[u32],
+        view: impl FnOnce() -> View,
     ) -> Result<Option<Answers<A>>, DecideError> {
-        or_skip(member, verb, self.recall(member, verb, view))
+        or_skip(member, verb, self.recall(member, verb, all, nodes, view))
     }
 
     fn learn_later<A: Remember>(&self, member: &Arc<Member>, verb: Verb, lesson: Lesson<A>) {
@@ -75,14 +100,15 @@ impl Caller {
         &self,
         member: &Arc<Member>,
         verb: Verb,
-        view: &Arc<View>,
+        view: &View,
+        node: impl FnOnce(usize) -> u32,
         answers: &Answers<A>,
         remembered: usize,
     ) {
         let Some(recheck) = self.recheck() else { return };
-        let due = recheck.due(remembered, view.node_count(), self.now());
-        let Some((node, answer)) = due.and_then(|node| Some((node as u32, answers.of(node)?.clone()))) else { return };
-        let (recheck, member, view) = (Arc::clone(recheck), Arc::clone(member), Arc::clone(view));
+        let Some(at) = recheck.due(remembered, answers.which().len(), self.now()) else { return };
+        let Some(answer) = answers.of(at).cloned() else { return };
+        let (recheck, member, view, node) = (Arc::clone(recheck), Arc::clone(member), view.clone(), node(at));
         let caller = self.behind_the_reply();
         self.leave(move || {
             let caller = caller();

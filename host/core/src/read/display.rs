@@ -30,7 +30,7 @@ impl fmt::Display for Read<'_> {
                 NodeRead::ImageSize(image) => ("node.image-size", Some(image)),
                 NodeRead::Field(pointer) => ("node.field", Some(pointer)),
             },
-            Self::Placed(_, pod, read) => return placed(f, pod, read),
+            Self::Placed(_, pod, read) => return placed(f, &pod, read),
             Self::PlacedLabelled { namespace, key, value, .. } => {
                 return write!(f, "placed.count-labelled({namespace:?}, {key:?}, {value:?})");
             }
@@ -50,7 +50,8 @@ impl fmt::Display for Read<'_> {
     }
 }
 
-fn placed(f: &mut fmt::Formatter<'_>, pod: u32, read: PlacedRead<'_>) -> fmt::Result {
+/// A read of the pod with this index, or of all of them.
+pub(crate) fn placed(f: &mut fmt::Formatter<'_>, pod: &dyn fmt::Display, read: PlacedRead<'_>) -> fmt::Result {
     match read {
         PlacedRead::Name => write!(f, "placed[{pod}].name"),
         PlacedRead::Namespace => write!(f, "placed[{pod}].namespace"),

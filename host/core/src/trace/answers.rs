@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::remembered::{Class, Remembered, Traces};
+use super::{
+    class::Class,
+    remembered::{Remembered, Traces},
+    trie::Trie,
+};
 use crate::{Ask, Fault, Policy, Turns, Verdict};
 
 /// An answer that can be remembered.
@@ -19,7 +23,8 @@ pub(crate) trait Remember: Clone + PartialEq + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Answers<A> {
     pub(super) class: Option<Arc<Class<A>>>,
-    pub(super) new: Vec<A>,
+    /// What was said in this call; its answers come after those of the class.
+    pub(super) new: Arc<Trie<A>>,
     pub(super) which: Vec<u32>,
 }
 
@@ -28,14 +33,14 @@ pub(crate) struct Answers<A> {
 impl<A: Clone + PartialEq> Answers<A> {
     /// These answers, one for each node.
     pub(crate) fn plain(answers: Vec<A>) -> Self {
-        Self { class: None, which: (0..answers.len() as u32).collect(), new: answers }
+        Self { class: None, which: (0..answers.len() as u32).collect(), new: Arc::new(Trie::of_answers(answers)) }
     }
 
     /// The answer about a node.
     pub(crate) fn of(&self, node: usize) -> Option<&A> {
         let number = *self.which.get(node)? as usize;
         let known = self.class.as_ref().map_or(&[][..], |class| class.answers());
-        known.get(number).or_else(|| self.new.get(number - known.len()))
+        known.get(number).or_else(|| self.new.answers().get(number - known.len()))
     }
 
     /// By node: the number of its answer.
@@ -46,13 +51,16 @@ impl<A: Clone + PartialEq> Answers<A> {
     /// How many nodes have an answer that is so.
     pub(crate) fn count(&self, is_so: impl Fn(&A) -> bool) -> usize {
         let counts: Vec<bool> = self.distinct().map(is_so).collect();
+        if counts.iter().all(|counts| !counts) {
+            return 0;
+        }
         // A call that failed leaves nodes without an answer.
         self.which.iter().filter(|which| counts.get(**which as usize).copied().unwrap_or_default()).count()
     }
 
     /// What the numbers stand for, in their order; not every one needs to be some node's.
     pub(crate) fn distinct(&self) -> impl Iterator<Item = &A> {
-        self.class.iter().flat_map(|class| class.answers()).chain(&self.new)
+        self.class.iter().flat_map(|class| class.answers()).chain(self.new.answers())
     }
 }
 

@@ -3,36 +3,44 @@
 use std::{
     fmt,
     sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
 
-use super::{key::Key, path::Path};
+use super::{
+    key::Key,
+    path::Path,
+    since::{Basis, Epoch, Since},
+};
 use crate::{Slot, View};
-
-/// A column that no request has asked for through so many pictures of the cluster is let go.
-const MAX_IDLE: u32 = 1_000;
 
 /// What all columns of a cluster may come to unless the gateway says otherwise.
 const DEFAULT_BYTES: usize = 64 << 20;
 
+/// The most columns, whatever their size.
+const MAX_COLUMNS: usize = 512;
+
 /// The columns of one picture of the cluster.
 pub(crate) struct Columns {
+    /// They may be of earlier pictures: what holds of those is taken over when they are next asked for.
     by_path: ArcSwap<ByPath>,
     max_bytes: AtomicUsize,
+    since: OnceLock<Since>,
+    /// Whether another picture follows this one.
+    has_next: AtomicBool,
 }
 
-type ByPath = HashMap<Path, Arc<Column>, foldhash::fast::RandomState>;
+type ByPath = HashMap<Arc<Path>, Arc<Column>, foldhash::fast::RandomState>;
 
 /// Keys by slot. A cell is written with one value alone, whoever writes it, so no order is needed.
 pub(crate) struct Column {
+    made: Epoch,
     cells: Box<[AtomicU64]>,
     used: AtomicU64,
-    idle: AtomicU32,
 }
 
 // === impl Columns ===
@@ -40,25 +48,51 @@ pub(crate) struct Column {
 impl Columns {
     /// The column of a path, made if it is the first to be asked for.
     pub(crate) fn get(&self, path: &Path, slots: usize) -> Arc<Column> {
-        let column = self.by_path.load().get(path).cloned();
-        let column = column.unwrap_or_else(|| self.add(path, slots));
+        let column = self.current(path).unwrap_or_else(|| self.add(path, slots));
         column.used.store(super::tick(), Ordering::Relaxed);
-        column.idle.store(0, Ordering::Relaxed);
         column
     }
 
     /// The column of a path, if it was ever asked for.
-    pub(crate) fn known(&self, path: &Path) -> Option<Arc<Column>> {
-        self.by_path.load().get(path).cloned()
+    pub(crate) fn known(&self, path: &Path, slots: usize) -> Option<Arc<Column>> {
+        self.by_path.load().contains_key(path).then(|| self.get(path, slots))
+    }
+
+    /// The column of a path, if it was asked for in this picture.
+    pub(super) fn current(&self, path: &Path) -> Option<Arc<Column>> {
+        self.by_path.load().get(path).filter(|column| column.made == self.epoch()).cloned()
+    }
+
+    /// The picture that they are of.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.since().epoch()
+    }
+
+    pub(super) fn since(&self) -> &Since {
+        self.since.get_or_init(Since::first)
     }
 
     fn add(&self, path: &Path, slots: usize) -> Arc<Column> {
-        let column = Arc::new(Column::new(slots));
+        let since = self.since();
+        let earlier =
+            self.by_path.load().get_key_value(path).map(|(path, column)| (Arc::clone(path), Arc::clone(column)));
+        let (path, column) = match earlier {
+            Some((path, earlier)) => {
+                let column = earlier.carried(since, path.basis(), slots);
+                (path, column)
+            }
+            None => (Arc::new(path.clone()), Column::new(since.epoch(), slots)),
+        };
+        let column = Arc::new(column);
         let mut winner = Arc::clone(&column);
         self.by_path.rcu(|current| {
             let mut next = ByPath::clone(current);
-            winner = Arc::clone(next.entry(path.clone()).or_insert_with(|| Arc::clone(&column)));
-            self.keep_within(&mut next, path);
+            let known = next.entry(Arc::clone(&path)).or_insert_with(|| Arc::clone(&column));
+            if known.made != column.made {
+                *known = Arc::clone(&column);
+            }
+            winner = Arc::clone(known);
+            self.keep_within(&mut next, &path);
             next
         });
         winner
@@ -67,11 +101,19 @@ impl Columns {
     /// Lets go of the columns that were not used for the longest.
     fn keep_within(&self, columns: &mut ByPath, newest: &Path) {
         let mut bytes: usize = columns.values().map(|column| column.bytes()).sum();
-        while bytes > self.max_bytes.load(Ordering::Relaxed) {
-            let others = columns.iter().filter(|(path, _)| *path != newest);
-            let oldest = others.min_by_key(|(_, column)| column.used.load(Ordering::Relaxed));
-            let Some(path) = oldest.map(|(path, _)| path.clone()) else { break };
-            bytes -= columns.remove(&path).map_or(0, |column| column.bytes());
+        let most = self.max_bytes.load(Ordering::Relaxed);
+        if bytes <= most && columns.len() <= MAX_COLUMNS {
+            return;
+        }
+        let used = |column: &Arc<Column>| column.used.load(Ordering::Relaxed);
+        let mut ages: Vec<_> = columns.iter().map(|(path, column)| (used(column), Arc::clone(path))).collect();
+        ages.sort_unstable_by_key(|(used, _)| *used);
+        // A quarter more than needed, so that this is rare.
+        for (_, path) in ages.iter().filter(|(_, path)| **path != *newest) {
+            if bytes <= most && columns.len() <= MAX_COLUMNS / 4 * 3 {
+                break;
+            }
+            bytes -= columns.remove(path).map_or(0, |column| column.bytes());
         }
     }
 
@@ -80,13 +122,16 @@ impl Columns {
         self.max_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Takes over the columns of the picture before: where a slot has the same records, its cells are the same.
-    pub(crate) fn carry(&self, earlier: &Self, before: &[Slot], after: &[Slot]) {
-        let same: Vec<Same> = after.iter().enumerate().map(|(at, slot)| Same::of(before.get(at), slot)).collect();
-        let by_path = earlier.by_path.load();
-        let alive = by_path.iter().filter(|(_, column)| column.idle.fetch_add(1, Ordering::Relaxed) < MAX_IDLE);
-        let carried = alive.map(|(path, column)| (path.clone(), Arc::new(column.carried(path, &same)))).collect();
-        self.by_path.store(Arc::new(carried));
+    /// Follows another picture: what holds of its columns is taken over.
+    ///
+    /// Of several that would follow one picture only the first does, and none that was used before.
+    pub(crate) fn follow(&self, earlier: &Self, before: &[Slot], after: &[Slot]) {
+        if earlier.has_next.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if self.since.set(earlier.since().next(before, after)).is_ok() {
+            self.by_path.store(earlier.by_path.load_full());
+        }
     }
 
     /// Bytes of all columns.
@@ -97,7 +142,12 @@ impl Columns {
 
 impl Default for Columns {
     fn default() -> Self {
-        Self { by_path: ArcSwap::default(), max_bytes: DEFAULT_BYTES.into() }
+        Self {
+            by_path: ArcSwap::default(),
+            max_bytes: DEFAULT_BYTES.into(),
+            since: OnceLock::new(),
+            has_next: AtomicBool::new(false),
+        }
     }
 }
 
@@ -107,32 +157,12 @@ impl fmt::Debug for Columns {
     }
 }
 
-/// What of a slot is as it was.
-#[derive(Debug, Clone, Copy)]
-struct Same {
-    node: bool,
-    placed: bool,
-}
-
-// === impl Same ===
-
-impl Same {
-    fn of(before: Option<&Slot>, after: &Slot) -> Self {
-        let Some(before) = before else { return Self { node: false, placed: false } };
-        let placed = |slot: &Slot| slot.placed.as_ref().map(|placed| placed.stamp());
-        Self { node: before.node.stamp() == after.node.stamp(), placed: placed(before) == placed(after) }
-    }
-}
-
 // === impl Column ===
 
 impl Column {
-    fn new(slots: usize) -> Self {
-        Self {
-            cells: std::iter::repeat_with(AtomicU64::default).take(slots).collect(),
-            used: AtomicU64::default(),
-            idle: AtomicU32::default(),
-        }
+    fn new(made: Epoch, slots: usize) -> Self {
+        let cells = std::iter::repeat_with(AtomicU64::default).take(slots).collect();
+        Self { made, cells, used: AtomicU64::default() }
     }
 
     /// The key at a slot, where it is known.
@@ -150,27 +180,18 @@ impl Column {
         key
     }
 
-    /// Every key that is known.
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.cells.iter().filter_map(|cell| Key::from_bits(cell.load(Ordering::Relaxed)))
-    }
-
     /// By slot the key, where it is known.
     pub(super) fn keys_by_slot(&self) -> impl Iterator<Item = Option<Key>> {
         self.cells.iter().map(|cell| Key::from_bits(cell.load(Ordering::Relaxed)))
     }
 
-    fn carried(&self, path: &Path, same: &[Same]) -> Self {
-        let is_same = |same: &Same| if path.is_of_pods() { same.placed } else { same.node };
-        let cell = |(at, same): (usize, &Same)| {
-            let kept = self.cells.get(at).filter(|_| is_same(same));
+    fn carried(&self, since: &Since, basis: Basis, slots: usize) -> Self {
+        let cell = |slot: usize| {
+            let kept = self.cells.get(slot).filter(|_| since.holds(self.made, basis, slot));
             AtomicU64::new(kept.map_or(0, |cell| cell.load(Ordering::Relaxed)))
         };
-        Self {
-            cells: same.iter().enumerate().map(cell).collect(),
-            used: AtomicU64::new(self.used.load(Ordering::Relaxed)),
-            idle: AtomicU32::new(self.idle.load(Ordering::Relaxed)),
-        }
+        let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
+        Self { made: since.epoch(), cells: (0..slots).map(cell).collect(), used }
     }
 
     fn bytes(&self) -> usize {

@@ -34,6 +34,11 @@ impl Key {
         }
     }
 
+    /// The key of several values in their order.
+    pub(crate) fn of_all<'v>(values: impl Iterator<Item = Value<'v>>) -> Self {
+        Self::hashed(|state| values.for_each(|value| Self::of(&value).hash(state)))
+    }
+
     /// The key of a number: itself, unless it needs the last of 64 bits.
     pub(crate) fn of_number(number: i64) -> Self {
         let shifted = number << 1;

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
-use super::key::Key;
-use crate::{NodeRead, PodRead, Read, View};
+use super::{key::Key, since::Basis};
+use crate::{NodeRead, PlacedRead, PodRead, Read, View, read};
 
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,10 +55,24 @@ enum Kind {
     PlacedCount,
     /// Namespace, key and value in one text, and where the first two end.
     PlacedLabelled(u32, u32),
+    /// One thing of every pod of the node, in their order.
+    EachPlaced(Of),
     /// All of the node at once, by its stamp.
     NodeRecord,
     /// All of the node's pods at once, by their stamp.
     PlacedRecord,
+}
+
+/// What is read of a placed pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Of {
+    Name,
+    Namespace,
+    Label,
+    Annotation,
+    Priority,
+    Request,
+    Created,
 }
 
 // === impl Scope ===
@@ -75,8 +89,9 @@ impl<'a> Scope<'a> {
                 let kind = Kind::PlacedLabelled(namespace.len() as u32, (namespace.len() + key.len()) as u32);
                 Self::Node(node, PathRef { kind, text: [namespace, key, value].concat().into() })
             }
-            // There are as many of these as pods: they are kept as one read of all of them.
-            Read::Placed(node, _, _) => Self::Node(node, PathRef::PLACED_RECORD),
+            // There are as many of these as pods, and a loop over them is what makes them: the same of all pods is
+            // one read. Two nodes whose pods are alike in this are alike.
+            Read::Placed(node, _, read) => Self::Node(node, of_each_placed(read)),
             Read::NodeCount
             | Read::CandidateCount
             | Read::CandidateNode(_)
@@ -113,6 +128,19 @@ const fn of_node(read: NodeRead<'_>) -> PathRef<'_> {
     }
 }
 
+const fn of_each_placed(read: PlacedRead<'_>) -> PathRef<'_> {
+    let (of, text) = match read {
+        PlacedRead::Name => (Of::Name, ""),
+        PlacedRead::Namespace => (Of::Namespace, ""),
+        PlacedRead::Label(key) => (Of::Label, key),
+        PlacedRead::Annotation(key) => (Of::Annotation, key),
+        PlacedRead::Priority => (Of::Priority, ""),
+        PlacedRead::Request(name) => (Of::Request, name),
+        PlacedRead::Created => (Of::Created, ""),
+    };
+    PathRef::new(Kind::EachPlaced(of), text)
+}
+
 // === impl PathRef ===
 
 impl<'a> PathRef<'a> {
@@ -144,6 +172,7 @@ impl Path {
         match self.kind {
             Kind::NodeRecord => view.node_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
             Kind::PlacedRecord => view.placed_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
+            Kind::EachPlaced(of) => Key::of_all(view.each_placed(node, self.of_placed(of))),
             _ => self.read(node).map_or(Key::absent(), |read| {
                 // A node of the view has an answer to every read of it.
                 view.answer(read).as_ref().map_or(Key::absent(), Key::of)
@@ -158,16 +187,42 @@ impl Path {
 
     /// What a view answers, for people.
     pub(super) fn text(&self, view: &View, node: u32) -> String {
+        if let Kind::EachPlaced(of) = self.kind {
+            let values: Vec<String> =
+                view.each_placed(node, self.of_placed(of)).map(|value| value.to_string()).collect();
+            return format!("[{}]", values.join(", "));
+        }
         let value = self.read(node).and_then(|read| view.answer(read).ok().map(|value| value.to_string()));
         value.unwrap_or_default()
     }
 
-    /// Whether what is read depends on the pods of the node.
-    pub(super) const fn is_of_pods(&self) -> bool {
-        matches!(self.kind, Kind::NodeRequested | Kind::PlacedCount | Kind::PlacedLabelled(..) | Kind::PlacedRecord)
+    /// Which records of a slot it is read of.
+    pub(super) const fn basis(&self) -> Basis {
+        let pods = matches!(
+            self.kind,
+            Kind::NodeRequested
+                | Kind::PlacedCount
+                | Kind::PlacedLabelled(..)
+                | Kind::EachPlaced(_)
+                | Kind::PlacedRecord
+        );
+        Basis { node: !pods, pods }
     }
 
-    /// The read, of a node of a view; none for a whole record.
+    /// What is read of each pod.
+    const fn of_placed(&self, of: Of) -> PlacedRead<'_> {
+        match of {
+            Of::Name => PlacedRead::Name,
+            Of::Namespace => PlacedRead::Namespace,
+            Of::Label => PlacedRead::Label(&self.text),
+            Of::Annotation => PlacedRead::Annotation(&self.text),
+            Of::Priority => PlacedRead::Priority,
+            Of::Request => PlacedRead::Request(&self.text),
+            Of::Created => PlacedRead::Created,
+        }
+    }
+
+    /// The read, of a node of a view; none for a whole record, and for what is read of each pod.
     pub(super) fn read(&self, node: u32) -> Option<Read<'_>> {
         let text = &*self.text;
         Some(match self.kind {
@@ -195,7 +250,7 @@ impl Path {
                 let (key, value) = rest.split_at(key as usize - namespace.len());
                 Read::PlacedLabelled { node, namespace, key, value }
             }
-            Kind::NodeRecord | Kind::PlacedRecord => return None,
+            Kind::EachPlaced(_) | Kind::NodeRecord | Kind::PlacedRecord => return None,
         })
     }
 
@@ -207,10 +262,11 @@ impl Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.read(0) {
-            Some(read) => fmt::Display::fmt(&read, f),
-            None if self.kind == Kind::NodeRecord => f.write_str("all of the node"),
-            None => f.write_str("all pods of the node"),
+        match self.kind {
+            Kind::NodeRecord => f.write_str("all of the node"),
+            Kind::PlacedRecord => f.write_str("all pods of the node"),
+            Kind::EachPlaced(of) => read::placed(f, &"each", self.of_placed(of)),
+            _ => self.read(0).map_or(Ok(()), |read| fmt::Display::fmt(&read, f)),
         }
     }
 }

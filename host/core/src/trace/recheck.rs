@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Rechecks may take one part in so many of the time of one core.
-const SHARE: u32 = 20;
+const SHARE: u32 = 100;
 
 /// Counts remembered answers: every so many, one is to be asked again.
 #[derive(Debug)]
@@ -60,8 +60,8 @@ mod tests {
         assert!(recheck.due(1, 10, now).is_some_and(|node| node < 10));
         assert_eq!(recheck.due(0, 10, now), None);
         recheck.rest(now, Duration::from_millis(1));
-        assert_eq!(recheck.due(5_000, 10, now + Duration::from_millis(19)), None);
-        assert!(recheck.due(5_000, 10, now + Duration::from_millis(20)).is_some());
+        assert_eq!(recheck.due(5_000, 10, now + Duration::from_millis(99)), None);
+        assert!(recheck.due(5_000, 10, now + Duration::from_millis(100)).is_some());
         assert_eq!(Recheck::new(0, now).due(5_000, 10, now), None);
     }
 }

@@ -2,13 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
-use super::{
-    answers::Remember,
-    column::Column,
-    key::Key,
-    path::Path,
-    remembered::{Class, Remembered},
-};
+use super::{answers::Remember, class::Class, column::Column, key::Key, path::Path, remembered::Remembered};
 use crate::{Cluster, View};
 
 /// The most rows of a table.

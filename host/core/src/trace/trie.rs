@@ -111,8 +111,9 @@ impl<A: Clone + PartialEq> Trie<A> {
         &self.answers
     }
 
-    pub(super) fn into_answers(self) -> Vec<A> {
-        self.answers
+    /// Answers that no way leads to.
+    pub(super) fn of_answers(answers: Vec<A>) -> Self {
+        Self { steps: Vec::new(), answers }
     }
 
     /// What the whole comes to, from the answers up; none if there is no answer.

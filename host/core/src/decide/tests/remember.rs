@@ -120,6 +120,71 @@ fn a_loop_over_placed_pods_is_remembered_by_node_until_its_pods_change() {
 }
 
 #[test]
+fn nodes_whose_pods_are_alike_in_what_is_read_are_one_combination() {
+    let heavy = FakePolicy::default().filter_each(|view, node| {
+        let pods = number(view, Read::PlacedCount(node)) as u32;
+        let sum: i64 = (0..pods).map(|pod| number(view, Read::Placed(node, pod, PlacedRead::Priority))).sum();
+        if sum > 5 { unschedulable("heavy") } else { Verdict::Fits }
+    });
+    let pods = [
+        mk_placed("u1", "n1", 4, "1"),
+        mk_placed("u2", "n1", 2, "1"),
+        mk_placed("u3", "n2", 4, "7"),
+        mk_placed("u4", "n2", 2, "7"),
+        mk_placed("u5", "n3", 2, "1"),
+        mk_placed("u6", "n3", 4, "1"),
+    ];
+    let fixture = Fixture::new(vec![mk_member("heavy", heavy.function(), |_| {})], Some(mk_zones(["a"; 4], &pods)));
+    // The third has the same priorities in another order.
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2], vec![3]));
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2], vec![0]));
+}
+
+#[test]
+fn more_kinds_of_nodes_than_are_kept_change_no_answer() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    for round in 0..400 {
+        let zone = |node| format!("zone-{}", round * 4 + node);
+        let zones = [zone(0), zone(1), zone(2), "a".to_owned()];
+        let zones = zones.each_ref().map(String::as_str);
+        fixture.gateway.set_cluster(mk_zones(zones, &[]));
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0, 1, 2], "round {round}");
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2], vec![0]), "round {round}");
+    }
+}
+
+#[test]
+fn of_two_pictures_that_follow_one_each_has_its_own_answers() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    filter(&fixture, mk_labelled("p", "a"));
+    filter(&fixture, mk_labelled("p", "a"));
+    let first = fixture.gateway.cluster().unwrap();
+    let other = |zones| {
+        let changed = mk_zones(zones, &[]);
+        let mut slots = first.slots().to_vec();
+        slots[1] = changed.slots()[1].clone();
+        let next = first.successor(slots);
+        next.follow(&first);
+        Arc::new(next)
+    };
+    for (cluster, rejected) in
+        [(other(["a"; 4]), vec![3]), (other(["c"; 4]), vec![1, 3]), (Arc::clone(&first), vec![1, 3])]
+    {
+        let gateway =
+            Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
+        gateway.set_roster(fixture.gateway.roster());
+        gateway.set_cluster(cluster);
+        let names = cows(&NAMES);
+        for _ in 0..2 {
+            let query = Query { pod: mk_labelled("p", "a"), ..fixture.query(Nodes::Names(&names)) };
+            let (outcome, after) = gateway.filter("", &query).unwrap();
+            after.run();
+            assert_eq!(outcome.rejected.iter().map(|rejection| rejection.node).collect::<Vec<_>>(), rejected);
+        }
+    }
+}
+
+#[test]
 fn what_failed_is_not_remembered_and_what_was_answered_before_is() {
     let broken = Arc::new(AtomicU32::new(0));
     let failing = Arc::clone(&broken);
