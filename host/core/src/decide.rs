@@ -4,6 +4,7 @@ mod again;
 mod bind;
 mod call;
 mod chain;
+mod cores;
 mod explain;
 mod filter;
 mod preempt;

@@ -25,6 +25,7 @@ mod memory;
 mod node_locks;
 mod object;
 mod observer;
+mod pace;
 mod policy;
 mod quantity;
 mod read;

@@ -12,7 +12,10 @@ use crate::{
     trace::Recheck,
 };
 
-use super::DecideError;
+use super::{
+    DecideError,
+    cores::{pieces, split},
+};
 
 /// A request has at most this much time, whatever the operator says, so that its deadline can be told.
 const LONGEST_REQUEST: Duration = Duration::from_hours(24);
@@ -104,33 +107,38 @@ impl Caller {
     /// Asks a policy about each of the view's nodes or candidates.
     ///
     /// Every answer is within the contract, and there is one for each; anything else is a fault.
-    pub(super) fn call<A: Answer>(
+    pub(super) fn call<A: Answer + Send>(
         &self,
         member: &Member,
         verb: Verb,
         view: View,
-        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
+        ask: impl Fn(&Ask, &[u32]) -> Result<Vec<A>, Fault> + Sync,
     ) -> Result<Vec<A>, Fault> {
         let started = self.clock.now();
         let asked = view.node_count();
         let nodes: Vec<u32> = (0..asked as u32).collect();
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
-        let result = self.bounded(member, view, started, |question| ask(question, &nodes));
+        // Each piece is put to an instance of its own, so only answers about single nodes can be cut.
+        let pace = &member.traces.pace;
+        let cut = if matches!(verb, Verb::Filter | Verb::Score) { pieces(pace.last(verb)) } else { 1 };
+        let result = self.bounded(member, view, started, |question| split(&nodes, cut, |nodes| ask(question, nodes)));
         let result = result.and_then(|answers| check(answers, asked));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
-        self.tell(member, verb, started, result.as_ref().map(|answers| (asked, rejected(answers), asked)));
+        let elapsed =
+            self.tell(member, verb, started, result.as_ref().map(|answers| (asked, rejected(answers), asked)));
+        pace.set(verb, elapsed * cut as u32);
         result
     }
 
     /// Tells the observer and the circuit: of how many nodes, how many were turned down, and how many were put to
-    /// the guest.
+    /// the guest; how long it took.
     pub(super) fn tell(
         &self,
         member: &Member,
         verb: Verb,
         started: Instant,
         result: Result<(usize, usize, usize), &Fault>,
-    ) {
+    ) -> Duration {
         let elapsed = self.clock.now().saturating_duration_since(started);
         match result {
             Ok((asked, rejected, evaluated)) => {
@@ -147,15 +155,16 @@ impl Caller {
                 }
             }
         }
+        elapsed
     }
 
     /// As [`Caller::call`]; none where the policy's faults leave it out of the decision.
-    pub(super) fn call_or_skip<A: Answer>(
+    pub(super) fn call_or_skip<A: Answer + Send>(
         &self,
         member: &Member,
         verb: Verb,
         view: View,
-        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
+        ask: impl Fn(&Ask, &[u32]) -> Result<Vec<A>, Fault> + Sync,
     ) -> Result<Option<Vec<A>>, DecideError> {
         or_skip(member, verb, self.call(member, verb, view, ask))
     }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::{Ask, Group, Member, Mode, Verb, View, trace::Answers};
 
-use super::{Caller, DecideError, Scene};
+use super::{
+    Caller, DecideError, Scene,
+    cores::{pieces, side_by_side},
+};
 
 /// kube-scheduler's `MaxExtenderPriority`.
 const MAX_EXTENDER_SCORE: u64 = 10;
@@ -20,18 +23,20 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
     let everyone = scene.stage().everyone();
     let all = scene.stage().view(&everyone);
     let (mut totals, mut weights) = (vec![0u64; everyone.len()], 0u64);
-    for verb in [Verb::Score, Verb::Rank] {
-        for member in group.answering(Mode::Enforce, verb, scene.pod()) {
-            if member.config.weight == 0 || everyone.is_empty() {
-                continue;
-            }
-            let Some(scores) = ask(caller, member, verb, &all, &everyone)? else { continue };
-            let weight = u64::from(member.config.weight);
-            weights += weight;
-            let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
-            for (total, which) in totals.iter_mut().zip(scores.which()) {
-                *total += weighted[*which as usize];
-            }
+    let asked = |verb| {
+        let members = group.answering(Mode::Enforce, verb, scene.pod());
+        members.filter(|member| member.config.weight > 0).map(move |member| (member, verb))
+    };
+    let jobs: Vec<_> = if everyone.is_empty() { vec![] } else { asked(Verb::Score).chain(asked(Verb::Rank)).collect() };
+    let takes_long = |(member, verb): &(&Arc<Member>, Verb)| pieces(member.traces.pace.last(*verb)) > 1;
+    let answers = side_by_side(&jobs, takes_long, |(member, verb)| ask(caller, member, *verb, &all, &everyone));
+    for ((member, _), scores) in jobs.iter().zip(answers) {
+        let Some(scores) = scores? else { continue };
+        let weight = u64::from(member.config.weight);
+        weights += weight;
+        let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
+        for (total, which) in totals.iter_mut().zip(scores.which()) {
+            *total += weighted[*which as usize];
         }
     }
     let mut scores = vec![0; scene.len()];

@@ -24,15 +24,22 @@ impl Caller {
     ) -> Result<Answers<A>, Fault> {
         let started = self.now();
         let walked = Walked::of(A::of(&member.traces), all, nodes);
+        if !walked.is_remembered() {
+            return self
+                .call(member, verb, view(), |ask, nodes| A::ask_all(member.policy.as_ref(), ask, nodes))
+                .map(Answers::plain);
+        }
         if walked.is_complete() {
             let answers = walked.into_answers();
             self.recheck_later(member, verb, all, |at| nodes[at], &answers, nodes.len());
-            self.tell(member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
+            let elapsed = self.tell(member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
+            member.traces.pace.set(verb, elapsed);
             return Ok(answers);
         }
         let (answers, evaluated, result) = self.ask_the_rest(member, verb, started, walked, view());
         let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
-        self.tell(member, verb, started, told);
+        let elapsed = self.tell(member, verb, started, told);
+        member.traces.pace.set(verb, elapsed);
         result.map(|()| answers)
     }
 

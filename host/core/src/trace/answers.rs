@@ -15,6 +15,8 @@ pub(crate) trait Remember: Clone + PartialEq + Send + Sync + 'static {
     fn of(traces: &Traces) -> &Remembered<Self>;
     /// Asks the policy about one node after another.
     fn ask(policy: &dyn Policy, ask: &Ask, turns: &mut dyn Turns<Self>) -> Result<(), Fault>;
+    /// Asks the policy about each of some nodes.
+    fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault>;
     /// Bytes that it holds beside itself.
     fn heap(&self) -> usize;
 }
@@ -73,6 +75,10 @@ impl Remember for Verdict {
         policy.filter_in_turn(ask, turns)
     }
 
+    fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault> {
+        policy.filter(ask, nodes)
+    }
+
     fn heap(&self) -> usize {
         match self {
             Self::Fits => 0,
@@ -88,6 +94,10 @@ impl Remember for u32 {
 
     fn ask(policy: &dyn Policy, ask: &Ask, turns: &mut dyn Turns<Self>) -> Result<(), Fault> {
         policy.score_in_turn(ask, turns)
+    }
+
+    fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault> {
+        policy.score(ask, nodes)
     }
 
     fn heap(&self) -> usize {

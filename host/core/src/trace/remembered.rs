@@ -11,13 +11,15 @@ use super::{
     answers::Remember, class::Class, classes::Classes, kinds::RecentKinds, path::Path, recording::MAX_REQUEST_PATHS,
     table::DecisionTable, trie::Trie,
 };
-use crate::{Cluster, Verb, Verdict, View};
+use crate::{Cluster, Verb, Verdict, View, pace::Pace};
 
 /// The remembered answers of one version of a policy.
 #[derive(Debug, Default)]
 pub struct Traces {
     pub(super) filter: Remembered<Verdict>,
     pub(super) score: Remembered<u32>,
+    /// How long it takes to answer.
+    pub(crate) pace: Pace,
 }
 
 /// The remembered answers to one verb.

@@ -21,15 +21,14 @@ pub(crate) struct Walked<A> {
     walk: Walk,
     /// By which the nodes that are left are most likely told apart.
     kinds: Option<Arc<Kinds>>,
-    /// Whether what the guest says is to be remembered.
-    records: bool,
+    /// Whether what the guest says is remembered.
+    is_remembered: bool,
 }
 
 /// A call that asks about what is left.
 pub(crate) struct Session<A> {
     view: Arc<View>,
-    /// None where nothing is remembered.
-    recording: Option<Arc<Mutex<Recording>>>,
+    recording: Arc<Mutex<Recording>>,
     class: Option<Arc<Class<A>>>,
     which: Vec<u32>,
     /// The nodes that are still to be looked at.
@@ -79,13 +78,18 @@ impl<A: Remember> Walked<A> {
             }
             _ => Walk::blank(nodes.len()),
         };
-        let records = remembered.off().is_none() && !asked_each_time;
-        let kinds = if walk.misses.is_empty() || !records {
+        let is_remembered = remembered.off().is_none() && !asked_each_time;
+        let kinds = if walk.misses.is_empty() || !is_remembered {
             None
         } else {
             class.as_ref().and_then(|class| class.kinds()).or_else(|| remembered.kinds.latest())
         };
-        Self { class, walk, kinds, records }
+        Self { class, walk, kinds, is_remembered }
+    }
+
+    /// Whether what the guest says is remembered; otherwise it is asked each time.
+    pub(crate) fn is_remembered(&self) -> bool {
+        self.is_remembered
     }
 
     /// Whether no node is left to ask about.
@@ -104,12 +108,9 @@ impl<A: Remember> Walked<A> {
 impl<A: Remember + Answer> Session<A> {
     /// Asks about what is left of the nodes of a view, which are those that were walked.
     pub(crate) fn new(walked: Walked<A>, view: View) -> Self {
-        let Walked { class, walk: Walk { which, misses }, kinds, records } = walked;
-        let recording = records.then(Arc::default);
-        let view = Arc::new(match &recording {
-            Some(recording) => view.recorded(Arc::clone(recording)),
-            None => view,
-        });
+        let Walked { class, walk: Walk { which, misses }, kinds, .. } = walked;
+        let recording = Arc::default();
+        let view = Arc::new(view.recorded(Arc::clone(&recording)));
         let guess = kinds.and_then(|kinds| {
             let column = kinds.likely_column(&view)?;
             Some(Guess { answers: vec![MISS; column.kinds], kinds, column })
@@ -120,7 +121,7 @@ impl<A: Remember + Answer> Session<A> {
             columns: Vec::new(),
             guess,
             conflict: false,
-            is_blind: !records,
+            is_blind: false,
         };
         Self { view, recording, class, which, misses, current: 0, learned, breach: None, evaluated: 0 }
     }
@@ -147,8 +148,8 @@ impl<A: Remember + Answer> Session<A> {
     /// The answers, and what they teach; a node that was not answered has none.
     pub(crate) fn finish(self) -> (Answers<A>, Option<Lesson<A>>) {
         let new = Arc::new(self.learned.trie);
-        let lesson = self.recording.filter(|_| self.evaluated > 0).map(|recording| {
-            let recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
+        let lesson = (self.evaluated > 0).then(|| {
+            let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
             Lesson {
                 view: self.view,
                 request: recording.request().to_vec(),
@@ -163,8 +164,7 @@ impl<A: Remember + Answer> Session<A> {
 
     /// Keeps an answer by what was read for it, where that is known.
     fn learn(&mut self, answer: A) -> u32 {
-        let Some(recording) = &self.recording else { return self.learned.trie.push_answer(answer) };
-        let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(steps) = recording.finish().map(<[u32]>::to_vec) else {
             self.learned.is_blind = true;
             return self.learned.trie.push_answer(answer);
@@ -189,9 +189,7 @@ impl<A: Remember + Answer> Turns<A> for Session<A> {
                 continue;
             }
             self.current = node;
-            if let Some(recording) = &self.recording {
-                recording.lock().unwrap_or_else(PoisonError::into_inner).begin(node);
-            }
+            self.recording.lock().unwrap_or_else(PoisonError::into_inner).begin(node);
             return Some(node);
         }
         None
