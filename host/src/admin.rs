@@ -8,12 +8,17 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{Failure, Gateway, Member, Verb};
+use plimsoll_core::{DecideError, Failure, Gateway, Member, Pod, Verb};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
-use crate::{binding, commands::table, metrics::Metrics};
+use crate::{
+    binding,
+    commands::{explain, table},
+    metrics::Metrics,
+};
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
@@ -92,6 +97,13 @@ impl Admin for AdminState {
     fn table(&self, policy: &str) -> Option<Value> {
         let tables = self.gateway.decision_tables(policy).ok()?;
         Some(table::as_json(policy, &tables))
+    }
+
+    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<Value, String> {
+        let pod = Arc::new(Pod::from_json(pod).map_err(|error| error.to_string())?);
+        let cluster = self.gateway.cluster().ok_or_else(|| DecideError::NoCluster.to_string())?;
+        let explanation = explain::ask(&self.gateway, group, &pod, &cluster, node);
+        explanation.map(|explanation| explain::as_json(&pod, node, &explanation)).map_err(|error| format!("{error:#}"))
     }
 
     fn policies(&self) -> Value {

@@ -2,7 +2,7 @@
 
 mod check;
 mod completions;
-mod explain;
+pub(crate) mod explain;
 mod laptop;
 mod run;
 mod scheduler_config;

@@ -4,11 +4,12 @@ use std::{future::Future, io, sync::Arc};
 
 use axum::{
     Router,
-    extract::{RawQuery, State},
+    extract::{DefaultBodyLimit, RawQuery, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
+use bytes::Bytes;
 use tokio::net::TcpListener;
 
 use crate::server::{self, Bounds};
@@ -36,7 +37,16 @@ pub trait Admin: Send + Sync {
 
     /// The decision tables that a policy has shown so far; none if there is no such policy.
     fn table(&self, policy: &str) -> Option<serde_json::Value>;
+
+    /// What each policy of a group says about a pod (JSON) and a node, and what it read to say so.
+    ///
+    /// # Errors
+    /// Why that cannot be said.
+    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<serde_json::Value, String>;
 }
+
+/// The most bytes of a pod that is to be explained: etcd holds none that is larger.
+const MAX_POD: usize = 2 << 20;
 
 /// A page: its status, type and text.
 type Page = (StatusCode, &'static str, String);
@@ -57,6 +67,11 @@ pub async fn serve_admin(
         .route("/api/policies", get(|State(admin)| show(admin, policies)))
         .route("/api/leader", get(|State(admin)| show(admin, leader)))
         .route("/api/table", get(|State(admin), RawQuery(query): RawQuery| show(admin, |admin| table(admin, query))))
+        .route(
+            "/api/explain",
+            post(|State(admin), RawQuery(query): RawQuery, pod: Bytes| show(admin, |admin| explain(admin, query, pod)))
+                .layer(DefaultBodyLimit::max(MAX_POD)),
+        )
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
         .with_state(admin);
@@ -94,26 +109,41 @@ fn leader(admin: &dyn Admin) -> Page {
     (StatusCode::OK, JSON, format!("{:#}\n", admin.leader()))
 }
 
-/// The query is `policy=NAME`, or `policy=GROUP/NAME`; names are plain ASCII, so nothing is escaped but the slash.
+/// A value of the query; names are plain ASCII, so nothing is escaped but the slash.
+fn value(query: Option<&str>, key: &str) -> Option<String> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(own, _)| *own == key).map(|(_, value)| value.replace("%2F", "/").replace("%2f", "/"))
+}
+
 fn table(admin: &dyn Admin, query: Option<String>) -> Page {
-    let query = query.unwrap_or_default();
-    let Some(policy) = query.split('&').find_map(|pair| pair.strip_prefix("policy=")) else {
+    let Some(policy) = value(query.as_deref(), "policy") else {
         return (StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into());
     };
-    let policy = policy.replace("%2F", "/").replace("%2f", "/");
     match admin.table(&policy) {
         Some(table) => (StatusCode::OK, JSON, format!("{table:#}\n")),
         None => (StatusCode::NOT_FOUND, TEXT, "there is no such policy: /api/policies lists them\n".into()),
     }
 }
 
+fn explain(admin: &dyn Admin, query: Option<String>, pod: Bytes) -> Page {
+    let Some(node) = value(query.as_deref(), "node") else {
+        let expected =
+            "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
+        return (StatusCode::BAD_REQUEST, TEXT, expected.into());
+    };
+    match admin.explain(&value(query.as_deref(), "group").unwrap_or_default(), &node, pod) {
+        Ok(explanation) => (StatusCode::OK, JSON, format!("{explanation:#}\n")),
+        Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
+    }
+}
+
 fn not_found() -> Page {
-    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader and /api/table\n";
+    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/table and /api/explain\n";
     (StatusCode::NOT_FOUND, TEXT, text.into())
 }
 
 fn read_only() -> Page {
-    (StatusCode::METHOD_NOT_ALLOWED, TEXT, "plimsoll's admin side is read-only: GET alone\n".into())
+    (StatusCode::METHOD_NOT_ALLOWED, TEXT, "plimsoll's admin side is read-only: GET, and POST to /api/explain\n".into())
 }
 
 fn respond((status, kind, text): Page) -> Response {

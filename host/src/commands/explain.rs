@@ -22,7 +22,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
 }
 
 /// Asks about one node among all of the cluster: a policy may look at the others.
-pub(super) fn ask(
+pub(crate) fn ask(
     gateway: &Gateway,
     group: &str,
     pod: &Arc<Pod>,
@@ -66,7 +66,8 @@ fn answer_text(answer: Result<&SurveyAnswer, &plimsoll_core::Fault>) -> String {
     }
 }
 
-pub(super) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value {
+/// The same for programs, and for the admin listener.
+pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value {
     let answer = |explained: &Explained| {
         let reads = explained
             .reads

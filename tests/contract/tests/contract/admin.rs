@@ -1,5 +1,6 @@
 //! The admin pages.
 
+use bytes::Bytes;
 use hyper::Method;
 use plimsoll_contract::server::Server;
 use plimsoll_http::Admin;
@@ -20,6 +21,10 @@ impl Admin for Fixed {
 
     fn table(&self, policy: &str) -> Option<Value> {
         (policy == "gpu/binpack").then(|| json!({"policy": policy}))
+    }
+
+    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<Value, String> {
+        if node == "n1" { Ok(json!({"of": [group, node], "bytes": pod.len()})) } else { Err("no such node".into()) }
     }
 
     fn policies(&self) -> Value {
@@ -55,7 +60,7 @@ async fn each_page_has_its_status_type_and_text() {
             "/filter",
             404,
             "text/plain; charset=utf-8",
-            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader and /api/table\n",
+            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/table and /api/explain\n",
         ),
     ];
     for (path, status, kind, text) in table {
@@ -64,8 +69,29 @@ async fn each_page_has_its_status_type_and_text() {
         assert_eq!(reply.headers["content-type"], kind, "{path}");
     }
     let reply = client.request(Method::DELETE, "/api/policies", "".into()).await.unwrap();
-    assert_eq!((reply.status, reply.text().as_str()), (405, "plimsoll's admin side is read-only: GET alone\n"));
+    assert_eq!(
+        (reply.status, reply.text().as_str()),
+        (405, "plimsoll's admin side is read-only: GET, and POST to /api/explain\n")
+    );
     server.stopped().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_posted_pod_is_explained_within_bounds() {
+    let server = Server::start_admin(Fixed { missing: vec![] }).await.unwrap();
+    let expected = "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
+    let explained = "{\n  \"bytes\": 2,\n  \"of\": [\n    \"gpu\",\n    \"n1\"\n  ]\n}\n";
+    let table = [
+        ("/api/explain?group=gpu&node=n1", 2, 200, explained),
+        ("/api/explain?node=n2", 2, 422, "no such node\n"),
+        ("/api/explain", 2, 400, expected),
+        ("/api/explain?node=n1", 3 << 20, 413, "length limit exceeded"),
+    ];
+    for (path, bytes, status, text) in table {
+        let mut client = server.client().await.unwrap();
+        let reply = client.request(Method::POST, path, vec![b' '; bytes].into()).await.unwrap();
+        assert_eq!((reply.status, reply.text().as_str()), (status, text), "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
