@@ -19,7 +19,7 @@ pub struct WireConfig {
     pub drain: Duration,
     /// Connections open at once; at the limit the one that was idle for longest makes room.
     pub max_connections: usize,
-    /// Decisions made at once; others wait, and their wait counts against their time.
+    /// Decisions made at once for each group; others wait, and their wait counts against their time.
     pub max_decisions: usize,
     /// Binds under way at once: they mostly wait for the API server, so that they are many.
     pub max_binds: usize,

@@ -2,6 +2,7 @@
 
 mod body;
 mod handover;
+mod turns;
 
 use std::{
     future::Future,
@@ -19,11 +20,12 @@ use axum::{
 };
 use bytes::Bytes;
 use plimsoll_core::Gateway;
-use tokio::{net::TcpListener, sync::Semaphore, time::timeout_at};
+use tokio::{net::TcpListener, time::timeout_at};
 
 use self::{
     body::{Intake, Taken},
     handover::{Handover, Leftovers},
+    turns::Turns,
 };
 use crate::{
     FORWARDED, Forward, WireConfig,
@@ -51,9 +53,7 @@ struct Wire {
     observer: Arc<dyn WireObserver>,
     peers: Arc<dyn Forward>,
     intake: Intake,
-    decisions: Arc<Semaphore>,
-    /// Apart from decisions, which shall not wait for the API server.
-    binds: Arc<Semaphore>,
+    turns: Turns,
     leftovers: Arc<Leftovers>,
 }
 
@@ -69,13 +69,11 @@ pub async fn serve_wire(
     config: WireConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let permits = |at_once: usize| Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
     let wire = Wire {
         gateway,
         peers,
         intake: Intake::new(&config),
-        decisions: permits(config.max_decisions),
-        binds: permits(config.max_binds),
+        turns: Turns::new(&config),
         leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
         observer,
     };
@@ -130,8 +128,8 @@ impl Wire {
 
     /// Decides on a blocking thread: guests compute, and 100 MB of JSON take their time.
     async fn decide(&self, call: Call, group: &str, taken: Taken, received: Instant) -> Reply {
-        let permits = if call == Call::Bind { &self.binds } else { &self.decisions };
-        let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
+        let turn = self.turns.take(call, if self.knows(group) { group } else { "" });
+        let Some(permit) = turn.await else {
             return Reply::Answer(call.error(WireError::internal("no decisions are made any more")));
         };
         let (gateway, group) = (Arc::clone(&self.gateway), group.to_owned());
@@ -144,11 +142,14 @@ impl Wire {
         decision.await.unwrap_or_else(|panic| Reply::Answer(failed(panic)))
     }
 
+    /// A hostile URL must not make up names of groups.
+    fn knows(&self, group: &str) -> bool {
+        group.is_empty() || self.gateway.roster().group(group).is_some()
+    }
+
     fn report(&self, path: Option<(&str, Call)>, answer: &Answer, elapsed: Duration) {
-        // A hostile URL must not make up names of groups.
-        let known = |group: &str| group.is_empty() || self.gateway.roster().group(group).is_some();
         let (group, verb) =
-            path.map_or((NONE, NONE), |(group, call)| (if known(group) { group } else { NONE }, call.as_str()));
+            path.map_or((NONE, NONE), |(group, call)| (if self.knows(group) { group } else { NONE }, call.as_str()));
         let failed = answer.error.is_some();
         if let Some(error) = &answer.error {
             tracing::warn!(group, verb, status = answer.status, error, "no decision");

@@ -85,7 +85,7 @@ async fn a_posted_pod_is_explained_within_bounds() {
         ("/api/explain?group=gpu&node=n1", 2, 200, explained),
         ("/api/explain?node=n2", 2, 422, "no such node\n"),
         ("/api/explain", 2, 400, expected),
-        ("/api/explain?node=n1", 3 << 20, 413, "length limit exceeded"),
+        ("/api/explain?node=n1", 3 << 20, 413, "Failed to buffer the request body: length limit exceeded"),
     ];
     for (path, bytes, status, text) in table {
         let mut client = server.client().await.unwrap();

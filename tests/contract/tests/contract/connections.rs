@@ -5,8 +5,10 @@ use std::{fs, net::SocketAddr, process::Command, sync::Arc, time::Duration};
 use plimsoll_contract::{
     check,
     client::{Client, exchange, read_all, within},
-    rules::{Gate, member},
+    rules::{Gate, member, ssd},
+    server::{Server, gateway},
 };
+use plimsoll_core::{Group, Roster};
 use plimsoll_http::WireConfig;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -14,7 +16,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::world::{BY_NAME, BY_NAME_FILTERED, server, server_with};
+use crate::world::{BY_NAME, BY_NAME_FILTERED, cluster, server, server_with};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -210,6 +212,28 @@ async fn a_client_that_leaves_does_not_keep_its_turn() {
     gate.open();
     let mut client = server.client().await.unwrap();
     assert_eq!(client.post("/filter", BY_NAME).await.unwrap().error().unwrap(), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_policy_of_one_group_does_not_hold_up_another_group() {
+    let gate: Arc<Gate> = Arc::default();
+    let groups =
+        [("slow", Group::new(vec![member("gate", gate.policy())])), ("", Group::new(vec![member("ssd", ssd())]))];
+    let roster = Roster::new(groups.map(|(name, group)| (name.into(), group)).into(), vec![]);
+    let config = WireConfig { max_decisions: 1, ..WireConfig::default() };
+    let gateway = gateway(roster);
+    gateway.set_cluster(cluster());
+    let server = Server::start(gateway, config).await.unwrap();
+    let address = server.address;
+    let slow = || async move { Client::connect(address).await?.post("/slow/filter", BY_NAME).await };
+    let slow = [tokio::spawn(slow()), tokio::spawn(slow())];
+    assert!(gate.reached(1).await);
+    let mut client = server.client().await.unwrap();
+    assert_eq!(client.post("/filter", BY_NAME).await.unwrap().error().unwrap(), "");
+    gate.open();
+    for slow in slow {
+        assert_eq!(slow.await.unwrap().unwrap().error().unwrap(), "");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

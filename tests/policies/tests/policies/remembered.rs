@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     path::Path,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -28,7 +29,12 @@ const POLICIES: [(&str, &str); 4] = [
 ];
 
 const NODES: u64 = 40;
+
+/// Rounds of a run that `cargo test` makes; `PLIMSOLL_SOAK_ROUNDS` asks for more.
 const ROUNDS: u64 = 60;
+
+/// Threads that ask at once.
+const THREADS: u64 = 3;
 
 /// A stream of numbers that depends on its seed alone (splitmix64).
 struct Rng(u64);
@@ -46,9 +52,10 @@ impl Rng {
 fn node(rng: &mut Rng, number: u64) -> Arc<Node> {
     let pool = ["team-a", "team-b", "shared", "none"][rng.below(4) as usize];
     let (zone, image) = (rng.below(3), rng.below(3));
+    let devices = ["16Gi,16Gi", "24Gi", "80Gi,8Gi"][rng.below(3) as usize];
     let json = format!(
         r#"{{"metadata":{{"name":"n{number}","labels":{{"example.com/pool":"{pool}","topology.kubernetes.io/zone":"z{zone}"}},
-             "annotations":{{"example.com/gpus":"[16,16]"}}}},
+             "annotations":{{"example.com/gpu-devices":"{devices}"}}}},
             "status":{{"allocatable":{{"cpu":"8","memory":"32Gi","example.com/gpu-mem":"32"}},
              "images":[{{"names":["app:{image}"],"sizeBytes":500000000}}]}}}}"#
     );
@@ -58,8 +65,10 @@ fn node(rng: &mut Rng, number: u64) -> Arc<Node> {
 fn placed(rng: &mut Rng) -> Arc<Placed> {
     let pods = (0..rng.below(4)).map(|at| {
         let app = ["web", "db"][rng.below(2) as usize];
+        let (gigabytes, device) = (1 + rng.below(4), rng.below(2));
         let json = format!(
-            r#"{{"metadata":{{"name":"p{at}","uid":"p{at}","namespace":"team-a","labels":{{"app":"{app}"}}}},
+            r#"{{"metadata":{{"name":"p{at}","uid":"p{at}","namespace":"team-a","labels":{{"app":"{app}"}},
+                "annotations":{{"example.com/gpu-mem":"{gigabytes}Gi","example.com/gpu-device":"{device}"}}}},
                 "spec":{{"containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}]}}}}"#
         );
         Arc::new(Pod::placed_from_json(json.as_bytes()).unwrap())
@@ -70,8 +79,10 @@ fn placed(rng: &mut Rng) -> Arc<Placed> {
 fn pod(rng: &mut Rng) -> Arc<Pod> {
     let namespace = ["team-a", "team-b", "team-c"][rng.below(3) as usize];
     let (image, app) = (rng.below(3), ["web", "db"][rng.below(2) as usize]);
+    let gigabytes = ["4", "12", "40"][rng.below(3) as usize];
     let json = format!(
-        r#"{{"metadata":{{"name":"p-{}","namespace":"{namespace}","uid":"u","labels":{{"app":"{app}"}}}},
+        r#"{{"metadata":{{"name":"p-{}","namespace":"{namespace}","uid":"u","labels":{{"app":"{app}"}},
+            "annotations":{{"example.com/gpu-mem":"{gigabytes}Gi"}}}},
             "spec":{{"containers":[{{"image":"app:{image}","resources":{{"requests":{{"cpu":"500m"}}}}}}]}}}}"#,
         rng.below(1_000)
     );
@@ -133,6 +144,7 @@ fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
 fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
     let packages: Vec<&str> = POLICIES.iter().flat_map(|(name, _)| ["-p", name]).collect();
     let modules = build(&packages);
+    let rounds = std::env::var("PLIMSOLL_SOAK_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
     for (name, settings) in POLICIES {
         let file = format!("{}.wasm", name.replace('-', "_"));
         let module = modules.iter().find(|module| module.ends_with(&file)).unwrap();
@@ -140,13 +152,21 @@ fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
         let mut rng = Rng(1);
         let mut slots: Vec<Slot> =
             (0..NODES).map(|number| Slot { node: node(&mut rng, number), placed: Some(placed(&mut rng)) }).collect();
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             let at = rng.below(NODES);
             slots[at as usize] = Slot { node: node(&mut rng, at), placed: Some(placed(&mut rng)) };
             gateway.set_cluster(Arc::new(Cluster::new(slots.clone())));
-            let names: Vec<Cow<'_, str>> =
-                (0..NODES).filter(|_| rng.below(4) > 0).map(|number| format!("n{number}").into()).collect();
-            compare(&gateway, &pod(&mut rng), &names);
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    let mut rng = Rng(rng.below(u64::MAX));
+                    let gateway = &gateway;
+                    scope.spawn(move || {
+                        let names: Vec<Cow<'_, str>> =
+                            (0..NODES).filter(|_| rng.below(4) > 0).map(|number| format!("n{number}").into()).collect();
+                        compare(gateway, &pod(&mut rng), &names);
+                    });
+                }
+            });
         }
         let roster = gateway.roster();
         let member = roster.members().next().unwrap();
