@@ -2,16 +2,20 @@
 //!
 //! A policy is a function of its reads: the same values, read in the same order, give the same answer.
 //! So the reads of each evaluation are recorded, and kept as a trie whose inner nodes are the next
-//! read, whose edges are values and whose leaves are answers. A request walks it over columns of the
-//! cluster; a guest is asked only about a combination of values that was never seen.
+//! read, whose edges are values and whose leaves are answers. Pods that a policy cannot tell apart
+//! are a class, nodes that a list of reads cannot tell apart are a kind: a request looks the answer of
+//! each node up in the class's table of kinds, which is worked out from its trie. A guest is asked only
+//! about a combination of values that was never seen.
 //!
 //! ```text
 //!  Member ── Traces ── Remembered ──> Class (values of what was read of the pod and the time)
-//!                                       └── Trie: read ── value ──> read ── value ──> answer
-//!  Cluster ── Columns ──> Column (one read; a key by slot)
+//!                          │            ├── Trie: read ── value ──> read ── value ──> answer
+//!                          │            └── Settled: an answer by kind
+//!                          └── RecentKinds ──> Kinds: a number for each list of values; by slot the number
+//!  Cluster ── Columns ──> Column (one read; a key by slot), and since when each slot is as it is
 //! ```
 //!
-//! Nothing is ever invalidated: a value that changes makes the walk take another branch.
+//! Nothing is ever invalidated: a value that changes makes the node one of another kind.
 
 mod answers;
 mod class;
