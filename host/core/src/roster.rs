@@ -6,6 +6,8 @@ use crate::{Circuit, Mode, Pod, Policy, PolicyConfig, Traces, Verb};
 
 /// One policy of a group: a loaded module with an operator's configuration.
 pub struct Member {
+    /// The name with its group, as [`Member::id_of`] makes it.
+    pub id: Arc<str>,
     /// The file's name without its ending, as it stands before each reason.
     pub name: Arc<str>,
     /// The group it belongs to; empty for the root.
@@ -58,9 +60,14 @@ pub struct Roster {
 // === impl Member ===
 
 impl Member {
+    /// A name with its group: `gpu/binpack`. A policy of the root has its name alone.
+    pub fn id_of(group: &str, name: &str) -> Arc<str> {
+        if group.is_empty() { Arc::from(name) } else { Arc::from(format!("{group}/{name}")) }
+    }
+
     /// The name with its group: `gpu/binpack`.
-    pub fn id(&self) -> String {
-        if self.group.is_empty() { self.name.to_string() } else { format!("{}/{}", self.group, self.name) }
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// Whether it is asked this verb about the pod in this mode.
@@ -71,7 +78,7 @@ impl Member {
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("id", &self.id()).field("digest", &self.digest).finish_non_exhaustive()
+        f.debug_struct("Member").field("id", &self.id).field("digest", &self.digest).finish_non_exhaustive()
     }
 }
 

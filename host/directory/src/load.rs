@@ -61,6 +61,7 @@ pub(crate) fn build(
     validate(id, &content, policy.as_ref())?;
     warn_of_idle_weight(id, &content, policy.as_ref());
     Ok(Member {
+        id: Member::id_of(&id.group, &id.name),
         name: Arc::clone(&id.name),
         group: Arc::clone(&id.group),
         config: content.sidecar.config,

@@ -105,7 +105,7 @@ fn one_binder(roster: &Roster) -> Result<()> {
 fn binder(group: &Group) -> Option<String> {
     let mut members = group.members().iter();
     let binds = members.find(|member| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Bind));
-    binds.map(|member| member.id())
+    binds.map(|member| member.id().to_owned())
 }
 
 /// The stanza of one group: its URL, and the verbs that its policies have.

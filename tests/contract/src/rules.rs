@@ -73,6 +73,7 @@ pub fn shadow(name: &str, policy: Fake) -> Arc<Member> {
 
 fn configured(name: &str, policy: Fake, config: PolicyConfig) -> Arc<Member> {
     Arc::new(Member {
+        id: name.into(),
         name: name.into(),
         group: "".into(),
         config,

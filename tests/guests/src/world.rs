@@ -93,6 +93,7 @@ pub fn patient(mut ask: Ask) -> Ask {
 /// If the module is refused.
 pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConfig) -> Arc<Member> {
     Arc::new(Member {
+        id: Arc::from(name),
         name: Arc::from(name),
         group: Arc::from(""),
         config,

@@ -198,7 +198,7 @@ fn merge<'g>(merged: &mut Merged<'g>, annotation: Annotation, member: &'g Member
         }
         Entry::Occupied(taken) if taken.get().0 == value => Ok(()),
         Entry::Occupied(taken) => {
-            let (first, second) = (taken.get().1.id(), member.id());
+            let (first, second) = (taken.get().1.id().to_owned(), member.id().to_owned());
             Err(Unbound::Clash { key: taken.key().clone(), first, second })
         }
     }

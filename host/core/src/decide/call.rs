@@ -205,7 +205,7 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
     match result {
         Ok(answers) => Ok(Some(answers)),
         Err(_) if member.config.on_error(verb) == OnError::Ignore => Ok(None),
-        Err(fault) => Err(DecideError::Policy { policy: member.id(), verb, fault }),
+        Err(fault) => Err(DecideError::Policy { policy: member.id().to_owned(), verb, fault }),
     }
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn digest_of(tag: &str) -> String {
 /// Everything that tells one roster from another: digest, settings and mode by id, and the ids that failed.
 pub(crate) fn summary(roster: &Roster) -> (BTreeMap<String, String>, Vec<String>) {
     let describe = |member: &Arc<Member>| {
-        (member.id(), format!("{} {} {}", member.digest, member.settings, member.config.mode.as_str()))
+        (member.id().to_owned(), format!("{} {} {}", member.digest, member.settings, member.config.mode.as_str()))
     };
     let failed = roster.failures().iter().map(|failure| format!("{}/{}", failure.group, failure.name)).collect();
     (roster.members().map(describe).collect(), failed)

@@ -92,6 +92,7 @@ fn pod(rng: &mut Rng) -> Arc<Pod> {
 fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
     let config = PolicyConfig { timeout: Duration::from_secs(30), ..PolicyConfig::default() };
     let member = Member {
+        id: name.into(),
         name: name.into(),
         group: "".into(),
         config,

@@ -207,6 +207,7 @@ pub(super) fn mk_member(name: &str, policy: FakePolicy, configure: impl FnOnce(&
     let mut config = PolicyConfig::default();
     configure(&mut config);
     Arc::new(Member {
+        id: name.into(),
         name: name.into(),
         group: "".into(),
         config,
@@ -311,11 +312,11 @@ impl Observer for RecordingObserver {
             }
             Outcome::Fault(fault) => Err(fault.kind),
         };
-        self.calls.lock().unwrap().push(Call { policy: member.id(), verb, outcome, elapsed });
+        self.calls.lock().unwrap().push(Call { policy: member.id().to_owned(), verb, outcome, elapsed });
     }
 
     fn circuit_opened(&self, member: &Member) {
-        self.opened.lock().unwrap().push(member.id());
+        self.opened.lock().unwrap().push(member.id().to_owned());
     }
 
     fn bound(&self, _: &str, outcome: Result<&BindOutcome, &DecideError>, _: Duration) {
@@ -323,7 +324,7 @@ impl Observer for RecordingObserver {
     }
 
     fn stopped_remembering(&self, member: &Member, _: Verb, why: Off) {
-        self.stopped.lock().unwrap().push((member.id(), why));
+        self.stopped.lock().unwrap().push((member.id().to_owned(), why));
     }
 
     fn differed(&self, _: &Member, _: Verb, difference: &Difference) {

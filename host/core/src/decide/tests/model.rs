@@ -64,6 +64,7 @@ impl Model {
     fn put(&mut self, at: usize, program: Program, rng: &mut Rng) {
         let program = Arc::new(program);
         let member = Arc::new(Member {
+            id: format!("p{at}").into(),
             name: format!("p{at}").into(),
             group: "".into(),
             config: PolicyConfig::default(),

@@ -1,0 +1,114 @@
+//! What core tells of policies: their calls, their faults, and what is remembered of their answers.
+
+use std::time::Duration;
+
+use plimsoll_core::{
+    BindOutcome, DecideError, Difference, Fault, FaultKind, Member, Observer, Off, Outcome, Roster, Verb,
+};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family},
+    registry::Registry,
+};
+
+use super::{Metrics, calls::CallMetrics};
+
+#[derive(Default)]
+pub(super) struct PolicyMetrics {
+    calls: CallMetrics,
+    circuits_opened: Family<CircuitLabels, Counter>,
+    stopped_remembering: Family<StoppedLabels, Counter>,
+    rechecks: Family<RecheckLabels, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CircuitLabels {
+    policy: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StoppedLabels {
+    policy: String,
+    verb: &'static str,
+    why: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RecheckLabels {
+    policy: String,
+    verb: &'static str,
+    result: &'static str,
+}
+
+// === impl PolicyMetrics ===
+
+impl PolicyMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        self.calls.register(registry);
+        let help = "Times that faults in a row took a policy out for a while";
+        registry.register("policy_circuit_opened", help, self.circuits_opened.clone());
+        let help = "Times that a policy turned out to be one whose answers cannot be remembered";
+        registry.register("policy_stopped_remembering", help, self.stopped_remembering.clone());
+        let help = "Remembered answers that were asked again, by what came of it";
+        registry.register("policy_rechecks", help, self.rechecks.clone());
+    }
+
+    /// Other policies are in force.
+    pub(super) fn reloaded(&self, roster: &Roster) {
+        self.calls.reloaded(roster);
+    }
+}
+
+impl Observer for Metrics {
+    fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
+        if let Outcome::Fault(fault) = outcome {
+            log_fault(member, verb, fault);
+        }
+        self.policies.calls.called(member, verb, outcome, elapsed);
+    }
+
+    fn circuit_opened(&self, member: &Member) {
+        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not asked for 10 s");
+        let labels = CircuitLabels { policy: member.id().to_owned() };
+        self.policies.circuits_opened.get_or_create(&labels).inc();
+    }
+
+    fn bound(&self, group: &str, outcome: Result<&BindOutcome, &DecideError>, elapsed: Duration) {
+        self.binds.bound(group, outcome, elapsed);
+    }
+
+    fn stopped_remembering(&self, member: &Member, verb: Verb, why: Off) {
+        let (policy, verb) = (member.id().to_owned(), verb.as_str());
+        tracing::warn!(policy, version = member.version, verb, %why, "the policy's answers are not remembered any more: it is asked each time");
+        self.policies.stopped_remembering.get_or_create(&StoppedLabels { policy, verb, why: why.as_str() }).inc();
+    }
+
+    fn rechecked(&self, member: &Member, verb: Verb, is_same: bool) {
+        let result = if is_same { "same" } else { "different" };
+        let labels = RecheckLabels { policy: member.id().to_owned(), verb: verb.as_str(), result };
+        self.policies.rechecks.get_or_create(&labels).inc();
+    }
+
+    fn differed(&self, member: &Member, verb: Verb, difference: &Difference) {
+        let Difference { node, remembered, asked, reads } = difference;
+        let reads: Vec<String> = reads.iter().map(|line| format!("{} = {}", line.read, line.value)).collect();
+        tracing::error!(
+            policy = member.id(),
+            version = member.version,
+            verb = verb.as_str(),
+            node,
+            remembered,
+            asked,
+            reads = reads.join("; "),
+            "a policy answered otherwise to what it had read before"
+        );
+    }
+}
+
+/// An open circuit said so once, when it opened.
+fn log_fault(member: &Member, verb: Verb, fault: &Fault) {
+    if fault.kind != FaultKind::CircuitOpen {
+        let verb = verb.as_str();
+        tracing::warn!(policy = member.id(), version = member.version, verb, fault = %fault.kind, detail = fault.detail, "a policy failed");
+    }
+}
