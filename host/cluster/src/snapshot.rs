@@ -67,7 +67,7 @@ impl Found {
             Some("Node") => {
                 // A copy: a part of the file would keep all of it in memory.
                 let json = Bytes::copy_from_slice(object.json.as_bytes());
-                let node = Node::from_json(json).map_err(|error| object.wrong(error))?;
+                let node = Node::from_json(json).map_err(|error| object.wrong(error))?.prepared();
                 let name = node.name().as_ref().into();
                 self.repeated += put(&mut self.nodes, &mut self.node_at, name, node);
             }

@@ -48,7 +48,7 @@ pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::NodeMemory;
-pub use object::{Entries, Node, ObjectError, Pod, Pool, Quantities, Taint};
+pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
 pub use observer::{Difference, NoObserver, Observer, Outcome};
 pub use policy::{
     Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,

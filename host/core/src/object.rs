@@ -15,6 +15,7 @@ mod steady;
 use serde::Deserialize;
 
 pub use entries::Entries;
+pub use image::ImageName;
 pub use node::{Node, Taint};
 pub use pod::Pod;
 pub use pool::Pool;

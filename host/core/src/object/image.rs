@@ -1,13 +1,102 @@
-//! Image names as kube-scheduler compares them.
+//! Image names as kube-scheduler compares them, and what images a node has.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::OnceLock,
+};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, Visitor},
+};
+
+const LATEST: &str = ":latest";
+
+/// The name of an image, to be looked for on many nodes. Two names that mean the same image are equal.
+///
+/// It is a hash with a secret of this process: see `docs/decisions/0016-values-by-keyed-hash.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImageName(u64);
+
+/// Bytes by image, sorted: 16 bytes for each name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Images(Box<[(ImageName, u64)]>);
+
+/// One entry of `status.images`.
+#[derive(Deserialize)]
+struct ImageJson {
+    #[serde(default)]
+    names: Option<Vec<ImageName>>,
+    #[serde(rename = "sizeBytes", default)]
+    size: u64,
+}
 
 /// Adds `:latest` to a name that has neither tag nor digest.
 ///
 /// Source: `normalizedImageName` in `pkg/scheduler/framework/plugins/imagelocality`.
 pub(super) fn normalized(name: &str) -> Cow<'_, str> {
-    let has_tag = name.rfind(':') > name.rfind('/');
-    if has_tag && name.contains(':') { Cow::Borrowed(name) } else { Cow::Owned(format!("{name}:latest")) }
+    if has_tag(name) { Cow::Borrowed(name) } else { Cow::Owned(format!("{name}{LATEST}")) }
+}
+
+fn has_tag(name: &str) -> bool {
+    name.rfind(':') > name.rfind('/') && name.contains(':')
+}
+
+// === impl ImageName ===
+
+impl ImageName {
+    /// The image that a name means.
+    pub fn of(name: &str) -> Self {
+        static SECRET: OnceLock<RandomState> = OnceLock::new();
+        let mut state = SECRET.get_or_init(RandomState::new).build_hasher();
+        state.write(name.as_bytes());
+        if !has_tag(name) {
+            state.write(LATEST.as_bytes());
+        }
+        Self(state.finish())
+    }
+}
+
+impl<'de> Deserialize<'de> for ImageName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl Visitor<'_> for NameVisitor {
+            type Value = ImageName;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an image")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<ImageName, E> {
+                Ok(ImageName::of(name))
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+// === impl Images ===
+
+impl Images {
+    /// Reads `status.images`; none where it is not what the API has there.
+    pub(super) fn of(json: &str) -> Self {
+        let listed: Vec<ImageJson> = serde_json::from_str(json).unwrap_or_default();
+        let names = listed.iter().flat_map(|image| image.names.iter().flatten().map(|name| (*name, image.size)));
+        let mut images: Vec<(ImageName, u64)> = names.collect();
+        // Of a name that is listed twice the first counts, as for kube-scheduler.
+        images.sort_by_key(|(name, _)| *name);
+        images.dedup_by_key(|(name, _)| *name);
+        Self(images.into())
+    }
+
+    pub(super) fn size(&self, image: ImageName) -> Option<u64> {
+        let at = self.0.binary_search_by_key(&image, |(name, _)| *name).ok()?;
+        Some(self.0[at].1)
+    }
 }
 
 #[cfg(test)]
@@ -16,9 +105,33 @@ mod tests {
 
     #[test]
     fn a_name_without_a_tag_means_latest() {
-        assert_eq!(normalized("nginx"), "nginx:latest");
-        assert_eq!(normalized("localhost:5000/nginx"), "localhost:5000/nginx:latest");
-        assert_eq!(normalized("localhost:5000/nginx:1.2"), "localhost:5000/nginx:1.2");
-        assert_eq!(normalized("nginx@sha256:ab"), "nginx@sha256:ab");
+        let names = [
+            ("nginx", "nginx:latest"),
+            ("localhost:5000/nginx", "localhost:5000/nginx:latest"),
+            ("localhost:5000/nginx:1.2", "localhost:5000/nginx:1.2"),
+            ("nginx@sha256:ab", "nginx@sha256:ab"),
+        ];
+        for (name, meant) in names {
+            assert_eq!(normalized(name), meant);
+            assert_eq!(ImageName::of(name), ImageName::of(meant));
+        }
+        assert_ne!(ImageName::of("nginx"), ImageName::of("nginx:1"));
+    }
+
+    #[test]
+    fn images_are_found_by_each_of_their_names() {
+        let images = Images::of(
+            r#"[{"names":["a@sha256:1","a:1"],"sizeBytes":7},{"names":null},{"names":["b\u002fc"],"sizeBytes":8},{"names":["a:1"],"sizeBytes":9}]"#,
+        );
+        let size = |name| images.size(ImageName::of(name));
+        assert_eq!(["a@sha256:1", "a:1", "b/c:latest", "b/c"].map(size), [Some(7), Some(7), Some(8), Some(8)]);
+        assert_eq!(["a", "a:2", ""].map(size), [None; 3]);
+    }
+
+    #[test]
+    fn what_is_no_list_of_images_holds_none() {
+        for json in ["null", "7", r#"{"names":["a"]}"#, r#"[{"names":[1]}]"#, "[", ""] {
+            assert!(Images::of(json).0.is_empty(), "{json}");
+        }
     }
 }

@@ -8,7 +8,11 @@ use std::{
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, at_pointer, image, parse, steady};
+use super::{
+    Entries, ObjectError, Quantities, at_pointer,
+    image::{ImageName, Images},
+    parse, steady,
+};
 use crate::trace;
 
 /// A taint of a node.
@@ -22,9 +26,6 @@ pub struct Taint {
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: Box<str>,
 }
-
-/// Bytes by image name, sorted.
-type Images = Box<[(Box<str>, u64)]>;
 
 /// One node.
 #[derive(Debug)]
@@ -77,7 +78,16 @@ impl Node {
     pub fn steady_from_json(json: &[u8]) -> Result<Self, ObjectError> {
         let text = std::str::from_utf8(json).map_err(|error| ObjectError::new("Node", error))?;
         let text = steady::steady(text).map_err(|error| ObjectError::new("Node", error))?;
-        Self::from_json(Bytes::from(text.into_boxed_str().into_boxed_bytes()))
+        Self::from_json(Bytes::from(text.into_boxed_str().into_boxed_bytes())).map(Self::prepared)
+    }
+
+    /// The same node with all at hand that is otherwise found in its text by the first who asks.
+    ///
+    /// For nodes that are read in the background, so that no request waits for it.
+    #[must_use]
+    pub fn prepared(self) -> Self {
+        self.images();
+        self
     }
 
     /// `metadata.name`.
@@ -123,10 +133,12 @@ impl Node {
 
     /// Bytes of a pulled image; the name is compared as kube-scheduler does.
     pub fn image_size(&self, image: &str) -> Option<u64> {
-        let wanted = image::normalized(image);
-        let images = self.images.get_or_init(|| self.read_images());
-        let at = images.binary_search_by(|(name, _)| name.as_ref().cmp(&wanted)).ok()?;
-        Some(images[at].1)
+        self.image_size_of(ImageName::of(image))
+    }
+
+    /// As [`Node::image_size`], for whoever asks many nodes about one image.
+    pub fn image_size_of(&self, image: ImageName) -> Option<u64> {
+        self.images().size(image)
     }
 
     /// The same node over bytes of its own, so that it does not keep a whole request alive.
@@ -155,15 +167,8 @@ impl Node {
         std::str::from_utf8(&self.json).unwrap_or_default()
     }
 
-    fn read_images(&self) -> Images {
-        let listed: Vec<ImageJson<'_>> =
-            self.field("/status/images").and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let mut images: Vec<(Box<str>, u64)> = listed
-            .iter()
-            .flat_map(|listed| listed.names.iter().flatten().map(|name| (image::normalized(name).into(), listed.size)))
-            .collect();
-        images.sort();
-        images.into()
+    fn images(&self) -> &Images {
+        self.images.get_or_init(|| self.field("/status/images").map(Images::of).unwrap_or_default())
     }
 }
 
@@ -194,14 +199,6 @@ struct SpecJson {
 struct StatusJson {
     #[serde(default)]
     allocatable: Quantities,
-}
-
-#[derive(Deserialize)]
-struct ImageJson<'a> {
-    #[serde(borrow, default)]
-    names: Option<Vec<Cow<'a, str>>>,
-    #[serde(rename = "sizeBytes", default)]
-    size: u64,
 }
 
 #[cfg(test)]
