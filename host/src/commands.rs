@@ -55,6 +55,7 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
+        ..EngineConfig::default()
     };
     match WasmLoader::new(config.clone()) {
         Err(error @ EngineError::Cache { .. }) if args.cache.is_none() => {

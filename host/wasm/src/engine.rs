@@ -1,6 +1,6 @@
 //! One engine for all policies: what guests may use, and room for their instances.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use wasmtime::{
     Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
@@ -9,8 +9,9 @@ use wasmtime::{
 
 use crate::{
     abi,
-    call::State,
     contract::RefusedError,
+    instance::State,
+    keeper::{Keeper, MAX_USED},
     slots::Slots,
     ticker::{TICK, Ticker},
 };
@@ -39,6 +40,8 @@ pub struct EngineConfig {
     pub max_memory: usize,
     /// How many calls may be under way at once; one more waits for its turn, at most until its deadline.
     pub max_calls: u32,
+    /// How many instances may wait for a call, and never more than `max_calls`; 0: all are made in their calls.
+    pub max_spares: u32,
 }
 
 /// Why there is no engine.
@@ -46,7 +49,7 @@ pub struct EngineConfig {
 pub enum EngineError {
     /// wasmtime does not work here with this configuration.
     #[error(
-        "cannot set up WebAssembly for {max_calls} calls at once (each takes 8 GiB of address space, not of memory): {detail}"
+        "cannot set up WebAssembly for {max_calls} calls at once (each takes 8 to 16 GiB of address space, not of memory): {detail}"
     )]
     Engine {
         /// As configured.
@@ -65,22 +68,32 @@ pub enum EngineError {
     /// The thread that keeps time could not be started.
     #[error("cannot start the thread that ends calls in time")]
     Ticker(#[source] std::io::Error),
+    /// The thread that makes instances ahead of calls could not be started.
+    #[error("cannot start the thread that prepares for calls")]
+    Keeper(#[source] std::io::Error),
 }
 
 /// What all policies share.
 pub(crate) struct Host {
     engine: Engine,
     linker: Linker<State>,
-    pub(crate) ticker: Ticker,
+    pub(crate) ticker: Arc<Ticker>,
+    pub(crate) keeper: Keeper,
     pub(crate) slots: Slots,
     pub(crate) max_memory: usize,
 }
 
 // === impl EngineConfig ===
 
+impl EngineConfig {
+    fn spares(&self) -> u32 {
+        self.max_spares.min(self.max_calls)
+    }
+}
+
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { cache: None, max_memory: 1 << 30, max_calls: 128 }
+        Self { cache: None, max_memory: 1 << 30, max_calls: 128, max_spares: 64 }
     }
 }
 
@@ -93,8 +106,10 @@ impl Host {
         let engine = Engine::new(&wasmtime_config(config)).map_err(refused)?;
         let mut linker = Linker::new(&engine);
         abi::add_to_linker(&mut linker).map_err(refused)?;
-        let ticker = Ticker::start(engine.weak(), TICK).map_err(EngineError::Ticker)?;
-        Ok(Self { engine, linker, ticker, slots: Slots::new(config.max_calls), max_memory: config.max_memory })
+        let ticker = Arc::new(Ticker::start(engine.weak(), TICK).map_err(EngineError::Ticker)?);
+        let keeper = Keeper::start(config.spares(), Arc::clone(&ticker)).map_err(EngineError::Keeper)?;
+        let slots = Slots::new(config.max_calls);
+        Ok(Self { engine, linker, ticker, keeper, slots, max_memory: config.max_memory })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -125,20 +140,20 @@ fn wasmtime_config(config: &EngineConfig) -> Config {
     wasmtime
 }
 
-/// Room for `max_calls` instances of the largest policies, so that a call that has its turn also has its room.
+/// Room for the largest policies: for each call that has its turn, for each spare, and for what waits to be cleared.
 fn pool(config: &EngineConfig) -> PoolingAllocationConfig {
-    let calls = config.max_calls;
+    let instances = config.max_calls.saturating_add(config.spares()).saturating_add(MAX_USED as u32 + 1);
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(calls)
+    pool.total_component_instances(instances)
         .max_component_instance_size(BYTES_PER_MODULE)
-        .total_core_instances(calls.saturating_mul(MODULES_PER_POLICY))
+        .total_core_instances(instances.saturating_mul(MODULES_PER_POLICY))
         .max_core_instances_per_component(MODULES_PER_POLICY)
         .max_core_instance_size(BYTES_PER_MODULE)
-        .total_memories(calls.saturating_mul(MEMORIES_PER_POLICY))
+        .total_memories(instances.saturating_mul(MEMORIES_PER_POLICY))
         .max_memories_per_component(MEMORIES_PER_POLICY)
         .max_memories_per_module(MEMORIES_PER_POLICY)
         .max_memory_size(config.max_memory)
-        .total_tables(calls.saturating_mul(TABLES_PER_POLICY))
+        .total_tables(instances.saturating_mul(TABLES_PER_POLICY))
         .max_tables_per_component(TABLES_PER_POLICY)
         .max_tables_per_module(TABLES_PER_POLICY)
         .table_elements(TABLE_ELEMENTS);

@@ -6,7 +6,7 @@ use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, ReadError};
 use wasmtime::{Trap, WasmBacktrace};
 
 use crate::{
-    call::State,
+    instance::State,
     limits::TRANSFER,
     log::{bounded, one_line},
 };
@@ -32,6 +32,9 @@ pub(crate) enum Stop {
     Output(String),
     #[error("{0}")]
     Host(&'static str),
+    /// An instance that is made ahead of its call wants to know or to say something: nobody hears of it.
+    #[error("unasked")]
+    Unasked,
 }
 
 /// What the guest was doing.
@@ -56,7 +59,7 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &State, phase: Phase) -> 
         Phase::Start => detail.push_str("; it was starting"),
         Phase::Whole => {}
         Phase::Node(node) => {
-            if let Some(name) = state.view.node_name(node) {
+            if let Some(name) = state.question().ok().and_then(|question| question.view.node_name(node)) {
                 detail = format!("{}; it was asked about {name}", bounded(&detail, MAX_DETAIL_BYTES - 280));
             }
         }
@@ -75,7 +78,7 @@ fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (Fault
             Stop::Read(_) => FaultKind::Read,
             Stop::Deadline(_) => FaultKind::Timeout,
             Stop::Output(_) => FaultKind::Output,
-            Stop::Host(_) => FaultKind::Host,
+            Stop::Host(_) | Stop::Unasked => FaultKind::Host,
             // A guest that ran out of memory mostly says so as it dies.
             Stop::Panic(_) | Stop::Exit(_) => return died(FaultKind::Panic, last_words(stop, state), state),
         };
@@ -85,8 +88,8 @@ fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (Fault
         return match trap {
             Trap::StackOverflow => (FaultKind::Stack, "it recursed until its stack was full".to_owned()),
             // The runtimes of some languages, as Go's, say why they give up and then trap.
-            Trap::UnreachableCodeReached if !state.log.last_words().is_empty() => {
-                died(FaultKind::Panic, state.log.last_words().to_owned(), state)
+            Trap::UnreachableCodeReached if !state.last_words().is_empty() => {
+                died(FaultKind::Panic, state.last_words().to_owned(), state)
             }
             Trap::Interrupt => (FaultKind::Timeout, "its time is over".to_owned()),
             _ => {
@@ -120,7 +123,7 @@ fn died(kind: FaultKind, text: String, state: &State) -> (FaultKind, String) {
 
 /// A runtime that gives up has written why to its standard error.
 fn last_words(stop: &Stop, state: &State) -> String {
-    let written = state.log.last_words();
+    let written = state.last_words();
     match stop {
         Stop::Exit(_) if !written.is_empty() => format!("{stop}: {written}"),
         _ => stop.to_string(),

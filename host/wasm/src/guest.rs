@@ -5,19 +5,21 @@ use std::sync::Arc;
 use plimsoll_core::{
     Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Turns, Verb, Verbs, Verdict,
 };
-use wasmtime::component::{ComponentNamedList, InstancePre, Lift, TypedFunc};
+use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
 use crate::{
     abi::{self, Exports},
-    call::{Call, State, call},
+    call::call,
     engine::Host,
     fault::{Stop, reason_too_long},
+    instance::Call,
+    template::Template,
 };
 
 /// A linked component, ready to be instantiated for each call.
 pub(crate) struct GuestPolicy {
     host: Arc<Host>,
-    template: InstancePre<State>,
+    template: Arc<Template>,
     exports: Exports,
     verbs: Verbs,
     imports: Vec<String>,
@@ -28,7 +30,7 @@ pub(crate) struct GuestPolicy {
 impl GuestPolicy {
     pub(crate) fn new(
         host: Arc<Host>,
-        template: InstancePre<State>,
+        template: Arc<Template>,
         exports: Exports,
         verbs: Verbs,
         imports: Vec<String>,

@@ -20,11 +20,14 @@ mod digest;
 mod engine;
 mod fault;
 mod guest;
+mod instance;
+mod keeper;
 mod lift;
 mod limits;
 mod loader;
 mod log;
 mod slots;
+mod template;
 mod ticker;
 
 pub use digest::digest;

@@ -32,6 +32,16 @@ impl Budget {
         Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None }
     }
 
+    /// Bytes of all memories so far.
+    pub(crate) fn taken(&self) -> usize {
+        self.memory - self.memory_left
+    }
+
+    /// Another limit for what is there and for what will come; all that is there is within it.
+    pub(crate) fn set_memory(&mut self, memory: usize) {
+        (self.memory, self.memory_left) = (memory, memory.saturating_sub(self.taken()));
+    }
+
     pub(crate) fn denied(&self) -> Option<Denied> {
         self.denied
     }
@@ -94,6 +104,17 @@ mod tests {
         assert!(budget.denied().is_none());
         assert!(!budget.memory_growing(1 << 16, 2 << 16, None).unwrap());
         assert!(matches!(budget.denied(), Some(Denied::Memory { wanted: 0x2_0000, limit: 0x3_0000 })));
+    }
+
+    #[test]
+    fn another_limit_counts_what_is_there_already() {
+        let mut budget = Budget::new(8 << 16);
+        assert!(budget.memory_growing(0, 2 << 16, None).unwrap());
+        budget.set_memory(3 << 16);
+        assert_eq!(budget.taken(), 2 << 16);
+        assert!(budget.memory_growing(2 << 16, 3 << 16, None).unwrap());
+        assert!(!budget.memory_growing(3 << 16, 4 << 16, None).unwrap());
+        assert!(matches!(budget.denied(), Some(Denied::Memory { limit: 0x3_0000, .. })));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::{
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
     lift::{self, Kind},
+    template::Template,
 };
 
 /// Loads policies; clones share the engine, the caches and the room for instances.
@@ -63,6 +64,11 @@ impl WasmLoader {
         let host = Arc::new(Host::new(&config)?);
         let cache = config.cache.map(|directory| Cache::open(&directory, host.engine())).transpose()?;
         Ok(Self(Arc::new(Inner { host, cache, loaded: Mutex::default() })))
+    }
+
+    /// How many instances wait for a call.
+    pub fn spares(&self) -> u32 {
+        self.0.host.keeper.spares()
     }
 
     /// Loads a module and tells all about it.
@@ -146,7 +152,8 @@ impl Inner {
         let imports = contract::imports_of(component, engine, kind == Kind::CoreModule)?;
         let verbs = contract::verbs_of(component, engine)?;
         let exports = Exports::of(component)?;
-        let template = self.host.link(component)?;
+        let template = Arc::new(Template::new(self.host.link(component)?));
+        self.host.keeper.expect(&template);
         Ok(GuestPolicy::new(Arc::clone(&self.host), template, exports, verbs, imports))
     }
 

@@ -11,9 +11,9 @@ use wasmtime::component::{
 
 pub(crate) use self::imports::add_to_linker;
 use crate::{
-    call::Call,
     contract::{RefusedError, verb_interface},
     fault::Stop,
+    instance::Call,
 };
 
 /// `types.verdict`

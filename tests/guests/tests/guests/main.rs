@@ -9,3 +9,4 @@ mod lift;
 mod limits;
 mod loader;
 mod log;
+mod spares;

@@ -9,9 +9,9 @@ use wasmtime::{
 };
 
 use crate::{
-    call::State,
     contract::ADAPTER,
     fault::Stop,
+    instance::State,
     log::{self, bounded, one_line},
 };
 
@@ -145,7 +145,7 @@ fn host(host: &mut LinkerInstance<'_, State>) -> Result<()> {
     host.func_wrap("log", |mut store, (level, message): (Level, WasmStr)| {
         let message = utf8(&store, &message)?;
         let message = bounded(&message, log::MAX_LINE_BYTES).to_owned();
-        store.data_mut().log.line(level.into(), &message);
+        store.data_mut().log().map_err(stop)?.line(level.into(), &message);
         Ok(())
     })?;
     host.func_wrap("panic", |store, (message,): (WasmStr,)| -> Result<()> {
@@ -159,7 +159,7 @@ fn adapter(adapter: &mut LinkerInstance<'_, State>) -> Result<()> {
     adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| {
         let all = bytes.as_le_slice(&store);
         let bytes = all[..all.len().min(log::MAX_WRITE_BYTES)].to_vec();
-        store.data_mut().log.write(fd, &bytes);
+        store.data_mut().log().map_err(stop)?.write(fd, &bytes);
         Ok(())
     })?;
     adapter.func_wrap("exit", |_, (code,): (u32,)| -> Result<()> { Err(stop(Stop::Exit(code))) })
@@ -224,7 +224,7 @@ fn in_range<T: TryFrom<i64>>(number: i64) -> Result<T> {
 }
 
 fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
-    store.data().view.read(what).map_err(|error| stop(error.into()))
+    store.data().question().map_err(stop)?.view.read(what).map_err(|error| stop(error.into()))
 }
 
 /// A text that the guest passed, where it lies.
