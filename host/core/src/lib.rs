@@ -54,7 +54,7 @@ pub use policy::{
     Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,
 };
 pub use quantity::{QuantityError, parse_quantity};
-pub use read::{NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
+pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
 pub use roster::{Failure, Group, Member, Roster};
 pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
 pub use view::{Candidate, View};

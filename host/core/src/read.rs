@@ -29,6 +29,17 @@ pub enum Read<'a> {
         /// The label's value.
         value: &'a str,
     },
+    /// All nodes by the value of one label.
+    NodesByLabel(&'a str),
+    /// As [`Read::PlacedLabelled`], of each node.
+    NodesLabelled {
+        /// The namespace of the pods that count.
+        namespace: &'a str,
+        /// The label's key.
+        key: &'a str,
+        /// The label's value.
+        value: &'a str,
+    },
     /// Of one pod placed on a node, by both indices.
     Placed(u32, u32, PlacedRead<'a>),
     /// How many preemption candidates there are.
@@ -123,6 +134,19 @@ pub enum Value<'v> {
     Indices(&'v [u32]),
     /// Taints.
     Taints(&'v [Taint]),
+    /// Nodes by a value.
+    Grouping(Grouping<'v>),
+    /// A count for each node.
+    Counts(Vec<u32>),
+}
+
+/// The nodes of a request by the value of one label.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grouping<'v> {
+    /// Each value once, in the order of the first node that has it.
+    pub values: Vec<&'v str>,
+    /// By node the index of its value; the number of values where the node does not have the label.
+    pub groups: Vec<u32>,
 }
 
 /// A read of something that does not exist in the request.

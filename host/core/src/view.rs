@@ -1,7 +1,10 @@
 //! Answers every [`Read`] of one policy in one request.
 
+mod together;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
+use self::together::labelled;
 use crate::{
     Cluster, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
     trace::{Column, Columns, Epoch, Path, Recording},
@@ -166,9 +169,11 @@ impl View {
             Read::Node(node, read) => return self.read_node(node, read),
             Read::PlacedCount(node) => Value::Number(self.placed(node)?.count() as i64),
             Read::PlacedLabelled { node, namespace, key, value } => {
-                let matches = |pod: &&Arc<Pod>| pod.namespace() == namespace && pod.labels().get(key) == Some(value);
-                Value::Number(self.placed(node)?.filter(matches).count() as i64)
+                let pods = self.placed(node)?.map(AsRef::as_ref);
+                Value::Number(i64::from(labelled(pods, namespace, key, value)))
             }
+            Read::NodesByLabel(key) => Value::Grouping(self.by_label(key)),
+            Read::NodesLabelled { namespace, key, value } => Value::Counts(self.counts_labelled(namespace, key, value)),
             Read::Placed(node, pod, read) => read_placed(self.placed_pod(node, pod)?, read),
             Read::CandidateCount => Value::Number(self.candidates.len() as i64),
             Read::CandidateNode(candidate) => {

@@ -84,7 +84,15 @@ impl Score for Everything {
 
 impl Rank for Everything {
     fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
-        nodes.iter().map(|node| self.score(pod, &node)).collect()
+        // Those of the best group get one more for each pod that is counted.
+        let (groups, counts) = (nodes.by_label("group"), nodes.count_labelled("web", "app", "web"));
+        let best = groups.values().iter().position(|value| *value == "best");
+        let all = nodes.iter().zip(groups.of_nodes().zip(counts));
+        all.map(|(node, (group, count))| {
+            let more = if group.is_some() && group == best { count } else { 0 };
+            self.score(pod, &node) + more
+        })
+        .collect()
     }
 }
 

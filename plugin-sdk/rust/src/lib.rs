@@ -61,7 +61,7 @@ pub use door::now;
 pub use json::JsonError;
 pub use quantity::{Quantity, parse_quantity};
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
-pub use view::{Candidate, Candidates, Node, Nodes, Placed, Pod, Taint};
+pub use view::{Candidate, Candidates, Groups, Node, Nodes, Placed, Pod, Taint};
 
 /// What [`export!`] is made of.
 #[doc(hidden)]

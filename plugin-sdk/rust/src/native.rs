@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, cell::Cell};
 
-use plimsoll_core::{NodeRead, PlacedRead, PodRead, Read, Value, View};
+use plimsoll_core::{Grouping, NodeRead, PlacedRead, PodRead, Read, Value, View};
 
-use crate::{Taint, log::Level};
+use crate::{Taint, log::Level, view::Groups};
 
 thread_local! {
     /// The time of the call under way; `now` has no view at hand.
@@ -106,6 +106,13 @@ impl<'a> Door<'a> {
         self.optional(Read::Node(node, NodeRead::Label(key)))
     }
 
+    pub(crate) fn node_by_label(self, key: &str) -> Groups<'a> {
+        match self.read(Read::NodesByLabel(key)) {
+            Value::Grouping(Grouping { values, groups }) => Groups::new(values, groups),
+            _ => Groups::default(),
+        }
+    }
+
     pub(crate) fn node_annotation(self, node: u32, key: &str) -> Option<&'a str> {
         self.optional(Read::Node(node, NodeRead::Annotation(key)))
     }
@@ -165,6 +172,13 @@ impl<'a> Door<'a> {
 
     pub(crate) fn placed_count_labelled(self, node: u32, namespace: &str, key: &str, value: &str) -> u32 {
         self.number(Read::PlacedLabelled { node, namespace, key, value }) as u32
+    }
+
+    pub(crate) fn placed_counts_labelled(self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
+        match self.read(Read::NodesLabelled { namespace, key, value }) {
+            Value::Counts(counts) => counts,
+            _ => vec![],
+        }
     }
 
     pub(crate) fn candidate_count(self) -> u32 {

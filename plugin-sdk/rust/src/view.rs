@@ -3,6 +3,7 @@
 //! The views are indices and can be copied at will; text that they give lives as long as the call.
 
 mod candidate;
+mod groups;
 mod node;
 mod placed;
 mod pod;
@@ -10,6 +11,7 @@ mod pod;
 use serde::Deserialize;
 
 pub use candidate::{Candidate, Candidates};
+pub use groups::Groups;
 pub use node::{Node, Nodes, Taint};
 pub use placed::Placed;
 pub use pod::Pod;

@@ -1,7 +1,5 @@
 //! Spreads the pods of an application evenly over zones, or over any other node label.
 
-use std::collections::BTreeMap;
-
 use plimsoll_policy::prelude::*;
 
 /// What is spread, and over what.
@@ -17,18 +15,18 @@ pub struct ZoneSpread {
 impl Rank for ZoneSpread {
     fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
         let Some(value) = pod.label(&self.label) else { return vec![0; nodes.len()] };
-        let namespace = pod.namespace();
-        let zones: Vec<Option<&str>> = nodes.iter().map(|node| node.label(&self.topology_key)).collect();
-        let mut pods: BTreeMap<&str, u64> = BTreeMap::new();
-        for (node, zone) in nodes.iter().zip(&zones) {
+        let zones = nodes.by_label(&self.topology_key);
+        let counts = nodes.count_labelled(pod.namespace(), &self.label, value);
+        let mut pods = vec![0; zones.len()];
+        for (zone, count) in zones.of_nodes().zip(counts) {
             if let Some(zone) = zone {
-                *pods.entry(zone).or_default() += u64::from(node.count_labelled(namespace, &self.label, value));
+                pods[zone] += u64::from(count);
             }
         }
-        let most = pods.values().copied().max().unwrap_or(0);
-        let fewest = pods.values().copied().min().unwrap_or(0);
-        let score = |zone: Option<&str>| zone.map_or(0, |zone| share(pods[zone], fewest, most));
-        zones.into_iter().map(score).collect()
+        let most = pods.iter().copied().max().unwrap_or(0);
+        let fewest = pods.iter().copied().min().unwrap_or(0);
+        let score = |zone: Option<usize>| zone.map_or(0, |zone| share(pods[zone], fewest, most));
+        zones.of_nodes().map(score).collect()
     }
 }
 

@@ -34,11 +34,15 @@ impl fmt::Display for Read<'_> {
             Self::PlacedLabelled { namespace, key, value, .. } => {
                 return write!(f, "placed.count-labelled({namespace:?}, {key:?}, {value:?})");
             }
+            Self::NodesLabelled { namespace, key, value } => {
+                return write!(f, "placed.counts-labelled({namespace:?}, {key:?}, {value:?})");
+            }
             Self::Now(granularity) => return write!(f, "host.now({granularity})"),
             Self::CandidateNode(at) => return write!(f, "candidate[{at}].node"),
             Self::CandidateVictims(at) => return write!(f, "candidate[{at}].victims"),
             Self::CandidatePdbViolations(at) => return write!(f, "candidate[{at}].pdb-violations"),
             Self::NodeCount => ("nodes.count", None),
+            Self::NodesByLabel(key) => ("nodes.by-label", Some(key)),
             Self::PlacedCount(_) => ("placed.count", None),
             Self::CandidateCount => ("candidates.count", None),
             Self::Settings => ("host.settings", None),
@@ -74,6 +78,11 @@ impl fmt::Display for Value<'_> {
             Self::Number(number) => write!(f, "{number}"),
             Self::Text(text) => shown(f, text),
             Self::Texts(texts) => listed(f, texts.iter(), |f, text| shown(f, text)),
+            Self::Counts(counts) => listed(f, counts.iter(), |f, count| write!(f, "{count}")),
+            Self::Grouping(grouping) => {
+                write!(f, "{} nodes by ", grouping.groups.len())?;
+                listed(f, grouping.values.iter(), |f, value| shown(f, value))
+            }
             Self::Indices(indices) => listed(f, indices.iter(), |f, index| write!(f, "{index}")),
             Self::Taints(taints) => listed(f, taints.iter(), |f, Taint { key, value, effect }| match &**value {
                 "" => write!(f, "{key}:{effect}"),

@@ -6,7 +6,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::Value;
+use crate::{Grouping, Value};
 
 /// Two equal values have one key. Numbers and absence are exact; texts and lists are hashed with a
 /// secret of this process (see `docs/decisions/0016-values-by-keyed-hash.md`).
@@ -26,6 +26,8 @@ impl Key {
             Value::Text(text) => Self::hashed(|state| text.hash(state)),
             Value::Texts(texts) => Self::hashed(|state| texts.hash(state)),
             Value::Indices(indices) => Self::hashed(|state| indices.hash(state)),
+            Value::Counts(counts) => Self::hashed(|state| counts.hash(state)),
+            Value::Grouping(Grouping { values, groups }) => Self::hashed(|state| (values, groups).hash(state)),
             Value::Taints(taints) => Self::hashed(|state| {
                 for taint in *taints {
                     (&taint.key, &taint.value, &taint.effect).hash(state);

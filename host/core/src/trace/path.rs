@@ -93,6 +93,8 @@ impl<'a> Scope<'a> {
             // one read. Two nodes whose pods are alike in this are alike.
             Read::Placed(node, _, read) => Self::Node(node, of_each_placed(read)),
             Read::NodeCount
+            | Read::NodesByLabel(_)
+            | Read::NodesLabelled { .. }
             | Read::CandidateCount
             | Read::CandidateNode(_)
             | Read::CandidateVictims(_)

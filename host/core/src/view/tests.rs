@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::*;
-use crate::Node;
+use crate::{Grouping, Node};
 
 fn bytes(json: &serde_json::Value) -> Bytes {
     Bytes::from(json.to_string())
@@ -129,6 +129,33 @@ fn every_read_of_a_placed_pod_has_its_value() {
         let read = Read::PlacedLabelled { node: 0, namespace, key: "app", value };
         assert_eq!(view.read(read), Ok(Value::Number(expected)), "{read:?}");
     }
+}
+
+#[test]
+fn a_read_of_all_nodes_is_what_the_reads_of_each_come_to() {
+    let node = |name: &str, labels: serde_json::Value| {
+        Node::from_json(bytes(&json!({"metadata": {"name": name, "labels": labels}}))).unwrap()
+    };
+    let zones =
+        [("n0", json!({"zone": "b"})), ("n1", json!({})), ("n2", json!({"zone": "a"})), ("n3", json!({"zone": "b"}))];
+    let nodes = zones.into_iter().map(|(name, labels)| node(name, labels)).collect();
+    let pods = [("p0", "n0"), ("p1", "n3"), ("p2", "n3")].map(|(name, node)| mk_placed(name, node, "db", "1"));
+    let cluster = Arc::new(Cluster::from_objects(nodes, pods.into()));
+    let view = View::new(Arc::default(), cluster, Arc::from([0, 1, 2, 3]), 0);
+    let grouping = |values, groups| Ok(Value::Grouping(Grouping { values, groups }));
+    assert_eq!(view.read(Read::NodesByLabel("zone")), grouping(vec!["b", "a"], vec![0, 2, 1, 0]));
+    assert_eq!(view.read(Read::NodesByLabel("other")), grouping(vec![], vec![0, 0, 0, 0]));
+    let labelled = Read::NodesLabelled { namespace: "web", key: "app", value: "db" };
+    assert_eq!(view.read(labelled), Ok(Value::Counts(vec![1, 0, 0, 2])));
+    let without = view.clone().without(Arc::from([vec![], vec![], vec![], vec![1]]));
+    assert_eq!(without.read(labelled), Ok(Value::Counts(vec![1, 0, 0, 1])));
+    for read in [Read::NodesByLabel("zone"), labelled] {
+        assert_eq!(mk_view_of_nothing().read(read).unwrap().to_string().trim_start_matches("0 nodes by "), "[]");
+    }
+}
+
+fn mk_view_of_nothing() -> View {
+    View::new(Arc::default(), Arc::default(), Arc::default(), 0)
 }
 
 #[test]

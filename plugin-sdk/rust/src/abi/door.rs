@@ -9,9 +9,9 @@ use std::{marker::PhantomData, ptr::null, slice, str};
 
 use super::{
     Call,
-    imports::{self, Items, Maybe, TaintText, Text},
+    imports::{self, GroupingLists, Items, Maybe, TaintText, Text},
 };
-use crate::{Taint, log::Level};
+use crate::{Taint, log::Level, view::Groups};
 
 /// Answers the reads of one call.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +83,16 @@ impl<'a> Door<'a> {
 
     pub(crate) fn node_label(self, node: u32, key: &str) -> Option<&'a str> {
         self.optional(|out| unsafe { imports::node_label(node, key.as_ptr(), key.len(), out) })
+    }
+
+    pub(crate) fn node_by_label(self, key: &str) -> Groups<'a> {
+        let mut out = GroupingLists {
+            values: Items { pointer: null(), length: 0 },
+            groups: Items { pointer: null(), length: 0 },
+        };
+        unsafe { imports::node_by_label(key.as_ptr(), key.len(), &raw mut out) };
+        let values = self.slice(&out.values).iter().map(|value| self.lift(*value)).collect();
+        Groups::new(values, self.slice(&out.groups).to_vec())
     }
 
     pub(crate) fn node_annotation(self, node: u32, key: &str) -> Option<&'a str> {
@@ -165,6 +175,21 @@ impl<'a> Door<'a> {
         }
     }
 
+    pub(crate) fn placed_counts_labelled(self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
+        let counts = self.items(|out| unsafe {
+            imports::placed_counts_labelled(
+                namespace.as_ptr(),
+                namespace.len(),
+                key.as_ptr(),
+                key.len(),
+                value.as_ptr(),
+                value.len(),
+                out,
+            )
+        });
+        counts.to_vec()
+    }
+
     pub(crate) fn candidate_count(self) -> u32 {
         imports::candidate_count()
     }
@@ -200,8 +225,12 @@ impl<'a> Door<'a> {
     fn items<T>(self, import: impl FnOnce(*mut Items<T>)) -> &'a [T] {
         let mut out = Items { pointer: null(), length: 0 };
         import(&raw mut out);
+        self.slice(&out)
+    }
+
+    fn slice<T>(self, items: &Items<T>) -> &'a [T] {
         // An empty list may come with any pointer.
-        if out.length == 0 { &[] } else { unsafe { slice::from_raw_parts(out.pointer, out.length) } }
+        if items.length == 0 { &[] } else { unsafe { slice::from_raw_parts(items.pointer, items.length) } }
     }
 
     fn lift(self, text: Text) -> &'a str {

@@ -32,6 +32,13 @@ pub(super) struct TaintText {
     pub(super) effect: Text,
 }
 
+/// The record `grouping`.
+#[repr(C)]
+pub(super) struct GroupingLists {
+    pub(super) values: Items<Text>,
+    pub(super) groups: Items<u32>,
+}
+
 #[link(wasm_import_module = "plimsoll:policy/pod@0.1.0")]
 unsafe extern "C" {
     #[link_name = "name"]
@@ -62,6 +69,8 @@ unsafe extern "C" {
     pub(super) fn node_name(node: u32, out: *mut Text);
     #[link_name = "label"]
     pub(super) fn node_label(node: u32, key: *const u8, key_length: usize, out: *mut Maybe<Text>);
+    #[link_name = "by-label"]
+    pub(super) fn node_by_label(key: *const u8, key_length: usize, out: *mut GroupingLists);
     #[link_name = "annotation"]
     pub(super) fn node_annotation(node: u32, key: *const u8, key_length: usize, out: *mut Maybe<Text>);
     #[link_name = "taints"]
@@ -104,6 +113,16 @@ unsafe extern "C" {
         value: *const u8,
         value_length: usize,
     ) -> u32;
+    #[link_name = "counts-labelled"]
+    pub(super) fn placed_counts_labelled(
+        namespace: *const u8,
+        namespace_length: usize,
+        key: *const u8,
+        key_length: usize,
+        value: *const u8,
+        value_length: usize,
+        out: *mut Items<u32>,
+    );
 }
 
 #[link(wasm_import_module = "plimsoll:policy/candidates@0.1.0")]

@@ -81,7 +81,24 @@ fn every_kind_of_answer_arrives_as_it_was_given() {
     assert_eq!(verdicts[1], Verdict::Fits);
     assert_eq!(verdicts[2], Verdict::Unschedulable("1769864399 1769864340 1769860800".into()));
     assert_eq!(compiled().score(&ask, &[0, 1, 2]).unwrap(), [100, 7, 0]);
-    assert_eq!(compiled().rank(&ask).unwrap(), [100, 7, 0]);
+}
+
+#[test]
+fn a_rank_sees_all_nodes_at_once() {
+    let grouped = |name: &str, group: &str| node(name).label("group", group).annotation("score", "5");
+    let web = |name: &str, on: &str| pod(name).namespace("web").label("app", "web").on(on);
+    let world = World::new(pod("p"))
+        .node(grouped("node-1", "other"))
+        .node(grouped("node-2", "best"))
+        .node(node("node-3"))
+        .node(grouped("node-4", "best"))
+        .placed(web("a", "node-1"))
+        .placed(web("b", "node-2"))
+        .placed(web("c", "node-2"))
+        .placed(pod("d").namespace("web").on("node-4"));
+    let ask = ask(world.view().unwrap(), &settings("pod"));
+    assert_eq!(compiled().rank(&ask).unwrap(), [5, 7, 0, 5]);
+    assert_eq!(Native::<Everything>::new().rank(&ask).unwrap(), [5, 7, 0, 5]);
 }
 
 #[test]

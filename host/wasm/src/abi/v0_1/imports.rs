@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plimsoll_core::{NodeRead, PlacedRead, PodRead, Read, Taint, Value};
+use plimsoll_core::{Grouping, NodeRead, PlacedRead, PodRead, Read, Taint, Value};
 use wasmtime::{
     Result, StoreContextMut,
     component::{ComponentType, Lift, Linker, LinkerInstance, Lower, WasmList, WasmStr},
@@ -45,6 +45,14 @@ struct TaintRecord {
     effect: Box<str>,
 }
 
+/// `types.grouping`
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct GroupingRecord {
+    values: Vec<Box<str>>,
+    groups: Vec<u32>,
+}
+
 /// Gives guests the functions of the contract.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     pod(&mut linker.instance("plimsoll:policy/pod@0.1.0")?)?;
@@ -80,6 +88,9 @@ fn nodes(nodes: &mut LinkerInstance<'_, State>) -> Result<()> {
     nodes.func_wrap("name", |store, (node,): (u32,)| text(&store, Read::Node(node, NodeRead::Name)))?;
     nodes.func_wrap("label", |store, (node, key): (u32, WasmStr)| {
         optional_text(&store, Read::Node(node, NodeRead::Label(&utf8(&store, &key)?)))
+    })?;
+    nodes.func_wrap("by-label", |store, (key,): (WasmStr,)| {
+        grouping(&store, Read::NodesByLabel(&utf8(&store, &key)?))
     })?;
     nodes.func_wrap("annotation", |store, (node, key): (u32, WasmStr)| {
         optional_text(&store, Read::Node(node, NodeRead::Annotation(&utf8(&store, &key)?)))
@@ -125,6 +136,10 @@ fn placed(placed: &mut LinkerInstance<'_, State>) -> Result<()> {
         let (namespace, key, value) = (utf8(&store, &namespace)?, utf8(&store, &key)?, utf8(&store, &value)?);
         let read = Read::PlacedLabelled { node, namespace: &namespace, key: &key, value: &value };
         number::<u32>(&store, read)
+    })?;
+    placed.func_wrap("counts-labelled", |store, (namespace, key, value): (WasmStr, WasmStr, WasmStr)| {
+        let (namespace, key, value) = (utf8(&store, &namespace)?, utf8(&store, &key)?, utf8(&store, &value)?);
+        counts(&store, Read::NodesLabelled { namespace: &namespace, key: &key, value: &value })
     })
 }
 
@@ -207,6 +222,22 @@ fn texts(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<Box<str>>,)> {
 fn indices(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<u32>,)> {
     match read(store, what)? {
         Value::Indices(indices) => Ok((indices.to_vec(),)),
+        _ => Err(misshapen()),
+    }
+}
+
+fn counts(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<u32>,)> {
+    match read(store, what)? {
+        Value::Counts(counts) => Ok((counts,)),
+        _ => Err(misshapen()),
+    }
+}
+
+fn grouping(store: &Store<'_>, what: Read<'_>) -> Result<(GroupingRecord,)> {
+    match read(store, what)? {
+        Value::Grouping(Grouping { values, groups }) => {
+            Ok((GroupingRecord { values: values.into_iter().map(Box::from).collect(), groups },))
+        }
         _ => Err(misshapen()),
     }
 }
