@@ -11,6 +11,7 @@ pub(crate) fn judge(report: &mut Report) {
     let whole = Both { mode: "objects", ..steady };
     let (changed, unseen, cold) =
         (Both { work: "changed", ..steady }, Both { work: "unseen", ..steady }, Both { work: "cold", ..steady });
+    let languages = Both { work: "languages", ..steady };
     let fifty = Both { policies: 50, ..steady };
 
     report.at_most("5,000 names, steady", 1e3, steady.of(report, "plimsoll"), millis);
@@ -23,5 +24,6 @@ pub(crate) fn judge(report: &mut Report) {
     report.at_most("5,000 names, unseen pods: against steady", 2.0, unseen.against(report, &steady), times);
     report.at_least("5,000 names, unseen pods: Go against plimsoll", 1.0, unseen.ratio(report, "go"), times);
     report.at_most("5,000 names, first request after a start", 20e3, cold.of(report, "plimsoll"), millis);
+    report.at_most("5,000 names, steady: policies in Go against Rust", 1.1, languages.over(report, "rust"), times);
     report.at_most("5,000 names, 50 policies against 10", 3.0, fifty.against(report, &steady), times);
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::servers::Servers;
+use crate::client::Client;
 
 /// Asks plimsoll and the Go extender, and compares what they say about each node.
 ///
 /// # Errors
 /// If they differ, or if the answer tells no node from another.
-pub(crate) fn agree(servers: &mut Servers, verb: &str, body: &[u8]) -> Result<()> {
+pub(crate) fn agree(verb: &str, body: &[u8], plimsoll: &mut Client, go: &mut Client) -> Result<()> {
     let path = format!("/{verb}");
-    let own = verdicts(verb, servers.plimsoll.post(&path, body)?).context("plimsoll")?;
-    let go = verdicts(verb, servers.go.post(&path, body)?).context("go")?;
+    let own = verdicts(verb, plimsoll.post(&path, body)?).context("plimsoll")?;
+    let go = verdicts(verb, go.post(&path, body)?).context("go")?;
     for (node, verdict) in &own {
         let other = go.get(node);
         ensure!(other == Some(verdict), "{verb}: about {node} plimsoll says {verdict:?}, Go says {other:?}");

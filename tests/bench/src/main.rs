@@ -4,6 +4,7 @@
 //!  engine   a policy, asked in this process           body     40 MB of nodes, in this process
 //!  wire     plimsoll, Go and an echo, over loopback   reload   a module swapped under a running plimsoll
 //!  memory   of a plimsoll that watches a large cluster
+//!  languages  the same policies in Go and in Rust
 //! ```
 //!
 //! One run prints one table and writes `target/bench/results.json`. Peers take turns within a run, so
@@ -19,6 +20,7 @@ mod cold;
 mod compare;
 mod echo;
 mod engine;
+mod languages;
 mod memory;
 mod modules;
 mod page;
@@ -58,6 +60,9 @@ fn main() -> Result<()> {
     }
     if plan.wants("cold names") {
         cold::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("languages names") {
+        languages::measure(&plan, &modules, &mut report)?;
     }
     if plan.wants("reload") {
         reload::measure(&plan, &modules, &mut report)?;

@@ -105,7 +105,7 @@ fn measure_names(plan: &Plan, modules: &Modules, report: &mut Report, set: &Set,
                         Work::Unseen => world::names_body_of(&world::unseen_pod(number), 0..case.nodes),
                     }
                 };
-                agree(&mut servers, verb, &next())?;
+                agree(verb, &next(), &mut servers.plimsoll, &mut servers.go)?;
                 servers.take_turns(verb, plan.effort(3, 1_000), next)?.report(report, &row.verb(verb))?;
             }
         }
@@ -128,7 +128,7 @@ fn measure_objects(plan: &Plan, modules: &Modules, report: &mut Report, set: &Se
         let row = Row::new(set.work(case), "objects", case.nodes, set.samples.len());
         let mut body = Toggles::new(world::objects_body(case.nodes, case.nodes * NODE_BYTES).to_vec())?;
         for verb in VERBS {
-            agree(&mut servers, verb, body.text())?;
+            agree(verb, body.text(), &mut servers.plimsoll, &mut servers.go)?;
             let steady = body.body();
             let next = || match case.work {
                 Work::Changed => {

@@ -29,7 +29,17 @@ pub fn c_guest() -> Option<Vec<u8>> {
 /// As for [`c_guest`].
 pub fn go_guest() -> Option<Vec<u8>> {
     static BUILT: OnceLock<Built> = OnceLock::new();
-    module("the Go guest", BUILT.get_or_init(build_go))
+    module("the Go guest", BUILT.get_or_init(|| build_go("go", ".")))
+}
+
+/// A sample policy in Go: `tenant-pool` or `warm-image`.
+///
+/// None, with a line that says why, where there is no Go.
+///
+/// # Panics
+/// As for [`c_guest`].
+pub fn go_policy(name: &str) -> Option<Vec<u8>> {
+    module(&format!("{name} in Go"), &build_go("go-policies", name))
 }
 
 fn module(what: &str, built: &Built) -> Option<Vec<u8>> {
@@ -63,11 +73,12 @@ fn build_c() -> Built {
     finish(built, &folder, &out)
 }
 
-fn build_go() -> Built {
-    let (folder, out) = output("guest.wasm");
+/// Builds a package of a Go module.
+fn build_go(module: &str, package: &str) -> Built {
+    let (folder, out) = output(&format!("{module}-{}.wasm", package.trim_matches('.')));
     let mut go = Command::new("go");
-    go.current_dir(guests().join("go")).env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=mod");
-    go.args(["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o"]).arg(&out).arg(".");
+    go.current_dir(guests().join(module)).env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=mod");
+    go.args(["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o"]).arg(&out).arg(Path::new(".").join(package));
     let built = run(&mut go, "install Go 1.24 or later").map(|output| {
         assert!(output.status.success(), "go failed: {}", String::from_utf8_lossy(&output.stderr));
     });

@@ -67,6 +67,19 @@ pub fn ten() -> Vec<Sample> {
     ]
 }
 
+/// Ten policies that are there in each language that is measured: five filter, five score.
+pub fn ten_in_any_language() -> Vec<Sample> {
+    let filters = [
+        pool("pool", "example.com/pool", &json!({"team-a": "team-a", "team-b": "team-b"}), &["shared"]),
+        pool("tier", "example.com/tier", &json!({"team-a": "gold"}), &["silver"]),
+        pool("owner", "example.com/owner", &json!({"team-z": "team-z"}), &[]),
+        pool("arch", "kubernetes.io/arch", &json!({"team-arm": "arm64"}), &["any"]),
+        pool("zone", "topology.kubernetes.io/zone", &json!({"team-z": "zone-0"}), &["zone-1", "zone-2"]),
+    ];
+    let score = |at: u32| Sample::new(&format!("warm-{at}"), "warm-image", json!({"by": "images"})).weighing(at);
+    filters.into_iter().chain((1..=5).map(score)).collect()
+}
+
 /// [`ten`] again and again, under other names.
 pub fn tens(times: usize) -> Vec<Sample> {
     let copy =

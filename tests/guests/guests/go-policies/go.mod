@@ -1,0 +1,3 @@
+module plimsoll.example/policies
+
+go 1.24
