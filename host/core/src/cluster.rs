@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 
 use crate::{
-    Node, Pod, Quantities,
+    Names, Node, Pod, Quantities,
     trace::{self, Columns},
 };
 
@@ -32,12 +32,10 @@ pub struct Slot {
 #[derive(Debug, Default)]
 pub struct Cluster {
     slots: Vec<Slot>,
-    by_name: OnceLock<Arc<Index>>,
+    names: OnceLock<Arc<Names>>,
     all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
 }
-
-type Index = HashMap<Arc<str>, u32, foldhash::fast::RandomState>;
 
 // === impl Placed ===
 
@@ -85,7 +83,7 @@ impl Cluster {
         Self { slots, ..Self::default() }
     }
 
-    /// The picture after this one; where every slot has the node of the same name, it shares the index.
+    /// The picture after this one; where every slot has the node of the same name, it shares the names.
     #[must_use]
     pub fn successor(&self, slots: Vec<Slot>) -> Self {
         let has_name = |(old, new): (&Slot, &Slot)| {
@@ -94,8 +92,8 @@ impl Cluster {
                 || old.node.name() == new.node.name()
         };
         let same_names = self.slots.len() == slots.len() && self.slots.iter().zip(&slots).all(has_name);
-        let by_name = if same_names { self.by_name.clone() } else { OnceLock::new() };
-        Self { slots, by_name, ..Self::default() }
+        let names = self.names.get().map(|own| if same_names { own.clone() } else { own.successor(&slots).into() });
+        Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), ..Self::default() }
     }
 
     /// A picture of nodes and of the pods that are bound to them and have not ended.
@@ -125,13 +123,12 @@ impl Cluster {
 
     /// The slot of the node with this name.
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.index().get(name).copied()
+        self.names().find(name)
     }
 
-    /// Slots by name; made when it is first asked for, since the nodes of a request need none.
-    pub(crate) fn index(&self) -> &Index {
-        let entry = |(at, slot): (usize, &Slot)| (Arc::clone(slot.node.name()), at as u32);
-        self.by_name.get_or_init(|| Arc::new(self.slots.iter().enumerate().map(entry).collect()))
+    /// The nodes' names; made when they are first asked for, since a request's own nodes are not looked up.
+    pub fn names(&self) -> &Names {
+        self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))
     }
 
     /// Takes over what is known of the picture before this one; call it before this one is used.
@@ -184,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_successor_shares_the_index_only_where_no_slot_changes_its_name() {
+    fn a_successor_shares_the_names_only_where_no_slot_changes_its_name() {
         let slots =
             |names: &[&str]| Cluster::from_objects(names.iter().map(|name| node(name, "x")).collect(), vec![]).slots;
         let first = Cluster::new(slots(&["a", "b"]));
         // It is made when it is first asked for; what was not made cannot be shared.
-        first.index();
-        let shares = |second: &Cluster| std::ptr::eq(first.index(), second.index());
+        first.names();
+        let shares = |second: &Cluster| std::ptr::eq(first.names(), second.names());
         assert!(shares(&first.successor(slots(&["a", "b"]))));
         for other in [&["a", "c"][..], &["b", "a"], &["a"], &["a", "b", "c"]] {
             let second = first.successor(slots(other));

@@ -75,7 +75,7 @@ impl Gateway {
     /// Replaces the cluster.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
         // No request shall wait for it.
-        cluster.index();
+        cluster.names();
         cluster.columns().set_limit(self.trace_limit.columns());
         if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
             cluster.follow(&before);
@@ -227,7 +227,7 @@ impl Gateway {
 
     fn scene(&self, query: &Query<'_>) -> Result<Scene, DecideError> {
         let cluster = self.cluster();
-        Scene::new(query, cluster, &self.memory, self.clock.unix_seconds())
+        Scene::new(query, cluster.as_ref(), &self.memory, self.clock.unix_seconds())
     }
 
     fn caller(&self, received: Instant) -> Caller {

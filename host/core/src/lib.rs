@@ -22,9 +22,11 @@ mod fault;
 mod gateway;
 mod matching;
 mod memory;
+mod names;
 mod node_locks;
 mod object;
 mod observer;
+mod order;
 mod pace;
 mod policy;
 mod quantity;
@@ -48,8 +50,10 @@ pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::NodeMemory;
+pub use names::Names;
 pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
 pub use observer::{Difference, NoObserver, Observer, Outcome};
+pub use order::Order;
 pub use policy::{
     Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,
 };

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
-use crate::{Fault, ObjectError, Pod, Unbound, Verb};
+use crate::{Cluster, Fault, ObjectError, Pod, Unbound, Verb};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -22,8 +22,20 @@ pub struct Query<'q> {
 pub enum Nodes<'q> {
     /// By name (`nodeCacheCapable: true`): the cluster in force knows them.
     Names(&'q [Cow<'q, str>]),
+    /// By name, and looked up already.
+    Slots {
+        /// Where they were looked up; the decision is made from it. None: there is no view of the cluster.
+        cluster: Option<&'q Arc<Cluster>>,
+        /// For each name its slot, or [`Nodes::UNKNOWN`].
+        slots: &'q [u32],
+    },
     /// As JSON objects (`nodeCacheCapable: false`).
     Objects(&'q [Bytes]),
+}
+
+impl Nodes<'_> {
+    /// Stands for the slot of a name that the cluster does not know.
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// One candidate of a preempt request.

@@ -10,8 +10,8 @@ use super::{DecideError, Nodes, Query};
 #[derive(Debug)]
 pub(crate) struct Scene {
     stage: Stage,
-    /// The index in the request of each node of the stage.
-    known: Vec<u32>,
+    /// The index in the request of each node of the stage; none where that has every node of the request.
+    known: Option<Vec<u32>>,
     /// The indices of names that the cluster does not know, ascending.
     unknown: Vec<u32>,
 }
@@ -30,39 +30,42 @@ pub(crate) struct Stage {
 impl Scene {
     pub(crate) fn new(
         query: &Query<'_>,
-        cluster: Option<Arc<Cluster>>,
+        cluster: Option<&Arc<Cluster>>,
         memory: &NodeMemory,
         now: u64,
     ) -> Result<Self, DecideError> {
         let pod = Arc::clone(&query.pod);
+        let seen = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
         match query.nodes {
             Nodes::Names(names) => {
-                let cluster = cluster.ok_or(DecideError::NoCluster)?;
-                let (mut slots, mut known, mut unknown) =
-                    (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()), vec![]);
-                for (at, name) in names.iter().enumerate() {
-                    match cluster.find(name) {
-                        Some(slot) => {
-                            slots.push(slot);
-                            known.push(at as u32);
-                        }
-                        None => unknown.push(at as u32),
-                    }
-                }
-                Ok(Self { stage: Stage { pod, cluster, slots: slots.into(), now }, known, unknown })
+                let cluster = seen(cluster)?;
+                let slots: Vec<u32> = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
+                Ok(Self::of_slots(pod, cluster, &slots, now))
             }
+            Nodes::Slots { cluster, slots } => Ok(Self::of_slots(pod, seen(cluster)?, slots, now)),
             Nodes::Objects(objects) => {
                 let nodes = memory.resolve(objects)?;
                 let placed = |name: &str| {
-                    let cluster = cluster.as_ref()?;
+                    let cluster = cluster?;
                     cluster.slots().get(cluster.find(name)? as usize)?.placed.clone()
                 };
                 let slots = nodes.into_iter().map(|node| Slot { placed: placed(node.name()), node }).collect();
                 let cluster = Arc::new(Cluster::new(slots));
                 let all: Vec<u32> = (0..objects.len() as u32).collect();
-                Ok(Self { stage: Stage { pod, cluster, slots: Arc::from(&all[..]), now }, known: all, unknown: vec![] })
+                Ok(Self::of_slots(pod, cluster, &all, now))
             }
         }
+    }
+
+    /// Names of the request by their slots.
+    fn of_slots(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: &[u32], now: u64) -> Self {
+        let stage = |slots: Arc<[u32]>| Stage { pod, cluster, slots, now };
+        if !slots.contains(&Nodes::UNKNOWN) {
+            return Self { stage: stage(slots.into()), known: None, unknown: vec![] };
+        }
+        let (known, unknown) = (0..slots.len() as u32).partition(|at| slots[*at as usize] != Nodes::UNKNOWN);
+        let slots = slots.iter().copied().filter(|slot| *slot != Nodes::UNKNOWN).collect();
+        Self { stage: stage(slots), known: Some(known), unknown }
     }
 
     pub(crate) fn pod(&self) -> &Pod {
@@ -79,17 +82,20 @@ impl Scene {
 
     /// How many nodes the request has.
     pub(super) fn len(&self) -> usize {
-        self.known.len() + self.unknown.len()
+        self.stage.slots.len() + self.unknown.len()
     }
 
     /// The index in the request of a node of the stage.
     pub(super) fn request_index(&self, node: u32) -> u32 {
-        self.known[node as usize]
+        self.known.as_ref().map_or(node, |known| known[node as usize])
     }
 
     /// The node of the stage with this index in the request.
     pub(super) fn known_index(&self, request: u32) -> Option<u32> {
-        self.known.binary_search(&request).ok().map(|node| node as u32)
+        match &self.known {
+            None => (request < self.stage.slots.len() as u32).then_some(request),
+            Some(known) => known.binary_search(&request).ok().map(|node| node as u32),
+        }
     }
 
     pub(super) fn unknown(&self) -> &[u32] {

@@ -89,3 +89,18 @@ fn a_node_of_an_earlier_request_is_not_read_again() {
     assert!(Arc::ptr_eq(&node(0), &node(0)));
     assert!(Arc::ptr_eq(&node(1), &node(1)));
 }
+
+#[test]
+fn slots_are_those_of_the_cluster_that_comes_with_them() {
+    let [a, b] = nodes();
+    let (current, earlier) = (mk_cluster(&[a.clone(), b.clone()], &[]), mk_cluster(&[b, a], &[]));
+    let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(Arc::clone(&current)));
+    let ask = |cluster, slots: &[u32]| {
+        let (outcome, _) = fixture.gateway.filter("", &fixture.query(Nodes::Slots { cluster, slots }))?;
+        Ok(outcome.rejected.iter().map(|rejection| rejection.node).collect::<Vec<_>>())
+    };
+    assert_eq!(ask(Some(&current), &[0, 1]), Ok(vec![1]));
+    assert_eq!(ask(Some(&earlier), &[0, 1]), Ok(vec![0]));
+    assert_eq!(ask(Some(&earlier), &[1, Nodes::UNKNOWN, 0, 0]), Ok(vec![1, 2, 3]));
+    assert_eq!(ask(None, &[0, 1]), Err(DecideError::NoCluster));
+}
