@@ -150,15 +150,19 @@ impl Answer {
 }
 
 fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
-    let args = decode::extender_args(body)?;
-    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes: args.nodes.as_query(), received };
+    let cluster = gateway.cluster();
+    let args = decode::extender_args(body, cluster.as_deref())?;
+    let nodes = args.nodes.as_query(cluster.as_ref());
+    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes, received };
     let (outcome, after) = gateway.filter(group, &query)?;
-    Ok(Decision { pieces: encode::filter(body, &args.nodes, &outcome), nodes: args.nodes.len(), after })
+    Ok(Decision { pieces: encode::filter(&args.nodes, &outcome), nodes: args.nodes.len(), after })
 }
 
 fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
-    let args = decode::extender_args(body)?;
-    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes: args.nodes.as_query(), received };
+    let cluster = gateway.cluster();
+    let args = decode::extender_args(body, cluster.as_deref())?;
+    let nodes = args.nodes.as_query(cluster.as_ref());
+    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes, received };
     let (outcome, after) = gateway.prioritize(group, &query)?;
     let pieces = vec![encode::prioritize(&args.nodes, &outcome).into()];
     Ok(Decision { pieces, nodes: args.nodes.len(), after })

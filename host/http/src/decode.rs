@@ -3,37 +3,36 @@
 //! Keys of the wrapper match in any ASCII case, the last of several wins, null is absent and
 //! unknown keys are skipped, as in Go's `encoding/json`. The body is gone over once; nesting
 //! costs no stack, since what is not ours is skipped or split off as raw text.
+//!
+//! A request that names its nodes is read by `quick`, which compares names with those that it expects. What it
+//! finds unusual is read by serde, which alone says what is wrong.
 
 mod args;
 mod bind;
+mod cursor;
 mod fold;
+mod guess;
+mod nodes;
 mod preempt;
+mod quick;
 
-use std::{borrow::Cow, time::Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
-use plimsoll_core::{BindQuery, CandidateQuery, Nodes, Victims};
+use plimsoll_core::{BindQuery, CandidateQuery, Cluster, Names, Victims};
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
+pub(crate) use self::nodes::WireNodes;
 use crate::error::WireError;
 
 /// A filter or prioritize request.
 #[derive(Debug)]
-pub(crate) struct ExtenderArgs<'a> {
+pub(crate) struct ExtenderArgs {
     /// The Pod's JSON.
     pub(crate) pod: Bytes,
     /// The nodes in question.
-    pub(crate) nodes: WireNodes<'a>,
-}
-
-/// The nodes of a request, in the mode in which it came.
-#[derive(Debug)]
-pub(crate) enum WireNodes<'a> {
-    /// `nodeCacheCapable: true`.
-    Names(Vec<Cow<'a, str>>),
-    /// `nodeCacheCapable: false`: the JSON of each Node.
-    Objects(Vec<Bytes>),
+    pub(crate) nodes: WireNodes,
 }
 
 /// A preempt request.
@@ -45,12 +44,19 @@ pub(crate) struct PreemptArgs<'a> {
     pub(crate) candidates: Vec<CandidateQuery<'a>>,
 }
 
-/// Reads an `ExtenderArgs`.
-pub(crate) fn extender_args(body: &Bytes) -> Result<ExtenderArgs<'_>, WireError> {
+/// Reads an `ExtenderArgs`; names are looked up in the cluster.
+pub(crate) fn extender_args(body: &Bytes, cluster: Option<&Cluster>) -> Result<ExtenderArgs, WireError> {
+    let nobody = Names::default();
+    let known = cluster.map_or(&nobody, Cluster::names);
+    quick::args(body, known).map_or_else(|| by_serde(body, known), Ok)
+}
+
+/// Reads an `ExtenderArgs` however it is written, or says what is wrong with it.
+fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
     let wire = parse(body, "ExtenderArgs", args::Wrapper)?;
     let nodes = match (wire.nodes, wire.names) {
-        (Some(items), _) => WireNodes::Objects(items.into_iter().map(|item| slice(body, item)).collect()),
-        (None, names) => WireNodes::Names(names.unwrap_or_default()),
+        (Some(items), _) => WireNodes::objects(body, items.into_iter().map(|item| slice(body, item)).collect()),
+        (None, names) => WireNodes::written(&names.unwrap_or_default(), known),
     };
     Ok(ExtenderArgs { pod: pod(body, "ExtenderArgs", wire.pod)?, nodes })
 }
@@ -108,26 +114,6 @@ fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireEr
 /// The part of the body that a raw value was borrowed from.
 fn slice(body: &Bytes, raw: &RawValue) -> Bytes {
     body.slice_ref(raw.get().as_bytes())
-}
-
-// === impl WireNodes ===
-
-impl WireNodes<'_> {
-    /// The same for core.
-    pub(crate) fn as_query(&self) -> Nodes<'_> {
-        match self {
-            Self::Names(names) => Nodes::Names(names),
-            Self::Objects(objects) => Nodes::Objects(objects),
-        }
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Names(names) => names.len(),
-            Self::Objects(objects) => objects.len(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,51 +2,49 @@
 
 mod name;
 mod pieces;
+mod rejected;
 mod text;
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use bytes::Bytes;
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
 
+pub(crate) use self::text::push_text;
 use self::{
     name::node_name,
-    pieces::Pieces,
-    text::{push_integer, push_text},
+    pieces::{Pieces, is_copied},
+    rejected::Rejected,
+    text::push_integer,
 };
 use crate::decode::WireNodes;
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///
-/// `body` is the request's, which objects are slices of.
-pub(crate) fn filter(body: &Bytes, nodes: &WireNodes<'_>, outcome: &FilterOutcome) -> Vec<Bytes> {
-    let mut out = Pieces::with_capacity(256 + outcome.rejected.len() * 96 + names_size(nodes));
-    match nodes {
-        WireNodes::Names(names) => {
-            out.text.extend_from_slice(b"{\"Nodes\":null,\"NodeNames\":[");
-            for run in kept_runs(names.len(), outcome) {
-                for name in &names[run] {
-                    separate(&mut out.text);
-                    push_text(&mut out.text, name);
-                }
-            }
-            out.text.push(b']');
+/// Nodes that stay go back as they came, each with its neighbours: of whole objects every byte counts, since they
+/// replace the scheduler's own.
+pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<Bytes> {
+    let rejected = Rejected::new(nodes, outcome);
+    let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
+    let copied: usize = kept().filter(is_copied).map(|part| part.len() + 1).sum();
+    let mut out = Pieces::with_capacity(256 + copied + rejected.size());
+    let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
+        (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
+    } else {
+        (b"{\"Nodes\":null,\"NodeNames\":[", b"]")
+    };
+    out.text.extend_from_slice(before);
+    for (at, part) in kept().enumerate() {
+        if at > 0 {
+            out.text.push(b',');
         }
-        WireNodes::Objects(objects) => {
-            out.text.extend_from_slice(b"{\"Nodes\":{\"metadata\":{},\"items\":[");
-            for (at, run) in kept_runs(objects.len(), outcome).enumerate() {
-                if at > 0 {
-                    out.text.push(b',');
-                }
-                out.push(stretch(body, &objects[run]));
-            }
-            out.text.extend_from_slice(b"]},\"NodeNames\":null");
-        }
+        out.push(nodes.text(), part);
     }
+    out.text.extend_from_slice(after);
     out.text.extend_from_slice(b",\"FailedNodes\":");
-    push_rejected(&mut out.text, nodes, outcome, false);
+    rejected.push(&mut out.text, false);
     out.text.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
-    push_rejected(&mut out.text, nodes, outcome, true);
+    rejected.push(&mut out.text, true);
     out.text.extend_from_slice(b",\"Error\":\"\"}");
     out.finish()
 }
@@ -77,13 +75,14 @@ pub(crate) fn error(error: &str) -> Vec<u8> {
 }
 
 /// A `HostPriorityList`.
-pub(crate) fn prioritize(nodes: &WireNodes<'_>, outcome: &PrioritizeOutcome) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 + nodes.len() * 64);
+pub(crate) fn prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {
+    let entry = |at| "{\"Host\":,\"Score\":10},".len() + nodes.name_size(at);
+    let mut out = Vec::with_capacity(2 + (0..nodes.len()).map(entry).sum::<usize>());
     out.push(b'[');
     for (at, score) in outcome.scores.iter().enumerate() {
         separate(&mut out);
         out.extend_from_slice(b"{\"Host\":");
-        push_text(&mut out, &name_of(nodes, at));
+        push_name(&mut out, nodes, at);
         out.extend_from_slice(b",\"Score\":");
         push_integer(&mut out, i64::from(*score));
         out.push(b'}');
@@ -123,26 +122,6 @@ fn kept_runs(nodes: usize, outcome: &FilterOutcome) -> impl Iterator<Item = Rang
     ends.scan(0, run).filter(|run| !run.is_empty())
 }
 
-/// Neighbours in the request's list, with the commas between them, as one slice of its body.
-///
-/// Byte for byte: the objects that we answer replace the scheduler's own downstream.
-fn stretch(body: &Bytes, objects: &[Bytes]) -> Bytes {
-    let (Some(first), Some(last)) = (objects.first(), objects.last()) else { return Bytes::new() };
-    let offset = |object: &Bytes| object.as_ptr() as usize - body.as_ptr() as usize;
-    body.slice(offset(first)..offset(last) + last.len())
-}
-
-fn push_rejected(out: &mut Vec<u8>, nodes: &WireNodes<'_>, outcome: &FilterOutcome, unresolvable: bool) {
-    out.push(b'{');
-    for rejection in outcome.rejected.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
-        separate(out);
-        push_text(out, &name_of(nodes, rejection.node as usize));
-        out.push(b':');
-        push_text(out, outcome.reason(*rejection));
-    }
-    out.push(b'}');
-}
-
 /// A comma, unless nothing stands before it in its list or map.
 fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'[' | b'{')) {
@@ -150,18 +129,12 @@ fn separate(out: &mut Vec<u8>) {
     }
 }
 
-fn name_of<'n>(nodes: &'n WireNodes<'_>, at: usize) -> Cow<'n, str> {
-    match nodes {
-        WireNodes::Names(names) => Cow::Borrowed(names.get(at).map_or("", |name| name)),
-        WireNodes::Objects(objects) => objects.get(at).map_or(Cow::Borrowed(""), |object| node_name(object)),
-    }
-}
-
-/// The bytes of all names with what stands around them, so that the buffer need not grow.
-fn names_size(nodes: &WireNodes<'_>) -> usize {
-    match nodes {
-        WireNodes::Names(names) => names.iter().map(|name| name.len() + 3).sum(),
-        WireNodes::Objects(_) => 0,
+/// The name of a node of the request.
+fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
+    if nodes.are_objects() {
+        push_text(out, &node_name(nodes.json(at)));
+    } else {
+        out.extend_from_slice(nodes.json(at));
     }
 }
 

@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 
 use super::fold::{Field, List, at, value};
 
+/// The wrapper's keys, in any ASCII case.
+pub(super) const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
+
 /// Reads the wrapper.
 pub(super) struct Wrapper;
 
@@ -45,7 +48,7 @@ impl<'de> Visitor<'de> for Wrapper {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut args = Args::default();
-        while let Some(field) = map.next_key_seed(Field(&["Pod", "Nodes", "NodeNames"]))? {
+        while let Some(field) = map.next_key_seed(Field(&FIELDS))? {
             match field {
                 Some(0) => args.pod = value(&mut map, "Pod")?,
                 Some(1) => args.nodes = value::<_, Option<NodeList<'_>>>(&mut map, "Nodes")?.map(|list| list.0),

@@ -1,13 +1,16 @@
+mod laws;
+
+use plimsoll_core::Nodes;
+
 use super::*;
 
 fn args(json: &'static str) -> Result<(String, String), String> {
     let body = Bytes::from_static(json.as_bytes());
-    let args = extender_args(&body).map_err(|error| error.outside)?;
-    let nodes = match args.nodes {
-        WireNodes::Names(names) => format!("names {names:?}"),
-        WireNodes::Objects(objects) => format!("objects {objects:?}"),
-    };
-    Ok((String::from_utf8(args.pod.to_vec()).unwrap(), nodes))
+    let args = extender_args(&body, None).map_err(|error| error.outside)?;
+    let json = |at| String::from_utf8(args.nodes.json(at).to_vec()).unwrap();
+    let nodes = (0..args.nodes.len()).map(json).collect::<Vec<_>>().join(", ");
+    let mode = if args.nodes.are_objects() { "objects" } else { "names" };
+    Ok((String::from_utf8(args.pod.to_vec()).unwrap(), format!("{mode} [{nodes}]")))
 }
 
 fn candidates(json: &'static str) -> Result<String, String> {
@@ -24,10 +27,7 @@ fn candidates(json: &'static str) -> Result<String, String> {
 fn both_modes_are_told_by_what_the_request_holds() {
     let table = [
         (r#"{"Pod":{},"Nodes":null,"NodeNames":["a","b"]}"#, r#"names ["a", "b"]"#),
-        (
-            r#"{"Pod":{},"Nodes":{"metadata":{},"items":[{"a":1}, 2]},"NodeNames":null}"#,
-            r#"objects [b"{\"a\":1}", b"2"]"#,
-        ),
+        (r#"{"Pod":{},"Nodes":{"metadata":{},"items":[{"a":1}, 2]},"NodeNames":null}"#, r#"objects [{"a":1}, 2]"#),
         (r#"{"Pod":{},"Nodes":{"items":null},"NodeNames":["a"]}"#, "objects []"),
         (r#"{"Pod":{},"Nodes":{}}"#, "objects []"),
         (r#"{"Pod":{},"Nodes":null,"NodeNames":null}"#, "names []"),
@@ -43,10 +43,10 @@ fn both_modes_are_told_by_what_the_request_holds() {
 fn keys_match_in_any_case_the_last_wins_and_null_is_absent() {
     let table = [
         (r#"{"pod":{"a":1},"nodenames":["é\u0041\n"]}"#, r#"{"a":1}"#, r#"names ["éA\n"]"#),
-        (r#"{"POD": [] ,"NODES":{"ITEMS":[{}]}}"#, "[]", r#"objects [b"{}"]"#),
+        (r#"{"POD": [] ,"NODES":{"ITEMS":[{}]}}"#, "[]", "objects [{}]"),
         (r#"{"Pod":1,"pod":2,"NodeNames":["a"],"nodeNames":["b"]}"#, "2", r#"names ["b"]"#),
         (r#"{"Pod":1,"NodeNames":["a"],"NODENAMES":null,"x":[{"y":[]}],"":0}"#, "1", "names []"),
-        (r#"{"Pod":1,"Nodes":{"items":[1],"Items":[2],"kind":{}}}"#, "1", r#"objects [b"2"]"#),
+        (r#"{"Pod":1,"Nodes":{"items":[1],"Items":[2],"kind":{}}}"#, "1", "objects [2]"),
     ];
     for (json, pod, nodes) in table {
         assert_eq!(args(json).unwrap(), (pod.to_owned(), nodes.to_owned()), "{json}");
@@ -142,15 +142,14 @@ fn an_error_in_a_candidate_names_its_node() {
 #[test]
 fn objects_are_slices_of_the_body() {
     let body = Bytes::from_static(br#"{"Pod":{},"Nodes":{"items":[ {"a" : 1} ]}}"#);
-    let args = extender_args(&body).unwrap();
-    let WireNodes::Objects(objects) = args.nodes else { panic!("by name") };
-    assert_eq!(objects[0].as_ptr(), body[29..].as_ptr());
-    assert_eq!(objects[0], r#"{"a" : 1}"#);
+    let nodes = extender_args(&body, None).unwrap().nodes;
+    assert_eq!((nodes.text().as_ptr(), nodes.stretch(0..1)), (body.as_ptr(), 29..38));
+    assert_eq!(nodes.json(0), br#"{"a" : 1}"#);
 }
 
 #[test]
 fn depth_costs_no_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let body = Bytes::from(format!(r#"{{"x":{deep},"Pod":{deep},"Nodes":{{"items":[{deep}]}}}}"#));
-    assert_eq!(extender_args(&body).unwrap().nodes.len(), 1);
+    assert_eq!(extender_args(&body, None).unwrap().nodes.len(), 1);
 }

@@ -1,5 +1,6 @@
-use bytes::Bytes;
-use plimsoll_core::{Rejection, SurvivingCandidate, Victims};
+use std::borrow::Cow;
+
+use plimsoll_core::{Names, Rejection, SurvivingCandidate, Victims};
 
 use super::*;
 
@@ -17,7 +18,11 @@ fn text(reply: Vec<u8>) -> String {
     String::from_utf8(reply).unwrap()
 }
 
-fn filtered(nodes: &[&str], outcome: &FilterOutcome) -> String {
+fn names(names: &[&'static str]) -> WireNodes {
+    WireNodes::written(&names.iter().copied().map(Cow::Borrowed).collect::<Vec<_>>(), &Names::default())
+}
+
+fn objects(nodes: &[&str]) -> WireNodes {
     let body = Bytes::from(format!("[{}]", nodes.join(" ,\n")));
     let mut start = 1;
     let mut slice = |node: &&str| {
@@ -25,15 +30,19 @@ fn filtered(nodes: &[&str], outcome: &FilterOutcome) -> String {
         start += node.len() + 3;
         slice
     };
-    let objects = WireNodes::Objects(nodes.iter().map(&mut slice).collect());
-    text(filter(&body, &objects, outcome).concat())
+    let slices = nodes.iter().map(&mut slice).collect();
+    WireNodes::objects(&body, slices)
+}
+
+fn filtered(nodes: &[&str], outcome: &FilterOutcome) -> String {
+    text(filter(&objects(nodes), outcome).concat())
 }
 
 #[test]
 fn names_are_answered_as_names() {
-    let nodes = WireNodes::Names(["a", "b", "c", "d"].map(Cow::Borrowed).to_vec());
+    let nodes = names(&["a", "b", "c", "d"]);
     assert_eq!(
-        text(filter(&Bytes::new(), &nodes, &outcome()).concat()),
+        text(filter(&nodes, &outcome()).concat()),
         r#"{"Nodes":null,"NodeNames":["a","d"],"FailedNodes":{"b":"p: \"full\"\n"},"FailedAndUnresolvableNodes":{"c":"p: never"},"Error":""}"#
     );
     let scores = PrioritizeOutcome { scores: vec![0, 10, 5, 1] };
@@ -47,9 +56,9 @@ fn names_are_answered_as_names() {
 fn objects_are_answered_byte_for_byte() {
     let json =
         ["a", "b", "c"].map(|name| format!("{{ \"metadata\" :{{\"uid\":1,\"name\":\"{name}\"}},\"\\u0061\":[1.0]}}"));
-    let nodes = WireNodes::Objects(json.iter().cloned().map(Bytes::from).collect());
+    let nodes = objects(&json.each_ref().map(String::as_str));
     assert_eq!(
-        filtered(&json.each_ref().map(String::as_str), &outcome()),
+        text(filter(&nodes, &outcome()).concat()),
         format!(
             r#"{{"Nodes":{{"metadata":{{}},"items":[{}]}},"NodeNames":null,"FailedNodes":{{"b":"p: \"full\"\n"}},"FailedAndUnresolvableNodes":{{"c":"p: never"}},"Error":""}}"#,
             json[0]
@@ -84,16 +93,16 @@ fn a_long_stretch_is_not_copied() {
     let node = format!(r#"{{"metadata":{{"name":"n","x":"{}"}}}}"#, "x".repeat(20_000));
     let body = Bytes::from(format!("{node},{node}"));
     let objects = vec![body.slice(..node.len()), body.slice(node.len() + 1..)];
-    let pieces = filter(&body, &WireNodes::Objects(objects), &FilterOutcome::default());
+    let pieces = filter(&WireNodes::objects(&body, objects), &FilterOutcome::default());
     assert_eq!(pieces.len(), 3);
     assert_eq!((pieces[1].as_ptr(), pieces[1].len()), (body.as_ptr(), body.len()));
 }
 
 #[test]
 fn nothing_is_empty_and_never_null() {
-    let (nodes, nothing) = (WireNodes::Names(vec![]), FilterOutcome::default());
+    let (nodes, nothing) = (names(&[]), FilterOutcome::default());
     assert_eq!(
-        text(filter(&Bytes::new(), &nodes, &nothing).concat()),
+        text(filter(&nodes, &nothing).concat()),
         r#"{"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
     );
     assert_eq!(

@@ -1,7 +1,7 @@
 //! JSON strings and integers.
 
 /// Writes a JSON string: quotes, backslashes and control characters are escaped, all else stays.
-pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
     // Without a branch this runs over many bytes at a time, and almost no name has an escape.

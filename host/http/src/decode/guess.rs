@@ -1,0 +1,81 @@
+//! A list read by guessing: an element is compared with what is expected next, and searched for only if it differs.
+
+use std::{iter, ops::Range};
+
+use plimsoll_core::{Nodes, Order};
+
+use super::cursor::Cursor;
+
+/// So many are tried of those that are expected: a scheduler leaves out the nodes that a filter has refused.
+const TRIES: usize = 4;
+
+/// What the elements of a list may be, by slot.
+pub(super) trait Known {
+    /// In which order they came before.
+    fn order(&self) -> &Order;
+
+    /// An element as it came before; empty if it is not expected to come like that.
+    fn bytes(&self, slot: u32) -> &[u8];
+
+    /// Goes over an element that was not expected. Its slot, or [`Nodes::UNKNOWN`]; none if serde must read it.
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32>;
+}
+
+/// The elements of a list.
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    /// Where each stands.
+    pub(super) places: Vec<Range<usize>>,
+    /// The slot of each, or [`Nodes::UNKNOWN`].
+    pub(super) slots: Vec<u32>,
+}
+
+/// Reads a list; none if serde must read it.
+pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elements> {
+    cursor.eat(b'[')?;
+    if cursor.eat(b']').is_some() {
+        return Some(Elements::default());
+    }
+    let most = known.order().len();
+    let (mut places, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    let (mut before, mut tries) = (None, TRIES);
+    loop {
+        cursor.peek()?;
+        let start = cursor.at();
+        let expected = expected(known, before, tries, cursor.rest());
+        // In an order that was never seen one surprise follows another.
+        tries = if expected.is_some() { TRIES } else { 1 };
+        let slot = match expected {
+            Some((slot, bytes)) => {
+                cursor.skip(bytes);
+                slot
+            }
+            None => surprise(known, before, cursor)?,
+        };
+        places.push(start..cursor.at());
+        slots.push(slot);
+        before = Some(slot).filter(|slot| *slot != Nodes::UNKNOWN).or(before);
+        if cursor.eat(b',').is_none() {
+            cursor.eat(b']')?;
+            return Some(Elements { places, slots });
+        }
+    }
+}
+
+/// The slot of the next element and its bytes, if it is one that is expected after the one before.
+fn expected(known: &impl Known, before: Option<u32>, tries: usize, rest: &[u8]) -> Option<(u32, usize)> {
+    let order = known.order();
+    let slots = iter::successors(order.after(before), |slot| order.after(Some(*slot)));
+    // The bytes are a whole value of JSON, so that whatever follows them belongs to the list.
+    let length = |slot| Some(known.bytes(slot)).filter(|bytes| !bytes.is_empty() && rest.starts_with(bytes));
+    slots.take(tries).find_map(|slot| Some((slot, length(slot)?.len())))
+}
+
+/// Goes over an element that was not expected, and expects it after the one before from now on.
+fn surprise(known: &impl Known, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<u32> {
+    let slot = known.search(cursor)?;
+    if slot != Nodes::UNKNOWN {
+        known.order().learn(before, slot);
+    }
+    Some(slot)
+}

@@ -1,0 +1,114 @@
+//! The nodes of a request, as places in its body.
+
+use std::{borrow::Cow, ops::Range, sync::Arc};
+
+use bytes::Bytes;
+use plimsoll_core::{Cluster, Names, Nodes, Order};
+
+use super::{
+    cursor::Cursor,
+    guess::{Elements, Known},
+};
+use crate::encode::push_text;
+
+/// The bytes of most objects' names with their quotes, at most.
+const NAME_SIZE: usize = 64;
+
+/// The nodes of a request, in the mode in which it came.
+#[derive(Debug)]
+pub(crate) struct WireNodes {
+    /// The request's body; where that writes names oddly, a list of our own.
+    text: Bytes,
+    elements: Elements,
+    /// With `nodeCacheCapable: false` the JSON of each Node; none: they came by name.
+    objects: Option<Vec<Bytes>>,
+}
+
+// === impl WireNodes ===
+
+impl WireNodes {
+    /// Names that stand in the body.
+    pub(super) fn by_name(body: &Bytes, elements: Elements) -> Self {
+        Self { text: body.clone(), elements, objects: None }
+    }
+
+    /// Names that are written anew.
+    pub(crate) fn written(names: &[Cow<'_, str>], known: &Names) -> Self {
+        let mut text = Vec::with_capacity(names.iter().map(|name| name.len() + 3).sum());
+        let mut elements = Elements::default();
+        for name in names {
+            let start = text.len();
+            push_text(&mut text, name);
+            elements.places.push(start..text.len());
+            elements.slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
+            text.push(b',');
+        }
+        Self { text: text.into(), elements, objects: None }
+    }
+
+    /// Objects, which are slices of the body.
+    pub(crate) fn objects(body: &Bytes, objects: Vec<Bytes>) -> Self {
+        let place = |object: &Bytes| {
+            let start = object.as_ptr() as usize - body.as_ptr() as usize;
+            start..start + object.len()
+        };
+        let elements = Elements { places: objects.iter().map(place).collect(), slots: vec![] };
+        Self { text: body.clone(), elements, objects: Some(objects) }
+    }
+
+    /// The same for core; `cluster` is the one that names were looked up in.
+    pub(crate) fn as_query<'q>(&'q self, cluster: Option<&'q Arc<Cluster>>) -> Nodes<'q> {
+        match &self.objects {
+            Some(objects) => Nodes::Objects(objects),
+            None => Nodes::Slots { cluster, slots: &self.elements.slots },
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.elements.places.len()
+    }
+
+    /// Whether they are whole objects, not names.
+    pub(crate) fn are_objects(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    /// What nodes are parts of.
+    pub(crate) fn text(&self) -> &Bytes {
+        &self.text
+    }
+
+    /// Where in the text neighbours stand, with the commas between them.
+    pub(crate) fn stretch(&self, run: Range<usize>) -> Range<usize> {
+        match &self.elements.places[run] {
+            [first, .., last] => first.start..last.end,
+            [only] => only.clone(),
+            [] => 0..0,
+        }
+    }
+
+    /// A node as JSON: its name or the whole of it.
+    pub(crate) fn json(&self, at: usize) -> &[u8] {
+        self.elements.places.get(at).map_or(b"{}", |place| &self.text[place.clone()])
+    }
+
+    /// The bytes that a reply needs for a name, more or less.
+    pub(crate) fn name_size(&self, at: usize) -> usize {
+        if self.are_objects() { NAME_SIZE } else { self.json(at).len() }
+    }
+}
+
+impl Known for Names {
+    fn order(&self) -> &Order {
+        self.order()
+    }
+
+    fn bytes(&self, slot: u32) -> &[u8] {
+        self.quoted(slot)
+    }
+
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32> {
+        Some(self.find(cursor.text()?).unwrap_or(Nodes::UNKNOWN))
+    }
+}

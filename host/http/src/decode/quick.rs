@@ -1,0 +1,57 @@
+//! `ExtenderArgs` as schedulers write them, read without serde.
+//!
+//! It reads nothing in another way than serde does, but less: for all that is unusual or wrong it returns none.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use plimsoll_core::Names;
+
+use super::{
+    ExtenderArgs, WireNodes,
+    args::FIELDS,
+    cursor::Cursor,
+    guess::{self, Elements},
+};
+
+/// The parts of the wrapper, as far as they have come.
+#[derive(Default)]
+struct Parts {
+    pod: Option<Range<usize>>,
+    names: Elements,
+}
+
+/// Reads a request that names its nodes.
+pub(super) fn args(body: &Bytes, known: &Names) -> Option<ExtenderArgs> {
+    let (mut cursor, mut parts) = (Cursor::new(body), Parts::default());
+    cursor.eat(b'{')?;
+    parts.read_field(&mut cursor, known)?;
+    while cursor.eat(b',').is_some() {
+        parts.read_field(&mut cursor, known)?;
+    }
+    cursor.eat(b'}')?;
+    if cursor.peek().is_some() {
+        return None;
+    }
+    let nodes = WireNodes::by_name(body, parts.names);
+    Some(ExtenderArgs { pod: body.slice(parts.pod?), nodes })
+}
+
+// === impl Parts ===
+
+impl Parts {
+    fn read_field(&mut self, cursor: &mut Cursor<'_>, known: &Names) -> Option<()> {
+        let key = cursor.text()?;
+        cursor.eat(b':')?;
+        // Of a field that comes twice the last one counts.
+        match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key)) {
+            Some(0) if cursor.null().is_some() => return None,
+            Some(0) => self.pod = Some(cursor.value()?),
+            Some(1) => cursor.null()?,
+            Some(_) if cursor.null().is_some() => self.names = Elements::default(),
+            Some(_) => self.names = guess::list(cursor, known)?,
+            None => drop(cursor.value()?),
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,55 @@
+//! The nodes of a filter's reply that are turned down, each with its reason.
+
+use plimsoll_core::{FilterOutcome, Rejection};
+
+use super::{push_name, separate, text::push_text};
+use crate::decode::WireNodes;
+
+/// The two maps of a reply. Thousands of nodes share a few reasons: those are written once, and copied.
+pub(super) struct Rejected<'r> {
+    nodes: &'r WireNodes,
+    rejected: &'r [Rejection],
+    /// Every reason as JSON, one behind another.
+    reasons: Vec<u8>,
+    /// Where each reason ends.
+    ends: Vec<usize>,
+}
+
+// === impl Rejected ===
+
+impl<'r> Rejected<'r> {
+    pub(super) fn new(nodes: &'r WireNodes, outcome: &'r FilterOutcome) -> Self {
+        let (mut reasons, mut ends) = (Vec::new(), Vec::with_capacity(outcome.reasons.len()));
+        for reason in &outcome.reasons {
+            push_text(&mut reasons, reason);
+            ends.push(reasons.len());
+        }
+        Self { nodes, rejected: &outcome.rejected, reasons, ends }
+    }
+
+    /// The bytes of both maps, if names are as long as they mostly are.
+    pub(super) fn size(&self) -> usize {
+        let entry = |rejection: &Rejection| {
+            self.reason(rejection.reason).len() + 2 + self.nodes.name_size(rejection.node as usize)
+        };
+        4 + self.rejected.iter().map(entry).sum::<usize>()
+    }
+
+    /// Writes one of the maps.
+    pub(super) fn push(&self, out: &mut Vec<u8>, unresolvable: bool) {
+        out.push(b'{');
+        for rejection in self.rejected.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
+            separate(out);
+            push_name(out, self.nodes, rejection.node as usize);
+            out.push(b':');
+            out.extend_from_slice(self.reason(rejection.reason));
+        }
+        out.push(b'}');
+    }
+
+    fn reason(&self, number: u32) -> &[u8] {
+        let at = number as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.reasons[start..self.ends[at]]
+    }
+}
