@@ -114,12 +114,11 @@ impl<A: Remember> Class<A> {
     fn settle(&self, recent: &RecentKinds, view: &View) -> Option<(Arc<Settled>, Arc<KindColumn>)> {
         let settled = self.settled.load_full();
         let mut settled = settled.unwrap_or_else(|| Arc::new(Settled::new(recent.by(&self.paths), &self.paths)));
-        let column = match settled.kinds.column(view) {
-            Some(column) => column,
-            None => {
-                settled = Arc::new(Settled::new(recent.anew(&settled.kinds), &self.paths));
-                settled.kinds.column(view)?
-            }
+        let column = if let Some(column) = settled.kinds.column(view) {
+            column
+        } else {
+            settled = Arc::new(Settled::new(recent.anew(&settled.kinds), &self.paths));
+            settled.kinds.column(view)?
         };
         if settled.answers.len() < column.kinds {
             settled = Arc::new(settled.with_every_kind(&self.trie));
@@ -186,8 +185,8 @@ impl Walk {
     fn by(slots: impl Iterator<Item = u32>, answer: impl Fn(u32) -> u32) -> Self {
         let mut is_missed = false;
         let which: Vec<u32> = slots.map(answer).inspect(|which| is_missed |= *which == MISS).collect();
-        let missed = |(at, which): (usize, &u32)| (*which == MISS).then_some(at as u32);
-        let misses = if is_missed { which.iter().enumerate().filter_map(missed).collect() } else { Vec::new() };
+        let unanswered = |(at, which): (usize, &u32)| (*which == MISS).then_some(at as u32);
+        let misses = if is_missed { which.iter().enumerate().filter_map(unanswered).collect() } else { Vec::new() };
         Self { which, misses }
     }
 }
