@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::together::labelled;
 use crate::{
-    Cluster, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
+    Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
     trace::{Column, Columns, Epoch, Path, Recording},
 };
 
@@ -216,11 +216,15 @@ impl View {
             NodeRead::Taints => Value::Taints(node.taints()),
             NodeRead::Allocatable(name) => Value::Number(node.allocatable().get(name)),
             NodeRead::Requested(name) => self.requested(index, name)?.map_or(Value::Absent, Value::Number),
-            NodeRead::ImageSize(image) => node
-                .image_size(image)
-                .map_or(Value::Absent, |size| Value::Number(i64::try_from(size).unwrap_or(i64::MAX))),
+            NodeRead::ImageSize(image) => return self.image_size(index, ImageName::of(image)),
             NodeRead::Field(pointer) => Value::optional(node.field(pointer)),
         })
+    }
+
+    /// Bytes of an image on a node, for whoever asks about many nodes.
+    pub(crate) fn image_size(&self, node: u32, image: ImageName) -> Result<Value<'_>, ReadError> {
+        let size = self.slot(node)?.node.image_size_of(image);
+        Ok(size.map_or(Value::Absent, |size| Value::Number(i64::try_from(size).unwrap_or(i64::MAX))))
     }
 
     fn requested(&self, node: u32, name: &str) -> Result<Option<i64>, ReadError> {

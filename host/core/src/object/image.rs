@@ -4,7 +4,10 @@ use std::{
     borrow::Cow,
     fmt,
     hash::{BuildHasher, Hasher, RandomState},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use serde::{
@@ -17,12 +20,18 @@ const LATEST: &str = ":latest";
 /// The name of an image, to be looked for on many nodes. Two names that mean the same image are equal.
 ///
 /// It is a hash with a secret of this process: see `docs/decisions/0016-values-by-keyed-hash.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImageName(u64);
 
 /// Bytes by image, sorted: 16 bytes for each name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Images(Box<[(ImageName, u64)]>);
+
+/// Two bits for each image that any node has had: one that is new to the whole cluster is on no node, and need not
+/// be looked for on each. Enough for 100,000 images; with more, it says `perhaps` more often.
+struct Seen([AtomicU64; 1 << 14]);
+
+static SEEN: Seen = Seen([const { AtomicU64::new(0) }; 1 << 14]);
 
 /// One entry of `status.images`.
 #[derive(Deserialize)]
@@ -79,6 +88,25 @@ impl<'de> Deserialize<'de> for ImageName {
     }
 }
 
+// === impl Seen ===
+
+impl Seen {
+    fn add(&self, image: ImageName) {
+        for (word, bit) in Self::places(image) {
+            self.0[word].fetch_or(bit, Relaxed);
+        }
+    }
+
+    fn may_have(&self, image: ImageName) -> bool {
+        Self::places(image).iter().all(|(word, bit)| self.0[*word].load(Relaxed) & bit != 0)
+    }
+
+    /// Each of the 64 bits of a name is as good as any.
+    fn places(ImageName(hash): ImageName) -> [(usize, u64); 2] {
+        [hash, hash >> 32].map(|hash| ((hash >> 6) as usize % (1 << 14), 1 << (hash % 64)))
+    }
+}
+
 // === impl Images ===
 
 impl Images {
@@ -86,7 +114,7 @@ impl Images {
     pub(super) fn of(json: &str) -> Self {
         let listed: Vec<ImageJson> = serde_json::from_str(json).unwrap_or_default();
         let names = listed.iter().flat_map(|image| image.names.iter().flatten().map(|name| (*name, image.size)));
-        let mut images: Vec<(ImageName, u64)> = names.collect();
+        let mut images: Vec<(ImageName, u64)> = names.inspect(|(name, _)| SEEN.add(*name)).collect();
         // Of a name that is listed twice the first counts, as for kube-scheduler.
         images.sort_by_key(|(name, _)| *name);
         images.dedup_by_key(|(name, _)| *name);
@@ -94,6 +122,9 @@ impl Images {
     }
 
     pub(super) fn size(&self, image: ImageName) -> Option<u64> {
+        if !SEEN.may_have(image) {
+            return None;
+        }
         let at = self.0.binary_search_by_key(&image, |(name, _)| *name).ok()?;
         Some(self.0[at].1)
     }
@@ -126,6 +157,16 @@ mod tests {
         let size = |name| images.size(ImageName::of(name));
         assert_eq!(["a@sha256:1", "a:1", "b/c:latest", "b/c"].map(size), [Some(7), Some(7), Some(8), Some(8)]);
         assert_eq!(["a", "a:2", ""].map(size), [None; 3]);
+    }
+
+    #[test]
+    fn an_image_that_no_node_ever_had_is_mostly_told_at_once() {
+        let names: Vec<String> = (0..1_000).map(|at| format!("registry.example.com/only-here/app:{at}")).collect();
+        let told = |name: &&String| !SEEN.may_have(ImageName::of(name));
+        assert!(names.iter().filter(told).count() > 900);
+        let json = format!(r#"[{{"names":["{}"]}}]"#, names.join(r#"",""#));
+        let images = Images::of(&json);
+        assert!(names.iter().all(|name| images.size(ImageName::of(name)) == Some(0)));
     }
 
     #[test]

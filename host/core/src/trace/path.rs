@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use super::{key::Key, since::Basis};
-use crate::{NodeRead, PlacedRead, PodRead, Read, View, read};
+use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, View, read};
 
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ enum Kind {
     NodeTaints,
     NodeAllocatable,
     NodeRequested,
-    NodeImageSize,
+    NodeImageSize(ImageName),
     NodeField,
     PlacedCount,
     /// Namespace, key and value in one text, and where the first two end.
@@ -117,7 +117,7 @@ const fn pod(read: PodRead<'_>) -> PathRef<'_> {
     }
 }
 
-const fn of_node(read: NodeRead<'_>) -> PathRef<'_> {
+fn of_node(read: NodeRead<'_>) -> PathRef<'_> {
     match read {
         NodeRead::Name => PathRef::new(Kind::NodeName, ""),
         NodeRead::Label(key) => PathRef::new(Kind::NodeLabel, key),
@@ -125,7 +125,7 @@ const fn of_node(read: NodeRead<'_>) -> PathRef<'_> {
         NodeRead::Taints => PathRef::new(Kind::NodeTaints, ""),
         NodeRead::Allocatable(name) => PathRef::new(Kind::NodeAllocatable, name),
         NodeRead::Requested(name) => PathRef::new(Kind::NodeRequested, name),
-        NodeRead::ImageSize(image) => PathRef::new(Kind::NodeImageSize, image),
+        NodeRead::ImageSize(image) => PathRef::new(Kind::NodeImageSize(ImageName::of(image)), image),
         NodeRead::Field(pointer) => PathRef::new(Kind::NodeField, pointer),
     }
 }
@@ -175,6 +175,7 @@ impl Path {
             Kind::NodeRecord => view.node_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
             Kind::PlacedRecord => view.placed_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
             Kind::EachPlaced(of) => Key::of_all(view.each_placed(node, self.of_placed(of))),
+            Kind::NodeImageSize(image) => view.image_size(node, image).as_ref().map_or(Key::absent(), Key::of),
             _ => self.read(node).map_or(Key::absent(), |read| {
                 // A node of the view has an answer to every read of it.
                 view.answer(read).as_ref().map_or(Key::absent(), Key::of)
@@ -244,7 +245,7 @@ impl Path {
             Kind::NodeTaints => Read::Node(node, NodeRead::Taints),
             Kind::NodeAllocatable => Read::Node(node, NodeRead::Allocatable(text)),
             Kind::NodeRequested => Read::Node(node, NodeRead::Requested(text)),
-            Kind::NodeImageSize => Read::Node(node, NodeRead::ImageSize(text)),
+            Kind::NodeImageSize(_) => Read::Node(node, NodeRead::ImageSize(text)),
             Kind::NodeField => Read::Node(node, NodeRead::Field(text)),
             Kind::PlacedCount => Read::PlacedCount(node),
             Kind::PlacedLabelled(namespace, key) => {
