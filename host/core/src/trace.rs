@@ -31,6 +31,7 @@ mod remembered;
 mod session;
 mod since;
 mod table;
+mod together;
 mod trie;
 
 pub use limit::TraceLimit;
@@ -40,12 +41,14 @@ pub use table::{Condition, DecisionRow, DecisionTable};
 
 pub(crate) use answers::{Answers, Remember};
 pub(crate) use column::{Column, Columns};
+pub(crate) use key::Key;
 pub(crate) use path::Path;
 pub(crate) use recheck::Recheck;
 pub(crate) use recording::Recording;
 pub(crate) use remembered::Lesson;
 pub(crate) use session::{Session, Walked};
 pub(crate) use since::Epoch;
+pub(crate) use together::keys_of_nodes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

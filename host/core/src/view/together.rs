@@ -1,34 +1,50 @@
-//! Reads of all nodes at once: what else would be one read for each.
+//! Reads of all nodes at once: what else would be one read for each. Columns answer them, so that the nodes
+//! themselves are looked at only where they have changed.
 
 use hashbrown::HashMap;
 
 use super::View;
-use crate::{Grouping, Pod};
+use crate::{
+    Grouping, NodeRead, Pod, Read,
+    trace::{Key, keys_of_nodes},
+};
 
 impl View {
     /// The nodes by the value of a label.
-    pub(super) fn by_label(&self, key: &str) -> Grouping<'_> {
-        let mut grouping = Grouping { values: Vec::new(), groups: Vec::with_capacity(self.nodes.len()) };
-        let mut known: HashMap<&str, u32, foldhash::fast::RandomState> = HashMap::default();
-        for slot in self.nodes.iter() {
-            let value = self.cluster.slots().get(*slot as usize).and_then(|slot| slot.node.labels().get(key));
-            grouping.groups.push(value.map_or(u32::MAX, |value| {
-                *known.entry(value).or_insert_with(|| {
-                    grouping.values.push(value);
-                    grouping.values.len() as u32 - 1
-                })
-            }));
-        }
+    pub(super) fn by_label(&self, label: &str) -> Grouping<'_> {
+        let keys = keys_of_nodes(self, &Read::Node(0, NodeRead::Label(label))).unwrap_or_default();
+        let mut values = Vec::new();
+        let mut known: HashMap<Key, u32, foldhash::fast::RandomState> = HashMap::default();
+        let mut group = |(node, key): (usize, Key)| {
+            *known.entry(key).or_insert_with(|| match self.label(node as u32, label) {
+                Some(value) => {
+                    values.push(value);
+                    values.len() as u32 - 1
+                }
+                None => u32::MAX,
+            })
+        };
+        let mut groups: Vec<u32> = keys.into_iter().enumerate().map(&mut group).collect();
         // Only now it is known how many values there are.
-        let none = grouping.values.len() as u32;
-        grouping.groups.iter_mut().for_each(|group| *group = none.min(*group));
-        grouping
+        let none = values.len() as u32;
+        groups.iter_mut().for_each(|group| *group = none.min(*group));
+        Grouping { values, groups }
     }
 
     /// By node how many of its pods are of a namespace and carry a label with this value.
     pub(super) fn counts_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
         let count = |node| self.placed(node).map_or(0, |pods| labelled(pods.map(AsRef::as_ref), namespace, key, value));
-        (0..self.nodes.len() as u32).map(count).collect()
+        // A column tells of all pods, those that are taken as gone included.
+        let keys =
+            self.gone.is_empty().then(|| keys_of_nodes(self, &Read::PlacedLabelled { node: 0, namespace, key, value }));
+        match keys.flatten() {
+            Some(keys) => keys.into_iter().map(|key| key.as_number().unwrap_or(0) as u32).collect(),
+            None => (0..self.nodes.len() as u32).map(count).collect(),
+        }
+    }
+
+    fn label(&self, node: u32, key: &str) -> Option<&str> {
+        self.slot(node).ok()?.node.labels().get(key)
     }
 }
 
