@@ -27,7 +27,9 @@ impl View {
         let mut groups: Vec<u32> = keys.into_iter().enumerate().map(&mut group).collect();
         // Only now it is known how many values there are.
         let none = values.len() as u32;
-        groups.iter_mut().for_each(|group| *group = none.min(*group));
+        for group in &mut groups {
+            *group = none.min(*group);
+        }
         Grouping { values, groups }
     }
 
