@@ -66,11 +66,16 @@ pub async fn serve_admin(
         .route("/metrics", get(|State(admin)| show(admin, metrics)))
         .route("/api/policies", get(|State(admin)| show(admin, policies)))
         .route("/api/leader", get(|State(admin)| show(admin, leader)))
-        .route("/api/table", get(|State(admin), RawQuery(query): RawQuery| show(admin, |admin| table(admin, query))))
+        .route(
+            "/api/table",
+            get(|State(admin), RawQuery(query): RawQuery| show(admin, move |admin| table(admin, query.as_deref()))),
+        )
         .route(
             "/api/explain",
-            post(|State(admin), RawQuery(query): RawQuery, pod: Bytes| show(admin, |admin| explain(admin, query, pod)))
-                .layer(DefaultBodyLimit::max(MAX_POD)),
+            post(|State(admin), RawQuery(query): RawQuery, pod: Bytes| {
+                show(admin, move |admin| explain(admin, query.as_deref(), pod))
+            })
+            .layer(DefaultBodyLimit::max(MAX_POD)),
         )
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
@@ -115,8 +120,8 @@ fn value(query: Option<&str>, key: &str) -> Option<String> {
     pairs.find(|(own, _)| *own == key).map(|(_, value)| value.replace("%2F", "/").replace("%2f", "/"))
 }
 
-fn table(admin: &dyn Admin, query: Option<String>) -> Page {
-    let Some(policy) = value(query.as_deref(), "policy") else {
+fn table(admin: &dyn Admin, query: Option<&str>) -> Page {
+    let Some(policy) = value(query, "policy") else {
         return (StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into());
     };
     match admin.table(&policy) {
@@ -125,13 +130,13 @@ fn table(admin: &dyn Admin, query: Option<String>) -> Page {
     }
 }
 
-fn explain(admin: &dyn Admin, query: Option<String>, pod: Bytes) -> Page {
-    let Some(node) = value(query.as_deref(), "node") else {
+fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> Page {
+    let Some(node) = value(query, "node") else {
         let expected =
             "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
         return (StatusCode::BAD_REQUEST, TEXT, expected.into());
     };
-    match admin.explain(&value(query.as_deref(), "group").unwrap_or_default(), &node, pod) {
+    match admin.explain(&value(query, "group").unwrap_or_default(), &node, pod) {
         Ok(explanation) => (StatusCode::OK, JSON, format!("{explanation:#}\n")),
         Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
     }

@@ -50,7 +50,9 @@ impl Parts {
             Some(1) => cursor.null()?,
             Some(_) if cursor.null().is_some() => self.names = Elements::default(),
             Some(_) => self.names = guess::list(cursor, known)?,
-            None => drop(cursor.value()?),
+            None => {
+                cursor.value()?;
+            }
         }
         Some(())
     }

@@ -8,7 +8,7 @@ use crate::decode::WireNodes;
 /// The two maps of a reply. Thousands of nodes share a few reasons: those are written once, and copied.
 pub(super) struct Rejected<'r> {
     nodes: &'r WireNodes,
-    rejected: &'r [Rejection],
+    rejections: &'r [Rejection],
     /// Every reason as JSON, one behind another.
     reasons: Vec<u8>,
     /// Where each reason ends.
@@ -24,7 +24,7 @@ impl<'r> Rejected<'r> {
             push_text(&mut reasons, reason);
             ends.push(reasons.len());
         }
-        Self { nodes, rejected: &outcome.rejected, reasons, ends }
+        Self { nodes, rejections: &outcome.rejected, reasons, ends }
     }
 
     /// The bytes of both maps, if names are as long as they mostly are.
@@ -32,13 +32,13 @@ impl<'r> Rejected<'r> {
         let entry = |rejection: &Rejection| {
             self.reason(rejection.reason).len() + 2 + self.nodes.name_size(rejection.node as usize)
         };
-        4 + self.rejected.iter().map(entry).sum::<usize>()
+        4 + self.rejections.iter().map(entry).sum::<usize>()
     }
 
     /// Writes one of the maps.
     pub(super) fn push(&self, out: &mut Vec<u8>, unresolvable: bool) {
         out.push(b'{');
-        for rejection in self.rejected.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
+        for rejection in self.rejections.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
             separate(out);
             push_name(out, self.nodes, rejection.node as usize);
             out.push(b':');
