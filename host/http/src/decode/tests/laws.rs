@@ -65,8 +65,8 @@ fn any_body() -> impl Strategy<Value = Bytes> {
     (vec(any_field(), 1..5), spaces, wound).prop_map(|(fields, spaces, (at, byte, cut))| {
         let tokens =
             format!("{{\n{}\n}}", fields.iter().map(|field| field.join("\n")).collect::<Vec<_>>().join("\n,\n"));
-        let spaced = tokens.split('\n').zip(spaces.into_iter().cycle()).flat_map(|(token, space)| [token, space]);
-        let mut body = spaced.collect::<String>().into_bytes();
+        let pieces = tokens.split('\n').zip(spaces.into_iter().cycle()).flat_map(|(token, space)| [token, space]);
+        let mut body = pieces.collect::<String>().into_bytes();
         let at = at.index(body.len());
         match byte {
             Some(byte) => body[at] = byte,
