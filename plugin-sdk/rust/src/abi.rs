@@ -17,6 +17,7 @@
 mod arena;
 mod door;
 mod imports;
+mod pod;
 mod reply;
 
 use std::cell::{Cell, UnsafeCell};

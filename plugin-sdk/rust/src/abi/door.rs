@@ -36,43 +36,6 @@ impl<'a> Door<'a> {
         Self(PhantomData)
     }
 
-    pub(crate) fn pod_name(self) -> &'a str {
-        self.text(|out| unsafe { imports::pod_name(out) })
-    }
-
-    pub(crate) fn pod_namespace(self) -> &'a str {
-        self.text(|out| unsafe { imports::pod_namespace(out) })
-    }
-
-    pub(crate) fn pod_uid(self) -> &'a str {
-        self.text(|out| unsafe { imports::pod_uid(out) })
-    }
-
-    pub(crate) fn pod_label(self, key: &str) -> Option<&'a str> {
-        self.optional(|out| unsafe { imports::pod_label(key.as_ptr(), key.len(), out) })
-    }
-
-    pub(crate) fn pod_annotation(self, key: &str) -> Option<&'a str> {
-        self.optional(|out| unsafe { imports::pod_annotation(key.as_ptr(), key.len(), out) })
-    }
-
-    pub(crate) fn pod_priority(self) -> i32 {
-        imports::pod_priority()
-    }
-
-    pub(crate) fn pod_request(self, name: &str) -> i64 {
-        unsafe { imports::pod_request(name.as_ptr(), name.len()) }
-    }
-
-    pub(crate) fn pod_images(self) -> Vec<&'a str> {
-        let images = self.items(|out| unsafe { imports::pod_images(out) });
-        images.iter().map(|image| self.lift(*image)).collect()
-    }
-
-    pub(crate) fn pod_field(self, pointer: &str) -> Option<&'a str> {
-        self.optional(|out| unsafe { imports::pod_field(pointer.as_ptr(), pointer.len(), out) })
-    }
-
     pub(crate) fn node_count(self) -> u32 {
         imports::node_count()
     }
@@ -210,19 +173,19 @@ impl<'a> Door<'a> {
         self.text(|out| unsafe { imports::host_settings(out) })
     }
 
-    fn text(self, import: impl FnOnce(*mut Text)) -> &'a str {
+    pub(super) fn text(self, import: impl FnOnce(*mut Text)) -> &'a str {
         let mut out = Text { pointer: null(), length: 0 };
         import(&raw mut out);
         self.lift(out)
     }
 
-    fn optional(self, import: impl FnOnce(*mut Maybe<Text>)) -> Option<&'a str> {
+    pub(super) fn optional(self, import: impl FnOnce(*mut Maybe<Text>)) -> Option<&'a str> {
         let mut out = Maybe { tag: 0, some: Text { pointer: null(), length: 0 } };
         import(&raw mut out);
         (out.tag != 0).then(|| self.lift(out.some))
     }
 
-    fn items<T>(self, import: impl FnOnce(*mut Items<T>)) -> &'a [T] {
+    pub(super) fn items<T>(self, import: impl FnOnce(*mut Items<T>)) -> &'a [T] {
         let mut out = Items { pointer: null(), length: 0 };
         import(&raw mut out);
         self.slice(&out)
@@ -233,7 +196,7 @@ impl<'a> Door<'a> {
         if items.length == 0 { &[] } else { unsafe { slice::from_raw_parts(items.pointer, items.length) } }
     }
 
-    fn lift(self, text: Text) -> &'a str {
+    pub(super) fn lift(self, text: Text) -> &'a str {
         if text.length == 0 {
             return "";
         }
