@@ -1,6 +1,6 @@
 //! A list read by guessing: an element is compared with what is expected next, and searched for only if it differs.
 
-use std::{iter, ops::Range};
+use std::ops::Range;
 
 use plimsoll_core::{Nodes, Order};
 
@@ -65,10 +65,16 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
 /// The slot of the next element and its bytes, if it is one that is expected after the one before.
 fn expected(known: &impl Known, before: Option<u32>, tries: usize, rest: &[u8]) -> Option<(u32, usize)> {
     let order = known.order();
-    let slots = iter::successors(order.after(before), |slot| order.after(Some(*slot)));
-    // The bytes are a whole value of JSON, so that whatever follows them belongs to the list.
-    let length = |slot| Some(known.bytes(slot)).filter(|bytes| !bytes.is_empty() && rest.starts_with(bytes));
-    slots.take(tries).find_map(|slot| Some((slot, length(slot)?.len())))
+    let mut slot = order.after(before)?;
+    for _ in 0..tries {
+        let bytes = known.bytes(slot);
+        // The bytes are a whole value of JSON, so that whatever follows them belongs to the list.
+        if !bytes.is_empty() && rest.starts_with(bytes) {
+            return Some((slot, bytes.len()));
+        }
+        slot = order.after(Some(slot))?;
+    }
+    None
 }
 
 /// Goes over an element that was not expected, and expects it after the one before from now on.
