@@ -12,6 +12,7 @@
 
 mod annotation;
 mod answer;
+mod aside;
 mod bind;
 mod circuit;
 mod clock;
@@ -36,6 +37,7 @@ mod trace;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
+pub use aside::{Aside, on_shared_thread};
 pub use bind::{BindError, BindQuery, Binder, Binding, Turn};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};

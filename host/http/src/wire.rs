@@ -2,6 +2,7 @@
 
 mod body;
 mod handover;
+mod here;
 mod turns;
 
 use std::{
@@ -20,7 +21,7 @@ use axum::{
 };
 use bytes::Bytes;
 use plimsoll_core::Gateway;
-use tokio::{net::TcpListener, time::timeout_at};
+use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
     body::{Intake, Taken},
@@ -46,6 +47,9 @@ pub trait WireObserver: Send + Sync {
     /// Work for after a reply was dropped, since too much of it is waiting.
     fn left_undone(&self) {}
 }
+
+/// A longer body is not decided on an async thread: the way to another costs less than reading it.
+const SHORT: usize = 64 << 10;
 
 /// What every request shares.
 struct Wire {
@@ -126,18 +130,19 @@ impl Wire {
         }
     }
 
-    /// Decides on a blocking thread: guests compute, and 100 MB of JSON take their time.
+    /// Decides off the connection's task: guests compute, and 100 MB of JSON take their time.
     async fn decide(&self, call: Call, group: &str, taken: Taken, received: Instant) -> Reply {
         let turn = self.turns.take(call, if self.knows(group) { group } else { "" });
         let Some(permit) = turn.await else {
             return Reply::Answer(call.error(WireError::internal("no decisions are made any more")));
         };
-        let (gateway, group) = (Arc::clone(&self.gateway), group.to_owned());
-        let decision = tokio::task::spawn_blocking(move || {
+        let (gateway, group, is_short) = (Arc::clone(&self.gateway), group.to_owned(), taken.bytes.len() <= SHORT);
+        let decide = move || {
             // Held here: a caller that leaves does not make room before its decision is through.
             let _permit = permit;
             call.answer(&gateway, &group, &taken.bytes, received)
-        });
+        };
+        let decision = if is_short && call != Call::Bind { here::spawn(decide) } else { spawn_blocking(decide) };
         let failed = |panic| call.error(WireError::internal(format!("the decision failed: {panic}")));
         decision.await.unwrap_or_else(|panic| Reply::Answer(failed(panic)))
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View, answer::Answer,
+    Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View, answer::Answer, aside::aside,
     trace::Recheck,
 };
 
@@ -196,7 +196,7 @@ impl Caller {
         let own = started.checked_add(member.config.timeout).unwrap_or(self.deadline);
         let limits = Limits { deadline: own.min(self.deadline), memory: member.config.memory };
         let question = Ask { policy: Arc::clone(&member.name), view, limits };
-        catch_unwind(AssertUnwindSafe(|| ask(&question)))
+        aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
     }
 }

@@ -5,6 +5,8 @@
 
 use std::{num::NonZero, panic::resume_unwind, sync::OnceLock, thread, time::Duration};
 
+use crate::aside::aside;
+
 /// Work that takes less is not worth a thread, which costs about a tenth of this to start.
 const WORTHWHILE: Duration = Duration::from_micros(500);
 
@@ -32,25 +34,28 @@ pub(super) fn side_by_side<J: Sync, R: Send>(
     // Whoever waits may as well do one of them.
     let spared = worth.iter().rposition(|worth| *worth);
     let mut room = threads() - 1;
-    thread::scope(|scope| {
-        let begun: Vec<_> = jobs
-            .iter()
-            .enumerate()
-            .map(|(at, job)| {
-                let apart = worth[at] && Some(at) != spared && room > 0;
-                room -= usize::from(apart);
-                // Where the system has no thread to give, the work is done here.
-                if apart { thread::Builder::new().spawn_scoped(scope, || work(job)).ok() } else { None }
-            })
-            .collect();
-        let mut here: Vec<Option<R>> =
-            jobs.iter().zip(&begun).map(|(job, begun)| begun.is_none().then(|| work(job))).collect();
-        let joined = begun.into_iter().zip(&mut here).map(|(begun, here)| match begun {
-            Some(thread) => Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic))),
-            None => here.take(),
-        });
-        joined.flatten().collect()
-    })
+    let mut all = || {
+        thread::scope(|scope| {
+            let begun: Vec<_> = jobs
+                .iter()
+                .enumerate()
+                .map(|(at, job)| {
+                    let apart = worth[at] && Some(at) != spared && room > 0;
+                    room -= usize::from(apart);
+                    // Where the system has no thread to give, the work is done here.
+                    if apart { thread::Builder::new().spawn_scoped(scope, || work(job)).ok() } else { None }
+                })
+                .collect();
+            let mut here: Vec<Option<R>> =
+                jobs.iter().zip(&begun).map(|(job, begun)| begun.is_none().then(|| work(job))).collect();
+            let joined = begun.into_iter().zip(&mut here).map(|(begun, here)| match begun {
+                Some(thread) => Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic))),
+                None => here.take(),
+            });
+            joined.flatten().collect()
+        })
+    };
+    if spared.is_some() { aside(all) } else { all() }
 }
 
 /// Cuts a list into so many pieces, works on them side by side, and puts the results together.

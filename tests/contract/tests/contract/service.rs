@@ -17,9 +17,18 @@ use crate::{
 
 const ONE_AT_A_TIME: fn() -> WireConfig = || WireConfig { max_decisions: 1, ..WireConfig::default() };
 
-#[tokio::test]
+// One async thread: what waits on it would hold up everything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_waiting_policy_holds_up_nobody_else() {
-    // One async thread: a decision on it would hold up everything.
+    a_waiting_policy_holds_up_nobody().await;
+}
+
+#[tokio::test]
+async fn a_waiting_policy_holds_up_no_runtime_of_one_thread() {
+    a_waiting_policy_holds_up_nobody().await;
+}
+
+async fn a_waiting_policy_holds_up_nobody() {
     let gate: Arc<Gate> = Arc::default();
     let server = server_with(vec![member("gate", gate.policy())], WireConfig::default()).await;
     let mut slow = server.client().await.unwrap();
