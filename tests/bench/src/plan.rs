@@ -18,6 +18,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
 
+    /// Call plimsoll alone, for a profiler
+    #[arg(long)]
+    alone: bool,
+
     /// Write charts and tables into docs/performance
     #[arg(long)]
     pub(crate) plots: bool,
@@ -34,6 +38,7 @@ pub(crate) struct Args {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) quick: bool,
+    alone: bool,
     filter: String,
 }
 
@@ -41,7 +46,7 @@ pub(crate) struct Plan {
 
 impl Args {
     pub(crate) fn plan(&self) -> Plan {
-        Plan { quick: self.quick, filter: self.filter.clone() }
+        Plan { quick: self.quick, alone: self.alone, filter: self.filter.clone() }
     }
 }
 
@@ -56,7 +61,8 @@ impl Plan {
     /// So many seconds and calls, or a fraction of them.
     pub(crate) fn effort(&self, seconds: u64, calls: usize) -> Effort {
         let share = if self.quick { 8 } else { 1 };
-        Effort { time: Duration::from_secs(seconds) / share as u32, calls: calls.div_ceil(share) }
+        let calls = if self.alone { usize::MAX } else { calls.div_ceil(share) };
+        Effort { time: Duration::from_secs(seconds) / share as u32, calls, alone: self.alone }
     }
 
     /// How often something is done that takes long each time.
