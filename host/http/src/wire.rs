@@ -49,7 +49,7 @@ pub trait WireObserver: Send + Sync {
 }
 
 /// A longer body is not decided on an async thread: the way to another costs less than reading it.
-const SHORT: usize = 64 << 10;
+const SHORT: usize = 256 << 10;
 
 /// What every request shares.
 struct Wire {

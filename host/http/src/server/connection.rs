@@ -95,7 +95,7 @@ where
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // `Patient` watches the headers: hyper's own timer would cut idle connections as well.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(true);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder
         .http2()
         .timer(TokioTimer::new())
