@@ -21,6 +21,7 @@ mod config;
 mod decide;
 mod fault;
 mod gateway;
+mod lists;
 mod matching;
 mod memory;
 mod names;
@@ -50,6 +51,7 @@ pub use decide::{
 };
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
+pub use lists::{Elements, Lists};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::NodeMemory;
 pub use names::Names;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::{Order, Slot};
+use crate::{Lists, Order, Slot};
 
 /// Slots by name, and each name as a request writes it.
 ///
@@ -18,6 +18,7 @@ pub struct Names {
     /// Where in the text the name of each slot ends.
     ends: Vec<usize>,
     order: Order,
+    lists: Lists,
 }
 
 // === impl Names ===
@@ -40,7 +41,7 @@ impl Names {
             push_quoted(&mut text, slot.node.name());
             ends.push(text.len());
         }
-        Self { slots: slots.iter().enumerate().map(entry).collect(), text, ends, order }
+        Self { slots: slots.iter().enumerate().map(entry).collect(), text, ends, order, lists: Lists::default() }
     }
 
     /// The slot of the node with this name.
@@ -55,6 +56,11 @@ impl Names {
         let Some(end) = self.ends.get(at) else { return &[] };
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.text[start..*end]
+    }
+
+    /// The lists of these names that came last.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
     }
 
     /// The order in which requests give the names.

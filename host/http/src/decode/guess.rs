@@ -1,8 +1,6 @@
 //! A list read by guessing: an element is compared with what is expected next, and searched for only if it differs.
 
-use std::ops::Range;
-
-use plimsoll_core::{Nodes, Order};
+use plimsoll_core::{Elements, Nodes, Order};
 
 use super::cursor::Cursor;
 
@@ -21,17 +19,10 @@ pub(super) trait Known {
     fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32>;
 }
 
-/// The elements of a list.
-#[derive(Debug, Default)]
-pub(super) struct Elements {
-    /// Where each stands.
-    pub(super) places: Vec<Range<usize>>,
-    /// The slot of each, or [`Nodes::UNKNOWN`].
-    pub(super) slots: Vec<u32>,
-}
-
 /// Reads a list; none if serde must read it.
 pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elements> {
+    cursor.peek()?;
+    let list = cursor.at();
     cursor.eat(b'[')?;
     if cursor.eat(b']').is_some() {
         return Some(Elements::default());
@@ -52,7 +43,7 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
             }
             None => surprise(known, before, cursor)?,
         };
-        places.push(start..cursor.at());
+        places.push(start - list..cursor.at() - list);
         slots.push(slot);
         before = Some(slot).filter(|slot| *slot != Nodes::UNKNOWN).or(before);
         if cursor.eat(b',').is_none() {

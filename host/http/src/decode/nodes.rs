@@ -3,12 +3,9 @@
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Cluster, Names, Nodes, Order};
+use plimsoll_core::{Cluster, Elements, Names, Nodes, Order};
 
-use super::{
-    cursor::Cursor,
-    guess::{Elements, Known},
-};
+use super::{cursor::Cursor, guess::Known};
 use crate::encode::push_text;
 
 /// The bytes of most objects' names with their quotes, at most.
@@ -19,7 +16,9 @@ const NAME_SIZE: usize = 64;
 pub(crate) struct WireNodes {
     /// The request's body; where that writes names oddly, a list of our own.
     text: Bytes,
-    elements: Elements,
+    /// Where in the text the list begins that the elements' places are of.
+    list: usize,
+    elements: Arc<Elements>,
     /// With `nodeCacheCapable: false` the JSON of each Node; none: they came by name.
     objects: Option<Vec<Bytes>>,
 }
@@ -28,8 +27,8 @@ pub(crate) struct WireNodes {
 
 impl WireNodes {
     /// Names that stand in the body.
-    pub(super) fn by_name(body: &Bytes, elements: Elements) -> Self {
-        Self { text: body.clone(), elements, objects: None }
+    pub(super) fn by_name(body: &Bytes, (elements, list): (Arc<Elements>, usize)) -> Self {
+        Self { text: body.clone(), list, elements, objects: None }
     }
 
     /// Names that are written anew.
@@ -43,7 +42,7 @@ impl WireNodes {
             elements.slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
             text.push(b',');
         }
-        Self { text: text.into(), elements, objects: None }
+        Self { text: text.into(), list: 0, elements: Arc::new(elements), objects: None }
     }
 
     /// Objects, which are slices of the body.
@@ -53,7 +52,7 @@ impl WireNodes {
             start..start + object.len()
         };
         let elements = Elements { places: objects.iter().map(place).collect(), slots: vec![] };
-        Self { text: body.clone(), elements, objects: Some(objects) }
+        Self { text: body.clone(), list: 0, elements: Arc::new(elements), objects: Some(objects) }
     }
 
     /// The same for core; `cluster` is the one that names were looked up in.
@@ -82,15 +81,15 @@ impl WireNodes {
     /// Where in the text neighbours stand, with the commas between them.
     pub(crate) fn stretch(&self, run: Range<usize>) -> Range<usize> {
         match &self.elements.places[run] {
-            [first, .., last] => first.start..last.end,
-            [only] => only.clone(),
+            [first, .., last] => self.list + first.start..self.list + last.end,
+            [only] => self.list + only.start..self.list + only.end,
             [] => 0..0,
         }
     }
 
     /// A node as JSON: its name or the whole of it.
     pub(crate) fn json(&self, at: usize) -> &[u8] {
-        self.elements.places.get(at).map_or(b"{}", |place| &self.text[place.clone()])
+        self.elements.places.get(at).map_or(b"{}", |place| &self.text[self.list..][place.clone()])
     }
 
     /// The bytes that a reply needs for a name, more or less.

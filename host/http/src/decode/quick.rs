@@ -2,23 +2,19 @@
 //!
 //! It reads nothing in another way than serde does, but less: for all that is unusual or wrong it returns none.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::Names;
+use plimsoll_core::{Elements, Names};
 
-use super::{
-    ExtenderArgs, WireNodes,
-    args::FIELDS,
-    cursor::Cursor,
-    guess::{self, Elements},
-};
+use super::{ExtenderArgs, WireNodes, args::FIELDS, cursor::Cursor, guess};
 
 /// The parts of the wrapper, as far as they have come.
 #[derive(Default)]
 struct Parts {
     pod: Option<Range<usize>>,
-    names: Elements,
+    /// The names, and where their list begins.
+    names: (Arc<Elements>, usize),
 }
 
 /// Reads a request that names its nodes.
@@ -48,12 +44,25 @@ impl Parts {
             Some(0) if cursor.null().is_some() => return None,
             Some(0) => self.pod = Some(cursor.value()?),
             Some(1) => cursor.null()?,
-            Some(_) if cursor.null().is_some() => self.names = Elements::default(),
-            Some(_) => self.names = guess::list(cursor, known)?,
+            Some(_) if cursor.null().is_some() => self.names = <_>::default(),
+            Some(_) => self.names = names(cursor, known)?,
             None => {
                 cursor.value()?;
             }
         }
         Some(())
     }
+}
+
+/// Reads a list of names; one that came before is only compared.
+fn names(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, usize)> {
+    cursor.peek()?;
+    let (list, text) = (cursor.at(), cursor.rest());
+    if let Some((elements, bytes)) = known.lists().again(text) {
+        cursor.skip(bytes);
+        return Some((elements, list));
+    }
+    let elements = Arc::new(guess::list(cursor, known)?);
+    known.lists().keep(&text[..cursor.at() - list], &elements);
+    Some((elements, list))
 }
