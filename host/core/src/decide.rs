@@ -7,6 +7,7 @@ mod chain;
 mod cores;
 mod explain;
 mod filter;
+mod jointly;
 mod preempt;
 mod prioritize;
 mod query;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use crate::{Circuit, Mode, Pod, Policy, PolicyConfig, Traces, Verb};
+use crate::{Circuit, Mode, Pod, Policy, PolicyConfig, Traces, Verb, trace::Joints};
 
 /// One policy of a group: a loaded module with an operator's configuration.
 pub struct Member {
@@ -35,6 +35,8 @@ pub struct Member {
 pub struct Group {
     /// Shared, so that a request takes the whole group without a copy.
     members: Arc<[Arc<Member>]>,
+    /// What they say together.
+    joints: Arc<[Joints; Verb::ALL.len()]>,
 }
 
 /// A policy that could not be loaded as its files stand now.
@@ -88,12 +90,17 @@ impl Group {
     /// A group of these policies, in order.
     pub fn new(mut members: Vec<Arc<Member>>) -> Self {
         members.sort_by(|a, b| (a.config.order, &a.name).cmp(&(b.config.order, &b.name)));
-        Self { members: members.into() }
+        Self { members: members.into(), joints: Arc::default() }
     }
 
     /// All policies, in the order in which filters run.
     pub fn members(&self) -> &[Arc<Member>] {
         &self.members
+    }
+
+    /// The kinds of nodes that its policies tell apart together when they are asked a verb.
+    pub(crate) fn joints(&self, verb: Verb) -> &Joints {
+        &self.joints[verb as usize]
     }
 
     /// Those that are asked this verb about the pod in this mode, in order.

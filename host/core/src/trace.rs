@@ -12,18 +12,22 @@
 //!                          │            ├── Trie: read ── value ──> read ── value ──> answer
 //!                          │            └── Settled: an answer by kind
 //!                          └── RecentKinds ──> Kinds: a number for each list of values; by slot the number
+//!  Group ── Joints ──> Joint (policies asked together; by slot the number of their kinds)
 //!  Cluster ── Columns ──> Column (one read; a key by slot), and since when each slot is as it is
 //! ```
 //!
 //! Nothing is ever invalidated: a value that changes makes the node one of another kind.
 
 mod answers;
+mod by_kind;
 mod class;
 mod classes;
 mod column;
+mod joint;
 mod key;
 mod kinds;
 mod limit;
+mod numbers;
 mod path;
 mod recheck;
 mod recording;
@@ -40,7 +44,9 @@ pub use remembered::{Off, Traces};
 pub use table::{Condition, DecisionRow, DecisionTable};
 
 pub(crate) use answers::{Answers, Remember};
+pub(crate) use by_kind::ByKind;
 pub(crate) use column::{Column, Columns};
+pub(crate) use joint::{Joint, Joints};
 pub(crate) use key::Key;
 pub(crate) use path::Path;
 pub(crate) use recheck::Recheck;

@@ -158,6 +158,18 @@ impl Caller {
         elapsed
     }
 
+    /// Tells the observer that every answer was remembered: of how many nodes, how many were turned down.
+    pub(super) fn tell_remembered(
+        &self,
+        member: &Member,
+        verb: Verb,
+        (asked, rejected): (usize, usize),
+        took: Duration,
+    ) {
+        self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
+        member.traces.pace.set(verb, took);
+    }
+
     /// As [`Caller::call`]; none where the policy's faults leave it out of the decision.
     pub(super) fn call_or_skip<A: Answer + Send>(
         &self,

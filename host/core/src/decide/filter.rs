@@ -4,7 +4,8 @@ use crate::{Group, Mode, Verb};
 
 use super::{
     Caller, DecideError, Scene,
-    chain::{Reasons, run_filters},
+    chain::{Filtered, Reasons, run_filters},
+    jointly,
 };
 
 /// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
@@ -32,10 +33,14 @@ pub struct Rejection {
 
 pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
     let (stage, mut reasons) = (scene.stage(), Reasons::default());
-    let mut standing = stage.everyone();
-    let all = stage.view(&standing);
-    let view = |standing: &[u32]| stage.view(standing);
-    let filtered = run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?;
+    let all = stage.whole_view();
+    let filtered = match jointly::filter(caller, group, &all, &mut reasons) {
+        Some(refusals) => Filtered { refusals, left_out: 0 },
+        None => {
+            let (mut standing, view) = (stage.everyone(), |standing: &[u32]| stage.view(standing));
+            run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?
+        }
+    };
     let mut rejected: Vec<Rejection> = filtered
         .refusals
         .iter()

@@ -7,6 +7,7 @@ use crate::{Ask, Group, Member, Mode, Verb, View, trace::Answers};
 use super::{
     Caller, DecideError, Scene,
     cores::{pieces, side_by_side},
+    jointly,
 };
 
 /// kube-scheduler's `MaxExtenderPriority`.
@@ -20,14 +21,23 @@ pub struct PrioritizeOutcome {
 }
 
 pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Result<PrioritizeOutcome, DecideError> {
-    let everyone = scene.stage().everyone();
-    let all = scene.stage().view(&everyone);
-    let (mut totals, mut weights) = (vec![0u64; everyone.len()], 0u64);
+    let all = scene.stage().whole_view();
+    let known = jointly::score(caller, group, &all);
     let asked = |verb| {
         let members = group.answering(Mode::Enforce, verb, scene.pod());
         members.filter(|member| member.config.weight > 0).map(move |member| (member, verb))
     };
-    let jobs: Vec<_> = if everyone.is_empty() { vec![] } else { asked(Verb::Score).chain(asked(Verb::Rank)).collect() };
+    let scores = asked(Verb::Score).filter(|_| known.is_none());
+    let jobs: Vec<_> = if all.node_count() == 0 { vec![] } else { scores.chain(asked(Verb::Rank)).collect() };
+    if let (Some(known), true) = (&known, jobs.is_empty()) {
+        let by_node = known.map(all.slots(), |total| weighted_mean(total, known.weights));
+        return Ok(PrioritizeOutcome { scores: scene.by_request(by_node) });
+    }
+    let everyone = scene.stage().everyone();
+    let (mut totals, mut weights) = match known {
+        Some(known) => (known.map(all.slots(), |total| total), known.weights),
+        None => (vec![0; everyone.len()], 0),
+    };
     let takes_long = |(member, verb): &(&Arc<Member>, Verb)| pieces(member.traces.pace.last(*verb)) > 1;
     let answers = side_by_side(&jobs, takes_long, |(member, verb)| ask(caller, member, *verb, &all, &everyone));
     for ((member, _), scores) in jobs.iter().zip(answers) {
@@ -39,11 +49,8 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
             *total += weighted[*which as usize];
         }
     }
-    let mut scores = vec![0; scene.len()];
-    for (node, total) in totals.iter().enumerate() {
-        scores[scene.request_index(node as u32) as usize] = weighted_mean(*total, weights);
-    }
-    Ok(PrioritizeOutcome { scores })
+    let by_node = totals.iter().map(|total| weighted_mean(*total, weights)).collect();
+    Ok(PrioritizeOutcome { scores: scene.by_request(by_node) })
 }
 
 /// A score is of one node and remembered; a rank is of all, and asked for each time.

@@ -31,7 +31,9 @@ impl Caller {
         }
         if walked.is_complete() {
             let answers = walked.into_answers();
-            self.recheck_later(member, verb, all, |at| nodes[at], &answers, nodes.len());
+            self.recheck_later(member, verb, all, (nodes.len(), nodes.len()), |at| {
+                Some((nodes[at], answers.of(at)?.clone()))
+            });
             let elapsed = self.tell(member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
             member.traces.pace.set(verb, elapsed);
             return Ok(answers);
@@ -57,7 +59,9 @@ impl Caller {
         let (answers, lesson) = session.finish();
         if result.is_ok() {
             // The guest has seen this view: what it read of the whole of it, it would not find in another.
-            self.recheck_later(member, verb, &view, |at| at as u32, &answers, view.node_count() - evaluated);
+            let asked = view.node_count();
+            let pick = |at| Some((at as u32, answers.of(at)?.clone()));
+            self.recheck_later(member, verb, &view, (asked - evaluated, asked), pick);
         }
         if let Some(lesson) = lesson {
             self.learn_later(member, verb, lesson);
@@ -103,19 +107,19 @@ impl Caller {
         });
     }
 
-    fn recheck_later<A: Remember + Debug>(
+    /// Counts answers that were remembered, of so many; if one is due it is picked, with its node, and asked for again.
+    pub(super) fn recheck_later<A: Remember + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         view: &View,
-        node: impl FnOnce(usize) -> u32,
-        answers: &Answers<A>,
-        remembered: usize,
+        (remembered, asked): (usize, usize),
+        pick: impl FnOnce(usize) -> Option<(u32, A)>,
     ) {
         let Some(recheck) = self.recheck() else { return };
-        let Some(at) = recheck.due(remembered, answers.which().len(), self.now()) else { return };
-        let Some(answer) = answers.of(at).cloned() else { return };
-        let (recheck, member, view, node) = (Arc::clone(recheck), Arc::clone(member), view.clone(), node(at));
+        let Some(at) = recheck.due(remembered, asked, self.now()) else { return };
+        let Some((node, answer)) = pick(at) else { return };
+        let (recheck, member, view) = (Arc::clone(recheck), Arc::clone(member), view.clone());
         let caller = self.behind_the_reply();
         self.leave(move || {
             let caller = caller();

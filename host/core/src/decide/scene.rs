@@ -90,6 +90,16 @@ impl Scene {
         self.known.as_ref().map_or(node, |known| known[node as usize])
     }
 
+    /// What the nodes of the stage have, for each node of the request; 0 for those that are not known.
+    pub(super) fn by_request(&self, by_node: Vec<u8>) -> Vec<u8> {
+        let Some(known) = &self.known else { return by_node };
+        let mut by_request = vec![0; self.len()];
+        for (at, value) in known.iter().zip(by_node) {
+            by_request[*at as usize] = value;
+        }
+        by_request
+    }
+
     /// The node of the stage with this index in the request.
     pub(super) fn known_index(&self, request: u32) -> Option<u32> {
         match &self.known {
@@ -111,13 +121,17 @@ impl Stage {
         (0..self.slots.len() as u32).collect()
     }
 
+    /// A view of every node of the stage.
+    pub(super) fn whole_view(&self) -> View {
+        View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), Arc::clone(&self.slots), self.now)
+    }
+
     /// A view of the nodes that still stand, in their order.
     pub(super) fn view(&self, standing: &[u32]) -> View {
-        let slots = if standing.len() == self.slots.len() {
-            Arc::clone(&self.slots)
-        } else {
-            standing.iter().map(|node| self.slots[*node as usize]).collect()
-        };
+        if standing.len() == self.slots.len() {
+            return self.whole_view();
+        }
+        let slots = standing.iter().map(|node| self.slots[*node as usize]).collect();
         View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), slots, self.now)
     }
 

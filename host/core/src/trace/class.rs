@@ -43,12 +43,12 @@ pub(crate) struct Class<A> {
 
 /// The trie as a table over kinds of nodes.
 #[derive(Debug)]
-struct Settled {
-    kinds: Arc<Kinds>,
+pub(super) struct Settled {
+    pub(super) kinds: Arc<Kinds>,
     /// Where each path stands among the reads of the kinds.
     positions: Box<[usize]>,
     /// By kind the number of the answer.
-    answers: Box<[u32]>,
+    pub(super) answers: Box<[u32]>,
     held: Held,
 }
 
@@ -111,7 +111,7 @@ impl<A: Remember> Class<A> {
     }
 
     /// The answers by kind of node, with the kinds of the view's cluster.
-    fn settle(&self, recent: &RecentKinds, view: &View) -> Option<(Arc<Settled>, Arc<KindColumn>)> {
+    pub(super) fn settle(&self, recent: &RecentKinds, view: &View) -> Option<(Arc<Settled>, Arc<KindColumn>)> {
         let settled = self.settled.load_full();
         let mut settled = settled.unwrap_or_else(|| Arc::new(Settled::new(recent.by(&self.paths), &self.paths)));
         let column = if let Some(column) = settled.kinds.column(view) {

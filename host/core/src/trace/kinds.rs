@@ -1,18 +1,15 @@
 //! Kinds of nodes: those that a list of reads cannot tell apart have one number.
 
-use std::{
-    hash::BuildHasher,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use hashbrown::{HashTable, hash_table::Entry};
 
 use super::{
     key::Key,
+    numbers::Numbers,
     path::Path,
     since::{Basis, Epoch},
 };
@@ -30,24 +27,15 @@ const RECENT: usize = 8;
 pub(super) struct Kinds {
     paths: Box<[Path]>,
     basis: Basis,
-    numbers: Mutex<Numbers>,
+    numbers: Mutex<Numbers<Key>>,
     column: ArcSwapOption<KindColumn>,
     held: Held,
-}
-
-#[derive(Debug, Default)]
-struct Numbers {
-    /// Numbers by the hash of their keys.
-    by_keys: HashTable<u32>,
-    hasher: foldhash::fast::RandomState,
-    /// The keys of each kind, one after another.
-    keys: Vec<Key>,
 }
 
 /// The kind of the node at each slot of one picture of the cluster.
 #[derive(Debug)]
 pub(super) struct KindColumn {
-    made: Epoch,
+    pub(super) made: Epoch,
     pub(super) by_slot: Box<[u32]>,
     /// Every kind is below.
     pub(super) kinds: usize,
@@ -121,7 +109,7 @@ impl Kinds {
             let width = self.paths.len();
             by_slot[slot as usize] = numbers.number(&keys[at * width..(at + 1) * width]);
         }
-        let kinds = numbers.by_keys.len();
+        let kinds = numbers.len();
         self.held.set(size_of::<Self>() + size_of_val(&*by_slot) + numbers.bytes());
         let room = KINDS_PER_SLOT * by_slot.len() + SPARE_KINDS;
         (kinds <= room).then(|| KindColumn { made: since.epoch(), by_slot: by_slot.into(), kinds })
@@ -140,31 +128,7 @@ impl Kinds {
     /// Goes over the keys of the kinds from a number on, in the order of the paths.
     pub(super) fn for_each_from(&self, first: usize, mut each: impl FnMut(&[Key])) {
         let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let width = self.paths.len();
-        (first..numbers.by_keys.len()).for_each(|kind| each(&numbers.keys[kind * width..(kind + 1) * width]));
-    }
-}
-
-// === impl Numbers ===
-
-impl Numbers {
-    fn number(&mut self, keys: &[Key]) -> u32 {
-        let Self { by_keys, hasher, keys: known } = self;
-        let of = |number: u32| &known[number as usize * keys.len()..][..keys.len()];
-        let next = by_keys.len() as u32;
-        match by_keys.entry(hasher.hash_one(keys), |number| of(*number) == keys, |number| hasher.hash_one(of(*number)))
-        {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                entry.insert(next);
-                known.extend_from_slice(keys);
-                next
-            }
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        self.by_keys.allocation_size() + self.keys.capacity() * size_of::<Key>()
+        (first..numbers.len()).for_each(|kind| each(numbers.keys(kind, self.paths.len())));
     }
 }
 

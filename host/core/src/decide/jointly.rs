@@ -1,0 +1,182 @@
+//! All policies at once, where what they say is remembered: worked out once for each joint kind of node.
+
+use std::{fmt::Debug, sync::Arc, time::Instant};
+
+use crate::{
+    Group, Member, Mode, Verb, Verdict, View,
+    answer::Answer,
+    trace::{ByKind, Joint, Remember},
+};
+
+use super::{
+    Caller,
+    chain::{Reasons, Refusal},
+};
+
+/// No refusal.
+const FITS: u32 = u32::MAX;
+
+/// The policies that are asked one verb about every node of a view.
+struct Together<'g, A> {
+    members: Vec<&'g Arc<Member>>,
+    known: Vec<ByKind<A>>,
+    joint: Arc<Joint>,
+    /// By joint kind, how many nodes of the view are of it.
+    nodes: Vec<u32>,
+}
+
+/// The totals of all scores.
+pub(super) struct Totals {
+    joint: Arc<Joint>,
+    by_kind: Vec<u64>,
+    /// The weights of all policies that gave scores.
+    pub(super) weights: u64,
+}
+
+/// How many nodes a policy was asked about, and how many it turned down.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    asked: usize,
+    rejected: usize,
+}
+
+/// What the filters say about every node of a view, by ascending node; none where a policy must be asked.
+pub(super) fn filter(caller: &Caller, group: &Group, view: &View, reasons: &mut Reasons) -> Option<Vec<Refusal>> {
+    let started = caller.now();
+    let members = group.answering(Mode::Enforce, Verb::Filter, view.pod()).collect();
+    let together = Together::<Verdict>::of(members, group, Verb::Filter, view)?;
+    let mut counts = vec![Count::default(); together.known.len()];
+    let mut refusals = vec![(FITS, 0); together.joint.count()];
+    for (kind, nodes) in together.present() {
+        for (at, number) in together.numbers(kind).enumerate() {
+            let number = number?;
+            counts[at].asked += nodes;
+            if together.known[at].answers()[number as usize].rejects() {
+                counts[at].rejected += nodes;
+                refusals[kind] = (at as u32, number);
+                break;
+            }
+        }
+    }
+    let refused = together.refused(view, &refusals, counts.iter().map(|count| count.rejected).sum(), reasons);
+    let reached = |at: usize, kind: usize| refusals[kind].0 as usize >= at;
+    together.tell(caller, Verb::Filter, view, started, &counts, reached);
+    Some(refused)
+}
+
+/// What the policies' scores come to for every node of a view; none where a policy must be asked.
+pub(super) fn score(caller: &Caller, group: &Group, view: &View) -> Option<Totals> {
+    let started = caller.now();
+    let members: Vec<_> =
+        group.answering(Mode::Enforce, Verb::Score, view.pod()).filter(|member| member.config.weight > 0).collect();
+    let weights: Vec<u64> = members.iter().map(|member| u64::from(member.config.weight)).collect();
+    let together = Together::<u32>::of(members, group, Verb::Score, view)?;
+    let mut by_kind = vec![0; together.joint.count()];
+    for (kind, _) in together.present() {
+        for (at, number) in together.numbers(kind).enumerate() {
+            by_kind[kind] += weights[at] * u64::from(together.known[at].answers()[number? as usize]);
+        }
+    }
+    let count = Count { asked: view.node_count(), rejected: 0 };
+    together.tell(caller, Verb::Score, view, started, &vec![count; weights.len()], |_, _| true);
+    Some(Totals { joint: together.joint, by_kind, weights: weights.into_iter().sum() })
+}
+
+// === impl Together ===
+
+impl<'g, A: Answer + Remember + Debug> Together<'g, A> {
+    fn of(members: Vec<&'g Arc<Member>>, group: &Group, verb: Verb, view: &View) -> Option<Self> {
+        if members.is_empty() || view.node_count() == 0 {
+            return None;
+        }
+        let known = members.iter().map(|member| ByKind::of(A::of(&member.traces), view)).collect::<Option<Vec<_>>>()?;
+        let joint = group.joints(verb).of(&known)?;
+        let mut nodes = vec![0; joint.count()];
+        for slot in view.slots() {
+            nodes[joint.kind(*slot)] += 1;
+        }
+        Some(Self { members, known, joint, nodes })
+    }
+
+    /// The joint kinds that nodes of the view are of, each with their number.
+    fn present(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0).map(|(kind, nodes)| (kind, *nodes as usize))
+    }
+
+    /// The number of each policy's answer about a joint kind, if it is known.
+    fn numbers(&self, kind: usize) -> impl Iterator<Item = Option<u32>> {
+        self.known.iter().zip(self.joint.kinds(kind)).map(|(known, kind)| known.number(*kind))
+    }
+
+    /// The policies' answer about a node, which is known.
+    fn answer(&self, at: usize, kind: usize) -> Option<A> {
+        let number = self.known[at].number(*self.joint.kinds(kind).get(at)?)?;
+        self.known[at].answers().get(number as usize).cloned()
+    }
+
+    /// Tells of every policy that was asked, and has some of the answers asked for again.
+    fn tell(
+        &self,
+        caller: &Caller,
+        verb: Verb,
+        view: &View,
+        started: Instant,
+        counts: &[Count],
+        reached: impl Fn(usize, usize) -> bool,
+    ) {
+        // Which of them took how long cannot be told.
+        let share = caller.now().saturating_duration_since(started) / counts.len() as u32;
+        let asked = self.members.iter().zip(counts).enumerate().filter(|(_, (_, count))| count.asked > 0);
+        for (at, (member, count)) in asked {
+            caller.tell_remembered(member, verb, (count.asked, count.rejected), share);
+            caller.recheck_later(member, verb, view, (count.asked, count.asked), |of_asked| {
+                let kinds = view.slots().iter().map(|slot| self.joint.kind(*slot)).enumerate();
+                let (node, kind) = kinds.filter(|(_, kind)| reached(at, *kind)).nth(of_asked)?;
+                Some((node as u32, self.answer(at, kind)?))
+            });
+        }
+    }
+}
+
+impl Together<'_, Verdict> {
+    /// So many nodes are turned down, by joint kind for the answer of one policy with this number.
+    fn refused(&self, view: &View, refusals: &[(u32, u32)], many: usize, reasons: &mut Reasons) -> Vec<Refusal> {
+        let none = Refusal { node: 0, reason: FITS, unresolvable: false };
+        if many == 0 {
+            return Vec::new();
+        }
+        let by_kind: Vec<Refusal> = refusals
+            .iter()
+            .map(|(at, number)| {
+                let Some(known) = self.known.get(*at as usize) else { return none };
+                let (reason, unresolvable) = match &known.answers()[*number as usize] {
+                    Verdict::Fits => return none,
+                    Verdict::Unschedulable(reason) => (reason, false),
+                    Verdict::Unresolvable(reason) => (reason, true),
+                };
+                let reason = reasons.number(&self.members[*at as usize].name, reason);
+                Refusal { node: 0, reason, unresolvable }
+            })
+            .collect();
+        // Which nodes are refused follows no pattern that a processor could foretell: each is put down, and the
+        // next one over it unless it was refused.
+        let (mut refused, mut count) = (vec![none; many + 1], 0);
+        for (node, slot) in view.slots().iter().enumerate() {
+            let refusal = by_kind[self.joint.kind(*slot)];
+            refused[count] = Refusal { node: node as u32, ..refusal };
+            count += usize::from(refusal.reason != FITS);
+        }
+        refused.truncate(count);
+        refused
+    }
+}
+
+// === impl Totals ===
+
+impl Totals {
+    /// What a total comes to, for each of the nodes at these slots.
+    pub(super) fn map<T: Copy>(&self, slots: &[u32], map: impl Fn(u64) -> T) -> Vec<T> {
+        let by_kind: Vec<T> = self.by_kind.iter().map(|total| map(*total)).collect();
+        slots.iter().map(|slot| by_kind[self.joint.kind(*slot)]).collect()
+    }
+}
