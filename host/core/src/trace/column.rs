@@ -186,12 +186,13 @@ impl Column {
     }
 
     fn carried(&self, since: &Since, basis: Basis, slots: usize) -> Self {
-        let cell = |slot: usize| {
-            let kept = self.cells.get(slot).filter(|_| since.holds(self.made, basis, slot));
-            AtomicU64::new(kept.map_or(0, |cell| cell.load(Ordering::Relaxed)))
-        };
+        let cell = |slot: usize| self.cells.get(slot).map_or(0, |cell| cell.load(Ordering::Relaxed));
+        let mut cells: Box<[AtomicU64]> = (0..slots).map(|slot| AtomicU64::new(cell(slot))).collect();
+        for slot in since.changed(self.made, basis, slots) {
+            *cells[slot].get_mut() = 0;
+        }
         let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
-        Self { made: since.epoch(), cells: (0..slots).map(cell).collect(), used }
+        Self { made: since.epoch(), cells, used }
     }
 
     fn bytes(&self) -> usize {

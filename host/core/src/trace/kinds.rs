@@ -90,16 +90,19 @@ impl Kinds {
     fn make(&self, view: &View, earlier: Option<&KindColumn>) -> Option<KindColumn> {
         let (view, since) = (view.of_all_slots(), view.columns().since());
         let columns: Vec<_> = self.paths.iter().map(|path| (path, view.columns().current(path))).collect();
-        let (mut keys, mut changed) = (Vec::new(), Vec::new());
-        let mut by_slot = vec![0; view.node_count()];
-        for (slot, kind) in by_slot.iter_mut().enumerate() {
-            let held = earlier.filter(|earlier| since.holds(earlier.made, self.basis, slot));
-            if let Some(held) = held.and_then(|earlier| earlier.by_slot.get(slot)) {
-                *kind = *held;
-                continue;
+        let slots = view.node_count();
+        let (mut by_slot, changed) = match earlier {
+            Some(earlier) => {
+                let (known, by_slot) = (earlier.by_slot.len().min(slots), earlier.by_slot.to_vec());
+                let changed = since.changed(earlier.made, self.basis, known).into_iter();
+                (by_slot, changed.chain(known..slots).collect())
             }
-            let slot = slot as u32;
-            changed.push(slot);
+            None => (Vec::new(), (0..slots).collect::<Vec<_>>()),
+        };
+        by_slot.resize(slots, 0);
+        let mut keys = Vec::with_capacity(changed.len() * columns.len());
+        for slot in &changed {
+            let slot = *slot as u32;
             keys.extend(columns.iter().map(|(path, column)| {
                 column.as_ref().and_then(|column| column.peek(slot)).unwrap_or_else(|| path.key(&view, slot))
             }));
@@ -107,7 +110,7 @@ impl Kinds {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, slot) in changed.into_iter().enumerate() {
             let width = self.paths.len();
-            by_slot[slot as usize] = numbers.number(&keys[at * width..(at + 1) * width]);
+            by_slot[slot] = numbers.number(&keys[at * width..(at + 1) * width]);
         }
         let kinds = numbers.len();
         self.held.set(size_of::<Self>() + size_of_val(&*by_slot) + numbers.bytes());
