@@ -21,7 +21,7 @@ pub use explain::{Explained, Explanation};
 pub use filter::{FilterOutcome, Rejection};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
-pub use query::{CandidateQuery, DecideError, Nodes, Query, Victims};
+pub use query::{CandidateQuery, DecideError, NodeObject, Nodes, Query, Victims};
 pub use survey::{Survey, SurveyAnswer, SurveyColumn};
 
 pub(crate) use bind::{bind, shadow_bind};

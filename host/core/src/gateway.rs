@@ -9,12 +9,13 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::{
-    BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, Mode, NodeMemory, Observer, Roster,
+    BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, Observer, Roster,
     TraceLimit, Turn, Verb,
     decide::{
-        self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, Nodes, PreemptOutcome,
-        PrioritizeOutcome, Query, Scene, Survey, Unbound,
+        self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome,
+        Query, Scene, Survey, Unbound,
     },
+    memory::NodeMemory,
     node_locks::NodeLocks,
     trace::Recheck,
 };
@@ -23,7 +24,7 @@ use crate::{
 pub struct Gateway {
     roster: ArcSwap<Roster>,
     cluster: ArcSwapOption<Cluster>,
-    memory: Arc<NodeMemory>,
+    memory: NodeMemory,
     binder: OnceLock<Arc<dyn Binder>>,
     nodes: NodeLocks,
     clock: Arc<dyn Clock>,
@@ -43,9 +44,10 @@ pub struct After(Vec<Box<dyn FnOnce() + Send>>);
 impl Gateway {
     /// A gateway with no policies and no cluster.
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
-        let (roster, cluster, memory) = (ArcSwap::default(), ArcSwapOption::default(), Arc::default());
+        let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
         let (binder, nodes) = (OnceLock::new(), NodeLocks::default());
         let trace_limit = TraceLimit::default();
+        let memory = NodeMemory::new(trace_limit.columns());
         let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, clock.now()));
         Self { roster, cluster, memory, binder, nodes, clock, observer, request_timeout, trace_limit, recheck }
     }
@@ -54,7 +56,7 @@ impl Gateway {
     #[must_use]
     pub fn with_trace_limit(self, trace_limit: TraceLimit) -> Self {
         let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, self.clock.now()));
-        Self { trace_limit, recheck, ..self }
+        Self { trace_limit, recheck, memory: NodeMemory::new(trace_limit.columns()), ..self }
     }
 
     /// The policies in force.
@@ -70,6 +72,11 @@ impl Gateway {
     /// The cluster in force, where the gateway has a view of its own.
     pub fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.load_full()
+    }
+
+    /// The nodes that requests brought whole, to compare those of the next with.
+    pub fn known_nodes(&self) -> KnownNodes {
+        self.memory.known()
     }
 
     /// Replaces the cluster.
@@ -102,7 +109,7 @@ impl Gateway {
         let group = self.group(group)?;
         let scene = self.scene(query)?;
         let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &scene))?;
-        self.look_after(&mut after, group, scene, query, &[Verb::Filter]);
+        self.look_after(&mut after, group, scene, &[Verb::Filter]);
         Ok((outcome, after))
     }
 
@@ -114,7 +121,7 @@ impl Gateway {
         let group = self.group(group)?;
         let scene = self.scene(query)?;
         let (outcome, mut after) = self.decide(query.received, |caller| decide::prioritize(caller, &group, &scene))?;
-        self.look_after(&mut after, group, scene, query, &[Verb::Score, Verb::Rank]);
+        self.look_after(&mut after, group, scene, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }
 
@@ -213,7 +220,8 @@ impl Gateway {
     /// Bytes of all that is remembered of answers, and of the columns it is found by.
     pub fn remembered_bytes(&self) -> usize {
         let traces: usize = self.roster.load().members().map(|member| member.traces.bytes()).sum();
-        traces + self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes())
+        let columns = self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes());
+        traces + columns + self.memory.column_bytes()
     }
 
     #[cfg(test)]
@@ -256,15 +264,8 @@ impl Gateway {
         }
     }
 
-    /// What else is left to do once the reply is out: keep the nodes that came, ask shadow policies.
-    fn look_after(&self, after: &mut After, group: Group, scene: Scene, query: &Query<'_>, verbs: &'static [Verb]) {
-        if let Nodes::Objects(_) = query.nodes {
-            let (memory, cluster) = (Arc::clone(&self.memory), Arc::clone(scene.cluster()));
-            after.0.push(Box::new(move || {
-                let nodes: Vec<_> = cluster.slots().iter().map(|slot| Arc::clone(&slot.node)).collect();
-                memory.learn(&nodes);
-            }));
-        }
+    /// Has shadow policies asked once the reply is out.
+    fn look_after(&self, after: &mut After, group: Group, scene: Scene, verbs: &'static [Verb]) {
         let pod = scene.pod();
         let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
         if verbs.iter().any(in_shadow) {

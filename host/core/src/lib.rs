@@ -45,7 +45,7 @@ pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Placed, Slot};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
-    BindOutcome, CandidateQuery, DecideError, Explained, Explanation, FilterOutcome, Nodes, PreemptOutcome,
+    BindOutcome, CandidateQuery, DecideError, Explained, Explanation, FilterOutcome, NodeObject, Nodes, PreemptOutcome,
     PrioritizeOutcome, Query, Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate, Unbound, Victims,
     read_for,
 };
@@ -53,7 +53,7 @@ pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
 pub use lists::{Elements, Lists};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
-pub use memory::NodeMemory;
+pub use memory::KnownNodes;
 pub use names::Names;
 pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
 pub use observer::{Difference, NoObserver, Observer, Outcome};

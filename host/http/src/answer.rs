@@ -151,7 +151,7 @@ impl Answer {
 
 fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
     let cluster = gateway.cluster();
-    let args = decode::extender_args(body, cluster.as_deref())?;
+    let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes, received };
     let (outcome, after) = gateway.filter(group, &query)?;
@@ -160,7 +160,7 @@ fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Re
 
 fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
     let cluster = gateway.cluster();
-    let args = decode::extender_args(body, cluster.as_deref())?;
+    let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes, received };
     let (outcome, after) = gateway.prioritize(group, &query)?;

@@ -4,8 +4,8 @@
 //! unknown keys are skipped, as in Go's `encoding/json`. The body is gone over once; nesting
 //! costs no stack, since what is not ours is skipped or split off as raw text.
 //!
-//! A request that names its nodes is read by `quick`, which compares names with those that it expects. What it
-//! finds unusual is read by serde, which alone says what is wrong.
+//! A filter or prioritize request is read by `quick`, which compares names and whole nodes with those that it
+//! expects. What it finds unusual is read by serde, which alone says what is wrong.
 
 mod args;
 mod bind;
@@ -19,7 +19,7 @@ mod quick;
 use std::time::Instant;
 
 use bytes::Bytes;
-use plimsoll_core::{BindQuery, CandidateQuery, Cluster, Names, Victims};
+use plimsoll_core::{BindQuery, CandidateQuery, Cluster, KnownNodes, Names, Victims};
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
@@ -44,11 +44,15 @@ pub(crate) struct PreemptArgs<'a> {
     pub(crate) candidates: Vec<CandidateQuery<'a>>,
 }
 
-/// Reads an `ExtenderArgs`; names are looked up in the cluster.
-pub(crate) fn extender_args(body: &Bytes, cluster: Option<&Cluster>) -> Result<ExtenderArgs, WireError> {
+/// Reads an `ExtenderArgs`; names are looked up in the cluster, and whole nodes among those that are known.
+pub(crate) fn extender_args(
+    body: &Bytes,
+    cluster: Option<&Cluster>,
+    known: &KnownNodes,
+) -> Result<ExtenderArgs, WireError> {
     let nobody = Names::default();
-    let known = cluster.map_or(&nobody, Cluster::names);
-    quick::args(body, known).map_or_else(|| by_serde(body, known), Ok)
+    let names = cluster.map_or(&nobody, Cluster::names);
+    quick::args(body, names, known).map_or_else(|| by_serde(body, names), Ok)
 }
 
 /// Reads an `ExtenderArgs` however it is written, or says what is wrong with it.

@@ -8,8 +8,8 @@ use std::{borrow::Cow, cmp::Reverse, sync::Arc};
 use hashbrown::HashMap;
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, NodeMemory, Placed, Pod, Preemption, Slot, Verb,
-    View,
+    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Slot, Verb, View,
+    memory::NodeMemory,
 };
 
 use super::{

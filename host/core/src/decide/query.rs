@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
-use crate::{Cluster, Fault, ObjectError, Pod, Unbound, Verb};
+use crate::{Cluster, Fault, Node, ObjectError, Pod, Unbound, Verb};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -29,13 +29,32 @@ pub enum Nodes<'q> {
         /// For each name its slot, or [`Nodes::UNKNOWN`].
         slots: &'q [u32],
     },
-    /// As JSON objects (`nodeCacheCapable: false`).
-    Objects(&'q [Bytes]),
+    /// As objects (`nodeCacheCapable: false`).
+    Objects(&'q [NodeObject]),
+}
+
+/// A whole node of a request.
+#[derive(Debug, Clone)]
+pub enum NodeObject {
+    /// It is one of [`KnownNodes`](crate::KnownNodes), byte for byte.
+    Known(Arc<Node>),
+    /// Its JSON.
+    Json(Bytes),
 }
 
 impl Nodes<'_> {
     /// Stands for the slot of a name that the cluster does not know.
     pub const UNKNOWN: u32 = u32::MAX;
+}
+
+impl NodeObject {
+    /// The node as it stands in the request.
+    pub fn json(&self) -> &Bytes {
+        match self {
+            Self::Known(node) => node.json(),
+            Self::Json(json) => json,
+        }
+    }
 }
 
 /// One candidate of a preempt request.

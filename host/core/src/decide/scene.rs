@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Candidate, Cluster, NodeMemory, Pod, Slot, View};
+use crate::{Candidate, Cluster, Pod, View, memory::NodeMemory};
 
 use super::{DecideError, Nodes, Query};
 
@@ -44,15 +44,8 @@ impl Scene {
             }
             Nodes::Slots { cluster, slots } => Ok(Self::of_slots(pod, seen(cluster)?, slots, now)),
             Nodes::Objects(objects) => {
-                let nodes = memory.resolve(objects)?;
-                let placed = |name: &str| {
-                    let cluster = cluster?;
-                    cluster.slots().get(cluster.find(name)? as usize)?.placed.clone()
-                };
-                let slots = nodes.into_iter().map(|node| Slot { placed: placed(node.name()), node }).collect();
-                let cluster = Arc::new(Cluster::new(slots));
-                let all: Vec<u32> = (0..objects.len() as u32).collect();
-                Ok(Self::of_slots(pod, cluster, &all, now))
+                let (cluster, slots) = memory.resolve(objects, cluster)?;
+                Ok(Self::of_slots(pod, cluster, &slots, now))
             }
         }
     }
@@ -70,10 +63,6 @@ impl Scene {
 
     pub(crate) fn pod(&self) -> &Pod {
         &self.stage.pod
-    }
-
-    pub(crate) fn cluster(&self) -> &Arc<Cluster> {
-        &self.stage.cluster
     }
 
     pub(super) fn stage(&self) -> &Stage {

@@ -141,22 +141,6 @@ impl Node {
         self.images().size(image)
     }
 
-    /// The same node over bytes of its own, so that it does not keep a whole request alive.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            name: Arc::clone(&self.name),
-            labels: self.labels.clone(),
-            annotations: self.annotations.clone(),
-            taints: self.taints.clone(),
-            allocatable: self.allocatable.clone(),
-            json: Bytes::copy_from_slice(&self.json),
-            images: self.images.clone(),
-            steady: self.steady.clone(),
-            stamp: self.stamp,
-        }
-    }
-
     fn steady(&self) -> &str {
         // `from_json` refuses what is not JSON.
         self.steady.get_or_init(|| steady::steady(self.text()).unwrap_or_default().into())

@@ -14,14 +14,14 @@ pub struct TraceLimit {
 // === impl TraceLimit ===
 
 impl TraceLimit {
-    /// The share that columns may take.
+    /// What the columns of one cluster may take: of the one in force, or of that of the nodes that requests bring.
     pub(crate) const fn columns(self) -> usize {
-        self.bytes / 2
+        self.bytes / 4
     }
 
     /// Forgets the classes that were not used for the longest, where there is more than may be.
     pub(crate) fn keep_within(self, roster: &Roster) {
-        let most = self.bytes - self.columns();
+        let most = self.bytes - 2 * self.columns();
         let bytes: usize = roster.members().map(|member| member.traces.bytes()).sum();
         if bytes <= most {
             return;

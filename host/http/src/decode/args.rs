@@ -13,6 +13,9 @@ use super::fold::{Field, List, at, value};
 /// The wrapper's keys, in any ASCII case.
 pub(super) const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
 
+/// The only key of a `NodeList` that counts, in any ASCII case.
+pub(super) const ITEMS: &str = "items";
+
 /// Reads the wrapper.
 pub(super) struct Wrapper;
 
@@ -80,7 +83,7 @@ impl<'de> Visitor<'de> for NodeListVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(field) = map.next_key_seed(Field(&["items"]))? {
+        while let Some(field) = map.next_key_seed(Field(&[ITEMS]))? {
             match field {
                 Some(_) => items = map.next_value::<List<&RawValue>>().map_err(|error| at(".items", &error))?.0,
                 None => drop(map.next_value::<IgnoredAny>()?),

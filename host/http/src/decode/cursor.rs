@@ -55,10 +55,29 @@ impl<'b> Cursor<'b> {
         std::str::from_utf8(&rest[..length]).ok()
     }
 
+    /// Goes over an object; `field` goes over the value of each key.
+    pub(super) fn fields(&mut self, mut field: impl FnMut(&mut Self, &str) -> Option<()>) -> Option<()> {
+        self.eat(b'{')?;
+        loop {
+            let key = self.text()?;
+            self.eat(b':')?;
+            field(self, key)?;
+            if self.eat(b',').is_none() {
+                return self.eat(b'}');
+            }
+        }
+    }
+
     /// Goes over a null.
     pub(super) fn null(&mut self) -> Option<()> {
         self.peek()?;
         self.rest().starts_with(b"null").then(|| self.skip(4))
+    }
+
+    /// The next value, whatever it is.
+    pub(super) fn value_text(&mut self) -> Option<&'b [u8]> {
+        let body = self.body;
+        self.value().map(|place| &body[place])
     }
 
     /// Where the next value stands, whatever it is.

@@ -15,8 +15,18 @@ pub(super) trait Known {
     /// An element as it came before; empty if it is not expected to come like that.
     fn bytes(&self, slot: u32) -> &[u8];
 
-    /// Goes over an element that was not expected. Its slot, or [`Nodes::UNKNOWN`]; none if serde must read it.
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32>;
+    /// Goes over an element that was not expected; none if serde must read it.
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Found>;
+}
+
+/// What an element is that was not expected.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found {
+    /// The one of this slot.
+    Known(u32),
+    /// What has come in the place of the one of this slot.
+    Changed(u32),
+    Unknown,
 }
 
 /// Reads a list; none if serde must read it.
@@ -36,16 +46,16 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
         let expected = expected(known, before, tries, cursor.rest());
         // In an order that was never seen one surprise follows another.
         tries = if expected.is_some() { TRIES } else { 1 };
-        let slot = match expected {
+        let found = match expected {
             Some((slot, bytes)) => {
                 cursor.skip(bytes);
-                slot
+                Found::Known(slot)
             }
             None => surprise(known, before, cursor)?,
         };
         places.push(start - list..cursor.at() - list);
-        slots.push(slot);
-        before = Some(slot).filter(|slot| *slot != Nodes::UNKNOWN).or(before);
+        slots.push(found.slot());
+        before = found.place().or(before);
         if cursor.eat(b',').is_none() {
             cursor.eat(b']')?;
             return Some(Elements { places, slots });
@@ -69,10 +79,27 @@ fn expected(known: &impl Known, before: Option<u32>, tries: usize, rest: &[u8]) 
 }
 
 /// Goes over an element that was not expected, and expects it after the one before from now on.
-fn surprise(known: &impl Known, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<u32> {
-    let slot = known.search(cursor)?;
-    if slot != Nodes::UNKNOWN {
+fn surprise(known: &impl Known, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<Found> {
+    let found = known.search(cursor)?;
+    if let Some(slot) = found.place() {
         known.order().learn(before, slot);
     }
-    Some(slot)
+    Some(found)
+}
+
+// === impl Found ===
+
+impl Found {
+    /// The slot of the element, or [`Nodes::UNKNOWN`].
+    fn slot(self) -> u32 {
+        if let Self::Known(slot) = self { slot } else { Nodes::UNKNOWN }
+    }
+
+    /// The slot after which the next element is expected.
+    fn place(self) -> Option<u32> {
+        match self {
+            Self::Known(slot) | Self::Changed(slot) => Some(slot),
+            Self::Unknown => None,
+        }
+    }
 }

@@ -3,9 +3,12 @@
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Cluster, Elements, Names, Nodes, Order};
+use plimsoll_core::{Cluster, Elements, KnownNodes, Names, NodeObject, Nodes, Order};
 
-use super::{cursor::Cursor, guess::Known};
+use super::{
+    cursor::Cursor,
+    guess::{Found, Known},
+};
 use crate::encode::push_text;
 
 /// The bytes of most objects' names with their quotes, at most.
@@ -19,8 +22,8 @@ pub(crate) struct WireNodes {
     /// Where in the text the list begins that the elements' places are of.
     list: usize,
     elements: Arc<Elements>,
-    /// With `nodeCacheCapable: false` the JSON of each Node; none: they came by name.
-    objects: Option<Vec<Bytes>>,
+    /// With `nodeCacheCapable: false` each Node; none: they came by name.
+    objects: Option<Vec<NodeObject>>,
 }
 
 // === impl WireNodes ===
@@ -45,13 +48,24 @@ impl WireNodes {
         Self { text: text.into(), list: 0, elements: Arc::new(elements), objects: None }
     }
 
-    /// Objects, which are slices of the body.
+    /// Whole nodes, of which those with a slot are known.
+    pub(super) fn by_guess(body: &Bytes, (elements, list): (Elements, usize), known: &KnownNodes) -> Self {
+        let object = |(slot, place): (&u32, &Range<usize>)| match known.node(*slot) {
+            Some(node) => NodeObject::Known(Arc::clone(node)),
+            None => NodeObject::Json(body.slice(list + place.start..list + place.end)),
+        };
+        let objects = elements.slots.iter().zip(&elements.places).map(object).collect();
+        Self { text: body.clone(), list, elements: Arc::new(elements), objects: Some(objects) }
+    }
+
+    /// Whole nodes, which are slices of the body.
     pub(crate) fn objects(body: &Bytes, objects: Vec<Bytes>) -> Self {
         let place = |object: &Bytes| {
             let start = object.as_ptr() as usize - body.as_ptr() as usize;
             start..start + object.len()
         };
         let elements = Elements { places: objects.iter().map(place).collect(), slots: vec![] };
+        let objects = objects.into_iter().map(NodeObject::Json).collect();
         Self { text: body.clone(), list: 0, elements: Arc::new(elements), objects: Some(objects) }
     }
 
@@ -107,7 +121,23 @@ impl Known for Names {
         self.quoted(slot)
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32> {
-        Some(self.find(cursor.text()?).unwrap_or(Nodes::UNKNOWN))
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Found> {
+        Some(self.find(cursor.text()?).map_or(Found::Unknown, Found::Known))
+    }
+}
+
+impl Known for KnownNodes {
+    fn order(&self) -> &Order {
+        self.order()
+    }
+
+    fn bytes(&self, slot: u32) -> &[u8] {
+        self.node(slot).map_or(&[], |node| node.json())
+    }
+
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Found> {
+        let json = cursor.value_text()?;
+        let Some(slot) = self.find(json) else { return Some(Found::Unknown) };
+        Some(if Known::bytes(self, slot) == json { Found::Known(slot) } else { Found::Changed(slot) })
     }
 }

@@ -5,47 +5,50 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Elements, Names};
+use plimsoll_core::{Elements, KnownNodes, Names};
 
-use super::{ExtenderArgs, WireNodes, args::FIELDS, cursor::Cursor, guess};
+use super::{
+    ExtenderArgs, WireNodes,
+    args::{FIELDS, ITEMS},
+    cursor::Cursor,
+    guess,
+};
 
 /// The parts of the wrapper, as far as they have come.
 #[derive(Default)]
 struct Parts {
     pod: Option<Range<usize>>,
+    whole: Option<(Elements, usize)>,
     /// The names, and where their list begins.
     names: (Arc<Elements>, usize),
 }
 
-/// Reads a request that names its nodes.
-pub(super) fn args(body: &Bytes, known: &Names) -> Option<ExtenderArgs> {
+/// Reads a request: names are looked up among those of a cluster, whole nodes among those that are known.
+pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<ExtenderArgs> {
     let (mut cursor, mut parts) = (Cursor::new(body), Parts::default());
-    cursor.eat(b'{')?;
-    parts.read_field(&mut cursor, known)?;
-    while cursor.eat(b',').is_some() {
-        parts.read_field(&mut cursor, known)?;
-    }
-    cursor.eat(b'}')?;
+    cursor.fields(|cursor, key| parts.read(key, cursor, names, known))?;
     if cursor.peek().is_some() {
         return None;
     }
-    let nodes = WireNodes::by_name(body, parts.names);
+    let nodes = match parts.whole {
+        Some(whole) => WireNodes::by_guess(body, whole, known),
+        None => WireNodes::by_name(body, parts.names),
+    };
     Some(ExtenderArgs { pod: body.slice(parts.pod?), nodes })
 }
 
 // === impl Parts ===
 
 impl Parts {
-    fn read_field(&mut self, cursor: &mut Cursor<'_>, known: &Names) -> Option<()> {
-        let key = cursor.text()?;
-        cursor.eat(b':')?;
+    fn read(&mut self, key: &str, cursor: &mut Cursor<'_>, names: &Names, known: &KnownNodes) -> Option<()> {
         // Of a field that comes twice the last one counts.
         match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key)) {
             Some(0) if cursor.null().is_some() => return None,
             Some(0) => self.pod = Some(cursor.value()?),
-            Some(1) => cursor.null()?,
+            Some(1) if cursor.null().is_some() => self.whole = None,
+            Some(1) => self.whole = Some(node_list(cursor, known)?),
             Some(_) if cursor.null().is_some() => self.names = <_>::default(),
-            Some(_) => self.names = names(cursor, known)?,
+            Some(_) => self.names = name_list(cursor, names)?,
             None => {
                 cursor.value()?;
             }
@@ -54,8 +57,8 @@ impl Parts {
     }
 }
 
-/// Reads a list of names; one that came before is only compared.
-fn names(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, usize)> {
+/// Reads a list of names, and where it begins; one that came before is only compared.
+fn name_list(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, usize)> {
     cursor.peek()?;
     let (list, text) = (cursor.at(), cursor.rest());
     if let Some((elements, bytes)) = known.lists().again(text) {
@@ -65,4 +68,20 @@ fn names(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, usize
     let elements = Arc::new(guess::list(cursor, known)?);
     known.lists().keep(&text[..cursor.at() - list], &elements);
     Some((elements, list))
+}
+
+/// Reads a `NodeList`: its items, and where they begin.
+fn node_list(cursor: &mut Cursor<'_>, known: &KnownNodes) -> Option<(Elements, usize)> {
+    let mut items = <_>::default();
+    cursor.fields(|cursor, key| {
+        if ITEMS.eq_ignore_ascii_case(key) {
+            cursor.peek()?;
+            let list = cursor.at();
+            items = (guess::list(cursor, known)?, list);
+        } else {
+            cursor.value()?;
+        }
+        Some(())
+    })?;
+    Some(items)
 }

@@ -9,7 +9,8 @@ use proptest::{collection::vec, prelude::*};
 use self::world::{NODES, Spec, World, any_roster, any_world};
 use super::fixture::*;
 use crate::{
-    DecideError, FilterOutcome, Mode, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, Verb, Verdict, View,
+    DecideError, FilterOutcome, Mode, NodeObject, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, Verb, Verdict,
+    View,
 };
 
 type Decided =
@@ -35,7 +36,7 @@ fn decide(world: &World, roster: &[Spec]) -> Decided {
 
 /// All three answers, with whole nodes and victims in the request.
 fn decide_whole(world: &World, roster: &[Spec]) -> Decided {
-    let objects = world.objects();
+    let objects: Vec<_> = world.objects().into_iter().map(NodeObject::Json).collect();
     let fixture = || world.fixture(roster);
     let query = |fixture: &Fixture| fixture.query(Nodes::Objects(&objects));
     let (filtering, prioritizing) = (fixture(), fixture());

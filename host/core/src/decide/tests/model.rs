@@ -13,7 +13,8 @@ use self::{
 };
 use super::fixture::*;
 use crate::{
-    Circuit, Cluster, Gateway, Member, Nodes, Pod, PolicyConfig, Query, Roster, TraceLimit, Traces, Verdict, View,
+    Circuit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, TraceLimit, Traces,
+    Verdict, View,
 };
 
 /// Steps of a run that `cargo test` makes; `PLIMSOLL_MODEL_STEPS` asks for more.
@@ -103,8 +104,10 @@ impl Model {
         let (pod, names) = (pod(rng), self.world.request(rng));
         let is_filter = rng.below(2) == 0;
         let (cows, received) = (cows(&names), crate::Clock::now(self.fixture.clock.as_ref()));
-        let query = Query { pod: Arc::clone(&pod), nodes: Nodes::Names(&cows), received };
         let slots: Vec<u32> = names.iter().map(|name| self.cluster.find(name).unwrap()).collect();
+        let objects = self.objects(&slots, rng);
+        let nodes = if rng.below(2) == 0 { Nodes::Names(&cows) } else { Nodes::Objects(&objects) };
+        let query = Query { pod: Arc::clone(&pod), nodes, received };
         if is_filter {
             let outcome = self.fixture.gateway.filter("", &query).map(|(outcome, after)| {
                 after.run();
@@ -128,6 +131,19 @@ impl Model {
         self.fixture.calls();
         self.fixture.evaluated();
         assert_eq!((self.fixture.stopped(), self.fixture.differed()), (vec![], vec![]), "{:?}", self.policies);
+    }
+
+    /// Whole nodes as a request brings them: those that are known are told by it, or not.
+    fn objects(&self, slots: &[u32], rng: &mut Rng) -> Vec<NodeObject> {
+        let known = self.fixture.gateway.known_nodes();
+        let object = |slot: &u32| {
+            let json = self.cluster.slots()[*slot as usize].node.json();
+            match known.by_json(json).filter(|_| rng.below(2) == 0) {
+                Some(node) => NodeObject::Known(Arc::clone(node)),
+                None => NodeObject::Json(json.clone()),
+            }
+        };
+        slots.iter().map(object).collect()
     }
 
     fn view(&self, pod: &Arc<Pod>, slots: &[u32], settings: &Arc<str>) -> View {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value as Json;
 
 use super::fixture::*;
-use crate::{DecideError, NodeRead, Nodes, Read, Value, Verdict, View};
+use crate::{DecideError, NodeObject, NodeRead, Nodes, Read, Value, Verdict, View};
 
 /// Refuses nodes by label, and tells what it sees placed there.
 fn mk_reporting() -> FakePolicy {
@@ -30,7 +29,11 @@ fn nodes() -> [Json; 2] {
     [mk_node("n1", &[("pool", "a")]), mk_node("n2", &[("pool", "b")])]
 }
 
-fn ask(fixture: &Fixture, objects: &[Bytes]) -> Result<Refused, DecideError> {
+fn object(node: &Json) -> NodeObject {
+    NodeObject::Json(bytes(node))
+}
+
+fn ask(fixture: &Fixture, objects: &[NodeObject]) -> Result<Refused, DecideError> {
     let (outcome, after) = fixture.gateway.filter("", &fixture.query(Nodes::Objects(objects)))?;
     after.run();
     Ok(by_name(&outcome, &["n1", "n2"]))
@@ -47,7 +50,7 @@ fn names_without_a_cluster_are_an_error_that_says_what_to_do() {
 #[test]
 fn objects_need_no_cluster() {
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], None);
-    let refused = ask(&fixture, &nodes().map(|node| bytes(&node))).unwrap();
+    let refused = ask(&fixture, &nodes().map(|node| object(&node))).unwrap();
     assert_eq!(refused, Refused::from([("n2".into(), ("p: 0 pods".into(), false))]));
 }
 
@@ -56,7 +59,7 @@ fn objects_get_their_pods_from_the_cluster() {
     let pods = [mk_placed("u1", "n2", 0, "1"), mk_placed("u2", "n2", 0, "500m")];
     let cluster = mk_cluster(&nodes(), &pods);
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(cluster));
-    let objects = nodes().map(|node| bytes(&node));
+    let objects = nodes().map(|node| object(&node));
     let by_object = ask(&fixture, &objects).unwrap();
     assert_eq!(by_object["n2"].0, "p: 2 pods, 1500 cpu");
     assert_eq!(by_object, fixture.filter(&["n1", "n2"]).unwrap());
@@ -66,25 +69,25 @@ fn objects_get_their_pods_from_the_cluster() {
 fn the_object_of_the_request_counts_not_that_of_the_cluster() {
     let cluster = mk_cluster(&[mk_node("n1", &[("pool", "b")])], &[]);
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(cluster));
-    assert_eq!(ask(&fixture, &[bytes(&mk_node("n1", &[("pool", "a")]))]), Ok(Refused::new()));
+    assert_eq!(ask(&fixture, &[object(&mk_node("n1", &[("pool", "a")]))]), Ok(Refused::new()));
 }
 
 #[test]
 fn an_object_that_is_no_node_is_named_by_its_place() {
     let fixture = Fixture::new(vec![], None);
-    let error = ask(&fixture, &[bytes(&nodes()[0]), Bytes::from_static(b"{\"metadata\":{}}")]).unwrap_err();
+    let error = ask(&fixture, &[object(&nodes()[0]), object(&serde_json::json!({"metadata": {}}))]).unwrap_err();
     assert_eq!(error.to_string(), "Node 1 of the request: has no metadata.name");
 }
 
 #[test]
 fn a_node_of_an_earlier_request_is_not_read_again() {
     let fixture = Fixture::new(vec![], None);
-    let objects = nodes().map(|node| bytes(&node));
+    let objects = nodes().map(|node| object(&node));
     ask(&fixture, &objects).unwrap();
     let node = |at: usize| {
         let query = fixture.query(Nodes::Objects(&objects));
         let scene = crate::decide::Scene::new(&query, None, fixture.gateway.node_memory(), 0).unwrap();
-        Arc::clone(&scene.cluster().slots()[at].node)
+        Arc::clone(&scene.stage().cluster.slots()[at].node)
     };
     assert!(Arc::ptr_eq(&node(0), &node(0)));
     assert!(Arc::ptr_eq(&node(1), &node(1)));

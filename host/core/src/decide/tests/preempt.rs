@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::fixture::*;
 use crate::{
-    CandidateQuery, Cluster, FaultKind, NodeRead, OnError, PlacedRead, Preemption, Read, Value, Verb, Verdict, Victims,
-    View,
+    CandidateQuery, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read, Value, Verb,
+    Verdict, Victims, View,
 };
 
 /// n1 holds a, b and c of priority 1 to 3; n2 holds d.
@@ -17,6 +17,11 @@ fn mk_world() -> Arc<Cluster> {
         mk_placed("d", "n2", 1, "8"),
     ];
     mk_cluster(&[mk_node("n1", &[]), mk_node("n2", &[]), mk_node("n3", &[])], &pods)
+}
+
+/// A filter request brings the whole node.
+fn learn(fixture: &Fixture, node: &serde_json::Value) {
+    fixture.gateway.node_memory().resolve(&[NodeObject::Json(bytes(node))], None).unwrap();
 }
 
 fn number(view: &View, read: Read<'_>) -> i64 {
@@ -139,7 +144,7 @@ fn full_victims_are_all_that_is_known_without_a_cluster() {
     let victims = [mk_placed("x", "n1", 3, "4"), mk_placed("y", "n1", 1, "1")];
     let unseen = fixture.preempt(&[mk_full("n1", &victims)]).unwrap();
     assert_eq!(dropped(&unseen), [(0, "plimsoll: node not seen yet")]);
-    fixture.gateway.node_memory().learn(&[Arc::new(crate::Node::from_json(bytes(&mk_node("n1", &[]))).unwrap())]);
+    learn(&fixture, &mk_node("n1", &[]));
     assert_eq!(kept(&fixture.preempt(&[mk_full("n1", &victims)]).unwrap()), [(0, vec!["y"])]);
 }
 
@@ -150,8 +155,7 @@ fn a_candidates_node_is_the_one_of_the_last_filter_request() {
         if fits { Verdict::Fits } else { unschedulable("wrong pool") }
     });
     let fixture = mk_fixture(vec![("pool", by_pool)]);
-    let node = crate::Node::from_json(bytes(&mk_node("n1", &[("pool", "new")]))).unwrap();
-    fixture.gateway.node_memory().learn(&[Arc::new(node)]);
+    learn(&fixture, &mk_node("n1", &[("pool", "new")]));
     let full = fixture.preempt(&[mk_full("n1", &[mk_placed("c", "n1", 3, "4")])]).unwrap();
     assert_eq!(kept(&full), [(0, vec!["c"])]);
     let by_uid = fixture.preempt(&[mk_candidate("n1", &["c"])]).unwrap();

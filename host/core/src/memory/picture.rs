@@ -1,0 +1,88 @@
+//! Nodes of earlier requests as a picture of the cluster; each keeps its slot as long as it is known.
+
+use std::sync::{Arc, Weak};
+
+use hashbrown::HashMap;
+
+use super::KnownNodes;
+use crate::{Cluster, Node, Slot};
+
+/// What a node takes beside its JSON, more or less.
+const NODE_BYTES: usize = 1 << 10;
+
+/// Nodes that requests brought, with the pods that one cluster has on them.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    pub(super) nodes: KnownNodes,
+    /// What the nodes take.
+    pub(super) bytes: usize,
+    /// The cluster that the pods are of; none: nobody knew of pods.
+    seen: Option<Weak<Cluster>>,
+}
+
+// === impl Picture ===
+
+impl Picture {
+    /// Whether its pods are those of this cluster.
+    pub(super) fn shows(&self, seen: Option<&Arc<Cluster>>) -> bool {
+        match (&self.seen, seen) {
+            // A weak pointer keeps the address from being given to another.
+            (Some(own), Some(seen)) => std::ptr::eq(own.as_ptr(), Arc::as_ptr(seen)),
+            (own, seen) => own.is_none() && seen.is_none(),
+        }
+    }
+
+    /// The slots of these nodes, if it has all of them.
+    pub(super) fn slots(&self, nodes: &[Arc<Node>]) -> Option<Vec<u32>> {
+        let cluster = self.nodes.cluster();
+        let slot = |node: &Arc<Node>| {
+            let slot = cluster.find(node.name())?;
+            self.nodes.node(slot).is_some_and(|own| is_same(own, node)).then_some(slot)
+        };
+        nodes.iter().map(slot).collect()
+    }
+
+    /// The picture after this one: it has these nodes too, instead of others of their names.
+    pub(super) fn with(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Self {
+        let before = self.nodes.cluster();
+        let (mut slots, mut bytes) = (before.slots().to_vec(), self.bytes);
+        let mut added: HashMap<&str, usize> = HashMap::new();
+        for node in nodes {
+            let known = before.find(node.name()).map(|slot| slot as usize);
+            let at = known.unwrap_or_else(|| *added.entry(node.name().as_ref()).or_insert(slots.len()));
+            match slots.get_mut(at) {
+                Some(slot) if is_same(&slot.node, node) => continue,
+                Some(slot) => {
+                    bytes -= weight(slot.node.json());
+                    slot.node = Arc::clone(node);
+                }
+                None => slots.push(Slot { node: Arc::clone(node), placed: None }),
+            }
+            bytes += weight(node.json());
+        }
+        let shown = if self.shows(seen) { before.slots().len() } else { 0 };
+        for each in &mut slots[shown..] {
+            *each = slot(Arc::clone(&each.node), seen);
+        }
+        let cluster = before.successor(slots);
+        // The next request shall not wait for them.
+        cluster.names();
+        cluster.follow(before);
+        Self { nodes: KnownNodes::new(Arc::new(cluster)), bytes, seen: seen.map(Arc::downgrade) }
+    }
+}
+
+/// A node with the pods that a cluster has on it.
+pub(super) fn slot(node: Arc<Node>, seen: Option<&Arc<Cluster>>) -> Slot {
+    let placed = |cluster: &Arc<Cluster>| cluster.slots().get(cluster.find(node.name())? as usize)?.placed.clone();
+    Slot { placed: seen.and_then(placed), node }
+}
+
+/// What a node with this JSON takes.
+pub(super) const fn weight(json: &[u8]) -> usize {
+    json.len() + NODE_BYTES
+}
+
+fn is_same(one: &Arc<Node>, other: &Arc<Node>) -> bool {
+    Arc::ptr_eq(one, other) || one.json() == other.json()
+}

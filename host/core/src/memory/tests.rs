@@ -1,0 +1,166 @@
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::{Placed as PlacedPods, Slot};
+
+fn json(name: &str, zone: &str) -> Bytes {
+    Bytes::from(format!(r#"{{"metadata":{{"name":"{name}","labels":{{"zone":"{zone}"}}}}}}"#))
+}
+
+fn objects(nodes: &[(&str, &str)]) -> Vec<NodeObject> {
+    nodes.iter().map(|(name, zone)| NodeObject::Json(json(name, zone))).collect()
+}
+
+/// The nodes of a request as they are resolved.
+fn resolve(memory: &NodeMemory, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Vec<Slot> {
+    let (cluster, slots) = memory.resolve(objects, seen).unwrap();
+    slots.iter().map(|slot| cluster.slots()[*slot as usize].clone()).collect()
+}
+
+/// A cluster with these nodes, each with pods of its own.
+fn cluster(names: &[&str]) -> Arc<Cluster> {
+    let node = |name: &&str| Arc::new(Node::from_json(json(name, "")).unwrap());
+    let slot = |name: &&str| Slot { node: node(name), placed: Some(Arc::new(PlacedPods::new(vec![]))) };
+    Arc::new(Cluster::new(names.iter().map(slot).collect()))
+}
+
+fn memory() -> NodeMemory {
+    NodeMemory::new(1 << 20)
+}
+
+fn bytes_kept(memory: &NodeMemory) -> usize {
+    let known = memory.known();
+    known.cluster().slots().iter().map(|slot| picture::weight(slot.node.json())).sum()
+}
+
+#[test]
+fn an_unchanged_node_is_the_same_record_and_a_changed_one_is_read_again() {
+    let memory = memory();
+    resolve(&memory, &objects(&[("a", "1"), ("b", "1")]), None);
+    let second = resolve(&memory, &objects(&[("b", "2"), ("a", "1")]), None);
+    let again = resolve(&memory, &objects(&[("a", "1")]), None);
+    assert!(Arc::ptr_eq(&second[1].node, &again[0].node));
+    assert_eq!(second[0].node.labels().get("zone"), Some("2"));
+    assert_eq!(memory.find("b").unwrap().labels().get("zone"), Some("2"));
+    assert!(memory.find("c").is_none());
+    assert_eq!(memory.known().order().len(), 2);
+}
+
+#[test]
+fn a_request_with_nothing_new_puts_no_picture_in_force() {
+    let (memory, seen) = (memory(), cluster(&["a"]));
+    let request = objects(&[("a", "1"), ("b", "1")]);
+    let (first, _) = memory.resolve(&request, Some(&seen)).unwrap();
+    let known = memory.known();
+    let recognised: Vec<NodeObject> =
+        request.iter().map(|object| NodeObject::Known(Arc::clone(known.by_json(object.json()).unwrap()))).collect();
+    for request in [&request[..], &recognised, &recognised[1..]] {
+        assert!(Arc::ptr_eq(&memory.resolve(request, Some(&seen)).unwrap().0, &first));
+    }
+}
+
+#[test]
+fn a_node_keeps_its_slot_whatever_comes_with_it() {
+    let memory = memory();
+    let slots = |nodes: &[(&str, &str)]| memory.resolve(&objects(nodes), None).unwrap().1;
+    assert_eq!(slots(&[("a", "1"), ("b", "1")]), [0, 1]);
+    assert_eq!(slots(&[("c", "1"), ("b", "2"), ("a", "1")]), [2, 1, 0]);
+    assert_eq!(slots(&[("b", "2"), ("b", "2")]), [1, 1]);
+}
+
+#[test]
+fn two_nodes_of_one_name_are_both_judged_and_the_last_is_kept() {
+    let memory = memory();
+    for _ in 0..3 {
+        let nodes = resolve(&memory, &objects(&[("a", "1"), ("a", "2"), ("b", "1")]), None);
+        let zones: Vec<_> = nodes.iter().map(|slot| slot.node.labels().get("zone")).collect();
+        assert_eq!(zones, [Some("1"), Some("2"), Some("1")]);
+        assert_eq!(memory.find("a").unwrap().labels().get("zone"), Some("2"));
+        assert_eq!(memory.known().order().len(), 2);
+    }
+}
+
+#[test]
+fn pods_are_those_of_the_cluster_that_the_request_is_decided_from() {
+    let (memory, request) = (memory(), objects(&[("a", "1"), ("b", "1")]));
+    let (one, other) = (cluster(&["a"]), cluster(&["b", "a"]));
+    for seen in [None, Some(&one), Some(&other), Some(&one), None] {
+        for (at, slot) in resolve(&memory, &request, seen).iter().enumerate() {
+            let expected = seen.and_then(|seen| seen.slots()[seen.find(["a", "b"][at])? as usize].placed.as_ref());
+            assert_eq!(slot.placed.as_ref().map(Arc::as_ptr), expected.map(Arc::as_ptr));
+        }
+    }
+}
+
+#[test]
+fn a_node_whose_name_is_not_found_is_read_each_time_and_rightly() {
+    let memory = memory();
+    let [odd, trap] = [r#"{"metadata":{"name" : "a"}}"#, r#"{"x":{"metadata":{"name":"a"}},"metadata":{"name":"b"}}"#]
+        .map(|json| NodeObject::Json(Bytes::from_static(json.as_bytes())));
+    for _ in 0..2 {
+        let nodes = resolve(&memory, &[odd.clone(), trap.clone()], None);
+        assert_eq!(nodes.iter().map(|slot| slot.node.name().as_ref()).collect::<Vec<_>>(), ["a", "b"]);
+    }
+    assert_eq!(memory.find("a").unwrap().json(), odd.json());
+}
+
+#[test]
+fn what_is_kept_does_not_hold_the_request() {
+    let memory = memory();
+    let body = json("a", "1");
+    resolve(&memory, &[NodeObject::Json(body.clone())], None);
+    assert_ne!(memory.find("a").unwrap().json().as_ptr(), body.as_ptr());
+}
+
+#[test]
+fn names_that_come_no_more_are_forgotten_before_all_take_too_much() {
+    let mut memory = memory();
+    memory.max_bytes = 3 * picture::weight(&json("a", "1"));
+    for names in [["a", "b"], ["c", "a"], ["d", "e"]] {
+        let request: Vec<_> = names.iter().map(|name| (*name, "1")).collect();
+        assert_eq!(resolve(&memory, &objects(&request), None).len(), 2);
+        assert!(bytes_kept(&memory) <= memory.max_bytes);
+        assert!(names.iter().all(|name| memory.find(name).is_some()));
+    }
+    assert!(memory.find("a").is_none());
+    // More than may be kept is judged all the same.
+    let many = objects(&[("v", "1"), ("w", "1"), ("x", "1"), ("y", "1")]);
+    assert_eq!(resolve(&memory, &many, None).len(), 4);
+    assert!(memory.find("v").is_none() && memory.find("d").is_some());
+}
+
+#[test]
+fn a_bad_node_is_named_by_its_place() {
+    let request = [NodeObject::Json(json("a", "1")), NodeObject::Json(Bytes::from_static(b"{}"))];
+    let error = memory().resolve(&request, None).unwrap_err();
+    assert!(error.to_string().starts_with("Node 1 of the request: "), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn every_request_gets_the_nodes_that_it_brought(
+        requests in vec((vec((0..5usize, 0..3usize), 0..8), 0..3usize, any::<bool>()), 1..12),
+        room in 2..20usize,
+    ) {
+        let mut memory = memory();
+        memory.max_bytes = room * picture::weight(&json("a", "1"));
+        let clusters = [None, Some(cluster(&["a", "b"])), Some(cluster(&["b", "c", "d"]))];
+        for (nodes, seen, recognised) in requests {
+            let (seen, known) = (clusters[seen].as_ref(), memory.known());
+            let written: Vec<Bytes> =
+                nodes.iter().map(|(name, zone)| json(["a", "b", "c", "d", "e"][*name], ["1", "2", "3"][*zone])).collect();
+            let object = |json: &Bytes| match known.by_json(json).filter(|_| recognised) {
+                Some(node) => NodeObject::Known(Arc::clone(node)),
+                None => NodeObject::Json(json.clone()),
+            };
+            let resolved = resolve(&memory, &written.iter().map(object).collect::<Vec<_>>(), seen);
+            prop_assert_eq!(resolved.iter().map(|slot| slot.node.json()).collect::<Vec<_>>(), written.iter().collect::<Vec<_>>());
+            for slot in resolved {
+                let expected = seen.and_then(|seen| seen.slots()[seen.find(slot.node.name())? as usize].placed.clone());
+                prop_assert_eq!(slot.placed.map(|placed| Arc::as_ptr(&placed)), expected.map(|placed| Arc::as_ptr(&placed)));
+            }
+            prop_assert!(bytes_kept(&memory) <= memory.max_bytes);
+            prop_assert_eq!(memory.picture.load().bytes, bytes_kept(&memory));
+        }
+    }
+}
