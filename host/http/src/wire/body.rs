@@ -1,5 +1,7 @@
 //! Reads request bodies: one piece of memory each, bounded in size and time, and all together.
 
+mod spare;
+
 use std::{
     sync::{
         Arc,
@@ -9,11 +11,12 @@ use std::{
 };
 
 use axum::body::Body;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
+use self::spare::Spare;
 use crate::{WireConfig, error::WireError};
 
 /// What is reserved at first for a body, whatever length it claims; more follows as it arrives.
@@ -27,6 +30,7 @@ pub(super) struct Intake {
     limit: usize,
     patience: Duration,
     held: Arc<AtomicUsize>,
+    spare: Arc<Spare>,
 }
 
 /// A whole body.
@@ -45,8 +49,10 @@ pub(super) struct Held {
 // === impl Intake ===
 
 impl Intake {
+    /// Must be called within the runtime that bodies are read in.
     pub(super) fn new(config: &WireConfig) -> Self {
-        Self { limit: config.body_limit, patience: config.body_timeout, held: Arc::default() }
+        let (limit, patience) = (config.body_limit, config.body_timeout);
+        Self { limit, patience, held: Arc::default(), spare: Spare::watched() }
     }
 
     /// The whole body.
@@ -57,7 +63,7 @@ impl Intake {
             return Err(self.discard(body, 0, deadline).await);
         }
         let mut held = Held { all: Arc::clone(&self.held), bytes: 0 };
-        let mut whole = BytesMut::new();
+        let mut whole = Vec::new();
         while let Some(piece) = self.next(&mut body, deadline).await? {
             let read = whole.len() + piece.len();
             if read > self.limit {
@@ -72,11 +78,11 @@ impl Intake {
                 return Ok(Taken { bytes: piece, _held: held });
             }
             if whole.is_empty() {
-                whole.reserve(claimed.clamp(read, FIRST_RESERVE.max(read)));
+                whole = self.spare.take(claimed.max(read), FIRST_RESERVE.max(read));
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(Taken { bytes: whole.freeze(), _held: held })
+        Ok(Taken { bytes: self.spare.lend(whole), _held: held })
     }
 
     /// Reads on and throws away, so that the sender gets to see the reply; as much again, not more.
