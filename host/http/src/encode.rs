@@ -5,7 +5,7 @@ mod pieces;
 mod rejected;
 mod text;
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use bytes::Bytes;
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
@@ -146,7 +146,7 @@ fn separate(out: &mut Vec<u8>) {
 #[inline]
 fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
     if nodes.are_objects() {
-        push_text(out, &node_name(nodes.json(at)));
+        push_text(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
     } else {
         out.extend_from_slice(nodes.json(at));
     }

@@ -106,6 +106,14 @@ impl WireNodes {
         self.elements.places.get(at).map_or(b"{}", |place| &self.text[self.list..][place.clone()])
     }
 
+    /// The name of a whole node that is known.
+    pub(crate) fn known_name(&self, at: usize) -> Option<&str> {
+        match self.objects.as_ref()?.get(at)? {
+            NodeObject::Known(node) => Some(node.name()),
+            NodeObject::Json(_) => None,
+        }
+    }
+
     /// The bytes that a reply needs for a name, more or less.
     pub(crate) fn name_size(&self, at: usize) -> usize {
         if self.are_objects() { NAME_SIZE } else { self.json(at).len() }
