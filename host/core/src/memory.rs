@@ -29,7 +29,7 @@ pub(crate) struct NodeMemory {
 }
 
 /// A picture of the cluster, and the slot of each node of a request.
-type Placed = (Arc<Cluster>, Vec<u32>);
+type Resolved = (Arc<Cluster>, Vec<u32>);
 
 // === impl NodeMemory ===
 
@@ -60,7 +60,7 @@ impl NodeMemory {
     ///
     /// # Errors
     /// If an object is not a node; the text says which.
-    pub(crate) fn resolve(&self, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Result<Placed, ObjectError> {
+    pub(crate) fn resolve(&self, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Result<Resolved, ObjectError> {
         let current = self.picture.load();
         let fits = objects.iter().map(|object| picture::weight(object.json())).sum::<usize>() <= self.max_bytes;
         let nodes = nodes(&current.nodes, objects, fits)?;
@@ -74,7 +74,7 @@ impl NodeMemory {
     }
 
     /// Puts a picture with these nodes in force; none if two that differ have one name, of which it has the last.
-    fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Placed> {
+    fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Resolved> {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.picture.load().with(nodes, seen);
         if next.bytes > self.max_bytes {
@@ -107,7 +107,7 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
 }
 
 /// A picture of these nodes alone, each in a slot of its own.
-fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>) -> Placed {
+fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
     let slots = nodes.into_iter().map(|node| picture::slot(node, seen)).collect();
     (Arc::new(Cluster::new(slots)), all)

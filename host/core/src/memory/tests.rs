@@ -1,7 +1,7 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::{Placed as PlacedPods, Slot};
+use crate::{Placed, Slot};
 
 fn json(name: &str, zone: &str) -> Bytes {
     Bytes::from(format!(r#"{{"metadata":{{"name":"{name}","labels":{{"zone":"{zone}"}}}}}}"#))
@@ -20,7 +20,7 @@ fn resolve(memory: &NodeMemory, objects: &[NodeObject], seen: Option<&Arc<Cluste
 /// A cluster with these nodes, each with pods of its own.
 fn cluster(names: &[&str]) -> Arc<Cluster> {
     let node = |name: &&str| Arc::new(Node::from_json(json(name, "")).unwrap());
-    let slot = |name: &&str| Slot { node: node(name), placed: Some(Arc::new(PlacedPods::new(vec![]))) };
+    let slot = |name: &&str| Slot { node: node(name), placed: Some(Arc::new(Placed::new(vec![]))) };
     Arc::new(Cluster::new(names.iter().map(slot).collect()))
 }
 
