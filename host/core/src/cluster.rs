@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 
 use crate::{
-    Names, Node, Pod, Quantities,
+    Names, Node, Pod, Quantities, Slot, Slots,
     trace::{self, Columns},
 };
 
@@ -19,19 +19,10 @@ pub struct Placed {
     stamp: u64,
 }
 
-/// One node with its pods; no `placed`: the host has no view of pods.
-#[derive(Debug, Clone)]
-pub struct Slot {
-    /// The node.
-    pub node: Arc<Node>,
-    /// The pods placed on it.
-    pub placed: Option<Arc<Placed>>,
-}
-
 /// Nodes by slot, and slots by name.
 #[derive(Debug, Default)]
 pub struct Cluster {
-    slots: Vec<Slot>,
+    slots: Slots,
     names: OnceLock<Arc<Names>>,
     all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
@@ -79,19 +70,21 @@ impl Placed {
 
 impl Cluster {
     /// A picture of these nodes; of two with one name the later wins when it is looked up.
-    pub fn new(slots: Vec<Slot>) -> Self {
-        Self { slots, ..Self::default() }
+    pub fn new(slots: impl Into<Slots>) -> Self {
+        Self { slots: slots.into(), ..Self::default() }
     }
 
     /// The picture after this one; where every slot has the node of the same name, it shares the names.
     #[must_use]
-    pub fn successor(&self, slots: Vec<Slot>) -> Self {
-        let has_name = |(old, new): (&Slot, &Slot)| {
+    pub fn successor(&self, slots: impl Into<Slots>) -> Self {
+        let slots = slots.into();
+        let has_name = |at: usize| {
+            let (Some(old), Some(new)) = (self.slots.get(at), slots.get(at)) else { return false };
             Arc::ptr_eq(&old.node, &new.node)
                 || Arc::ptr_eq(old.node.name(), new.node.name())
                 || old.node.name() == new.node.name()
         };
-        let same_names = self.slots.len() == slots.len() && self.slots.iter().zip(&slots).all(has_name);
+        let same_names = slots.differing(&self.slots).all(has_name);
         let names = self.names.get().map(|own| if same_names { own.clone() } else { own.successor(&slots).into() });
         Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), ..Self::default() }
     }
@@ -117,7 +110,7 @@ impl Cluster {
     }
 
     /// All nodes, by slot.
-    pub fn slots(&self) -> &[Slot] {
+    pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
@@ -148,7 +141,7 @@ impl Cluster {
 
     /// How many pods are placed on all nodes together.
     pub fn pod_count(&self) -> usize {
-        self.slots.iter().filter_map(|slot| slot.placed.as_ref()).map(|placed| placed.pods.len()).sum()
+        self.slots.pod_count()
     }
 }
 

@@ -34,6 +34,7 @@ mod policy;
 mod quantity;
 mod read;
 mod roster;
+mod slots;
 mod trace;
 mod view;
 
@@ -42,7 +43,7 @@ pub use aside::{Aside, on_shared_thread};
 pub use bind::{BindError, BindQuery, Binder, Binding, Turn};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};
-pub use cluster::{Cluster, Placed, Slot};
+pub use cluster::{Cluster, Placed};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, Explained, Explanation, FilterOutcome, NodeObject, Nodes, PreemptOutcome,
@@ -64,5 +65,6 @@ pub use policy::{
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
 pub use roster::{Failure, Group, Member, Roster};
+pub use slots::{Slot, Slots};
 pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
 pub use view::{Candidate, View};

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 pub use self::known::KnownNodes;
 use self::picture::Picture;
-use crate::{Cluster, Node, NodeObject, ObjectError};
+use crate::{Cluster, Node, NodeObject, ObjectError, Slots};
 
 /// The most bytes of nodes that are kept.
 const MAX_BYTES: usize = 512 << 20;
@@ -109,7 +109,7 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
 /// A picture of these nodes alone, each in a slot of its own.
 fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
-    let slots = nodes.into_iter().map(|node| picture::slot(node, seen)).collect();
+    let slots: Slots = nodes.into_iter().map(|node| picture::slot(node, seen)).collect();
     (Arc::new(Cluster::new(slots)), all)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::{Lists, Order, Slot};
+use crate::{Lists, Order, Slot, Slots};
 
 /// Slots by name, and each name as a request writes it.
 ///
@@ -25,19 +25,19 @@ pub struct Names {
 
 impl Names {
     /// The names of these slots; of two with one name the later is found.
-    pub(crate) fn new(slots: &[Slot]) -> Self {
+    pub(crate) fn new(slots: &Slots) -> Self {
         Self::with_order(slots, Order::new(slots.len()))
     }
 
     /// The names of the slots after these; what is known of the order stays.
-    pub(crate) fn successor(&self, slots: &[Slot]) -> Self {
+    pub(crate) fn successor(&self, slots: &Slots) -> Self {
         Self::with_order(slots, self.order.successor(slots.len()))
     }
 
-    fn with_order(slots: &[Slot], order: Order) -> Self {
+    fn with_order(slots: &Slots, order: Order) -> Self {
         let entry = |(at, slot): (usize, &Slot)| (Arc::clone(slot.node.name()), at as u32);
         let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(slots.len()));
-        for slot in slots {
+        for slot in slots.iter() {
             push_quoted(&mut text, slot.node.name());
             ends.push(text.len());
         }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::Node;
 
-    fn slots(names: &[&str]) -> Vec<Slot> {
+    fn slots(names: &[&str]) -> Slots {
         let node = |name: &&str| Node::from_json(Bytes::from(json!({"metadata": {"name": name}}).to_string())).unwrap();
         names.iter().map(|name| Slot { node: Arc::new(node(name)), placed: None }).collect()
     }

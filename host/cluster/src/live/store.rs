@@ -12,7 +12,7 @@ use std::{
 };
 
 use hashbrown::{Equivalent, HashMap as Table};
-use plimsoll_core::{Cluster, Node, Pod, Pool, Slot};
+use plimsoll_core::{Cluster, Node, Pod, Pool, Slot, Slots};
 
 use self::home::Home;
 
@@ -38,7 +38,7 @@ pub(crate) struct Store {
     pod_lists: u64,
     /// Homes that wait to be published.
     touched: Vec<Arc<str>>,
-    slots: Vec<Slot>,
+    slots: Slots,
     cluster: Arc<Cluster>,
 }
 
@@ -235,8 +235,11 @@ impl Store {
         home.touched = false;
         match (home.slot(home.at.and_then(|at| self.slots.get(at))), home.at) {
             (Some(slot), Some(at)) => {
-                let old = std::mem::replace(&mut self.slots[at], slot);
-                !is_same(&old, &self.slots[at])
+                let is_news = self.slots.get(at).is_none_or(|old| !is_same(old, &slot));
+                if is_news {
+                    self.slots.replace(at, slot);
+                }
+                is_news
             }
             (Some(slot), None) => {
                 home.at = Some(self.slots.len());

@@ -21,7 +21,7 @@ fn resolve(memory: &NodeMemory, objects: &[NodeObject], seen: Option<&Arc<Cluste
 fn cluster(names: &[&str]) -> Arc<Cluster> {
     let node = |name: &&str| Arc::new(Node::from_json(json(name, "")).unwrap());
     let slot = |name: &&str| Slot { node: node(name), placed: Some(Arc::new(Placed::new(vec![]))) };
-    Arc::new(Cluster::new(names.iter().map(slot).collect()))
+    Arc::new(Cluster::new(names.iter().map(slot).collect::<Vec<_>>()))
 }
 
 fn memory() -> NodeMemory {

@@ -16,7 +16,7 @@ use super::{
     path::Path,
     since::{Basis, Epoch, Since},
 };
-use crate::{Slot, View};
+use crate::{Slots, View};
 
 /// What all columns of a cluster may come to unless the gateway says otherwise.
 const DEFAULT_BYTES: usize = 64 << 20;
@@ -125,7 +125,7 @@ impl Columns {
     /// Follows another picture: what holds of its columns is taken over.
     ///
     /// Of several that would follow one picture only the first does, and none that was used before.
-    pub(crate) fn follow(&self, earlier: &Self, before: &[Slot], after: &[Slot]) {
+    pub(crate) fn follow(&self, earlier: &Self, before: &Slots, after: &Slots) {
         if earlier.has_next.swap(true, Ordering::Relaxed) {
             return;
         }

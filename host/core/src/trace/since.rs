@@ -1,7 +1,7 @@
 //! Pictures of a cluster that follow one another, and since when each slot has the records that it has.
 
 use super::tick;
-use crate::Slot;
+use crate::{Slot, Slots};
 
 /// One picture among those that follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,14 +73,19 @@ impl Since {
     }
 
     /// The picture after this one, whose slots were those before.
-    pub(super) fn next(&self, before: &[Slot], after: &[Slot]) -> Self {
+    pub(super) fn next(&self, before: &Slots, after: &Slots) -> Self {
         let number = tick();
         let since = |pods: bool, is_same: fn(&Slot, &Slot) -> bool| -> Box<[u64]> {
-            let slot = |(at, slot): (usize, &Slot)| match before.get(at) {
-                Some(earlier) if is_same(earlier, slot) => self.since(pods, at),
-                _ => number,
-            };
-            after.iter().enumerate().map(slot).collect()
+            let mut since: Box<[u64]> = (0..after.len()).map(|at| self.since(pods, at)).collect();
+            for at in after.differing(before) {
+                let slots = before.get(at).zip(after.get(at));
+                if let Some(since) =
+                    since.get_mut(at).filter(|_| !slots.is_some_and(|(one, other)| is_same(one, other)))
+                {
+                    *since = number;
+                }
+            }
+            since
         };
         let (node, pods) = (since(false, same_node), since(true, same_pods));
         let log = self.log.with(number, &node, &pods);
@@ -164,7 +169,7 @@ mod tests {
     }
 
     /// What differs between two pictures by the records themselves.
-    fn differs(one: &[Slot], other: &[Slot], basis: Basis) -> Vec<usize> {
+    fn differs(one: &Slots, other: &Slots, basis: Basis) -> Vec<usize> {
         let same = |at: &usize| {
             let (Some(one), Some(other)) = (one.get(*at), other.get(*at)) else { return false };
             (!basis.node || same_node(one, other)) && (!basis.pods || same_pods(one, other))
@@ -177,7 +182,7 @@ mod tests {
         fn every_slot_that_differs_from_an_earlier_picture_is_told(
             changes in vec((vec((0..700usize, any::<bool>()), 0..4), any::<bool>(), 690..700usize), 1..20),
         ) {
-            let mut pictures = vec![(Since::first(), (0..700).map(slot).collect::<Vec<_>>())];
+            let mut pictures = vec![(Since::first(), (0..700).map(slot).collect::<Slots>())];
             for (slots, all, count) in changes {
                 let (since, before) = pictures.last().unwrap();
                 let mut after: Vec<Slot> = before.iter().take(count).cloned().collect();
@@ -191,6 +196,7 @@ mod tests {
                 if all {
                     after.iter_mut().for_each(|one| one.placed = slot(0).placed);
                 }
+                let after = Slots::from(after);
                 let next = since.next(before, &after);
                 pictures.push((next, after));
             }

@@ -48,7 +48,7 @@ const VALUES: [&str; 9] =
 fn cluster() -> Cluster {
     let node = |name: &str| Node::from_json(format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into()).unwrap();
     let slot = |name: &str| Slot { node: Arc::new(node(name)), placed: None };
-    Cluster::new(["n1", "n2", "n3", "é"].map(slot).into())
+    Cluster::new(Vec::from(["n1", "n2", "n3", "é"].map(slot)))
 }
 
 fn any_list(usual: &'static [&'static str], all: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {

@@ -135,7 +135,7 @@ impl Both {
         let expected = self.model.cluster();
         assert_eq!(picture(&now), picture(&expected));
         assert_eq!(news.is_some(), !Arc::ptr_eq(&before, &now));
-        for slot in now.slots() {
+        for slot in now.slots().iter() {
             let found = now.find(slot.node.name()).map(|at| &now.slots()[at as usize]);
             assert!(found.is_some_and(|found| is_same(found, slot)), "{} is not found", slot.node.name());
             let built = &expected.slots()[expected.find(slot.node.name()).unwrap() as usize];
@@ -153,7 +153,7 @@ impl Both {
 
 /// What says the same in both is the same record, and stays in its slot unless nodes went.
 fn assert_carried_over(before: &Cluster, now: &Cluster) {
-    for slot in before.slots() {
+    for slot in before.slots().iter() {
         let Some(at) = now.find(slot.node.name()) else { continue };
         let after = &now.slots()[at as usize];
         assert_eq!(slot.node.json() == after.node.json(), Arc::ptr_eq(&slot.node, &after.node));
