@@ -49,9 +49,9 @@ struct List {
 impl Lists {
     /// The list that this text begins with, if it is one of the last, and how many bytes it has.
     pub fn again(&self, text: &[u8]) -> Option<(Arc<Elements>, usize)> {
-        self.last.iter().find_map(|last| {
-            let last = last.load();
-            let list = last.as_ref().filter(|list| text.starts_with(&list.text))?;
+        self.last.iter().find_map(|kept| {
+            let kept = kept.load();
+            let list = kept.as_ref().filter(|list| text.starts_with(&list.text))?;
             Some((Arc::clone(&list.elements), list.text.len()))
         })
     }

@@ -9,6 +9,7 @@ use crate::sample::Effort;
 /// Measures plimsoll against its aims.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-bench")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// About a minute: the small rows, each for a moment
     #[arg(long)]

@@ -34,12 +34,11 @@ pub struct Rejection {
 pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
     let (stage, mut reasons) = (scene.stage(), Reasons::default());
     let all = stage.whole_view();
-    let filtered = match jointly::filter(caller, group, &all, &mut reasons) {
-        Some(refusals) => Filtered { refusals, left_out: 0 },
-        None => {
-            let (mut standing, view) = (stage.everyone(), |standing: &[u32]| stage.view(standing));
-            run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?
-        }
+    let filtered = if let Some(refusals) = jointly::filter(caller, group, &all, &mut reasons) {
+        Filtered { refusals, left_out: 0 }
+    } else {
+        let (mut standing, view) = (stage.everyone(), |standing: &[u32]| stage.view(standing));
+        run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?
     };
     let mut rejected: Vec<Rejection> = filtered
         .refusals

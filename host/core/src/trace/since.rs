@@ -194,7 +194,9 @@ mod tests {
                     }
                 }
                 if all {
-                    after.iter_mut().for_each(|one| one.placed = slot(0).placed);
+                    for one in &mut after {
+                        one.placed = slot(0).placed;
+                    }
                 }
                 let after = Slots::from(after);
                 let next = since.next(before, &after);
