@@ -7,16 +7,18 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
 
 use crate::{
-    BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, Observer, Roster,
-    TraceLimit, Turn, Verb,
+    BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError, Observer, Pod,
+    Roster, TraceLimit, Turn, Verb,
     decide::{
         self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome,
         Query, Scene, Survey, Unbound,
     },
     memory::NodeMemory,
     node_locks::NodeLocks,
+    recent_pods::RecentPods,
     trace::Recheck,
 };
 
@@ -25,6 +27,7 @@ pub struct Gateway {
     roster: ArcSwap<Roster>,
     cluster: ArcSwapOption<Cluster>,
     memory: NodeMemory,
+    pods: RecentPods,
     binder: OnceLock<Arc<dyn Binder>>,
     nodes: NodeLocks,
     clock: Arc<dyn Clock>,
@@ -49,7 +52,19 @@ impl Gateway {
         let trace_limit = TraceLimit::default();
         let memory = NodeMemory::new(trace_limit.columns());
         let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, clock.now()));
-        Self { roster, cluster, memory, binder, nodes, clock, observer, request_timeout, trace_limit, recheck }
+        Self {
+            roster,
+            cluster,
+            memory,
+            pods: RecentPods::default(),
+            binder,
+            nodes,
+            clock,
+            observer,
+            request_timeout,
+            trace_limit,
+            recheck,
+        }
     }
 
     /// Bounds what is remembered of answers.
@@ -77,6 +92,14 @@ impl Gateway {
     /// The nodes that requests brought whole, to compare those of the next with.
     pub fn known_nodes(&self) -> KnownNodes {
         self.memory.known()
+    }
+
+    /// Reads the JSON of a pod being scheduled, unless one of the last requests has brought the same.
+    ///
+    /// # Errors
+    /// As for [`Pod::from_json`].
+    pub fn pod(&self, json: Bytes) -> Result<Arc<Pod>, ObjectError> {
+        self.pods.read(json)
     }
 
     /// Replaces the cluster.
@@ -132,7 +155,7 @@ impl Gateway {
     pub fn preempt(
         &self,
         group: &str,
-        pod: Arc<crate::Pod>,
+        pod: Arc<Pod>,
         candidates: &[CandidateQuery<'_>],
         received: Instant,
     ) -> Result<(PreemptOutcome, After), DecideError> {

@@ -33,6 +33,7 @@ mod pace;
 mod policy;
 mod quantity;
 mod read;
+mod recent_pods;
 mod roster;
 mod slots;
 mod trace;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{After, BindOutcome, Gateway, Pod, Query};
+use plimsoll_core::{After, BindOutcome, Gateway, Query};
 
 use crate::{decode, encode, error::WireError};
 
@@ -153,7 +153,7 @@ fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Re
     let cluster = gateway.cluster();
     let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes, received };
+    let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
     let (outcome, after) = gateway.filter(group, &query)?;
     Ok(Decision { pieces: encode::filter(&args.nodes, &outcome), nodes: args.nodes.len(), after })
 }
@@ -162,7 +162,7 @@ fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -
     let cluster = gateway.cluster();
     let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: Arc::new(Pod::from_json(args.pod)?), nodes, received };
+    let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
     let (outcome, after) = gateway.prioritize(group, &query)?;
     let pieces = vec![encode::prioritize(&args.nodes, &outcome).into()];
     Ok(Decision { pieces, nodes: args.nodes.len(), after })
@@ -170,7 +170,7 @@ fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -
 
 fn preempt(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
     let args = decode::preempt_args(body)?;
-    let pod = Arc::new(Pod::from_json(args.pod)?);
+    let pod = gateway.pod(args.pod)?;
     let (outcome, after) = gateway.preempt(group, pod, &args.candidates, received)?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
     Ok(Decision { pieces, nodes: args.candidates.len(), after })

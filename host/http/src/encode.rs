@@ -26,8 +26,13 @@ use crate::decode::WireNodes;
 pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<Bytes> {
     let rejected = Rejected::new(nodes, outcome);
     let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
-    let copied: usize = kept().filter(is_copied).map(|part| part.len() + 1).sum();
-    let mut out = Pieces::with_capacity(256 + copied + rejected.size());
+    // Names stand in the reply once each, kept or not: to add them up would take another look at every one.
+    let (copied, names) = if nodes.are_objects() {
+        (kept().filter(is_copied).map(|part| part.len() + 1).sum(), outcome.rejected.len())
+    } else {
+        (0, nodes.len())
+    };
+    let mut out = Pieces::with_capacity(256 + copied + nodes.name_bytes(names) + rejected.size());
     let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
         (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
     } else {
@@ -76,8 +81,8 @@ pub(crate) fn error(error: &str) -> Vec<u8> {
 
 /// A `HostPriorityList`.
 pub(crate) fn prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {
-    let entry = |at| "{\"Host\":,\"Score\":10},".len() + nodes.name_size(at);
-    let mut out = Vec::with_capacity(2 + (0..nodes.len()).map(entry).sum::<usize>());
+    let entry = "{\"Host\":,\"Score\":10},".len();
+    let mut out = Vec::with_capacity(2 + entry * nodes.len() + nodes.name_bytes(nodes.len()));
     out.push(b'[');
     for (at, score) in outcome.scores.iter().enumerate() {
         separate(&mut out);

@@ -70,6 +70,11 @@ impl Pod {
         }
     }
 
+    /// The JSON that it was read from, of a pod being scheduled.
+    pub(crate) fn json(&self) -> Option<&Bytes> {
+        self.whole.as_ref().map(|whole| &whole.json)
+    }
+
     /// `metadata.name`.
     pub fn name(&self) -> &str {
         &self.name

@@ -50,8 +50,11 @@ impl<'b> Cursor<'b> {
         self.eat(b'"')?;
         let rest = self.rest();
         let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
-        self.at += length;
-        self.eat(b'"')?;
+        // No whitespace is gone over here: a tab within quotes is an error.
+        if rest[length] != b'"' {
+            return None;
+        }
+        self.skip(length + 1);
         std::str::from_utf8(&rest[..length]).ok()
     }
 

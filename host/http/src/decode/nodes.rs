@@ -114,9 +114,9 @@ impl WireNodes {
         }
     }
 
-    /// The bytes that a reply needs for a name, more or less.
-    pub(crate) fn name_size(&self, at: usize) -> usize {
-        if self.are_objects() { NAME_SIZE } else { self.json(at).len() }
+    /// The bytes that a reply needs for so many names, mostly at most.
+    pub(crate) fn name_bytes(&self, names: usize) -> usize {
+        if self.are_objects() { NAME_SIZE * names } else { self.stretch(0..names).len() }
     }
 }
 

@@ -27,12 +27,10 @@ impl<'r> Rejected<'r> {
         Self { nodes, rejections: &outcome.rejected, reasons, ends }
     }
 
-    /// The bytes of both maps, if names are as long as they mostly are.
+    /// The bytes of both maps at most, but for the names.
     pub(super) fn size(&self) -> usize {
-        let entry = |rejection: &Rejection| {
-            self.reason(rejection.reason).len() + 2 + self.nodes.name_size(rejection.node as usize)
-        };
-        4 + self.rejections.iter().map(entry).sum::<usize>()
+        let longest = (0..self.ends.len()).map(|number| self.reason(number as u32).len()).max().unwrap_or_default();
+        4 + self.rejections.len() * (longest + 2)
     }
 
     /// Writes one of the maps.

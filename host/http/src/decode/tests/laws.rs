@@ -158,6 +158,17 @@ fn whole(nodes: &[&str], as_go: bool) -> Bytes {
     format!(r#"{{{body},"NodeNames":null}}"#).into()
 }
 
+#[test]
+fn a_text_with_a_tab_or_a_line_break_in_it_is_left_to_serde() {
+    for body in [r#"{"Po@":{},"Pod":{}}"#, r#"{"Pod":{},"NodeNames":["n1@"]}"#, r#"{"Pod":{},"NodeNames":["@n1"]}"#] {
+        for wrong in ["\t", "\n", " \r", "\u{1}"] {
+            let body = Bytes::from(body.replace('@', wrong));
+            assert!(quick::args(&body, cluster().names(), &KnownNodes::default()).is_none(), "{body:?}");
+            assert!(by_serde(&body, cluster().names()).is_err(), "{body:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
@@ -179,6 +190,24 @@ proptest! {
         let names = format!(r#""Nodes":null,"NodeNames":[{}]"#, names.join(","));
         let body = if pod_first { format!(r#"{{"Pod":{{}},{names}}}"#) } else { format!(r#"{{{names},"Pod":{{}}}}"#) };
         prop_assert!(quick::args(&body.into(), cluster().names(), &KnownNodes::default()).is_some());
+    }
+
+    #[test]
+    fn a_list_that_comes_again_is_read_alike_wherever_it_stands(
+        lists in vec((vec(select(&NAMES[..4]), 60..70), select(&[",", ", "][..]), 0..3usize), 1..4),
+        requests in vec((any::<prop::sample::Index>(), select(&["{}", r#"{"a":1}"#][..]), select(&["", "]", "[", ","][..])), 1..8),
+    ) {
+        let cluster = cluster();
+        for (which, pod, odd) in requests {
+            let (names, comma, cut) = which.get(&lists);
+            let names = names[..names.len() - cut].join(comma);
+            let body = Bytes::from(format!(r#"{{"Pod":{pod},"NodeNames":[{names}]{odd}}}"#));
+            let quick = quick::args(&body, cluster.names(), &KnownNodes::default());
+            prop_assert_eq!(quick.is_some(), odd.is_empty());
+            if let Some(quick) = quick {
+                prop_assert_eq!(read(&quick), read(&by_serde(&body, cluster.names()).unwrap()));
+            }
+        }
     }
 
     #[test]
