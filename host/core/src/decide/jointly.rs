@@ -108,7 +108,7 @@ impl<'g, A: Answer + Remember + Debug> Together<'g, A> {
         self.known.iter().zip(self.joint.kinds(kind)).map(|(known, kind)| known.number(*kind))
     }
 
-    /// The policies' answer about a node, which is known.
+    /// What one of the policies says about a joint kind, if that is known.
     fn answer(&self, at: usize, kind: usize) -> Option<A> {
         let number = self.known[at].number(*self.joint.kinds(kind).get(at)?)?;
         self.known[at].answers().get(number as usize).cloned()
@@ -129,6 +129,7 @@ impl<'g, A: Answer + Remember + Debug> Together<'g, A> {
         let asked = self.members.iter().zip(counts).enumerate().filter(|(_, (_, count))| count.asked > 0);
         for (at, (member, count)) in asked {
             caller.tell_remembered(member, verb, (count.asked, count.rejected), share);
+            // Every answer that was given here was remembered.
             caller.recheck_later(member, verb, view, (count.asked, count.asked), |of_asked| {
                 let kinds = view.slots().iter().map(|slot| self.joint.kind(*slot)).enumerate();
                 let (node, kind) = kinds.filter(|(_, kind)| reached(at, *kind)).nth(of_asked)?;
@@ -139,7 +140,7 @@ impl<'g, A: Answer + Remember + Debug> Together<'g, A> {
 }
 
 impl Together<'_, Verdict> {
-    /// So many nodes are turned down, by joint kind for the answer of one policy with this number.
+    /// The nodes that are turned down, which are so many; `refusals` has by joint kind the policy and its answer.
     fn refused(&self, view: &View, refusals: &[(u32, u32)], many: usize, reasons: &mut Reasons) -> Vec<Refusal> {
         let none = Refusal { node: 0, reason: FITS, unresolvable: false };
         if many == 0 {
