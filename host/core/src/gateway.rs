@@ -271,7 +271,7 @@ impl Gateway {
         received: Instant,
         decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
     ) -> Result<(T, After), DecideError> {
-        let caller = self.caller(received).with_recheck(Arc::clone(&self.recheck));
+        let caller = self.caller(received).with_recheck(&self.recheck);
         let outcome = decide(&caller);
         let (mut after, limit) = (After(caller.take_lessons()), self.trace_limit);
         if !after.is_empty() {

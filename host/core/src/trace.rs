@@ -49,7 +49,7 @@ pub(crate) use column::{Column, Columns};
 pub(crate) use joint::{Joint, Joints};
 pub(crate) use key::Key;
 pub(crate) use path::Path;
-pub(crate) use recheck::Recheck;
+pub(crate) use recheck::{Draw, Recheck};
 pub(crate) use recording::Recording;
 pub(crate) use remembered::Lesson;
 pub(crate) use session::{Session, Walked};

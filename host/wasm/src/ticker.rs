@@ -16,7 +16,7 @@ use wasmtime::EngineWeak;
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// Ticks without a call before the thread goes to sleep: waking it costs more than a few ticks.
-const IDLE_TICKS: u32 = 20;
+const IDLE_TICKS: u32 = 5;
 
 /// Owns the thread; it ends when this is dropped.
 pub(crate) struct Ticker {

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View, answer::Answer, aside::aside,
-    trace::Recheck,
+    trace::{Draw, Recheck},
 };
 
 use super::{
@@ -29,7 +29,7 @@ pub(crate) struct Caller {
     /// What the calls have taught, to be learned when the reply is out.
     lessons: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// None where nothing that is remembered is asked again.
-    recheck: Option<Arc<Recheck>>,
+    again: Option<Draw>,
 }
 
 // === impl Caller ===
@@ -49,13 +49,13 @@ impl Caller {
             deadline: received + request_timeout,
             request_timeout,
             lessons: Mutex::default(),
-            recheck: None,
+            again: None,
         }
     }
 
     /// The same, and remembered answers are asked again now and then.
-    pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
-        Self { recheck: Some(recheck), ..self }
+    pub(crate) fn with_recheck(self, recheck: &Arc<Recheck>) -> Self {
+        Self { again: Some(Draw::of(recheck)), ..self }
     }
 
     pub(super) fn observer(&self) -> &dyn Observer {
@@ -66,8 +66,9 @@ impl Caller {
         self.clock.now()
     }
 
-    pub(super) fn recheck(&self) -> Option<&Arc<Recheck>> {
-        self.recheck.as_ref()
+    /// Draws what is asked again.
+    pub(super) fn again(&self) -> Option<&Draw> {
+        self.again.as_ref()
     }
 
     /// A caller for work behind the reply, whose time starts when it is made.
@@ -84,9 +85,12 @@ impl Caller {
         self.lessons.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
     }
 
-    /// What the calls so far have taught; it is learned by calling each.
+    /// What the calls so far have taught, and what is asked again: it is done by calling each.
     pub(crate) fn take_lessons(&self) -> Vec<Box<dyn FnOnce() + Send>> {
-        std::mem::take(&mut *self.lessons.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut lessons = std::mem::take(&mut *self.lessons.lock().unwrap_or_else(PoisonError::into_inner));
+        let clock = Arc::clone(&self.clock);
+        lessons.extend(self.again.as_ref().and_then(|again| again.take(move || clock.now())));
+        lessons
     }
 
     /// When the request's time is over.

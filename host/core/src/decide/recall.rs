@@ -116,17 +116,11 @@ impl Caller {
         (remembered, asked): (usize, usize),
         pick: impl FnOnce(usize) -> Option<(u32, A)>,
     ) {
-        let Some(recheck) = self.recheck() else { return };
-        let Some(at) = recheck.due(remembered, asked, self.now()) else { return };
-        let Some((node, answer)) = pick(at) else { return };
-        let (recheck, member, view) = (Arc::clone(recheck), Arc::clone(member), view.clone());
-        let caller = self.behind_the_reply();
-        self.leave(move || {
-            let caller = caller();
-            let started = caller.now();
-            again::recheck(&caller, &member, verb, &view, node, &answer);
-            let now = caller.now();
-            recheck.rest(now, now.saturating_duration_since(started));
+        let Some(again) = self.again() else { return };
+        again.count(remembered, self.now(), |number| {
+            let (node, answer) = pick(number as usize % asked.max(1))?;
+            let (member, view, caller) = (Arc::clone(member), view.clone(), self.behind_the_reply());
+            Some(move || again::recheck(&caller(), &member, verb, &view, node, &answer))
         });
     }
 }

@@ -1,12 +1,19 @@
 //! When a remembered answer is asked again.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-/// Rechecks may take one part in so many of the time of one core.
-const SHARE: u32 = 100;
+/// A recheck is followed by a rest of so many times its length: with the instance that is made for it and cleared away
+/// it takes several times as long as is measured here.
+const REST: u32 = 500;
+
+/// Stands for a time that has not come: a recheck is under way.
+const CLAIMED: u64 = u64::MAX;
 
 /// Counts remembered answers: every so many, one is to be asked again.
 #[derive(Debug)]
@@ -18,6 +25,23 @@ pub(crate) struct Recheck {
     rests_until: AtomicU64,
 }
 
+/// Of the answers of one request that are due, the one that is asked again: each is as likely.
+pub(crate) struct Draw {
+    recheck: Arc<Recheck>,
+    drawn: Mutex<Drawn>,
+}
+
+#[derive(Default)]
+struct Drawn {
+    due: u64,
+    work: Option<Work>,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// As long as it is held, nobody else asks again.
+struct Claim(Option<Arc<Recheck>>);
+
 // === impl Recheck ===
 
 impl Recheck {
@@ -26,42 +50,140 @@ impl Recheck {
         Self { every, remembered: AtomicU64::new(0), born: now, rests_until: AtomicU64::new(0) }
     }
 
-    /// Counts answers; where one of them is to be asked again, which it is of so many nodes.
-    pub(crate) fn due(&self, remembered: usize, nodes: usize, now: Instant) -> Option<usize> {
+    /// Counts answers; where one of them is to be asked again, a number to pick it by.
+    fn due(&self, remembered: usize, now: Instant) -> Option<u64> {
         if self.every == 0 || remembered == 0 {
             return None;
         }
         let before = self.remembered.fetch_add(remembered as u64, Ordering::Relaxed);
         let is_due = before / self.every != (before + remembered as u64) / self.every;
-        let rested = self.nanos(now) >= self.rests_until.load(Ordering::Relaxed);
-        // Another node each time, wherever the count stands.
-        (is_due && rested).then(|| (before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % nodes.max(1))
+        // Another one each time, wherever the count stands.
+        (is_due && self.has_rested(now)).then(|| before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32)
     }
 
-    /// A recheck took so long.
-    pub(crate) fn rest(&self, now: Instant, took: Duration) {
-        self.rests_until.store(self.nanos(now + took * SHARE), Ordering::Relaxed);
+    fn claim(self: &Arc<Self>, now: Instant) -> Option<Claim> {
+        let is_mine = self.has_rested(now) && self.rests_until.swap(CLAIMED, Ordering::Relaxed) != CLAIMED;
+        is_mine.then(|| Claim(Some(Arc::clone(self))))
+    }
+
+    fn has_rested(&self, now: Instant) -> bool {
+        self.nanos(now) >= self.rests_until.load(Ordering::Relaxed)
     }
 
     fn nanos(&self, moment: Instant) -> u64 {
-        u64::try_from(moment.saturating_duration_since(self.born).as_nanos()).unwrap_or(u64::MAX)
+        let nanos = moment.saturating_duration_since(self.born).as_nanos();
+        u64::try_from(nanos).unwrap_or(CLAIMED).min(CLAIMED - 1)
+    }
+}
+
+// === impl Draw ===
+
+impl Draw {
+    pub(crate) fn of(recheck: &Arc<Recheck>) -> Self {
+        Self { recheck: Arc::clone(recheck), drawn: Mutex::default() }
+    }
+
+    /// Counts answers that were remembered; if one is due, `pick` gives the work that asks again about one of them,
+    /// by a number.
+    pub(crate) fn count<W>(&self, remembered: usize, now: Instant, pick: impl FnOnce(u64) -> Option<W>)
+    where
+        W: FnOnce() + Send + 'static,
+    {
+        let Some(number) = self.recheck.due(remembered, now) else { return };
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        drawn.due += 1;
+        if number.is_multiple_of(drawn.due)
+            && let Some(work) = pick(number / drawn.due)
+        {
+            drawn.work = Some(Box::new(work));
+        }
+    }
+
+    /// The work that was drawn, unless another request's is under way; `now` tells the time.
+    pub(crate) fn take(&self, now: impl Fn() -> Instant + Send + 'static) -> Option<Work> {
+        let work = self.drawn.lock().unwrap_or_else(PoisonError::into_inner).work.take()?;
+        let claim = self.recheck.claim(now())?;
+        Some(Box::new(move || {
+            let started = now();
+            work();
+            let ended = now();
+            claim.rest(ended, ended.saturating_duration_since(started));
+        }))
+    }
+}
+
+// === impl Claim ===
+
+impl Claim {
+    /// What was asked took so long.
+    fn rest(mut self, now: Instant, took: Duration) {
+        if let Some(recheck) = self.0.take() {
+            recheck.rests_until.store(recheck.nanos(now + took * REST), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Claim {
+    /// Work that was left undone shall not be the last.
+    fn drop(&mut self) {
+        if let Some(recheck) = &self.0 {
+            recheck.rests_until.store(0, Ordering::Relaxed);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeMap, sync::mpsc};
+
     use super::*;
 
     #[test]
     fn one_in_so_many_is_due_unless_the_last_has_just_been() {
         let now = Instant::now();
-        let recheck = Recheck::new(1_000, now);
-        assert_eq!(recheck.due(999, 10, now), None);
-        assert!(recheck.due(1, 10, now).is_some_and(|node| node < 10));
-        assert_eq!(recheck.due(0, 10, now), None);
-        recheck.rest(now, Duration::from_millis(1));
-        assert_eq!(recheck.due(5_000, 10, now + Duration::from_millis(99)), None);
-        assert!(recheck.due(5_000, 10, now + Duration::from_millis(100)).is_some());
-        assert_eq!(Recheck::new(0, now).due(5_000, 10, now), None);
+        let recheck = Arc::new(Recheck::new(1_000, now));
+        assert_eq!(recheck.due(999, now), None);
+        assert!(recheck.due(1, now).is_some());
+        assert_eq!(recheck.due(0, now), None);
+        recheck.claim(now).unwrap().rest(now, Duration::from_millis(1));
+        assert_eq!(recheck.due(5_000, now + Duration::from_millis(499)), None);
+        assert!(recheck.due(5_000, now + Duration::from_millis(500)).is_some());
+        assert_eq!(Recheck::new(0, now).due(5_000, now), None);
+    }
+
+    #[test]
+    fn nothing_else_is_asked_again_while_something_is() {
+        let now = Instant::now();
+        let recheck = Arc::new(Recheck::new(1, now));
+        let drawn = || {
+            let draw = Draw::of(&recheck);
+            draw.count(5, now, |_| Some(|| ()));
+            draw.take(move || now)
+        };
+        let first = drawn().unwrap();
+        assert!(drawn().is_none());
+        drop(first);
+        drawn().expect("what was left undone is not waited for")();
+        assert!(drawn().is_some());
+    }
+
+    #[test]
+    fn each_policy_of_a_request_is_drawn_about_as_often() {
+        let now = Instant::now();
+        let recheck = Arc::new(Recheck::new(1_000, now));
+        let (sender, drawn) = mpsc::channel();
+        for _ in 0..4_000 {
+            let draw = Draw::of(&recheck);
+            for policy in 0..8 {
+                let sender = sender.clone();
+                draw.count(5_000, now, move |_| Some(move || sender.send(policy).unwrap()));
+            }
+            draw.take(move || now).unwrap()();
+        }
+        let mut times: BTreeMap<usize, u32> = BTreeMap::new();
+        for policy in drawn.try_iter() {
+            *times.entry(policy).or_insert(0) += 1;
+        }
+        assert!(times.len() == 8 && times.values().all(|times| (350..650).contains(times)), "{times:?}");
     }
 }
