@@ -4,15 +4,21 @@ mod connection;
 mod patient;
 mod registry;
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use bytes::Bytes;
+use hyper::{
+    Request, Response,
+    body::{Body, Incoming},
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     pin, select,
     task::JoinSet,
     time::{sleep, timeout},
 };
+use tower::ServiceExt;
 
 use self::{
     connection::Site,
@@ -34,10 +40,26 @@ pub(crate) struct Bounds {
     pub(crate) max_connections: usize,
 }
 
+/// What answers the requests of a listener; each connection has a clone.
+pub(crate) trait Service: Clone + Send + Sync + 'static {
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
+
+    fn answer(self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+impl Service for Router {
+    type Body = axum::body::Body;
+
+    async fn answer(self, request: Request<Incoming>) -> Response<Self::Body> {
+        let Ok(response) = self.oneshot(request).await;
+        response
+    }
+}
+
 /// Serves until `shutdown`, then finishes what is in flight; with `tls`, it speaks nothing else.
 pub(crate) async fn serve(
     listener: TcpListener,
-    router: Router,
+    service: impl Service,
     bounds: Bounds,
     tls: Option<Arc<Tls>>,
     shutdown: impl Future<Output = ()> + Send + 'static,
@@ -45,7 +67,7 @@ pub(crate) async fn serve(
     let address = listener.local_addr()?;
     let registry = Arc::new(Registry::new(bounds.max_connections));
     let drain = bounds.drain;
-    let site = Site { router, bounds, tls };
+    let site = Site { service, bounds, tls };
     let mut connections = JoinSet::new();
     pin!(shutdown);
     loop {

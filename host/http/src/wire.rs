@@ -13,13 +13,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{
-    Router,
-    extract::{Request, State},
-    http::{HeaderValue, Method, StatusCode, header, request::Parts},
-    response::Response,
-};
 use bytes::Bytes;
+use hyper::{
+    Method, Request, Response, StatusCode, Version,
+    body::Incoming,
+    header::{self, HeaderValue},
+    http::request::Parts,
+};
 use plimsoll_core::Gateway;
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
@@ -81,30 +81,40 @@ pub async fn serve_wire(
         leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
         observer,
     };
-    let router = Router::new().fallback(handle).with_state(Arc::new(wire));
-    server::serve(listener, router, Bounds::of_wire(&config), config.tls, shutdown).await
+    server::serve(listener, Arc::new(wire), Bounds::of_wire(&config), config.tls, shutdown).await
 }
 
-async fn handle(State(wire): State<Arc<Wire>>, request: Request) -> Response {
-    let received = Instant::now();
-    let (parts, body) = request.into_parts();
-    let path = Call::from_path(parts.uri.path());
-    let answer = match path {
-        Some((_, call)) if parts.method != Method::POST => Answer::plain_error(WireError::method(call.as_str())),
-        Some((group, call)) => match wire.intake.read(body).await {
-            Ok(taken) => wire.answer(call, group, taken, received, &parts).await,
-            Err(error) => call.error(error),
-        },
-        None => Answer::plain_error(WireError::unknown_path()),
-    };
-    wire.report(path, &answer, received.elapsed());
-    wire.respond(answer, &parts)
+impl server::Service for Arc<Wire> {
+    type Body = Handover;
+
+    async fn answer(self, request: Request<Incoming>) -> Response<Handover> {
+        let received = Instant::now();
+        let (parts, body) = request.into_parts();
+        let path = Call::from_path(parts.uri.path());
+        let answer = match path {
+            Some((_, call)) if parts.method != Method::POST => Answer::plain_error(WireError::method(call.as_str())),
+            Some((group, call)) => match self.intake.read(body).await {
+                Ok(taken) => self.decide_or_forward(call, group, taken, received, &parts).await,
+                Err(error) => call.error(error),
+            },
+            None => Answer::plain_error(WireError::unknown_path()),
+        };
+        self.report(path, &answer, received.elapsed());
+        self.respond(answer, &parts)
+    }
 }
 
 // === impl Wire ===
 
 impl Wire {
-    async fn answer(&self, call: Call, group: &str, taken: Taken, received: Instant, parts: &Parts) -> Answer {
+    async fn decide_or_forward(
+        &self,
+        call: Call,
+        group: &str,
+        taken: Taken,
+        received: Instant,
+        parts: &Parts,
+    ) -> Answer {
         let body = taken.bytes.clone();
         match self.decide(call, group, taken, received).await {
             Reply::Answer(answer) => answer,
@@ -165,16 +175,16 @@ impl Wire {
         }
     }
 
-    fn respond(&self, answer: Answer, parts: &Parts) -> Response {
+    fn respond(&self, answer: Answer, parts: &Parts) -> Response<Handover> {
         let leftover = Leftovers::hold(&self.leftovers, answer.after);
-        let mut response = Response::new(axum::body::Body::new(Handover::new(answer.pieces, leftover)));
+        let mut response = Response::new(Handover::new(answer.pieces, leftover));
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if answer.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
         }
-        if answer.close && parts.version < axum::http::Version::HTTP_2 {
+        if answer.close && parts.version < Version::HTTP_2 {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response

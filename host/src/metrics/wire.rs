@@ -1,21 +1,39 @@
-//! Metrics of the wire: calls by group and verb.
+//! Metrics of the wire: calls by group and verb. A call is counted by handles, so that none looks up a label.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{
+    sync::{OnceLock, atomic::AtomicU64},
+    time::Duration,
+};
 
-use plimsoll_http::WireObserver;
+use plimsoll_http::{NONE, WireObserver};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::{Registry, Unit},
 };
 
-use super::{Metrics, histogram};
+use super::{Metrics, by_name::ByName, histogram};
+
+const OK: u16 = 200;
+
+/// Every verb that is heard of.
+const VERBS: [&str; 5] = ["filter", "prioritize", "preempt", "bind", NONE];
 
 pub(super) struct WireMetrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<RouteLabels, Histogram>,
     nodes: Family<RouteLabels, Counter>,
     left_undone: Counter<u64, AtomicU64>,
+    /// By group.
+    handles: ByName<[OnceLock<Handles>; VERBS.len()]>,
+}
+
+/// One group and verb.
+struct Handles {
+    /// Those that had a decision.
+    decided: Counter,
+    seconds: Histogram,
+    nodes: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -43,6 +61,15 @@ impl WireMetrics {
         let help = "Replies whose shadow policies were not asked, since too many waited";
         registry.register("shadow_dropped", help, self.left_undone.clone());
     }
+
+    fn handles_of(&self, group: &str, verb: &'static str) -> Handles {
+        let labels = RouteLabels { group: group.to_owned(), verb };
+        Handles {
+            decided: self.requests.get_or_create_owned(&request_labels(group, verb, OK, false)),
+            seconds: self.seconds.get_or_create_owned(&labels),
+            nodes: self.nodes.get_or_create_owned(&labels),
+        }
+    }
 }
 
 impl Default for WireMetrics {
@@ -52,6 +79,7 @@ impl Default for WireMetrics {
             seconds: Family::new_with_constructor(histogram),
             nodes: Family::default(),
             left_undone: Counter::default(),
+            handles: ByName::default(),
         }
     }
 }
@@ -59,14 +87,24 @@ impl Default for WireMetrics {
 impl WireObserver for Metrics {
     fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration) {
         let wire = &self.wire;
-        let route = RouteLabels { group: group.to_owned(), verb };
-        wire.seconds.get_or_create(&route).observe(elapsed.as_secs_f64());
-        wire.nodes.get_or_create(&route).inc_by(nodes as u64);
-        let result = if failed { "error" } else { "ok" };
-        wire.requests.get_or_create(&RequestLabels { group: route.group, verb, code: status, result }).inc();
+        let Some(at) = VERBS.iter().position(|known| *known == verb) else { return };
+        wire.handles.with(group, |verbs| {
+            let handles = verbs[at].get_or_init(|| wire.handles_of(group, verb));
+            handles.seconds.observe(elapsed.as_secs_f64());
+            handles.nodes.inc_by(nodes as u64);
+            if status == OK && !failed {
+                handles.decided.inc();
+            } else {
+                wire.requests.get_or_create(&request_labels(group, verb, status, failed)).inc();
+            }
+        });
     }
 
     fn left_undone(&self) {
         self.wire.left_undone.inc();
     }
+}
+
+fn request_labels(group: &str, verb: &'static str, code: u16, failed: bool) -> RequestLabels {
+    RequestLabels { group: group.to_owned(), verb, code, result: if failed { "error" } else { "ok" } }
 }

@@ -8,11 +8,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{Router, body::Body, response::Response};
-use bytes::Bytes;
 use hyper::{
-    Request,
-    body::{Body as HttpBody, Frame, Incoming, SizeHint},
+    Request, Response,
+    body::{Body, Frame, Incoming, SizeHint},
     service::service_fn,
 };
 use hyper_util::{
@@ -24,10 +22,9 @@ use tokio::{
     net::TcpStream,
     pin, select,
 };
-use tower::ServiceExt;
 
 use super::{
-    Bounds,
+    Bounds, Service,
     patient::Patient,
     registry::{InFlight, Permit},
 };
@@ -41,20 +38,20 @@ const CONNECTION_WINDOW: u32 = 8 << 20;
 
 /// What every connection of a listener shares.
 #[derive(Clone)]
-pub(super) struct Site {
-    pub(super) router: Router,
+pub(super) struct Site<S> {
+    pub(super) service: S,
     pub(super) bounds: Bounds,
     pub(super) tls: Option<Arc<Tls>>,
 }
 
 /// A body whose request is in flight until the server has taken over the last of it.
-struct Tracked {
-    body: Body,
+struct Tracked<B> {
+    body: B,
     _in_flight: InFlight,
 }
 
 /// Serves a connection to its end. If the client leaves, its requests' futures are dropped with it.
-pub(super) async fn run(stream: TcpStream, peer: SocketAddr, permit: Permit, site: Site) {
+pub(super) async fn run<S: Service>(stream: TcpStream, peer: SocketAddr, permit: Permit, site: Site<S>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
@@ -70,14 +67,15 @@ pub(super) async fn run(stream: TcpStream, peer: SocketAddr, permit: Permit, sit
 }
 
 /// Speaks HTTP to the end of a stream.
-async fn speak<S>(stream: S, permit: &Permit, site: &Site)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
+async fn speak<S: Service>(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    permit: &Permit,
+    site: &Site<S>,
+) {
     let state = Arc::clone(permit.connection());
     let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), site.bounds.clone()));
     let builder = builder();
-    let service = service_fn(|request| serve(site.router.clone(), state.begin(), request));
+    let service = service_fn(|request| serve(site.service.clone(), state.begin(), request));
     let connection = builder.serve_connection(io, service);
     pin!(connection);
     let ended = select! {
@@ -105,20 +103,20 @@ fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-async fn serve(
-    router: Router,
+async fn serve<S: Service>(
+    service: S,
     in_flight: InFlight,
     request: Request<Incoming>,
-) -> Result<Response<Tracked>, Infallible> {
-    let response = router.oneshot(request).await?;
+) -> Result<Response<Tracked<S::Body>>, Infallible> {
+    let response = service.answer(request).await;
     Ok(response.map(|body| Tracked { body, _in_flight: in_flight }))
 }
 
 // === impl Tracked ===
 
-impl HttpBody for Tracked {
-    type Data = Bytes;
-    type Error = axum::Error;
+impl<B: Body + Unpin> Body for Tracked<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,

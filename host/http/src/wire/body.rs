@@ -10,10 +10,9 @@ use std::{
     time::Duration,
 };
 
-use axum::body::Body;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
+use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
 use self::spare::Spare;
@@ -56,7 +55,7 @@ impl Intake {
     }
 
     /// The whole body.
-    pub(super) async fn read(&self, mut body: Body) -> Result<Taken, WireError> {
+    pub(super) async fn read(&self, mut body: Incoming) -> Result<Taken, WireError> {
         let deadline = Instant::now() + self.patience;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if claimed > self.limit {
@@ -86,7 +85,7 @@ impl Intake {
     }
 
     /// Reads on and throws away, so that the sender gets to see the reply; as much again, not more.
-    async fn discard(&self, mut body: Body, mut read: usize, deadline: Instant) -> WireError {
+    async fn discard(&self, mut body: Incoming, mut read: usize, deadline: Instant) -> WireError {
         while read / 2 <= self.limit {
             match self.next(&mut body, deadline).await {
                 Ok(Some(piece)) => read = read.saturating_add(piece.len()),
@@ -98,7 +97,7 @@ impl Intake {
     }
 
     /// The next piece of data; none at the end.
-    async fn next(&self, body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, WireError> {
+    async fn next(&self, body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, WireError> {
         let too_slow = |_| WireError::too_slow(self.patience.as_secs_f64());
         while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(too_slow)? {
             // Anything but data is a trailer, which says nothing to us.
