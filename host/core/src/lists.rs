@@ -27,7 +27,7 @@ pub struct Elements {
     /// Where each stands, from the beginning of the list.
     pub places: Vec<Range<usize>>,
     /// The slot of each, or [`Nodes::UNKNOWN`].
-    pub slots: Vec<u32>,
+    pub slots: Arc<[u32]>,
 }
 
 /// The lists that came last.

@@ -15,7 +15,7 @@ use self::{
     name::node_name,
     pieces::{Pieces, is_copied},
     rejected::Rejected,
-    text::push_integer,
+    text::{push_integer, push_part},
 };
 use crate::decode::WireNodes;
 
@@ -153,7 +153,7 @@ fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
     if nodes.are_objects() {
         push_text(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
     } else {
-        out.extend_from_slice(nodes.json(at));
+        push_part(out, nodes.text(), nodes.place(at));
     }
 }
 

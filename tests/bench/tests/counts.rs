@@ -31,8 +31,8 @@ const CLUSTER: usize = 5_000;
 const CALLS: usize = 20;
 
 // Allocations of one call with ten policies, whatever the nodes: a third more than the 93 and the 75 that were counted.
-const MOST_TO_FILTER: usize = 125;
-const MOST_TO_PRIORITIZE: usize = 100;
+const MOST_TO_FILTER: usize = 90;
+const MOST_TO_PRIORITIZE: usize = 40;
 
 /// How many answers guests have given.
 #[derive(Default)]

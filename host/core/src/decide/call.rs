@@ -8,7 +8,9 @@ use std::{
 };
 
 use crate::{
-    Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View, answer::Answer, aside::aside,
+    Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View,
+    answer::Answer,
+    aside::aside,
     trace::{Draw, Recheck},
 };
 

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, trace::Answers};
 
-use super::{Caller, DecideError};
+use super::{Caller, DecideError, Rejection};
 
 /// The reasons of one reply, each text once.
 #[derive(Debug, Default)]
@@ -15,20 +15,11 @@ pub(super) struct Reasons {
     numbers: HashMap<Box<str>, u32>,
 }
 
-/// A node that a policy turned down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// Index in the chain's list of nodes.
-    pub(super) node: u32,
-    /// Number of the reason.
-    pub(super) reason: u32,
-    pub(super) unresolvable: bool,
-}
-
 /// What the filters say together.
 #[derive(Debug, Default)]
 pub(super) struct Filtered {
-    pub(super) refusals: Vec<Refusal>,
+    /// The nodes turned down, by index in the chain's list of nodes.
+    pub(super) rejected: Vec<Rejection>,
     /// How many policies were left out for their faults.
     pub(super) left_out: usize,
 }
@@ -55,7 +46,7 @@ pub(super) fn run_filters(
             None => ask(caller, member, view(standing))?,
         };
         match verdicts {
-            Some(verdicts) => apply(member, &verdicts, standing, reasons, &mut filtered.refusals),
+            Some(verdicts) => apply(member, &verdicts, standing, reasons, &mut filtered.rejected),
             None => filtered.left_out += 1,
         }
     }
@@ -72,7 +63,7 @@ fn apply(
     verdicts: &Answers<Verdict>,
     standing: &mut Vec<u32>,
     reasons: &mut Reasons,
-    refusals: &mut Vec<Refusal>,
+    rejected: &mut Vec<Rejection>,
 ) {
     // A policy has few reasons for many nodes: their texts are made once.
     let distinct: Vec<&Verdict> = verdicts.distinct().collect();
@@ -89,7 +80,7 @@ fn apply(
             Verdict::Unresolvable(reason) => (reason, true),
         };
         let number = *numbers[which].get_or_insert_with(|| reasons.number(&member.name, reason));
-        refusals.push(Refusal { node: *node, reason: number, unresolvable });
+        rejected.push(Rejection { node: *node, reason: number, unresolvable });
         false
     });
 }

@@ -34,21 +34,13 @@ pub struct Rejection {
 pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
     let (stage, mut reasons) = (scene.stage(), Reasons::default());
     let all = stage.whole_view();
-    let filtered = if let Some(refusals) = jointly::filter(caller, group, &all, &mut reasons) {
-        Filtered { refusals, left_out: 0 }
+    let filtered = if let Some(rejected) = jointly::filter(caller, group, &all, &mut reasons) {
+        Filtered { rejected, left_out: 0 }
     } else {
         let (mut standing, view) = (stage.everyone(), |standing: &[u32]| stage.view(standing));
         run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?
     };
-    let mut rejected: Vec<Rejection> = filtered
-        .refusals
-        .iter()
-        .map(|refusal| Rejection {
-            node: scene.request_index(refusal.node),
-            reason: refusal.reason,
-            unresolvable: refusal.unresolvable,
-        })
-        .collect();
+    let mut rejected = scene.in_request(filtered.rejected);
     // A node that no policy can be asked about only matters where one has a say.
     let with_a_say = || group.answering(Mode::Enforce, Verb::Filter, scene.pod()).count() - filtered.left_out;
     if !scene.unknown().is_empty() && with_a_say() > 0 {

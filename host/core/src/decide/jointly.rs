@@ -8,10 +8,7 @@ use crate::{
     trace::{ByKind, Joint, Remember},
 };
 
-use super::{
-    Caller,
-    chain::{Reasons, Refusal},
-};
+use super::{Caller, Rejection, chain::Reasons};
 
 /// No refusal.
 const FITS: u32 = u32::MAX;
@@ -41,7 +38,7 @@ struct Count {
 }
 
 /// What the filters say about every node of a view, by ascending node; none where a policy must be asked.
-pub(super) fn filter(caller: &Caller, group: &Group, view: &View, reasons: &mut Reasons) -> Option<Vec<Refusal>> {
+pub(super) fn filter(caller: &Caller, group: &Group, view: &View, reasons: &mut Reasons) -> Option<Vec<Rejection>> {
     let started = caller.now();
     let members = group.answering(Mode::Enforce, Verb::Filter, view.pod()).collect();
     let together = Together::<Verdict>::of(members, group, Verb::Filter, view)?;
@@ -141,12 +138,12 @@ impl<'g, A: Answer + Remember + Debug> Together<'g, A> {
 
 impl Together<'_, Verdict> {
     /// The nodes that are turned down, which are so many; `refusals` has by joint kind the policy and its answer.
-    fn refused(&self, view: &View, refusals: &[(u32, u32)], many: usize, reasons: &mut Reasons) -> Vec<Refusal> {
-        let none = Refusal { node: 0, reason: FITS, unresolvable: false };
+    fn refused(&self, view: &View, refusals: &[(u32, u32)], many: usize, reasons: &mut Reasons) -> Vec<Rejection> {
+        let none = Rejection { node: 0, reason: FITS, unresolvable: false };
         if many == 0 {
             return Vec::new();
         }
-        let by_kind: Vec<Refusal> = refusals
+        let by_kind: Vec<Rejection> = refusals
             .iter()
             .map(|(at, number)| {
                 let Some(known) = self.known.get(*at as usize) else { return none };
@@ -156,7 +153,7 @@ impl Together<'_, Verdict> {
                     Verdict::Unresolvable(reason) => (reason, true),
                 };
                 let reason = reasons.number(&self.members[*at as usize].name, reason);
-                Refusal { node: 0, reason, unresolvable }
+                Rejection { node: 0, reason, unresolvable }
             })
             .collect();
         // Which nodes are refused follows no pattern that a processor could foretell: each is put down, and the
@@ -164,7 +161,7 @@ impl Together<'_, Verdict> {
         let (mut refused, mut count) = (vec![none; many + 1], 0);
         for (node, slot) in view.slots().iter().enumerate() {
             let refusal = by_kind[self.joint.kind(*slot)];
-            refused[count] = Refusal { node: node as u32, ..refusal };
+            refused[count] = Rejection { node: node as u32, ..refusal };
             count += usize::from(refusal.reason != FITS);
         }
         refused.truncate(count);

@@ -151,8 +151,8 @@ impl<'p> Preempting<'p> {
         let view = |standing: &[u32]| stage.view_without(standing, current);
         let (pod, reasons) = (&self.stage.pod, &mut self.reasons);
         let filtered = run_filters(self.caller, self.group, pod, None, &mut candidates, reasons, view)?;
-        for refusal in filtered.refusals {
-            self.drop_candidate(refusal.node, refusal.reason);
+        for rejection in filtered.rejected {
+            self.drop_candidate(rejection.node, rejection.reason);
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub enum Nodes<'q> {
         /// Where they were looked up; the decision is made from it. None: there is no view of the cluster.
         cluster: Option<&'q Arc<Cluster>>,
         /// For each name its slot, or [`Nodes::UNKNOWN`].
-        slots: &'q [u32],
+        slots: &'q Arc<[u32]>,
     },
     /// As objects (`nodeCacheCapable: false`).
     Objects(&'q [NodeObject]),

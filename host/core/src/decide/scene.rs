@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{Candidate, Cluster, Pod, View, memory::NodeMemory};
 
-use super::{DecideError, Nodes, Query};
+use super::{DecideError, Nodes, Query, Rejection};
 
 /// The pod and the nodes of a filter or prioritize request.
 #[derive(Debug)]
@@ -39,22 +39,22 @@ impl Scene {
         match query.nodes {
             Nodes::Names(names) => {
                 let cluster = seen(cluster)?;
-                let slots: Vec<u32> = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
-                Ok(Self::of_slots(pod, cluster, &slots, now))
+                let slots = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
+                Ok(Self::of_slots(pod, cluster, slots, now))
             }
-            Nodes::Slots { cluster, slots } => Ok(Self::of_slots(pod, seen(cluster)?, slots, now)),
+            Nodes::Slots { cluster, slots } => Ok(Self::of_slots(pod, seen(cluster)?, Arc::clone(slots), now)),
             Nodes::Objects(objects) => {
                 let (cluster, slots) = memory.resolve(objects, cluster)?;
-                Ok(Self::of_slots(pod, cluster, &slots, now))
+                Ok(Self::of_slots(pod, cluster, slots.into(), now))
             }
         }
     }
 
     /// Names of the request by their slots.
-    fn of_slots(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: &[u32], now: u64) -> Self {
+    fn of_slots(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: Arc<[u32]>, now: u64) -> Self {
         let stage = |slots: Arc<[u32]>| Stage { pod, cluster, slots, now };
         if !slots.contains(&Nodes::UNKNOWN) {
-            return Self { stage: stage(slots.into()), known: None, unknown: vec![] };
+            return Self { stage: stage(slots), known: None, unknown: vec![] };
         }
         let (known, unknown) = (0..slots.len() as u32).partition(|at| slots[*at as usize] != Nodes::UNKNOWN);
         let slots = slots.iter().copied().filter(|slot| *slot != Nodes::UNKNOWN).collect();
@@ -77,6 +77,16 @@ impl Scene {
     /// The index in the request of a node of the stage.
     pub(super) fn request_index(&self, node: u32) -> u32 {
         self.known.as_ref().map_or(node, |known| known[node as usize])
+    }
+
+    /// Nodes of the stage that are turned down, by their index in the request.
+    pub(super) fn in_request(&self, mut rejected: Vec<Rejection>) -> Vec<Rejection> {
+        if let Some(known) = &self.known {
+            for rejection in &mut rejected {
+                rejection.node = known[rejection.node as usize];
+            }
+        }
+        rejected
     }
 
     /// What the nodes of the stage have, for each node of the request; 0 for those that are not known.

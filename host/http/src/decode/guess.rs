@@ -58,7 +58,7 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
         before = found.place().or(before);
         if cursor.eat(b',').is_none() {
             cursor.eat(b']')?;
-            return Some(Elements { places, slots });
+            return Some(Elements { places, slots: slots.into() });
         }
     }
 }

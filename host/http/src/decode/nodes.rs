@@ -37,15 +37,15 @@ impl WireNodes {
     /// Names that are written anew.
     pub(crate) fn written(names: &[Cow<'_, str>], known: &Names) -> Self {
         let mut text = Vec::with_capacity(names.iter().map(|name| name.len() + 3).sum());
-        let mut elements = Elements::default();
+        let (mut places, mut slots) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
         for name in names {
             let start = text.len();
             push_text(&mut text, name);
-            elements.places.push(start..text.len());
-            elements.slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
+            places.push(start..text.len());
+            slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
             text.push(b',');
         }
-        Self { text: text.into(), list: 0, elements: Arc::new(elements), objects: None }
+        Self { text: text.into(), list: 0, elements: Arc::new(Elements { places, slots: slots.into() }), objects: None }
     }
 
     /// Whole nodes, of which those with a slot are known.
@@ -64,7 +64,7 @@ impl WireNodes {
             let start = object.as_ptr() as usize - body.as_ptr() as usize;
             start..start + object.len()
         };
-        let elements = Elements { places: objects.iter().map(place).collect(), slots: vec![] };
+        let elements = Elements { places: objects.iter().map(place).collect(), slots: Arc::default() };
         let objects = objects.into_iter().map(NodeObject::Json).collect();
         Self { text: body.clone(), list: 0, elements: Arc::new(elements), objects: Some(objects) }
     }
@@ -101,9 +101,15 @@ impl WireNodes {
         }
     }
 
+    /// Where in the text a node stands.
+    #[inline]
+    pub(crate) fn place(&self, at: usize) -> Range<usize> {
+        self.elements.places.get(at).map_or(0..0, |place| self.list + place.start..self.list + place.end)
+    }
+
     /// A node as JSON: its name or the whole of it.
     pub(crate) fn json(&self, at: usize) -> &[u8] {
-        self.elements.places.get(at).map_or(b"{}", |place| &self.text[self.list..][place.clone()])
+        &self.text[self.place(at)]
     }
 
     /// The name of a whole node that is known.

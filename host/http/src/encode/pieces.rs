@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::text::push_part;
+
 /// A shorter part is copied: one piece more would cost more than its bytes.
 const WORTH_A_PIECE: usize = 16 << 10;
 
@@ -23,7 +25,7 @@ impl Pieces {
     /// Adds a part of the request, without a copy if it is long.
     pub(super) fn push(&mut self, source: &Bytes, part: Range<usize>) {
         if is_copied(&part) {
-            self.text.extend_from_slice(&source[part]);
+            push_part(&mut self.text, source, part);
         } else {
             self.slices.push((self.text.len(), source.slice(part)));
         }

@@ -1,15 +1,20 @@
 //! The nodes of a filter's reply that are turned down, each with its reason.
 
+use std::ops::Range;
+
 use plimsoll_core::{FilterOutcome, Rejection};
 
-use super::{push_name, separate, text::push_text};
+use super::{
+    push_name, separate,
+    text::{BLOCK, push_part, push_text},
+};
 use crate::decode::WireNodes;
 
 /// The two maps of a reply. Thousands of nodes share a few reasons: those are written once, and copied.
 pub(super) struct Rejected<'r> {
     nodes: &'r WireNodes,
     rejections: &'r [Rejection],
-    /// Every reason as JSON, one behind another.
+    /// Every reason as JSON, one behind another, and a block that is none.
     reasons: Vec<u8>,
     /// Where each reason ends.
     ends: Vec<usize>,
@@ -24,6 +29,8 @@ impl<'r> Rejected<'r> {
             push_text(&mut reasons, reason);
             ends.push(reasons.len());
         }
+        // The last one shall be copied as fast as the others.
+        reasons.resize(reasons.len() + BLOCK, 0);
         Self { nodes, rejections: &outcome.rejected, reasons, ends }
     }
 
@@ -40,14 +47,15 @@ impl<'r> Rejected<'r> {
             separate(out);
             push_name(out, self.nodes, rejection.node as usize);
             out.push(b':');
-            out.extend_from_slice(self.reason(rejection.reason));
+            push_part(out, &self.reasons, self.reason(rejection.reason));
         }
         out.push(b'}');
     }
 
-    fn reason(&self, number: u32) -> &[u8] {
+    /// Where a reason stands.
+    fn reason(&self, number: u32) -> Range<usize> {
         let at = number as usize;
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.reasons[start..self.ends[at]]
+        start..self.ends[at]
     }
 }

@@ -99,7 +99,8 @@ fn slots_are_those_of_the_cluster_that_comes_with_them() {
     let (current, earlier) = (mk_cluster(&[a.clone(), b.clone()], &[]), mk_cluster(&[b, a], &[]));
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(Arc::clone(&current)));
     let ask = |cluster, slots: &[u32]| {
-        let (outcome, _) = fixture.gateway.filter("", &fixture.query(Nodes::Slots { cluster, slots }))?;
+        let nodes = Nodes::Slots { cluster, slots: &slots.into() };
+        let (outcome, _) = fixture.gateway.filter("", &fixture.query(nodes))?;
         Ok(outcome.rejected.iter().map(|rejection| rejection.node).collect::<Vec<_>>())
     };
     assert_eq!(ask(Some(&current), &[0, 1]), Ok(vec![1]));
