@@ -20,6 +20,7 @@ use plimsoll_wasm::{EngineConfig, WasmLoader};
 use crate::{
     args::DemoArgs,
     cluster::ClusterSource,
+    runtimes::Runtimes,
     server::{Server, ServerConfig},
     text,
 };
@@ -41,8 +42,8 @@ struct Story {
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let stage = Stage::lay(args)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let server = runtime.block_on(Server::start(config(args, &stage)?))?;
+    let runtimes = Runtimes::start()?;
+    let server = runtimes.block_on(Server::start(config(args, &stage)?, runtimes.wire()))?;
     say(&format!("plimsoll answers at http://{} on a sample cluster of 200 nodes and 1,000 pods.", server.wire));
     let mut story = Story {
         scheduler: Scheduler::new(server.wire),
@@ -64,7 +65,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     story.show_faults()?;
     story.preempt()?;
     story.end(args)?;
-    runtime.block_on(server.stop())?;
+    runtimes.block_on(server.stop())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,6 +10,7 @@ mod commands;
 mod demo;
 mod logging;
 mod metrics;
+mod runtimes;
 mod server;
 mod text;
 

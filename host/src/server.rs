@@ -8,7 +8,7 @@ use plimsoll_core::{Gateway, SystemClock, TraceLimit};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
 use plimsoll_wasm::WasmLoader;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
 
 use crate::{
@@ -57,16 +57,16 @@ pub(crate) struct Server {
 // === impl Server ===
 
 impl Server {
-    /// Loads what there is, then listens.
+    /// Loads what there is, then listens; requests are answered on the runtime `on`.
     ///
     /// # Errors
     /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
-    pub(crate) async fn start(config: ServerConfig) -> Result<Self> {
+    pub(crate) async fn start(config: ServerConfig, on: &Handle) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
         let gateway = Arc::new(gateway.with_trace_limit(config.traces));
-        let wire = bind(config.listen).await?;
+        let wire = on.spawn(bind(config.listen)).await??;
         let admin = bind(config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
 
@@ -94,7 +94,7 @@ impl Server {
         }
         let peers = Arc::new(Peers::new(tls.clone()));
         let wire_config = WireConfig { tls, ..config.wire };
-        let wire_task = tokio::spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
+        let wire_task = on.spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
         info!(listen = %wire_address, admin = %admin_address, "plimsoll answers");
         Ok(Self {

@@ -14,16 +14,17 @@ use crate::{
     args::ServeArgs,
     cluster::ClusterSource,
     logging,
+    runtimes::Runtimes,
     server::{Server, ServerConfig},
 };
 
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log_format, &args.log)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let runtimes = Runtimes::start()?;
+    runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut server = Server::start(config(args)?).await?;
+        let mut server = Server::start(config(args)?, runtimes.wire()).await?;
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
             _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),

@@ -1,6 +1,6 @@
 //! The floor: a server on the same stack that reads a request and replies with as many bytes as the path says.
 
-use std::{io::Write, sync::LazyLock};
+use std::{io::Write, sync::LazyLock, thread::available_parallelism};
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -23,7 +23,9 @@ static REPLY: LazyLock<Bytes> = LazyLock::new(|| vec![0; MOST].into());
 
 /// Serves until it is killed; the address is the one line that it prints.
 pub(crate) fn serve() -> Result<()> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+    // As few threads as plimsoll gives its connections.
+    let threads = available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 8));
+    tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         writeln!(std::io::stdout(), "{{\"listen\":\"{}\"}}", listener.local_addr()?)?;
         loop {
