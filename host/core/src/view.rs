@@ -2,7 +2,10 @@
 
 mod together;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use self::together::labelled;
 use crate::{
@@ -117,6 +120,11 @@ impl View {
     /// A view of every node of the cluster: each has the number of its slot.
     pub(crate) fn of_all_slots(&self) -> Self {
         Self { nodes: Arc::clone(self.cluster.all_slots()), recording: None, ..self.clone() }
+    }
+
+    /// The records of these nodes and their pods.
+    pub(crate) fn records(&self, nodes: Range<u32>) -> impl Iterator<Item = &Slot> {
+        nodes.filter_map(|node| self.slot(node).ok())
     }
 
     /// The stamp of a node's record.

@@ -194,7 +194,7 @@ impl Walk {
 /// The key of a path at a slot, which is the slot of this node of the view.
 #[inline]
 pub(super) fn key(column: &Column, path: &Path, view: &View, node: u32, slot: u32) -> Key {
-    column.peek(slot).unwrap_or_else(|| column.fill(path, view, node, slot))
+    column.peek(slot).unwrap_or_else(|| column.fill(path, view, node))
 }
 
 /// The number of a path in the list, where it is put if it is new.

@@ -24,6 +24,9 @@ const DEFAULT_BYTES: usize = 64 << 20;
 /// The most columns, whatever their size.
 const MAX_COLUMNS: usize = 512;
 
+/// The keys of so many neighbours are made at once.
+const STRETCH: u32 = 16;
+
 /// The columns of one picture of the cluster.
 pub(crate) struct Columns {
     /// They may be of earlier pictures: what holds of those is taken over when they are next asked for.
@@ -171,13 +174,33 @@ impl Column {
         Key::from_bits(self.cells.get(slot as usize)?.load(Ordering::Relaxed))
     }
 
-    /// The key at a slot, which is the slot of this node of the view.
-    pub(super) fn fill(&self, path: &Path, view: &View, node: u32, slot: u32) -> Key {
+    /// The key at the slot of a node of the view, made with those of its neighbours: whoever asks about one will ask
+    /// about them.
+    ///
+    /// Records of nodes are mostly in no cache, and to wait for many at once takes as long as to wait for one.
+    pub(super) fn fill(&self, path: &Path, view: &View, node: u32) -> Key {
+        let first = node - node % STRETCH;
+        let stretch = first..(first + STRETCH).min(view.node_count() as u32);
+        path.fetch(view, stretch.clone());
+        for neighbour in stretch.filter(|neighbour| *neighbour != node) {
+            let cell = self.cell(view, neighbour);
+            if cell.is_some_and(|cell| cell.load(Ordering::Relaxed) == 0) {
+                self.put(view, neighbour, path.key(view, neighbour));
+            }
+        }
         let key = path.key(view, node);
-        if let Some(cell) = self.cells.get(slot as usize) {
+        self.put(view, node, key);
+        key
+    }
+
+    fn put(&self, view: &View, node: u32, key: Key) {
+        if let Some(cell) = self.cell(view, node) {
             cell.store(key.bits(), Ordering::Relaxed);
         }
-        key
+    }
+
+    fn cell(&self, view: &View, node: u32) -> Option<&AtomicU64> {
+        self.cells.get(*view.slots().get(node as usize)? as usize)
     }
 
     /// By slot the key, where it is known.

@@ -1,9 +1,9 @@
 //! What is read, without the node that it is read of.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use super::{key::Key, since::Basis};
-use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, View, read};
+use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, Slot, View, read};
 
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -180,6 +180,20 @@ impl Path {
                 // A node of the view has an answer to every read of it.
                 view.answer(read).as_ref().map_or(Key::absent(), Key::of)
             }),
+        }
+    }
+
+    /// Has what it is read of fetched into the processor's caches, of all these nodes at once.
+    pub(super) fn fetch(&self, view: &View, nodes: Range<u32>) {
+        for Slot { node, placed } in view.records(nodes) {
+            let pods = || placed.iter().flat_map(|placed| placed.pods());
+            match self.kind {
+                Kind::NodeLabel => node.labels().fetch(),
+                Kind::NodeAnnotation => node.annotations().fetch(),
+                Kind::PlacedLabelled(..) | Kind::EachPlaced(Of::Label) => pods().for_each(|pod| pod.labels().fetch()),
+                Kind::EachPlaced(Of::Annotation) => pods().for_each(|pod| pod.annotations().fetch()),
+                _ => return,
+            }
         }
     }
 
