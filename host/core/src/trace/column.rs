@@ -42,7 +42,8 @@ type ByPath = HashMap<Arc<Path>, Arc<Column>, foldhash::fast::RandomState>;
 /// Keys by slot. A cell is written with one value alone, whoever writes it, so no order is needed.
 pub(crate) struct Column {
     made: Epoch,
-    cells: Box<[AtomicU64]>,
+    /// Shared with the column of the picture before, where nothing that it is read of has changed since.
+    cells: Arc<[AtomicU64]>,
     used: AtomicU64,
 }
 
@@ -209,12 +210,16 @@ impl Column {
     }
 
     fn carried(&self, since: &Since, basis: Basis, slots: usize) -> Self {
-        let cell = |slot: usize| self.cells.get(slot).map_or(0, |cell| cell.load(Ordering::Relaxed));
-        let mut cells: Box<[AtomicU64]> = (0..slots).map(|slot| AtomicU64::new(cell(slot))).collect();
-        for slot in since.changed(self.made, basis, slots) {
-            *cells[slot].get_mut() = 0;
-        }
+        let changed = since.changed(self.made, basis, slots);
         let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
+        if changed.is_empty() && self.cells.len() == slots {
+            return Self { made: since.epoch(), cells: Arc::clone(&self.cells), used };
+        }
+        let cell = |slot: usize| self.cells.get(slot).map_or(0, |cell| cell.load(Ordering::Relaxed));
+        let cells: Arc<[AtomicU64]> = (0..slots).map(|slot| AtomicU64::new(cell(slot))).collect();
+        for slot in changed {
+            cells[slot].store(0, Ordering::Relaxed);
+        }
         Self { made: since.epoch(), cells, used }
     }
 

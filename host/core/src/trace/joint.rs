@@ -95,7 +95,7 @@ impl Joint {
 fn changed(columns: &[Arc<KindColumn>], earlier: Option<&[Arc<KindColumn>]>, slots: usize) -> Vec<usize> {
     let Some(earlier) = earlier else { return (0..slots).collect() };
     let mut changed = Vec::new();
-    for (new, old) in columns.iter().zip(earlier).filter(|(new, old)| !Arc::ptr_eq(new, old)) {
+    for (new, old) in columns.iter().zip(earlier).filter(|(new, old)| !new.is_same(old)) {
         for (at, (new, old)) in new.by_slot.chunks(STRIDE).zip(old.by_slot.chunks(STRIDE)).enumerate() {
             if new != old {
                 let differs = |(slot, (new, old)): (usize, (&u32, &u32))| (new != old).then_some(at * STRIDE + slot);
@@ -133,7 +133,7 @@ impl Entry {
     fn current<A: Remember>(&self, policies: &[ByKind<A>]) -> Option<Arc<Joint>> {
         let known = self.joint.load_full();
         let is_current = |joint: &Arc<Joint>| {
-            joint.columns.iter().zip(policies).all(|(column, policy)| Arc::ptr_eq(column, policy.column()))
+            joint.columns.iter().zip(policies).all(|(column, policy)| column.is_same(policy.column()))
         };
         if known.as_ref().is_some_and(is_current) {
             return known;
@@ -161,7 +161,7 @@ mod tests {
 
     fn columns(kinds: &[Vec<u32>]) -> Vec<Arc<KindColumn>> {
         let column = |kinds: &Vec<u32>| {
-            let by_slot = kinds.clone().into_boxed_slice();
+            let by_slot = kinds.clone().into();
             Arc::new(KindColumn { made: Since::first().epoch(), by_slot, kinds: 0 })
         };
         kinds.iter().map(column).collect()

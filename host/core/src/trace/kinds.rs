@@ -36,7 +36,8 @@ pub(super) struct Kinds {
 #[derive(Debug)]
 pub(super) struct KindColumn {
     pub(super) made: Epoch,
-    pub(super) by_slot: Box<[u32]>,
+    /// Shared with the column of the picture before, where that says the same.
+    pub(super) by_slot: Arc<[u32]>,
     /// Every kind is below.
     pub(super) kinds: usize,
 }
@@ -53,6 +54,15 @@ pub(super) struct RecentKinds {
 pub(super) struct Held {
     bytes: AtomicUsize,
     all: Arc<AtomicUsize>,
+}
+
+// === impl KindColumn ===
+
+impl KindColumn {
+    /// Whether it is known, without a look at each slot, that both say the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.by_slot, &other.by_slot)
+    }
 }
 
 // === impl Kinds ===
@@ -89,33 +99,33 @@ impl Kinds {
 
     fn make(&self, view: &View, earlier: Option<&KindColumn>) -> Option<KindColumn> {
         let (view, since) = (view.of_all_slots(), view.columns().since());
-        let columns: Vec<_> = self.paths.iter().map(|path| (path, view.columns().current(path))).collect();
         let slots = view.node_count();
-        let (mut by_slot, changed) = match earlier {
-            Some(earlier) => {
-                let (known, by_slot) = (earlier.by_slot.len().min(slots), earlier.by_slot.to_vec());
-                let changed = since.changed(earlier.made, self.basis, known).into_iter();
-                (by_slot, changed.chain(known..slots).collect())
-            }
-            None => (Vec::new(), (0..slots).collect::<Vec<_>>()),
-        };
-        by_slot.resize(slots, 0);
-        let mut keys = Vec::with_capacity(changed.len() * columns.len());
-        for slot in &changed {
-            let slot = *slot as u32;
-            keys.extend(columns.iter().map(|(path, column)| {
-                column.as_ref().and_then(|column| column.peek(slot)).unwrap_or_else(|| path.key(&view, slot))
-            }));
-        }
+        let known = earlier.map_or(0, |earlier| earlier.by_slot.len().min(slots));
+        let changed = earlier.map(|earlier| since.changed(earlier.made, self.basis, known)).unwrap_or_default();
+        let changed: Vec<usize> = changed.into_iter().chain(known..slots).collect();
+        let keys = self.keys(&view, &changed);
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        for (at, slot) in changed.into_iter().enumerate() {
-            let width = self.paths.len();
-            by_slot[slot] = numbers.number(&keys[at * width..(at + 1) * width]);
-        }
+        let width = self.paths.len();
+        let number = |(at, slot)| (slot, numbers.number(&keys[at * width..(at + 1) * width]));
+        let changed: Vec<(usize, u32)> = changed.into_iter().enumerate().map(number).collect();
         let kinds = numbers.len();
+        let by_slot = with(earlier.map(|earlier| &earlier.by_slot), slots, &changed);
         self.held.set(size_of::<Self>() + size_of_val(&*by_slot) + numbers.bytes());
         let room = KINDS_PER_SLOT * by_slot.len() + SPARE_KINDS;
-        (kinds <= room).then(|| KindColumn { made: since.epoch(), by_slot: by_slot.into(), kinds })
+        (kinds <= room).then(|| KindColumn { made: since.epoch(), by_slot, kinds })
+    }
+
+    /// What each path comes to at each of these slots of a view of all.
+    fn keys(&self, view: &View, slots: &[usize]) -> Vec<Key> {
+        let columns: Vec<_> = self.paths.iter().map(|path| (path, view.columns().current(path))).collect();
+        let mut keys = Vec::with_capacity(slots.len() * columns.len());
+        for slot in slots {
+            let slot = *slot as u32;
+            keys.extend(columns.iter().map(|(path, column)| {
+                column.as_ref().and_then(|column| column.peek(slot)).unwrap_or_else(|| path.key(view, slot))
+            }));
+        }
+        keys
     }
 
     /// Counts bytes with its own.
@@ -133,6 +143,22 @@ impl Kinds {
         let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         (first..numbers.len()).for_each(|kind| each(numbers.keys(kind, self.paths.len())));
     }
+}
+
+/// Kinds by slot with those that have changed; mostly none has.
+fn with(earlier: Option<&Arc<[u32]>>, slots: usize, changed: &[(usize, u32)]) -> Arc<[u32]> {
+    let same = |earlier: &&Arc<[u32]>| {
+        earlier.len() == slots && changed.iter().all(|(slot, kind)| earlier[*slot] == *kind)
+    };
+    if let Some(earlier) = earlier.filter(same) {
+        return Arc::clone(earlier);
+    }
+    let mut by_slot = earlier.map_or_else(Vec::new, |earlier| earlier.to_vec());
+    by_slot.resize(slots, 0);
+    for (slot, kind) in changed {
+        by_slot[*slot] = *kind;
+    }
+    by_slot.into()
 }
 
 // === impl RecentKinds ===

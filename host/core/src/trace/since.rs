@@ -1,5 +1,7 @@
 //! Pictures of a cluster that follow one another, and since when each slot has the records that it has.
 
+use std::sync::Arc;
+
 use super::tick;
 use crate::{Slot, Slots};
 
@@ -24,8 +26,8 @@ pub(super) struct Basis {
 pub(super) struct Since {
     epoch: Epoch,
     /// Empty in the first picture: all came with it.
-    node: Box<[u64]>,
-    pods: Box<[u64]>,
+    node: Arc<[u64]>,
+    pods: Arc<[u64]>,
     log: Log,
 }
 
@@ -66,8 +68,8 @@ impl Since {
         let number = tick();
         Self {
             epoch: Epoch { lineage: number, number },
-            node: Box::default(),
-            pods: Box::default(),
+            node: Arc::default(),
+            pods: Arc::default(),
             log: Log { changes: Vec::new(), after: number },
         }
     }
@@ -75,20 +77,24 @@ impl Since {
     /// The picture after this one, whose slots were those before.
     pub(super) fn next(&self, before: &Slots, after: &Slots) -> Self {
         let number = tick();
-        let since = |pods: bool, is_same: fn(&Slot, &Slot) -> bool| -> Box<[u64]> {
-            let mut since: Box<[u64]> = (0..after.len()).map(|at| self.since(pods, at)).collect();
-            for at in after.differing(before) {
-                let slots = before.get(at).zip(after.get(at));
-                if let Some(since) =
-                    since.get_mut(at).filter(|_| !slots.is_some_and(|(one, other)| is_same(one, other)))
-                {
-                    *since = number;
-                }
-            }
-            since
+        let changed = |is_same: fn(&Slot, &Slot) -> bool| -> Vec<usize> {
+            let stays = |at: usize| before.get(at).zip(after.get(at)).is_some_and(|(one, other)| is_same(one, other));
+            after.differing(before).filter(|at| *at < after.len() && !stays(*at)).collect()
         };
-        let (node, pods) = (since(false, same_node), since(true, same_pods));
+        let since = |pods: bool, changed: &[usize]| -> Arc<[u64]> {
+            let own = if pods { &self.pods } else { &self.node };
+            if changed.is_empty() && !own.is_empty() && own.len() == after.len() {
+                return Arc::clone(own);
+            }
+            let mut since: Vec<u64> = (0..after.len()).map(|at| self.since(pods, at)).collect();
+            for at in changed {
+                since[*at] = number;
+            }
+            since.into()
+        };
+        let (node, pods) = (changed(same_node), changed(same_pods));
         let log = self.log.with(number, &node, &pods);
+        let (node, pods) = (since(false, &node), since(true, &pods));
         Self { epoch: Epoch { number, ..self.epoch }, node, pods, log }
     }
 
@@ -124,10 +130,10 @@ impl Since {
 
 impl Log {
     /// The same with what a picture has changed.
-    fn with(&self, number: u64, node: &[u64], pods: &[u64]) -> Self {
-        let of = |since: &[u64], pods: bool| {
-            let new = since.iter().enumerate().filter(|(_, since)| **since == number).take(MAX_LOGGED + 1);
-            new.map(|(slot, _)| Change { number, slot: slot as u32, pods }).collect::<Vec<_>>()
+    fn with(&self, number: u64, node: &[usize], pods: &[usize]) -> Self {
+        let of = |slots: &[usize], pods: bool| {
+            let listed = slots.iter().take(MAX_LOGGED + 1);
+            listed.map(|slot| Change { number, slot: *slot as u32, pods }).collect::<Vec<_>>()
         };
         let (node, pods) = (of(node, false), of(pods, true));
         let before = MAX_LOGGED.saturating_sub(node.len() + pods.len());
@@ -143,12 +149,12 @@ impl Log {
 }
 
 fn same_node(one: &Slot, other: &Slot) -> bool {
-    std::sync::Arc::ptr_eq(&one.node, &other.node) || one.node.stamp() == other.node.stamp()
+    Arc::ptr_eq(&one.node, &other.node) || one.node.stamp() == other.node.stamp()
 }
 
 fn same_pods(one: &Slot, other: &Slot) -> bool {
     match (&one.placed, &other.placed) {
-        (Some(one), Some(other)) => std::sync::Arc::ptr_eq(one, other) || one.stamp() == other.stamp(),
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.stamp() == other.stamp(),
         (one, other) => one.is_none() && other.is_none(),
     }
 }
