@@ -229,6 +229,32 @@ fn a_policy_that_is_no_function_of_its_reads_is_found_and_asked_each_time() {
 }
 
 #[test]
+fn one_answer_of_a_request_is_asked_again_however_many_policies_gave_one() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let member = |name: &str| {
+        let calls = Arc::clone(&calls);
+        let policy = FakePolicy::default().filter_each(move |view, node| {
+            calls.fetch_add(1, Ordering::SeqCst);
+            text(view, Read::Node(node, NodeRead::Label("zone")));
+            Verdict::Fits
+        });
+        mk_member(name, policy.function(), |_| {})
+    };
+    let mut fixture = Fixture::new(vec![], None);
+    let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
+    fixture.gateway = Arc::new(gateway.with_trace_limit(TraceLimit { recheck_every: 1, ..TraceLimit::default() }));
+    fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
+    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(["p", "q", "r"].map(member).into())));
+    // Each policy is asked about one of four nodes that it cannot tell apart.
+    filter(&fixture, mk_labelled("pod", "a"));
+    assert_eq!(calls.swap(0, Ordering::SeqCst), 3 + 1);
+    for _ in 0..5 {
+        assert_eq!(filter(&fixture, mk_labelled("pod", "a")).1, [0, 0, 0]);
+        assert_eq!(calls.swap(0, Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
 fn a_policy_that_reads_too_much_of_pods_is_asked_each_time() {
     let greedy = FakePolicy::default().filter_each(|view, _| {
         (0..100).for_each(|at| drop(view.read(Read::Pod(PodRead::Label(&format!("l{at}"))))));
