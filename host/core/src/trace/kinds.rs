@@ -147,9 +147,8 @@ impl Kinds {
 
 /// Kinds by slot with those that have changed; mostly none has.
 fn with(earlier: Option<&Arc<[u32]>>, slots: usize, changed: &[(usize, u32)]) -> Arc<[u32]> {
-    let same = |earlier: &&Arc<[u32]>| {
-        earlier.len() == slots && changed.iter().all(|(slot, kind)| earlier[*slot] == *kind)
-    };
+    let same =
+        |earlier: &&Arc<[u32]>| earlier.len() == slots && changed.iter().all(|(slot, kind)| earlier[*slot] == *kind);
     if let Some(earlier) = earlier.filter(same) {
         return Arc::clone(earlier);
     }
