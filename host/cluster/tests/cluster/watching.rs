@@ -23,14 +23,10 @@ fn watch(text: &str) -> (Written, SnapshotWatch, Published) {
     (file, watch, published)
 }
 
-/// The zone of the only node, once it is this.
+/// Waits until the zone of the only node is this. A file that is written in place may be seen empty before.
 fn wait_for_zone(published: &Published, zone: &str) {
-    loop {
-        let cluster = published.recv_timeout(PATIENCE).expect("an update").expect("a good one");
-        if cluster.slots()[0].node.labels().get("zone") == Some(zone) {
-            return;
-        }
-    }
+    let is_there = |cluster: Arc<Cluster>| cluster.slots()[0].node.labels().get("zone") == Some(zone);
+    while !published.recv_timeout(PATIENCE).expect("an update").is_ok_and(is_there) {}
 }
 
 #[test]
