@@ -177,6 +177,16 @@ impl RecentKinds {
         kinds
     }
 
+    /// Pods that come next are likely to be read about in the same way: where these reads are not the first of their
+    /// kind, the kinds of the nodes are there before the next pod is.
+    pub(super) fn expect(&self, paths: &[Path], view: &View) {
+        let before = self.lists.load_full();
+        let kinds = self.by(paths);
+        if before.iter().any(|known| Arc::ptr_eq(known, &kinds)) && kinds.column(view).is_none() {
+            self.anew(&kinds);
+        }
+    }
+
     /// Kinds by these reads that nobody else has numbered.
     pub(super) fn anew(&self, crowded: &Kinds) -> Arc<Kinds> {
         let lists = self.lists.load();
@@ -219,5 +229,39 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Cluster, Node, NodeRead, Read, trace::path::Scope};
+
+    fn view_of_zones(zones: &[&str]) -> View {
+        let node = |(at, zone): (usize, &&str)| {
+            let json = json!({"metadata": {"name": format!("n{at}"), "labels": {"zone": zone}}});
+            Node::from_json(json.to_string().into()).unwrap()
+        };
+        let cluster = Cluster::from_objects(zones.iter().enumerate().map(node).collect(), vec![]);
+        View::new(Arc::default(), Arc::new(cluster), (0..zones.len() as u32).collect(), 0)
+    }
+
+    fn label(key: &str) -> Path {
+        let Scope::Node(_, path) = Scope::of(&Read::Node(0, NodeRead::Label(key))) else { unreachable!() };
+        path.to_path()
+    }
+
+    #[test]
+    fn kinds_are_there_ahead_once_nodes_were_read_in_the_same_way_before() {
+        let (view, recent) = (view_of_zones(&["a", "b", "a"]), RecentKinds::default());
+        for (reads, is_ahead) in [("zone", false), ("rack", false), ("zone", true), ("rack", true)] {
+            recent.expect(&[label(reads)], &view);
+            let column = recent.latest().and_then(|kinds| kinds.likely_column(&view));
+            assert_eq!(column.is_some(), is_ahead, "{reads}");
+        }
+        let kinds = recent.by(&[label("zone")]).column(&view).unwrap();
+        assert_eq!((kinds.by_slot[0], kinds.by_slot[0] == kinds.by_slot[1]), (kinds.by_slot[2], false));
     }
 }

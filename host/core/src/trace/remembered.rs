@@ -177,8 +177,7 @@ impl<A: Remember> Remembered<A> {
             None => Class::of(&classes.request, &lesson.view, false).with(lesson)?,
         };
         if !class.each_time {
-            // Pods that come next are likely to be read about in the same way.
-            self.kinds.by(&class.paths);
+            self.kinds.expect(&class.paths, &lesson.view);
         }
         classes.put(keys, Arc::new(class));
         Ok(())
