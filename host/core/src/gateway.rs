@@ -242,9 +242,9 @@ impl Gateway {
 
     /// Bytes of all that is remembered of answers, and of the columns it is found by.
     pub fn remembered_bytes(&self) -> usize {
-        let traces: usize = self.roster.load().members().map(|member| member.traces.bytes()).sum();
+        let answers = self.roster.load().remembered_bytes();
         let columns = self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes());
-        traces + columns + self.memory.column_bytes()
+        answers + columns + self.memory.column_bytes()
     }
 
     #[cfg(test)]

@@ -103,6 +103,11 @@ impl Group {
         &self.joints[verb as usize]
     }
 
+    /// Lets go of what [`Group::joints`] has put together.
+    pub(crate) fn forget_joints(&self) {
+        self.joints.iter().for_each(Joints::forget);
+    }
+
     /// Those that are asked this verb about the pod in this mode, in order.
     pub fn answering(&self, mode: Mode, verb: Verb, pod: &Pod) -> impl Iterator<Item = &Arc<Member>> {
         self.members.iter().filter(move |member| member.answers(mode, verb, pod))
@@ -135,6 +140,13 @@ impl Roster {
     /// Every policy of every group.
     pub fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
         self.groups.values().flat_map(Group::members)
+    }
+
+    /// Bytes of all that is remembered of the policies' answers.
+    pub(crate) fn remembered_bytes(&self) -> usize {
+        let traces: usize = self.members().map(|member| member.traces.bytes()).sum();
+        let joints: usize = self.groups.values().flat_map(|group| group.joints.iter()).map(Joints::bytes).sum();
+        traces + joints
     }
 
     /// What could not be loaded as its files stand now.

@@ -3,21 +3,21 @@
 mod name;
 mod pieces;
 mod rejected;
-mod text;
 
 use std::{borrow::Cow, ops::Range};
 
 use bytes::Bytes;
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
 
-pub(crate) use self::text::push_text;
 use self::{
     name::node_name,
     pieces::{Pieces, is_copied},
     rejected::Rejected,
-    text::{push_integer, push_part},
 };
-use crate::decode::WireNodes;
+use crate::{
+    decode::WireNodes,
+    text::{push_integer, push_part, push_text},
+};
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///

@@ -18,6 +18,7 @@ mod error;
 mod forward;
 mod peers;
 mod server;
+mod text;
 mod tls;
 mod wire;
 

@@ -68,6 +68,11 @@ impl Joint {
         self.numbers.keys(kind, self.columns.len())
     }
 
+    /// Bytes that it holds; its columns are those of the kinds, mostly.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.by_slot) + self.numbers.bytes()
+    }
+
     /// None if they are too many.
     fn new(columns: &[Arc<KindColumn>], earlier: Option<&Self>) -> Option<Self> {
         let slots = columns.iter().map(|column| column.by_slot.len()).min()?;
@@ -119,6 +124,16 @@ impl Joints {
             return None;
         };
         entry.current(policies)
+    }
+
+    /// Bytes of all that are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load().iter().filter_map(|entry| entry.joint.load().as_ref().map(|joint| joint.bytes())).sum()
+    }
+
+    /// Lets go of all; they are put together anew where policies are asked together again.
+    pub(crate) fn forget(&self) {
+        self.0.store(Arc::default());
     }
 }
 

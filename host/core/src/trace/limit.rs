@@ -22,10 +22,10 @@ impl TraceLimit {
     /// Forgets the classes that were not used for the longest, where there is more than may be.
     pub(crate) fn keep_within(self, roster: &Roster) {
         let most = self.bytes - 2 * self.columns();
-        let bytes: usize = roster.members().map(|member| member.traces.bytes()).sum();
-        if bytes <= most {
+        if roster.remembered_bytes() <= most {
             return;
         }
+        roster.groups().for_each(|(_, group)| group.forget_joints());
         let mut ages: Vec<(u64, usize)> = roster.members().flat_map(|member| member.traces.ages()).collect();
         ages.sort_unstable_by(|one, other| other.cmp(one));
         // A quarter more than needed, so that this is rare.

@@ -9,7 +9,7 @@ use super::{
     cursor::Cursor,
     guess::{Found, Known},
 };
-use crate::encode::push_text;
+use crate::text::push_text;
 
 /// The bytes of most objects' names with their quotes, at most.
 const NAME_SIZE: usize = 64;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::text::push_part;
+use crate::text::push_part;
 
 /// A shorter part is copied: one piece more would cost more than its bytes.
 const WORTH_A_PIECE: usize = 16 << 10;

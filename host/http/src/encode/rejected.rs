@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use plimsoll_core::{FilterOutcome, Rejection};
 
-use super::{
-    push_name, separate,
+use super::{push_name, separate};
+use crate::{
+    decode::WireNodes,
     text::{BLOCK, push_part, push_text},
 };
-use crate::decode::WireNodes;
 
 /// The two maps of a reply. Thousands of nodes share a few reasons: those are written once, and copied.
 pub(super) struct Rejected<'r> {

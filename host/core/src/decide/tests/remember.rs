@@ -255,6 +255,20 @@ fn one_answer_of_a_request_is_asked_again_however_many_policies_gave_one() {
 }
 
 #[test]
+fn joint_kinds_count_as_remembered_and_go_where_too_much_is() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "a", "b", "b"], &[])));
+    for _ in 0..4 {
+        filter(&fixture, mk_labelled("p", "a"));
+    }
+    let roster = fixture.gateway.roster();
+    let of_members = || roster.members().map(|member| member.traces.bytes()).sum::<usize>();
+    assert!(roster.remembered_bytes() > of_members());
+    TraceLimit { bytes: 0, ..TraceLimit::default() }.keep_within(&roster);
+    assert_eq!(roster.remembered_bytes(), of_members());
+    assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [2, 3]);
+}
+
+#[test]
 fn a_policy_that_reads_too_much_of_pods_is_asked_each_time() {
     let greedy = FakePolicy::default().filter_each(|view, _| {
         (0..100).for_each(|at| drop(view.read(Read::Pod(PodRead::Label(&format!("l{at}"))))));

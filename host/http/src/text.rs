@@ -1,4 +1,4 @@
-//! JSON strings and integers.
+//! Writes JSON strings and integers.
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// So many bytes are copied at once.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// Writes a part of a text, which is mostly a name.
 ///
 /// To copy one block of a known size and to take back what is too much is faster than to copy each to its length.
 #[inline]
-pub(super) fn push_part(out: &mut Vec<u8>, text: &[u8], part: Range<usize>) {
+pub(crate) fn push_part(out: &mut Vec<u8>, text: &[u8], part: Range<usize>) {
     match text.get(part.start..).and_then(<[u8]>::first_chunk::<BLOCK>) {
         Some(block) if part.len() <= BLOCK => {
             let end = out.len() + part.len();
@@ -37,7 +37,7 @@ pub(super) fn push_part(out: &mut Vec<u8>, text: &[u8], part: Range<usize>) {
 }
 
 /// Writes a bare integer; Go refuses `5.0` and `1e1` for an `int64`.
-pub(super) fn push_integer(out: &mut Vec<u8>, number: i64) {
+pub(crate) fn push_integer(out: &mut Vec<u8>, number: i64) {
     match u8::try_from(number) {
         Ok(digit @ 0..=9) => out.push(b'0' + digit),
         _ => out.extend_from_slice(number.to_string().as_bytes()),
