@@ -56,6 +56,19 @@ impl Peer {
         Self::announced_on_stdout(&mut command)
     }
 
+    /// Starts the extender that refuses and scores nodes by the number at the end of their names: those whose number
+    /// leaves this remainder when it is divided so; it needs Go.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn by_name(refused: &[(usize, usize)]) -> Result<Self> {
+        let refused: Vec<String> =
+            refused.iter().map(|(divisor, remainder)| format!("{divisor}:{remainder}")).collect();
+        let mut command = Command::new(&*GO_EXTENDER);
+        command.args(["--mode", "by-name", "--refuse", &refused.join(",")]);
+        Self::announced_on_stdout(&mut command)
+    }
+
     /// Starts a server that prints a line of JSON with the key `listen`.
     ///
     /// # Errors

@@ -11,13 +11,14 @@ use plimsoll_harness::{
 };
 use serde_json::json;
 
-use crate::View;
+use crate::{View, objects};
 
 /// An extender, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contender {
     None,
     Null,
+    ByName,
     GoFive,
     PlimsollFive,
     PlimsollTen,
@@ -42,7 +43,8 @@ impl Extender {
 // === impl Contender ===
 
 impl Contender {
-    pub(crate) const ALL: [Self; 5] = [Self::None, Self::Null, Self::GoFive, Self::PlimsollFive, Self::PlimsollTen];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::None, Self::Null, Self::ByName, Self::GoFive, Self::PlimsollFive, Self::PlimsollTen];
 
     /// All of them, each round another one first: who comes first meets a machine that is still busy.
     pub(crate) fn in_round(round: usize) -> impl Iterator<Item = Self> {
@@ -51,7 +53,7 @@ impl Contender {
 
     /// Whether it keeps pods off nodes.
     pub(crate) fn has_rules(self) -> bool {
-        self.describe().1 > 0
+        !matches!(self, Self::None | Self::Null)
     }
 
     /// Its name in the report, and how many policies it has.
@@ -59,6 +61,7 @@ impl Contender {
         match self {
             Self::None => ("none", 0),
             Self::Null => ("null", 0),
+            Self::ByName => ("by name", 0),
             Self::GoFive => ("go", 5),
             Self::PlimsollFive => ("plimsoll", 5),
             Self::PlimsollTen => ("plimsoll", 10),
@@ -70,6 +73,7 @@ impl Contender {
         let process = match self {
             Self::None => None,
             Self::Null => Some(Peer::null()?),
+            Self::ByName => Some(Peer::by_name(&objects::REFUSED)?),
             Self::GoFive => {
                 let rules = directory.path().join("rules.json");
                 fs::write(&rules, samples::go_rules(&samples::five()))?;
@@ -108,7 +112,8 @@ fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane, view: 
         .arg(directory);
     match view {
         View::Snapshot => command.arg("--snapshot").arg(snapshot),
-        View::Watch => command.arg("--kubeconfig").arg(cluster.kubeconfig()),
+        // The scheduler binds; who would bind takes a Lease, and lists anew once it has that.
+        View::Watch => command.arg("--kubeconfig").arg(cluster.kubeconfig()).arg("--no-bind"),
     };
     let plimsoll = Peer::announced_on_stderr(&mut command)?;
     plimsoll.wait_until_ready()?;

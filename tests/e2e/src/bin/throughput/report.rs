@@ -26,6 +26,7 @@ struct Row {
     pods_per_second: f64,
     against_none: f64,
     against_null: f64,
+    against_by_name: f64,
     algorithm_ms: f64,
     extender_ms: f64,
     runs: Vec<f64>,
@@ -58,22 +59,23 @@ impl Report {
     pub(crate) fn finish(self) -> Result<()> {
         let rows = self.rows();
         let mut table = format!(
-            "\n{:>6} {:<9} {:>8} {:>7} {:>12} {:>12} {:>13} {:>16}\n",
+            "\n{:>6} {:<9} {:>8} {:>7} {:>12} {:>12} {:>15} {:>13} {:>16}\n",
             "nodes",
             "extender",
             "policies",
             "pods/s",
             "against none",
             "against null",
+            "against by name",
             "algorithm ms",
             "extender, cpu ms"
         );
         for row in &rows {
             let Row { nodes, extender, policies, pods_per_second, against_none, against_null, .. } = row;
-            let Row { algorithm_ms, extender_ms, .. } = row;
+            let Row { against_by_name, algorithm_ms, extender_ms, .. } = row;
             writeln!(
                 table,
-                "{nodes:>6} {extender:<9} {policies:>8} {pods_per_second:>7.1} {against_none:>12.2} {against_null:>12.2} {algorithm_ms:>13.2} {extender_ms:>16.2}"
+                "{nodes:>6} {extender:<9} {policies:>8} {pods_per_second:>7.1} {against_none:>12.2} {against_null:>12.2} {against_by_name:>15.2} {algorithm_ms:>13.2} {extender_ms:>16.2}"
             )?;
         }
         let path = workspace().join("target/bench/throughput.json");
@@ -101,15 +103,15 @@ impl Report {
             page,
             "{pods} pods a run, plimsoll's view of the cluster: {view}; load of the machine (1, 5, 15 minutes) before: {before}, after: {now}.\n"
         )?;
-        page += "| nodes | extender | policies | pods/s | against none | against null | scheduling algorithm, ms | the extender's processor time for a pod, ms | runs |\n\
-                 |---|---|---|---|---|---|---|---|---|\n";
+        page += "| nodes | extender | policies | pods/s | against none | against null | against by name | scheduling algorithm, ms | the extender's processor time for a pod, ms | runs |\n\
+                 |---|---|---|---|---|---|---|---|---|---|\n";
         for row in rows {
             let Row { nodes, extender, policies, pods_per_second, against_none, against_null, .. } = row;
-            let Row { algorithm_ms, extender_ms, runs, .. } = row;
+            let Row { against_by_name, algorithm_ms, extender_ms, runs, .. } = row;
             let runs = runs.iter().map(|pace| format!("{pace:.0}")).collect::<Vec<_>>().join(", ");
             writeln!(
                 page,
-                "| {nodes} | {extender} | {policies} | {pods_per_second:.0} | {against_none:.2} | {against_null:.2} | {algorithm_ms:.2} | {extender_ms:.2} | {runs} |"
+                "| {nodes} | {extender} | {policies} | {pods_per_second:.0} | {against_none:.2} | {against_null:.2} | {against_by_name:.2} | {algorithm_ms:.2} | {extender_ms:.2} | {runs} |"
             )?;
         }
         Ok(page)
@@ -133,6 +135,7 @@ impl Report {
             pods_per_second,
             against_none: pods_per_second / pace(Contender::None),
             against_null: pods_per_second / pace(Contender::Null),
+            against_by_name: pods_per_second / pace(Contender::ByName),
             algorithm_ms: median(self.all(nodes, contender, |outcome| outcome.algorithm_ms)),
             extender_ms: median(self.all(nodes, contender, |outcome| outcome.extender_ms)),
             runs,
@@ -154,6 +157,7 @@ impl Row {
             "nodes": self.nodes, "extender": self.extender, "policies": self.policies,
             "pods_per_second": hundredth(self.pods_per_second),
             "against_none": hundredth(self.against_none), "against_null": hundredth(self.against_null),
+            "against_by_name": hundredth(self.against_by_name),
             "algorithm_ms": hundredth(self.algorithm_ms), "extender_cpu_ms": hundredth(self.extender_ms),
             "runs": self.runs.iter().copied().map(hundredth).collect::<Vec<_>>(),
         })
