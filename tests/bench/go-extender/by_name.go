@@ -49,20 +49,6 @@ func byNameExtender(refused residues) http.Handler {
 	return mux
 }
 
-func answerNames(w http.ResponseWriter, r *http.Request, answer func(names []byte) []byte) {
-	body, err := readBody(r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	names := cutNames(body)
-	if names == nil {
-		http.Error(w, "NodeNames: expected a list: set nodeCacheCapable: true", http.StatusBadRequest)
-		return
-	}
-	writeJSON(w, answer(names))
-}
-
 func filterByName(names []byte, refused residues) []byte {
 	kept := make([]byte, 0, len(names))
 	failed := make([]byte, 0, 4*len(names))
