@@ -30,7 +30,7 @@ const CLUSTER: usize = 5_000;
 /// Calls that are counted; the least of them counts, since what was learned is published behind the reply.
 const CALLS: usize = 20;
 
-// Allocations of one call with ten policies, whatever the nodes: with some room above the 66 and the 22 that were counted.
+// Allocations of one call with ten policies, whatever the nodes: some more than the 66 and the 22 that were counted.
 const MOST_TO_FILTER: usize = 90;
 const MOST_TO_PRIORITIZE: usize = 40;
 

@@ -177,8 +177,8 @@ impl RecentKinds {
         kinds
     }
 
-    /// Pods that come next are likely to be read about in the same way: where these reads are not the first of their
-    /// kind, the kinds of the nodes are there before the next pod is.
+    /// Pods that come next are likely to be read about in the same way: where these reads were made before, the
+    /// nodes have their kinds before the next pod comes.
     pub(super) fn expect(&self, paths: &[Path], view: &View) {
         let before = self.lists.load_full();
         let kinds = self.by(paths);

@@ -1,9 +1,8 @@
 //! Pods per second of a real kube-scheduler, by the extender that it asks.
 //!
 //! Contenders take turns within one run, each with a scheduler and an extender of its own, on one API
-//! server: no extender, one that answers at once, one that says as much as rules do, the same rules in Go, and plimsoll.
-//! One table is
-//! printed, and `target/bench/throughput.json` written.
+//! server: no extender, one that answers at once, one that says as much as rules do, the same rules in
+//! Go, and plimsoll. One table is printed, and `target/bench/throughput.json` written.
 
 mod contender;
 mod load;

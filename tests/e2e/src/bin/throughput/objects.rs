@@ -40,14 +40,13 @@ pub(crate) fn name(number: usize) -> String {
     format!("node-{number:05}")
 }
 
-/// The nodes that the rules keep pods off, by what their numbers leave when they are divided: those of another team,
-/// and those without a GPU.
+/// The same nodes that [`is_allowed`] forbids, by what their numbers leave when they are divided.
 pub(crate) const REFUSED: [(usize, usize); 2] = [(POOLS.len(), 1), (WITHOUT_GPU, 0)];
 
-/// Whether the rules let a pod run on the node.
+/// Whether the rules let a pod run on the node: not if it is another team's, or has no GPU.
 pub(crate) fn is_allowed(node: &str) -> bool {
     let number: Option<usize> = node.strip_prefix("node-").and_then(|number| number.parse().ok());
-    number.is_some_and(|number| REFUSED.iter().all(|(divisor, remainder)| number % divisor != *remainder))
+    number.is_some_and(|number| POOLS[number % POOLS.len()] != "team-b" && !number.is_multiple_of(WITHOUT_GPU))
 }
 
 pub(crate) fn pod(name: &str) -> Result<Pod> {
