@@ -157,18 +157,40 @@ fn one_by_one<A>(turns: &mut dyn Turns<A>, ask: impl Fn(u32) -> Result<Vec<A>, F
     Ok(())
 }
 
-/// Why a module is refused: text for its author, the whole chain in one line.
+/// Why a module was not loaded: text for its author, the whole chain in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LoadError(pub String);
+#[error("{text}")]
+pub struct LoadError {
+    text: String,
+    transient: bool,
+}
 
 /// Turns the bytes of a `.wasm` file into a [`Policy`].
 pub trait Loader: Send + Sync {
     /// Compiles, or takes from its cache, a module.
     ///
     /// # Errors
-    /// Says what is wrong with the module and what was expected.
+    /// Says what is wrong with the module and what was expected, and whether it is worth another try.
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
+}
+
+// === impl LoadError ===
+
+impl LoadError {
+    /// The module is wrong: it is refused until its bytes, its limits or this program change.
+    pub fn permanent(text: impl Into<String>) -> Self {
+        Self { text: text.into(), transient: false }
+    }
+
+    /// The module may be right, but could not be compiled now: the compiler was killed, or ran out of time or memory.
+    pub fn transient(text: impl Into<String>) -> Self {
+        Self { text: text.into(), transient: true }
+    }
+
+    /// Whether the same bytes may load another time.
+    pub const fn is_transient(&self) -> bool {
+        self.transient
+    }
 }
 
 // === impl Verb ===

@@ -111,8 +111,8 @@ impl Inner {
     /// Loads a module; a bug in a compiler that it may set off refuses the module and nothing else.
     fn guarded(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), LoadError> {
         catch_unwind(AssertUnwindSafe(|| self.load(module, digest)))
-            .map_err(|_| LoadError("plimsoll itself failed while it compiled the module".to_owned()))?
-            .map_err(|error| LoadError(error.to_string()))
+            .map_err(|_| LoadError::permanent("plimsoll itself failed while it compiled the module"))?
+            .map_err(|error| LoadError::permanent(error.to_string()))
     }
 
     /// The policy, and whether its code was there already.

@@ -11,7 +11,7 @@ use std::{
 use plimsoll_harness::workspace;
 
 /// Where texts for people are made: what follows, to the end of the call, holds them.
-const MAKERS: [&str; 24] = [
+const MAKERS: [&str; 25] = [
     "#[error(",
     "warn!(",
     "error!(",
@@ -20,7 +20,8 @@ const MAKERS: [&str; 24] = [
     "ensure!(",
     ".context(",
     "with_context(",
-    "LoadError(",
+    "LoadError::permanent(",
+    "LoadError::transient(",
     "Refusal::new(",
     "Refusal::passing(",
     "ObjectError::new(",

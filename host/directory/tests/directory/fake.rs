@@ -30,7 +30,7 @@ impl Loader for FakeLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let text = String::from_utf8_lossy(module);
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
-        let tag = tag.ok_or_else(|| LoadError("no module: expected 'good TAG end'".to_owned()))?.to_owned();
+        let tag = tag.ok_or_else(|| LoadError::permanent("no module: expected 'good TAG end'"))?.to_owned();
         self.loaded.lock().unwrap().push(tag.clone());
         Ok(Arc::new(FakePolicy { tag, validated: Arc::clone(&self.validated) }))
     }

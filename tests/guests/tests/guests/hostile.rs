@@ -41,7 +41,7 @@ fn check(name: &str) {
     match guest.expected {
         Expected::Refused(text) => {
             let Err(error) = loader().load(&guest.bytes) else { panic!("it was loaded") };
-            assert!(error.0.contains(text), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
         }
         Expected::Fault(kind, text) => {
             let fault = fault_of_failing_decision(guest);
