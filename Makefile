@@ -5,6 +5,9 @@ export CARGO_TERM_PROGRESS_WHEN ?= auto
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-cluster test lint bench bench-micro throughput e2e fmt policies
 
+# The tests that could not run on this machine, with the reason; `make test` prints them at its end.
+SKIPPED := $(CURDIR)/target/skipped-tests
+
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -18,7 +21,10 @@ demo-cluster: policies ## The same story in front of a real API server and kube-
 	@target/debug/plimsoll-demo-cluster
 
 test: policies ## Run every test: unit, property, contract, guests, reload, commands
-	$(CARGO) test --workspace --no-fail-fast
+	@mkdir -p target && rm -f $(SKIPPED)
+	@status=0; PLIMSOLL_SKIPPED=$(SKIPPED) $(CARGO) test --workspace --no-fail-fast || status=$$?; \
+	if [ -s $(SKIPPED) ]; then echo; echo "$$(sort -u $(SKIPPED) | wc -l) tests were skipped:"; sort -u $(SKIPPED); fi; \
+	exit $$status
 
 lint: ## Formatting, clippy, dependency rules, documentation
 	$(CARGO) fmt --all --check

@@ -5,13 +5,12 @@ mod api_server;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::samples;
+use plimsoll_harness::{Client, samples};
 use serde_json::{Value, json};
 
 use self::api_server::ApiServer;
 use crate::{
     api_server::write_kubeconfig,
-    client::Client,
     modules::Modules,
     plan::Plan,
     report::{Report, Row},

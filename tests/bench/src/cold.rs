@@ -1,10 +1,9 @@
 //! The first request after a start: nothing is remembered yet.
 
 use anyhow::Result;
-use plimsoll_harness::{Peer, samples};
+use plimsoll_harness::{Client, Peer, samples};
 
 use crate::{
-    client::Client,
     modules::Modules,
     plan::Plan,
     report::{Report, Row},

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::client::Client;
+use plimsoll_harness::Client;
 
 /// Asks plimsoll and the Go extender, and compares what they say about each node.
 ///

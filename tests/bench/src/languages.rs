@@ -4,11 +4,10 @@
 
 use anyhow::{Context, Result, ensure};
 use plimsoll_guests::toolchains::go_policy;
-use plimsoll_harness::{Peer, samples};
+use plimsoll_harness::{Client, Peer, samples};
 use tempfile::TempDir;
 
 use crate::{
-    client::Client,
     compare::agree,
     modules::Modules,
     plan::Plan,

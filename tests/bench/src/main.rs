@@ -15,7 +15,6 @@ mod aims;
 mod api_server;
 mod body;
 mod changed;
-mod client;
 mod cold;
 mod compare;
 mod echo;

@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{Peer, samples};
+use plimsoll_harness::{Client, Peer, samples};
 use serde_json::Value;
 
 use crate::{
     api_server::{self, Size},
-    client::Client,
     modules::Modules,
     plan::Plan,
     report::{Report, Row},

@@ -6,10 +6,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::samples;
+use plimsoll_harness::{Client, samples};
 
 use crate::{
-    client::Client,
     modules::Modules,
     plan::Plan,
     report::{Report, Row},

@@ -8,13 +8,12 @@ use std::{
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use plimsoll_harness::{
-    Peer,
+    Client, Peer,
     samples::{Sample, go_rules},
 };
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::{
-    client::Client,
     echo,
     modules::Modules,
     report::{Report, Row},

@@ -6,7 +6,10 @@ use std::{
     sync::LazyLock,
 };
 
+use crate::ports::occupy_defaults;
+
 static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    occupy_defaults();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // The whole workspace, as the tests are built: another choice of packages has other features of the dependencies.
     run(Command::new(cargo).args(["build", "--quiet", "--workspace", "--bin", "plimsoll"]));

@@ -5,15 +5,22 @@
 
 mod build;
 mod certificates;
+mod client;
+mod fake_api;
 mod peer;
+mod ports;
 mod process;
 pub mod samples;
+mod skip;
 mod wait;
 
 pub use build::{binary, guest, policies, workspace};
 pub use certificates::{Authority, Pair, Purpose};
+pub use client::{Client, get};
+pub use fake_api::FakeApi;
 pub use peer::Peer;
 pub use process::{Plimsoll, Reply};
+pub use skip::skip;
 pub use wait::wait_until;
 
 pub use tempfile::{TempDir, tempdir};

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 const ONE_WRITE: usize = 512 << 10;
 
 /// A connection that is kept alive.
-pub(crate) struct Client {
+pub struct Client {
     stream: BufReader<TcpStream>,
     request: Vec<u8>,
     reply: Vec<u8>,
@@ -21,7 +21,11 @@ pub(crate) struct Client {
 // === impl Client ===
 
 impl Client {
-    pub(crate) fn connect(address: SocketAddr) -> Result<Self> {
+    /// Connects.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_mins(2)))?;
@@ -29,11 +33,24 @@ impl Client {
     }
 
     /// Posts a body; the body of the reply, which must have status 200.
-    pub(crate) fn post(&mut self, path: &str, body: &[u8]) -> Result<&[u8]> {
+    ///
+    /// # Errors
+    /// If it has another, or there is no whole reply.
+    pub fn post(&mut self, path: &str, body: &[u8]) -> Result<&[u8]> {
+        let (status, reply) = self.ask(path, body)?;
+        ensure!(status == 200, "status {status}: {}", String::from_utf8_lossy(&reply[..reply.len().min(500)]));
+        Ok(reply)
+    }
+
+    /// Posts a body; status and body of the reply.
+    ///
+    /// # Errors
+    /// If there is no whole reply.
+    pub fn ask(&mut self, path: &str, body: &[u8]) -> Result<(u16, &[u8])> {
         self.request.clear();
         write!(
             self.request,
-            "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         )?;
         let stream = self.stream.get_mut();
@@ -47,7 +64,7 @@ impl Client {
         self.read_reply()
     }
 
-    fn read_reply(&mut self) -> Result<&[u8]> {
+    fn read_reply(&mut self) -> Result<(u16, &[u8])> {
         let (mut line, mut length, mut status) = (String::new(), None, None);
         loop {
             line.clear();
@@ -56,14 +73,23 @@ impl Client {
             match line.split_once(": ") {
                 _ if line.is_empty() => break,
                 Some(("content-length", value)) => length = Some(value.parse::<usize>()?),
-                None => status = line.split(' ').nth(1).map(str::to_owned),
+                None => status = line.split(' ').nth(1).and_then(|status| status.parse().ok()),
                 Some(_) => {}
             }
         }
         self.reply.resize(length.context("a reply without a length")?, 0);
         self.stream.read_exact(&mut self.reply)?;
-        let text = || String::from_utf8_lossy(&self.reply[..self.reply.len().min(500)]).into_owned();
-        ensure!(status.as_deref() == Some("200"), "status {status:?}: {}", text());
-        Ok(&self.reply)
+        Ok((status.context("a reply without a status")?, &self.reply))
     }
+}
+
+/// Reads a page over a connection of its own: status and text, whatever they are.
+///
+/// # Errors
+/// If there is no whole reply within ten seconds.
+pub fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
+    let config = ureq::Agent::config_builder().http_status_as_error(false);
+    let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();
+    let mut reply = agent.get(format!("http://{address}{path}")).header("connection", "close").call()?;
+    Ok((reply.status().as_u16(), reply.body_mut().read_to_string()?))
 }

@@ -1,0 +1,265 @@
+//! An API server in the test's own process: nodes, pods, one Lease, watches and Bindings, over plain HTTP.
+//!
+//! It serves as much as a gateway asks for, and fails in the ways in which an API server fails ([`FakeApi::fail`],
+//! [`FakeApi::stop_listening`], [`FakeApi::cut_connections`], ...). One thread serves one connection.
+
+mod objects;
+mod serve;
+
+use std::{
+    collections::HashMap,
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use self::objects::Objects;
+
+/// A running API server; its threads end when it is dropped.
+pub struct FakeApi {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    directory: TempDir,
+}
+
+/// How it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Mood {
+    #[default]
+    Well,
+    /// Every request is answered with this status.
+    Failing(u16),
+    /// Connections are refused.
+    Away,
+    /// For good.
+    Ended,
+}
+
+#[derive(Default)]
+struct State {
+    objects: Objects,
+    mood: Mood,
+    /// How many of the next Bindings are carried out without an answer.
+    lost_answers: u32,
+    /// Open connections by number.
+    connections: HashMap<u64, TcpStream>,
+    accepted: u64,
+    requests: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Something changed that a watch or the listener waits for.
+    changed: Condvar,
+}
+
+// === impl FakeApi ===
+
+impl FakeApi {
+    /// Starts an API server with these nodes and placed pods on a free port.
+    ///
+    /// # Errors
+    /// If it cannot listen, or the kubeconfig cannot be written.
+    pub fn start(nodes: impl IntoIterator<Item = Value>, pods: impl IntoIterator<Item = Value>) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let directory = tempfile::tempdir()?;
+        let config = json!({
+            "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
+            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "nobody"}}],
+            "users": [{"name": "nobody", "user": {}}],
+            "current-context": "fake",
+        });
+        std::fs::write(directory.path().join("kubeconfig"), config.to_string())?;
+        let shared = Arc::<Shared>::default();
+        {
+            let mut state = shared.lock();
+            for node in nodes {
+                state.objects.put_node(node);
+            }
+            for pod in pods {
+                state.objects.put_pod(pod);
+            }
+        }
+        let own = Arc::clone(&shared);
+        thread::spawn(move || serve::listen(&own, listener, address));
+        Ok(Self { shared, address, directory })
+    }
+
+    /// A kubeconfig that leads to it; its own directory is deleted with the server.
+    pub fn kubeconfig(&self) -> std::path::PathBuf {
+        self.directory().join("kubeconfig")
+    }
+
+    /// Adds a node or replaces it.
+    pub fn put_node(&self, node: Value) {
+        self.change(|state| state.objects.put_node(node));
+    }
+
+    /// Adds a pod or replaces it.
+    pub fn put_pod(&self, pod: Value) {
+        self.change(|state| state.objects.put_pod(pod));
+    }
+
+    /// Deletes a pod, if it is there.
+    pub fn delete_pod(&self, namespace: &str, name: &str) {
+        self.change(|state| state.objects.delete_pod(namespace, name));
+    }
+
+    /// A pod as it is now.
+    pub fn pod(&self, namespace: &str, name: &str) -> Option<Value> {
+        self.shared.lock().objects.pod(namespace, name).cloned()
+    }
+
+    /// Looks at every pod that is placed on a node.
+    pub fn each_placed_pod(&self, mut look: impl FnMut(&Value)) {
+        for pod in self.shared.lock().objects.placed_pods() {
+            look(pod);
+        }
+    }
+
+    /// How many requests have been answered or refused.
+    pub fn requests(&self) -> u64 {
+        self.shared.lock().requests
+    }
+
+    /// Answers every request with this status from now on, and ends the watches.
+    pub fn fail(&self, status: u16) {
+        self.become_(Mood::Failing(status));
+        self.cut_connections();
+    }
+
+    /// Refuses connections from now on, and closes those that are open.
+    pub fn stop_listening(&self) {
+        self.become_(Mood::Away);
+        self.cut_connections();
+        // Wakes the listener, which waits for a connection.
+        drop(TcpStream::connect(self.address));
+    }
+
+    /// Answers as it should again, on the port that it had.
+    pub fn recover(&self) {
+        self.become_(Mood::Well);
+    }
+
+    /// Closes every connection, and with them every watch.
+    pub fn cut_connections(&self) {
+        let connections = std::mem::take(&mut self.shared.lock().connections);
+        // A connection that has ended by itself is what is wanted.
+        for stream in connections.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// Forgets what happened so far: watches that are opened on an old version are told so, and have to list again.
+    pub fn compact(&self) {
+        self.change(|state| state.objects.compact());
+        self.cut_connections();
+    }
+
+    /// Carries out so many of the next Bindings and closes the connection instead of answering.
+    pub fn lose_answers(&self, count: u32) {
+        self.shared.lock().lost_answers = count;
+    }
+
+    fn become_(&self, mood: Mood) {
+        self.change(|state| state.mood = mood);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.shared.lock());
+        self.shared.changed.notify_all();
+    }
+
+    fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+impl Drop for FakeApi {
+    fn drop(&mut self) {
+        self.become_(Mood::Ended);
+        self.cut_connections();
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::wait_until;
+
+    fn api() -> FakeApi {
+        let node = json!({"metadata": {"name": "n1"}});
+        let pods = (0..3).map(|at| json!({"metadata": {"name": format!("p{at}"), "namespace": "d", "uid": at.to_string()}, "spec": {"nodeName": "n1"}}));
+        FakeApi::start([node], pods).unwrap()
+    }
+
+    fn get(api: &FakeApi, path: &str) -> Result<(u16, Value), ureq::Error> {
+        let config = ureq::Agent::config_builder().http_status_as_error(false);
+        let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();
+        let mut reply = agent.get(format!("http://{}{path}", api.address)).call()?;
+        let text = reply.body_mut().read_to_string()?;
+        Ok((reply.status().as_u16(), serde_json::from_str(&text).unwrap_or_default()))
+    }
+
+    #[test]
+    fn a_list_comes_in_pages_that_leave_nothing_out() {
+        let api = api();
+        let (mut names, mut next) = (vec![], String::new());
+        loop {
+            let (_, page) = get(&api, &format!("/api/v1/pods?limit=2&continue={next}")).unwrap();
+            names.extend(page["items"].as_array().unwrap().iter().map(|pod| pod["metadata"]["name"].clone()));
+            next = page["metadata"]["continue"].as_str().unwrap().to_owned();
+            if next.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(names, ["p0", "p1", "p2"]);
+    }
+
+    #[test]
+    fn a_binding_is_carried_out_once_and_under_its_conditions() {
+        let api = api();
+        api.put_pod(json!({"metadata": {"name": "w", "namespace": "d", "uid": "w"}, "spec": {}}));
+        let post = |uid: &str| {
+            let binding =
+                json!({"metadata": {"name": "w", "uid": uid, "annotations": {"a": "1"}}, "target": {"name": "n1"}});
+            let config = ureq::Agent::config_builder().http_status_as_error(false);
+            let agent: ureq::Agent = config.build().into();
+            let url = format!("http://{}/api/v1/namespaces/d/pods/w/binding", api.address);
+            agent.post(&url).send(binding.to_string()).unwrap().status().as_u16()
+        };
+        assert_eq!((post("other"), post("w"), post("w")), (409, 201, 409));
+        let pod = api.pod("d", "w").unwrap();
+        assert_eq!((&pod["spec"]["nodeName"], &pod["metadata"]["annotations"]["a"]), (&json!("n1"), &json!("1")));
+    }
+
+    #[test]
+    fn it_fails_in_each_way_and_recovers_on_its_port() {
+        let api = api();
+        api.fail(500);
+        assert_eq!(get(&api, "/api/v1/nodes").unwrap().0, 500);
+        api.stop_listening();
+        wait_until("connections to be refused", || TcpStream::connect(api.address).is_err().then_some(())).unwrap();
+        api.recover();
+        wait_until("it to listen again", || get(&api, "/api/v1/nodes").ok().filter(|reply| reply.0 == 200)).unwrap();
+    }
+}

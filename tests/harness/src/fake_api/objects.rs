@@ -1,0 +1,200 @@
+//! What the API server stores, and what happened to it.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+
+/// Events that are kept for watches; one that asks for older ones has to list again.
+const MOST_EVENTS: usize = 10_000;
+
+/// Items of a page for which no limit was asked.
+const PAGE: usize = 500;
+
+/// A status and a body.
+pub(super) type Reply = (u16, Value);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resource {
+    Nodes,
+    Pods,
+}
+
+/// One line of a watch.
+pub(super) struct Event {
+    pub(super) version: u64,
+    pub(super) resource: Resource,
+    pub(super) line: Arc<str>,
+}
+
+#[derive(Default)]
+pub(super) struct Objects {
+    version: u64,
+    nodes: BTreeMap<String, Value>,
+    /// By namespace and name, with a `_` between them, which is in neither.
+    pods: BTreeMap<String, Value>,
+    lease: Option<Value>,
+    events: VecDeque<Event>,
+    /// Events up to this version are forgotten.
+    forgotten: u64,
+}
+
+// === impl Objects ===
+
+impl Objects {
+    pub(super) fn put_node(&mut self, mut node: Value) {
+        self.stamp(&mut node);
+        let name = text(&node["metadata"]["name"]);
+        let kind = if self.nodes.contains_key(&name) { "MODIFIED" } else { "ADDED" };
+        self.note(Resource::Nodes, kind, &node);
+        self.nodes.insert(name, node);
+    }
+
+    pub(super) fn put_pod(&mut self, mut pod: Value) {
+        self.stamp(&mut pod);
+        let key = key(&text(&pod["metadata"]["namespace"]), &text(&pod["metadata"]["name"]));
+        let was_placed = self.pods.get(&key).is_some_and(is_placed);
+        if is_placed(&pod) {
+            self.note(Resource::Pods, if was_placed { "MODIFIED" } else { "ADDED" }, &pod);
+        }
+        self.pods.insert(key, pod);
+    }
+
+    pub(super) fn delete_pod(&mut self, namespace: &str, name: &str) {
+        let Some(mut pod) = self.pods.remove(&key(namespace, name)) else { return };
+        self.stamp(&mut pod);
+        if is_placed(&pod) {
+            self.note(Resource::Pods, "DELETED", &pod);
+        }
+    }
+
+    pub(super) fn pod(&self, namespace: &str, name: &str) -> Option<&Value> {
+        self.pods.get(&key(namespace, name))
+    }
+
+    pub(super) fn placed_pods(&self) -> impl Iterator<Item = &Value> {
+        self.pods.values().filter(|pod| is_placed(pod))
+    }
+
+    /// Forgets all events.
+    pub(super) fn compact(&mut self) {
+        self.version += 1;
+        self.forgotten = self.version;
+        self.events.clear();
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The events behind a version; none if they are forgotten.
+    pub(super) fn events_after(&self, version: u64, resource: Resource) -> Option<Vec<Arc<str>>> {
+        if version < self.forgotten {
+            return None;
+        }
+        let from = self.events.partition_point(|event| event.version <= version);
+        let events = self.events.range(from..).filter(|event| event.resource == resource);
+        Some(events.map(|event| Arc::clone(&event.line)).collect())
+    }
+
+    /// One page of a list. Its token is the version of the first page and the last key: a watch from that version
+    /// repeats what happened between the pages.
+    pub(super) fn page(&self, resource: Resource, limit: Option<usize>, token: &str) -> Value {
+        let objects = if resource == Resource::Nodes { &self.nodes } else { &self.pods };
+        let (version, after) = token.split_once('.').unwrap_or(("", ""));
+        let version = version.parse().unwrap_or(self.version);
+        let is_listed = |object: &Value| resource == Resource::Nodes || is_placed(object);
+        let behind = objects.range(after.to_owned()..).filter(|(key, _)| key.as_str() != after);
+        let mut rest = behind.filter(|(_, object)| is_listed(object)).peekable();
+        let mut items = vec![];
+        let mut last = "";
+        while items.len() < limit.unwrap_or(PAGE)
+            && let Some((key, object)) = rest.next()
+        {
+            items.push(object);
+            last = key;
+        }
+        let next = if rest.peek().is_some() { format!("{version}.{last}") } else { String::new() };
+        let metadata = json!({"resourceVersion": version.to_string(), "continue": next});
+        json!({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items})
+    }
+
+    pub(super) fn lease(&self) -> Reply {
+        self.lease.clone().map_or_else(|| refusal(404, "leases \"plimsoll\" not found"), |lease| (200, lease))
+    }
+
+    pub(super) fn create_lease(&mut self, mut lease: Value) -> Reply {
+        if self.lease.is_some() {
+            return refusal(409, "leases \"plimsoll\" already exists");
+        }
+        self.stamp(&mut lease);
+        self.lease = Some(lease.clone());
+        (201, lease)
+    }
+
+    pub(super) fn replace_lease(&mut self, mut lease: Value) -> Reply {
+        let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
+        if self.lease.as_ref().map(version) != Some(version(&lease)) {
+            return refusal(409, "the object has been modified");
+        }
+        self.stamp(&mut lease);
+        self.lease = Some(lease.clone());
+        (200, lease)
+    }
+
+    /// As the real one does it: `pkg/registry/core/pod/storage/storage.go`.
+    pub(super) fn bind(&mut self, namespace: &str, name: &str, binding: &Value) -> Reply {
+        let Some(pod) = self.pods.get(&key(namespace, name)) else { return refusal(404, "no such pod") };
+        for condition in ["uid", "resourceVersion"] {
+            let wanted = &binding["metadata"][condition];
+            if !wanted.is_null() && *wanted != pod["metadata"][condition] {
+                return refusal(409, "precondition failed");
+            }
+        }
+        if is_placed(pod) {
+            return refusal(409, &format!("pod {name} is already assigned to node {}", pod["spec"]["nodeName"]));
+        }
+        let mut pod = pod.clone();
+        pod["spec"]["nodeName"] = binding["target"]["name"].clone();
+        for (key, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
+            pod["metadata"]["annotations"][key] = value.clone();
+        }
+        self.put_pod(pod);
+        (201, json!({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}))
+    }
+
+    /// Gives an object the next version.
+    fn stamp(&mut self, object: &mut Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+    }
+
+    fn note(&mut self, resource: Resource, kind: &str, object: &Value) {
+        let line = format!("{}\n", json!({"type": kind, "object": object})).into();
+        self.events.push_back(Event { version: self.version, resource, line });
+        if self.events.len() > MOST_EVENTS
+            && let Some(event) = self.events.pop_front()
+        {
+            self.forgotten = event.version;
+        }
+    }
+}
+
+pub(super) fn refusal(status: u16, message: &str) -> Reply {
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": "X", "code": status});
+    (status, body)
+}
+
+fn is_placed(pod: &Value) -> bool {
+    pod["spec"]["nodeName"].is_string()
+}
+
+fn key(namespace: &str, name: &str) -> String {
+    format!("{namespace}_{name}")
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

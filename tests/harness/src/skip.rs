@@ -1,0 +1,26 @@
+//! Tests that cannot run on this machine say so: on the terminal, and once more at the end of `make test`.
+
+use std::{env, fs::OpenOptions, io::Write};
+
+/// The file in which `make test` collects the tests that did not run.
+const SUMMARY: &str = "PLIMSOLL_SKIPPED";
+
+/// Reports that the running test is skipped, and why: `clang is missing; install clang and lld`.
+///
+/// libtest has no such outcome, so the test itself returns after this call and counts as passed.
+///
+/// # Panics
+/// With `CI=true`: CI installs every tool, so a test that cannot run there is a failure.
+pub fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    assert!(env::var("CI").as_deref() != Ok("true"), "{test} cannot run, and CI skips no test: {reason}");
+    let line = format!("skipped: {test}: {}\n", reason.trim().replace('\n', " "));
+    // Written to the stream itself: libtest captures what `eprint!` prints, and drops it when the test passes.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    if let Some(summary) = env::var_os(SUMMARY) {
+        let file = OpenOptions::new().create(true).append(true).open(&summary);
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        assert!(written.is_ok(), "{} cannot be written: {written:?}", summary.display());
+    }
+}
