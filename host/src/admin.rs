@@ -10,12 +10,12 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{DecideError, Failure, Gateway, Member, Pod, Verb};
+use plimsoll_core::{DecideError, Failure, Gateway, Member, Mode, Pod, Verb};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
 use crate::{
-    binding,
+    binding::{self, NOBODY_MAY_BIND},
     commands::{explain, table},
     metrics::Metrics,
 };
@@ -26,6 +26,8 @@ pub(crate) struct AdminState {
     metrics: Arc<Metrics>,
     watch: Option<Arc<ClusterWatch>>,
     leadership: Option<Arc<Leadership>>,
+    /// Whether it would bind, and nobody may ask it to.
+    binds_for_nobody: bool,
     max_staleness: Duration,
     /// Set once every policy could be loaded: a bad file that comes later does not take the process down.
     was_ready: AtomicBool,
@@ -42,6 +44,7 @@ impl AdminState {
             metrics,
             watch: None,
             leadership: None,
+            binds_for_nobody: false,
             max_staleness: Duration::MAX,
             was_ready: AtomicBool::new(degraded),
             draining: AtomicBool::new(false),
@@ -53,14 +56,23 @@ impl AdminState {
         Self { watch, max_staleness, ..self }
     }
 
-    /// With an election, `/api/leader` tells of it.
-    pub(crate) fn electing(self, leadership: Option<Arc<Leadership>>) -> Self {
-        Self { leadership, ..self }
+    /// With an election, `/api/leader` tells of it; `/readyz` tells of policies that bind where nobody may ask for it.
+    pub(crate) fn electing(self, leadership: Option<Arc<Leadership>>, binds_for_nobody: bool) -> Self {
+        Self { leadership, binds_for_nobody, ..self }
     }
 
     /// From now on /readyz answers 503.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// What is wrong, and does not keep the gateway from answering.
+    fn notes(&self) -> Vec<String> {
+        let roster = self.gateway.roster();
+        let binds =
+            |member: &&Arc<Member>| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Bind);
+        let binder = roster.members().find(binds).filter(|_| self.binds_for_nobody);
+        binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id())).into_iter().collect()
     }
 
     /// Policies that could not be loaded, as long as that keeps the gateway from being ready.
@@ -80,13 +92,13 @@ impl AdminState {
 }
 
 impl Admin for AdminState {
-    fn ready(&self) -> Result<(), Vec<String>> {
+    fn ready(&self) -> Result<Vec<String>, Vec<String>> {
         if self.draining.load(Ordering::Relaxed) {
             return Err(vec!["shutting down".to_owned()]);
         }
         let mut reasons = self.missing_policies();
         reasons.extend(self.watch.iter().flat_map(|watch| watch.status().doubts(self.max_staleness)));
-        if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+        if reasons.is_empty() { Ok(self.notes()) } else { Err(reasons) }
     }
 
     fn metrics(&self) -> String {

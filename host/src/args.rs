@@ -111,9 +111,30 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_TLS_CLIENT_CA", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 
-    /// Where /healthz, /readyz, /metrics and /api are
+    /// Bind for clients whose certificate, by --tls-client-ca, has one of these Common Names. Without it only other
+    /// replicas, and clients on a loopback --listen, may bind
+    #[arg(
+        long,
+        env = "PLIMSOLL_BIND_CLIENTS",
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "system:kube-scheduler"
+    )]
+    pub(crate) bind_clients: Vec<String>,
+
+    /// Bind for everybody who reaches --listen: whoever does may place any pod on any node, so the network must be
+    /// trusted
+    #[arg(long, env = "PLIMSOLL_BIND_WITHOUT_AUTHENTICATION")]
+    pub(crate) bind_without_authentication: bool,
+
+    /// Where /healthz, /readyz, /metrics and /api are; what /api shows is not for everybody
     #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
     pub(crate) admin: SocketAddr,
+
+    /// Where /healthz, /readyz and /metrics are besides, for a kubelet and a scraper: nothing there tells of settings,
+    /// pods or nodes [default: nowhere]
+    #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS")]
+    pub(crate) probes: Option<SocketAddr>,
 
     /// Time of one request; stay below the scheduler's httpTimeout (5s)
     #[arg(long, env = "PLIMSOLL_REQUEST_TIMEOUT", value_name = "TIME", default_value = "4s", value_parser = duration)]

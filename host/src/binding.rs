@@ -4,6 +4,7 @@ use std::{env, fs, net::SocketAddr, sync::Arc, time::Duration};
 
 use plimsoll_cluster::{ApiBinder, ApiServer, ClusterWatch, Leadership, LeaseConfig, Pace, Standing};
 use plimsoll_core::Gateway;
+use plimsoll_http::WireConfig;
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -36,6 +37,21 @@ pub(crate) fn start(
     let (ledger, election) = (Arc::clone(watch), Arc::clone(&leadership));
     gateway.set_binder(Arc::new(ApiBinder::start(api, ledger, election, request_timeout)));
     leadership
+}
+
+/// What to say where no client can show that it may bind.
+pub(crate) const NOBODY_MAY_BIND: &str = "nobody may ask this gateway to bind: --listen is open to the network and asks for no client certificate; set --tls-client-ca, or --bind-without-authentication where the network is trusted, or --no-bind";
+
+/// Whether anybody may ask for binds on the wire's listener; warns where nobody may, and where everybody may.
+pub(crate) fn may_be_asked(listen: SocketAddr, wire: &WireConfig) -> bool {
+    let asks_for_certificates = wire.tls.as_ref().is_some_and(|tls| tls.asks_for_certificates());
+    let possible = wire.bind.is_possible(listen.ip(), asks_for_certificates);
+    if !possible {
+        warn!("{NOBODY_MAY_BIND}");
+    } else if wire.bind.without_authentication && !listen.ip().to_canonical().is_loopback() {
+        warn!(%listen, "--bind-without-authentication: everybody who reaches this address may place any pod on any node");
+    }
+    possible
 }
 
 /// What `/api/leader` shows.

@@ -79,6 +79,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         max_staleness: Duration::MAX,
         listen: anywhere,
         admin: anywhere,
+        probes: None,
         tls: None,
         lease: None,
         request_timeout: Duration::from_secs(4),

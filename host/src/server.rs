@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{Gateway, SystemClock, TraceLimit};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
-use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_wire};
+use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 use tracing::{error, info, warn};
@@ -31,6 +31,7 @@ pub(crate) struct ServerConfig {
     pub(crate) max_staleness: Duration,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
+    pub(crate) probes: Option<SocketAddr>,
     pub(crate) tls: Option<TlsFiles>,
     /// None: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
@@ -48,6 +49,8 @@ pub(crate) struct Server {
     state: Arc<AdminState>,
     wire_task: JoinHandle<std::io::Result<()>>,
     admin_task: JoinHandle<std::io::Result<()>>,
+    /// It never ends where there is no such listener.
+    probes_task: JoinHandle<std::io::Result<()>>,
     // Dropping a watch ends and joins its thread.
     _watching: Watching,
     _cluster: View,
@@ -69,6 +72,13 @@ impl Server {
         let wire = on.spawn(bind(config.listen)).await??;
         let admin = bind(config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
+        let probes = match config.probes {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        if !admin_address.ip().to_canonical().is_loopback() {
+            warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read; --probes is made for strangers");
+        }
 
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         let (directory, update) = Directory::open(config.directory, Arc::new(config.loader))?;
@@ -82,21 +92,28 @@ impl Server {
             let lease = binding::lease_config(lease, api, wire_address, tls.is_some());
             binding::start(&gateway, api, watch, lease, config.request_timeout)
         });
+        let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
+        let mut binds_for_nobody = false;
         if let Some(leadership) = &leadership {
             metrics.leader(leadership.clone());
+            binds_for_nobody = !binding::may_be_asked(wire_address, &wire_config);
         }
         let state = AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded);
-        let state = state.watching(cluster.watch().cloned(), config.max_staleness).electing(leadership.clone());
+        let state = state
+            .watching(cluster.watch().cloned(), config.max_staleness)
+            .electing(leadership.clone(), binds_for_nobody);
         let state = Arc::new(state);
         let (stop, _) = watch::channel(false);
         if let Some(tls) = &tls {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
         }
-        let peers = Arc::new(Peers::new(tls.clone()));
-        let wire_config = WireConfig { tls, ..config.wire };
+        let peers = Arc::new(Peers::new(tls));
         let wire_task = on.spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
-        info!(listen = %wire_address, admin = %admin_address, "plimsoll answers");
+        let probes_address = probes.as_ref().map(TcpListener::local_addr).transpose()?;
+        let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop)));
+        let probes = probes_address.map(tracing::field::display);
+        info!(listen = %wire_address, admin = %admin_address, probes, "plimsoll answers");
         Ok(Self {
             wire: wire_address,
             admin: admin_address,
@@ -104,6 +121,7 @@ impl Server {
             state,
             wire_task,
             admin_task,
+            probes_task,
             _watching: watching,
             _cluster: cluster,
             leadership,
@@ -122,7 +140,8 @@ impl Server {
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
-        self.admin_task.await?.context("the admin listener failed")
+        self.admin_task.await?.context("the admin listener failed")?;
+        self.probes_task.await?.context("the probes listener failed")
     }
 
     /// Waits until a listener ends by itself, which it does only by failing.
@@ -130,6 +149,7 @@ impl Server {
         let (which, result) = tokio::select! {
             result = &mut self.wire_task => ("extender", result),
             result = &mut self.admin_task => ("admin", result),
+            result = &mut self.probes_task => ("probes", result),
         };
         match result {
             Ok(Ok(())) => anyhow::anyhow!("the {which} listener stopped"),
@@ -149,6 +169,19 @@ fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'sta
         // An error means that the server was dropped, which is a stop too.
         let _ = stop.wait_for(|stop| *stop).await;
     }
+}
+
+/// Serves the probes, if there is a listener for them, until the server stops.
+async fn follow_probes(
+    listener: Option<TcpListener>,
+    state: Arc<AdminState>,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let Some(listener) = listener else {
+        stopped.await;
+        return Ok(());
+    };
+    serve_probes(listener, state, stopped).await
 }
 
 /// Takes up changed certificates until the server stops.

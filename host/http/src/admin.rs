@@ -14,17 +14,17 @@ use tokio::net::TcpListener;
 
 use crate::server::{self, Bounds};
 
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What the admin listener shows.
 pub trait Admin: Send + Sync {
-    /// Whether requests can be answered.
+    /// Whether requests can be answered, and one line for each thing that is wrong all the same.
     ///
     /// # Errors
     /// One line for each thing that is missing.
-    fn ready(&self) -> Result<(), Vec<String>>;
+    fn ready(&self) -> Result<Vec<String>, Vec<String>>;
 
     /// The metrics as `OpenMetrics` text.
     fn metrics(&self) -> String;
@@ -49,7 +49,7 @@ pub trait Admin: Send + Sync {
 const MAX_POD: usize = 2 << 20;
 
 /// A page: its status, type and text.
-type Page = (StatusCode, &'static str, String);
+pub(crate) type Page = (StatusCode, &'static str, String);
 
 /// Serves the admin pages until `shutdown`.
 ///
@@ -94,7 +94,11 @@ async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> Page + Sen
 
 fn ready(admin: &dyn Admin) -> Page {
     match admin.ready() {
-        Ok(()) => (StatusCode::OK, TEXT, "ok\n".into()),
+        Ok(notes) => {
+            let lines: Vec<String> =
+                std::iter::once("ok".to_owned()).chain(notes.iter().map(|note| format!("note: {note}"))).collect();
+            (StatusCode::OK, TEXT, lines.join("\n") + "\n")
+        }
         Err(reasons) => {
             let lines = if reasons.is_empty() { "not ready".into() } else { reasons.join("\n") };
             (StatusCode::SERVICE_UNAVAILABLE, TEXT, lines + "\n")
@@ -102,7 +106,7 @@ fn ready(admin: &dyn Admin) -> Page {
     }
 }
 
-fn metrics(admin: &dyn Admin) -> Page {
+pub(crate) fn metrics(admin: &dyn Admin) -> Page {
     (StatusCode::OK, OPEN_METRICS, admin.metrics())
 }
 

@@ -2,7 +2,7 @@
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
-use crate::Tls;
+use crate::{BindAccess, Tls};
 
 /// Bounds of the wire listener.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct WireConfig {
     pub max_binds: usize,
     /// What makes the listener speak TLS, and nothing else; without it, it speaks plain HTTP.
     pub tls: Option<Arc<Tls>>,
+    /// Who may bind.
+    pub bind: BindAccess,
 }
 
 impl Default for WireConfig {
@@ -40,6 +42,7 @@ impl Default for WireConfig {
             max_decisions: (2 * cores).max(4),
             max_binds: 128,
             tls: None,
+            bind: BindAccess::default(),
         }
     }
 }

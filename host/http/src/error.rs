@@ -1,7 +1,9 @@
 //! Why a request has no decision: what the scheduler is told, and what our log says.
 
 use axum::http::StatusCode;
-use plimsoll_core::{DecideError, ObjectError};
+use plimsoll_core::{DecideError, ObjectError, Unbound};
+
+use crate::access::Denial;
 
 /// The most bytes of an error's text that leave the process.
 const MAX_OUTSIDE_BYTES: usize = 512;
@@ -48,6 +50,11 @@ impl WireError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("{verb} takes POST alone"))
     }
 
+    /// The client may not bind.
+    pub(crate) fn denied(denial: &Denial) -> Self {
+        Self::new(StatusCode::FORBIDDEN, denial.to_string())
+    }
+
     /// Another replica binds, and it did not.
     pub(crate) fn not_forwarded(peer: &str, why: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, format!("the replica at {peer} binds; it did not answer: {why}"))
@@ -92,7 +99,20 @@ impl From<DecideError> for WireError {
             DecideError::UnknownGroup(_) | DecideError::UnknownNode | DecideError::UnknownPolicy(_) => {
                 Self::new(StatusCode::NOT_FOUND, text)
             }
-            DecideError::NoCluster | DecideError::Unbound(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
+            DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
+            DecideError::Unbound(unbound) => {
+                // A UID is what a bind must name: our log alone tells those of the cluster.
+                let outside = match unbound {
+                    Unbound::OtherPod { pod, .. } => {
+                        format!(
+                            "pod {pod} has another UID than the one that was scheduled: it was deleted and made again"
+                        )
+                    }
+                    _ => without_uids(&text),
+                };
+                let outside = bounded(outside, MAX_OUTSIDE_BYTES);
+                Self { outside, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
+            }
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
                 // The fault's detail may quote a guest: it goes to our log alone.
@@ -109,10 +129,78 @@ impl From<ObjectError> for WireError {
     }
 }
 
+/// The text with `<uid>` for each UID in it: the API server's own words may name one.
+fn without_uids(text: &str) -> String {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let length = |text: &str| {
+        let mut rest = text.as_bytes();
+        for (at, digits) in GROUPS.into_iter().enumerate() {
+            if at > 0 {
+                rest = rest.strip_prefix(b"-")?;
+            }
+            let (group, after) = rest.split_at_checked(digits)?;
+            rest = group.iter().all(u8::is_ascii_hexdigit).then_some(after)?;
+        }
+        Some(text.len() - rest.len())
+    };
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(first) = rest.chars().next() {
+        if let Some(uid) = length(rest) {
+            shown.push_str("<uid>");
+            rest = &rest[uid..];
+        } else {
+            shown.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    shown
+}
+
 fn bounded(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));
         text.push('…');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::BindError;
+
+    use super::*;
+
+    const UID: &str = "11111111-2222-3333-4444-55555555abcd";
+
+    #[test]
+    fn no_error_of_a_bind_tells_a_uid_and_the_log_does() {
+        let (pod, expected) = (|| "a/p".to_owned(), || "guess".to_owned());
+        // The API server's own words, as of 1.36.
+        let conflict = format!("Precondition failed: UID in precondition: guess, UID in object meta: {UID}");
+        let table = [
+            (
+                Unbound::OtherPod { pod: pod(), found: UID.into(), expected: expected() },
+                "pod a/p has another UID than the one that was scheduled: it was deleted and made again",
+            ),
+            (
+                Unbound::Binder { pod: pod(), error: BindError::Conflict(conflict) },
+                "pod a/p: the API server refuses the binding: Precondition failed: UID in precondition: guess, UID in object meta: <uid>",
+            ),
+            (Unbound::Refused(format!("gpu: held by {UID}{UID}é").into()), "gpu: held by <uid><uid>é"),
+        ];
+        for (unbound, outside) in table {
+            let error = WireError::from(DecideError::Unbound(unbound));
+            assert_eq!(error.outside, outside);
+            assert!(error.inside.contains(UID), "{}", error.inside);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_uid_is_left_as_it_is() {
+        for text in
+            ["", "11111111-2222-3333-4444-5555555", "11111111-2222-3333-4444_555555555555", "n-1.example.com", "é"]
+        {
+            assert_eq!(without_uids(text), text);
+        }
+    }
 }

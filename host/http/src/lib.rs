@@ -4,11 +4,13 @@
 //!  kube-scheduler ──> server ──> wire ──> decode ──> Gateway ──> encode ──> kube-scheduler
 //!                (connections) (one request)      (plimsoll-core)
 //!        operator ──> server ──> admin (read-only)
+//!         kubelet ──> server ──> probes (for strangers)
 //! ```
 //!
 //! What is accepted and what is answered stands in `docs/wire.md`. Types of the wire stay in this
 //! crate; [`serve_wire`] turns them into core's and back. This is the only crate that names axum.
 
+mod access;
 mod admin;
 mod answer;
 mod config;
@@ -17,15 +19,18 @@ mod encode;
 mod error;
 mod forward;
 mod peers;
+mod probes;
 mod server;
 mod text;
 mod tls;
 mod wire;
 
+pub use access::BindAccess;
 pub use admin::{Admin, serve_admin};
 pub use answer::{Answer, answer};
 pub use config::WireConfig;
 pub use forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY, NoPeers};
 pub use peers::Peers;
+pub use probes::serve_probes;
 pub use tls::{Tls, TlsError, TlsFiles, TlsObserver};
 pub use wire::{NONE, WireObserver, serve_wire};

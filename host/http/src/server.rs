@@ -24,7 +24,7 @@ use self::{
     connection::Site,
     registry::{Permit, Registry},
 };
-use crate::{Tls, WireConfig};
+use crate::{Tls, WireConfig, access::Client};
 
 /// How long the server waits when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -38,19 +38,25 @@ pub(crate) struct Bounds {
     pub(crate) write_timeout: Duration,
     pub(crate) drain: Duration,
     pub(crate) max_connections: usize,
+    /// Whether h2 is spoken too, with several requests at once on one connection.
+    pub(crate) http2: bool,
 }
 
 /// What answers the requests of a listener; each connection has a clone.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 
-    fn answer(self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
+    fn answer(
+        self,
+        request: Request<Incoming>,
+        client: Arc<Client>,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
 impl Service for Router {
     type Body = axum::body::Body;
 
-    async fn answer(self, request: Request<Incoming>) -> Response<Self::Body> {
+    async fn answer(self, request: Request<Incoming>, _: Arc<Client>) -> Response<Self::Body> {
         let Ok(response) = self.oneshot(request).await;
         response
     }
@@ -67,7 +73,7 @@ pub(crate) async fn serve(
     let address = listener.local_addr()?;
     let registry = Arc::new(Registry::new(bounds.max_connections));
     let drain = bounds.drain;
-    let site = Site { service, bounds, tls };
+    let site = Site { service, bounds, tls, listener: address.ip() };
     let mut connections = JoinSet::new();
     pin!(shutdown);
     loop {
@@ -133,6 +139,7 @@ impl Bounds {
             write_timeout: config.body_timeout,
             drain: config.drain,
             max_connections: config.max_connections,
+            http2: true,
         }
     }
 
@@ -144,6 +151,19 @@ impl Bounds {
             write_timeout: Duration::from_secs(10),
             drain: Duration::from_secs(2),
             max_connections: 256,
+            http2: false,
+        }
+    }
+
+    /// Anybody may be at the other end.
+    pub(crate) const fn of_probes() -> Self {
+        Self {
+            keep_alive: Duration::from_mins(1),
+            header_timeout: Duration::from_secs(5),
+            write_timeout: Duration::from_secs(5),
+            drain: Duration::from_secs(2),
+            max_connections: 64,
+            http2: false,
         }
     }
 }

@@ -8,9 +8,11 @@
 //! ```
 
 mod contents;
+mod der;
 mod error;
 mod follow;
 mod handshake;
+mod identity;
 mod material;
 mod refusal;
 mod replica;
@@ -26,11 +28,8 @@ use std::{
 use arc_swap::ArcSwap;
 
 pub use self::error::TlsError;
-use self::{
-    contents::Contents,
-    material::Material,
-    refusal::{Ledger, Refusal},
-};
+use self::{contents::Contents, material::Material, refusal::Refusal};
+pub(crate) use self::{identity::Identity, refusal::Ledger};
 
 /// The files that TLS is made of, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +79,11 @@ impl Tls {
         observer.expires(material.not_after);
         let material = ArcSwap::from_pointee(material);
         Ok(Self { files, observer, material, loaded, ledger: Mutex::default() })
+    }
+
+    /// Whether a client must show a certificate.
+    pub fn asks_for_certificates(&self) -> bool {
+        self.files.client_ca.is_some()
     }
 
     /// Logs and counts a refusal; the log has room for a few of each kind.

@@ -9,7 +9,7 @@ use std::{
     future::Future,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -29,11 +29,13 @@ use self::{
     turns::Turns,
 };
 use crate::{
-    FORWARDED, Forward, WireConfig,
+    BindAccess, FORWARDED, Forward, WireConfig,
+    access::{Client, Denial},
     answer::{Answer, Call, Reply},
     decode,
     error::WireError,
     server::{self, Bounds},
+    tls::Ledger,
 };
 
 /// The group and verb that a [`WireObserver`] hears where the URL names none that exists.
@@ -46,6 +48,9 @@ pub trait WireObserver: Send + Sync {
 
     /// Work for after a reply was dropped, since too much of it is waiting.
     fn left_undone(&self) {}
+
+    /// A client asked for a bind that it may not ask for; the reason is one of a few words.
+    fn bind_denied(&self, _reason: &'static str) {}
 }
 
 /// A longer body is not decided on an async thread: the way to another costs less than reading it.
@@ -56,6 +61,9 @@ struct Wire {
     gateway: Arc<Gateway>,
     observer: Arc<dyn WireObserver>,
     peers: Arc<dyn Forward>,
+    access: BindAccess,
+    /// How often the log has told of clients that may not bind.
+    denials: Mutex<Ledger>,
     intake: Intake,
     turns: Turns,
     leftovers: Arc<Leftovers>,
@@ -76,6 +84,8 @@ pub async fn serve_wire(
     let wire = Wire {
         gateway,
         peers,
+        access: config.bind.clone(),
+        denials: Mutex::default(),
         intake: Intake::new(&config),
         turns: Turns::new(&config),
         leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
@@ -87,14 +97,17 @@ pub async fn serve_wire(
 impl server::Service for Arc<Wire> {
     type Body = Handover;
 
-    async fn answer(self, request: Request<Incoming>) -> Response<Handover> {
+    async fn answer(self, request: Request<Incoming>, client: Arc<Client>) -> Response<Handover> {
         let received = Instant::now();
         let (parts, body) = request.into_parts();
         let path = Call::from_path(parts.uri.path());
         let answer = match path {
             Some((_, call)) if parts.method != Method::POST => Answer::plain_error(WireError::method(call.as_str())),
             Some((group, call)) => match self.intake.read(body).await {
-                Ok(taken) => self.decide_or_forward(call, group, taken, received, &parts).await,
+                Ok(taken) => match self.admit(call, &client) {
+                    Ok(()) => self.decide_or_forward(call, group, taken, received, &parts).await,
+                    Err(denial) => call.error(WireError::denied(&denial)),
+                },
                 Err(error) => call.error(error),
             },
             None => Answer::plain_error(WireError::unknown_path()),
@@ -120,6 +133,20 @@ impl Wire {
             Reply::Answer(answer) => answer,
             Reply::Forward(peer) => self.forward(&peer, group, body, received, parts).await,
         }
+    }
+
+    /// Whether a client may make this call. It is asked before a bind is forwarded: the replica that binds trusts us.
+    fn admit(&self, call: Call, client: &Client) -> Result<(), Denial> {
+        let Err(denial) = (if call == Call::Bind { self.access.check(client) } else { Ok(()) }) else { return Ok(()) };
+        let reason = denial.reason();
+        self.observer.bind_denied(reason);
+        let mut ledger = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        let admitted = ledger.admit(reason, Instant::now());
+        drop(ledger);
+        if let Some(unlogged) = admitted {
+            tracing::warn!(peer = %client.address, subject = client.subject(), unlogged, "a bind was refused: {denial}");
+        }
+        Err(denial)
     }
 
     /// Has the replica answer that binds.

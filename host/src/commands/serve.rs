@@ -6,7 +6,7 @@ use anyhow::Result;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::TraceLimit;
 use plimsoll_directory::DirectoryConfig;
-use plimsoll_http::{TlsFiles, WireConfig};
+use plimsoll_http::{BindAccess, TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
@@ -54,6 +54,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         max_staleness: args.max_staleness,
         listen: args.listen,
         admin: args.admin,
+        probes: args.probes,
         tls,
         lease: (!args.lease.no_bind).then_some(args.lease),
         request_timeout: args.request_timeout,
@@ -62,6 +63,10 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             body_limit: args.body_limit,
             max_connections: args.max_connections,
             drain: args.drain_timeout,
+            bind: BindAccess {
+                clients: args.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
+                without_authentication: args.bind_without_authentication,
+            },
             ..WireConfig::default()
         },
         allow_degraded: args.allow_degraded,

@@ -24,6 +24,7 @@ pub(super) struct WireMetrics {
     seconds: Family<RouteLabels, Histogram>,
     nodes: Family<RouteLabels, Counter>,
     left_undone: Counter<u64, AtomicU64>,
+    binds_denied: Family<DenialLabels, Counter>,
     /// By group.
     handles: ByName<[OnceLock<Handles>; VERBS.len()]>,
 }
@@ -45,6 +46,11 @@ struct RequestLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DenialLabels {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RouteLabels {
     group: String,
     verb: &'static str,
@@ -60,6 +66,8 @@ impl WireMetrics {
         registry.register("request_nodes", "Nodes in extender calls", self.nodes.clone());
         let help = "Replies whose shadow policies were not asked, since too many waited";
         registry.register("shadow_dropped", help, self.left_undone.clone());
+        let help = "Binds asked for by clients that may not bind, by reason";
+        registry.register("binds_denied", help, self.binds_denied.clone());
     }
 
     fn handles_of(&self, group: &str, verb: &'static str) -> Handles {
@@ -79,6 +87,7 @@ impl Default for WireMetrics {
             seconds: Family::new_with_constructor(histogram),
             nodes: Family::default(),
             left_undone: Counter::default(),
+            binds_denied: Family::default(),
             handles: ByName::default(),
         }
     }
@@ -102,6 +111,10 @@ impl WireObserver for Metrics {
 
     fn left_undone(&self) {
         self.wire.left_undone.inc();
+    }
+
+    fn bind_denied(&self, reason: &'static str) {
+        self.wire.binds_denied.get_or_create(&DenialLabels { reason }).inc();
     }
 }
 

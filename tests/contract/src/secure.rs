@@ -99,8 +99,8 @@ impl Site {
             .with_root_certificates(roots);
         let mut config = match pair {
             Some(pair) => {
-                let cert = CertificateDer::from_pem_slice(pair.cert.as_bytes())?;
-                builder.with_client_auth_cert(vec![cert], PrivateKeyDer::from_pem_slice(pair.key.as_bytes())?)?
+                let chain = CertificateDer::pem_slice_iter(pair.cert.as_bytes()).collect::<Result<_, _>>()?;
+                builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(pair.key.as_bytes())?)?
             }
             None => builder.with_no_client_auth(),
         };

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Result;
 use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
-use plimsoll_http::{Admin, Forward, NoPeers, WireConfig, WireObserver, serve_admin, serve_wire};
+use plimsoll_http::{Admin, Forward, NoPeers, WireConfig, WireObserver, serve_admin, serve_probes, serve_wire};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::client::{Client, within};
@@ -34,6 +34,7 @@ pub struct Server {
 pub struct Heard {
     answers: Mutex<Vec<String>>,
     left_undone: AtomicUsize,
+    denials: Mutex<Vec<&'static str>>,
 }
 
 /// A gateway with these policies and nothing else.
@@ -62,7 +63,18 @@ impl Server {
         let heard: Arc<Heard> = Arc::default();
         let observer = Arc::clone(&heard);
         let serve = |listener, shutdown| serve_wire(listener, Arc::new(gateway), observer, peers, config, shutdown);
-        Self::spawn(heard, serve).await
+        Self::spawn(Ipv4Addr::LOCALHOST, heard, serve).await
+    }
+
+    /// As [`Server::start_with_peers`], on every address of the machine.
+    ///
+    /// # Errors
+    /// If there is no free port.
+    pub async fn start_in_the_open(gateway: Gateway, peers: Arc<dyn Forward>, config: WireConfig) -> Result<Self> {
+        let heard: Arc<Heard> = Arc::default();
+        let observer = Arc::clone(&heard);
+        let serve = |listener, shutdown| serve_wire(listener, Arc::new(gateway), observer, peers, config, shutdown);
+        Self::spawn(Ipv4Addr::UNSPECIFIED, heard, serve).await
     }
 
     /// Serves the admin pages.
@@ -70,7 +82,17 @@ impl Server {
     /// # Errors
     /// If there is no free port.
     pub async fn start_admin(admin: impl Admin + 'static) -> Result<Self> {
-        Self::spawn(Arc::default(), |listener, shutdown| serve_admin(listener, Arc::new(admin), shutdown)).await
+        let serve = |listener, shutdown| serve_admin(listener, Arc::new(admin), shutdown);
+        Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
+    }
+
+    /// Serves the probes.
+    ///
+    /// # Errors
+    /// If there is no free port.
+    pub async fn start_probes(admin: Arc<dyn Admin>) -> Result<Self> {
+        let serve = |listener, shutdown| serve_probes(listener, admin, shutdown);
+        Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
     }
 
     /// A new connection to it.
@@ -96,14 +118,15 @@ impl Server {
     }
 
     async fn spawn<F>(
+        on: Ipv4Addr,
         heard: Arc<Heard>,
         serve: impl FnOnce(TcpListener, Box<dyn Future<Output = ()> + Send + Unpin>) -> F,
     ) -> Result<Self>
     where
         F: Future<Output = io::Result<()>> + Send + 'static,
     {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
+        let listener = TcpListener::bind((on, 0)).await?;
+        let address = (Ipv4Addr::LOCALHOST, listener.local_addr()?.port()).into();
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = Box::new(Box::pin(async { drop(stopped.await) }));
         let task = tokio::spawn(serve(listener, shutdown));
@@ -119,6 +142,11 @@ impl Heard {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Why binds were refused to those who asked.
+    pub fn denials(&self) -> Vec<&'static str> {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Work after replies that was dropped.
     pub fn left_undone(&self) -> usize {
         self.left_undone.load(Ordering::SeqCst)
@@ -130,6 +158,10 @@ impl WireObserver for Heard {
         let outcome = if failed { "failed" } else { "decided" };
         let line = format!("{group}/{verb} {status} {outcome} {nodes}");
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    fn bind_denied(&self, reason: &'static str) {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).push(reason);
     }
 
     fn left_undone(&self) {

@@ -11,6 +11,8 @@ use rcgen::{
 /// Somebody who signs certificates.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
+    /// The certificates between a leaf and the root, PEM; empty for a root.
+    between: String,
 }
 
 /// A certificate and its key, both PEM.
@@ -49,11 +51,18 @@ impl Authority {
     /// # Errors
     /// If the system has no randomness.
     pub fn new_until(name: &str, year: i32) -> Result<Self> {
-        let mut params = named(name, vec![])?;
-        (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(year, 1, 1));
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        Ok(Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)? })
+        let issuer = CertifiedIssuer::self_signed(of_authority(name, year)?, KeyPair::generate()?)?;
+        Ok(Self { issuer, between: String::new() })
+    }
+
+    /// An authority that this one vouches for; the certificates that it signs come with its own.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub fn intermediate(&self, name: &str) -> Result<Self> {
+        let issuer = CertifiedIssuer::signed_by(of_authority(name, 2099)?, KeyPair::generate()?, &self.issuer)?;
+        let between = issuer.pem() + &self.between;
+        Ok(Self { issuer, between })
     }
 
     /// Its own certificate, PEM.
@@ -74,11 +83,19 @@ impl Authority {
     /// # Errors
     /// If the system has no randomness.
     pub fn issue_until(&self, purpose: Purpose, year: i32) -> Result<Pair> {
+        self.issue_named(purpose.subject(), purpose, year)
+    }
+
+    /// As [`Authority::issue_until`], with another Common Name.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub fn issue_named(&self, name: &str, purpose: Purpose, year: i32) -> Result<Pair> {
         let (server, client) = (ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth);
-        let (name, usages) = match purpose {
-            Purpose::Server => ("plimsoll", vec![server]),
-            Purpose::Client => ("kube-scheduler", vec![client]),
-            Purpose::Replica => ("plimsoll", vec![server, client]),
+        let usages = match purpose {
+            Purpose::Server => vec![server],
+            Purpose::Client => vec![client],
+            Purpose::Replica => vec![server, client],
         };
         let names = if purpose == Purpose::Client { &[][..] } else { &["plimsoll.test", "127.0.0.1"] };
         let names = names.iter().map(|name| (*name).to_owned()).collect();
@@ -86,7 +103,20 @@ impl Authority {
         params.extended_key_usages = usages;
         (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(year, 1, 1));
         let key = KeyPair::generate()?;
-        Ok(Pair { cert: params.signed_by(&key, &self.issuer)?.pem(), key: key.serialize_pem() })
+        Ok(Pair { cert: params.signed_by(&key, &self.issuer)?.pem() + &self.between, key: key.serialize_pem() })
+    }
+}
+
+// === impl Purpose ===
+
+impl Purpose {
+    /// The Common Name of such a certificate.
+    const fn subject(self) -> &'static str {
+        match self {
+            Self::Server | Self::Replica => "plimsoll",
+            // As kubeadm names it.
+            Self::Client => "system:kube-scheduler",
+        }
     }
 }
 
@@ -101,6 +131,14 @@ impl Pair {
         fs::write(directory.join(format!("{name}.crt")), &self.cert)?;
         Ok(fs::write(directory.join(format!("{name}.key")), &self.key)?)
     }
+}
+
+fn of_authority(name: &str, year: i32) -> Result<CertificateParams> {
+    let mut params = named(name, vec![])?;
+    (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(year, 1, 1));
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    Ok(params)
 }
 
 fn named(name: &str, names: Vec<String>) -> Result<CertificateParams> {

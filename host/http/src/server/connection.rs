@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -28,7 +28,7 @@ use super::{
     patient::Patient,
     registry::{InFlight, Permit},
 };
-use crate::Tls;
+use crate::{Tls, access::Client, tls::Identity};
 
 /// Requests that one h2 connection may have in flight.
 const MAX_STREAMS: u32 = 128;
@@ -42,6 +42,8 @@ pub(super) struct Site<S> {
     pub(super) service: S,
     pub(super) bounds: Bounds,
     pub(super) tls: Option<Arc<Tls>>,
+    /// The address that the listener was bound to.
+    pub(super) listener: IpAddr,
 }
 
 /// A body whose request is in flight until the server has taken over the last of it.
@@ -55,27 +57,29 @@ pub(super) async fn run<S: Service>(stream: TcpStream, peer: SocketAddr, permit:
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let Some(tls) = &site.tls else { return speak(stream, &permit, &site).await };
+    let client = |identity| Arc::new(Client::new(peer, identity, site.listener));
+    let Some(tls) = &site.tls else { return speak(stream, client(Identity::Anonymous), &permit, &site).await };
     // Until its handshake is through a connection is idle, and the first to make room.
     let accepted = select! {
         accepted = tls.accept(stream, peer, site.bounds.header_timeout) => accepted,
         () = permit.connection().closing() => None,
     };
-    if let Some(stream) = accepted {
-        speak(stream, &permit, &site).await;
+    if let Some((stream, identity)) = accepted {
+        speak(stream, client(identity), &permit, &site).await;
     }
 }
 
 /// Speaks HTTP to the end of a stream.
 async fn speak<S: Service>(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    client: Arc<Client>,
     permit: &Permit,
     site: &Site<S>,
 ) {
     let state = Arc::clone(permit.connection());
     let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), site.bounds.clone()));
-    let builder = builder();
-    let service = service_fn(|request| serve(site.service.clone(), state.begin(), request));
+    let builder = builder(site.bounds.http2);
+    let service = service_fn(|request| serve(site.service.clone(), state.begin(), request, Arc::clone(&client)));
     let connection = builder.serve_connection(io, service);
     pin!(connection);
     let ended = select! {
@@ -90,10 +94,13 @@ async fn speak<S: Service>(
     }
 }
 
-fn builder() -> auto::Builder<TokioExecutor> {
+fn builder(http2: bool) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // `Patient` watches the headers: hyper's own timer would cut idle connections as well.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
+    if !http2 {
+        return builder.http1_only();
+    }
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -107,8 +114,9 @@ async fn serve<S: Service>(
     service: S,
     in_flight: InFlight,
     request: Request<Incoming>,
+    client: Arc<Client>,
 ) -> Result<Response<Tracked<S::Body>>, Infallible> {
-    let response = service.answer(request).await;
+    let response = service.answer(request, client).await;
     Ok(response.map(|body| Tracked { body, _in_flight: in_flight }))
 }
 

@@ -1,6 +1,6 @@
 //! The first bytes of a connection: a handshake, or a client that should not be here.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use rustls::pki_types::ServerName;
 use tokio::{
@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-use super::{Refusal, Tls};
+use super::{Identity, Refusal, Tls};
 
 /// What a client of plain HTTP is told.
 const PLAIN: &str = "this port speaks TLS: the urlPrefix of the extender should begin with https://\n";
@@ -22,13 +22,13 @@ const PARTING_BYTES: usize = 64 << 10;
 // === impl Tls ===
 
 impl Tls {
-    /// Makes the handshake of a client's connection; none if it is refused, or leaves.
+    /// Makes the handshake of a client's connection, and tells who it is; none if it is refused, or leaves.
     pub(crate) async fn accept(
         &self,
         mut stream: TcpStream,
         peer: SocketAddr,
         patience: Duration,
-    ) -> Option<server::TlsStream<TcpStream>> {
+    ) -> Option<(server::TlsStream<TcpStream>, Identity)> {
         let deadline = Instant::now() + patience;
         let mut first = [0];
         // A peer that sends nothing has nothing to be told: many probes are like that.
@@ -42,9 +42,13 @@ impl Tls {
             part(&mut stream, &plain_reply()).await;
             return None;
         }
-        let acceptor = TlsAcceptor::from(self.material.load().server.clone());
+        let material = self.material.load_full();
+        let acceptor = TlsAcceptor::from(Arc::clone(&material.server));
         match timeout_at(deadline, acceptor.accept(stream).into_fallible()).await {
-            Ok(Ok(stream)) => return Some(stream),
+            Ok(Ok(stream)) => {
+                let identity = material.identify(stream.get_ref().1.peer_certificates());
+                return Some((stream, identity));
+            }
             Ok(Err((error, mut stream))) => {
                 if let Some(refusal) = Refusal::of(&error) {
                     self.refuse(peer, &refusal);

@@ -20,6 +20,8 @@ pub(super) struct Material {
     pub(super) server: Arc<ServerConfig>,
     /// For calls to other replicas.
     pub(super) client: Arc<ClientConfig>,
+    /// Who is another replica.
+    pub(super) replicas: Arc<Replicas>,
     /// When the serving certificate ends.
     pub(super) not_after: SystemTime,
 }
@@ -47,8 +49,9 @@ impl Material {
         let parsed = Parsed { chain, key: private_key(&files.key, &contents.key)?, client_ca };
         let provider = Arc::new(ring::default_provider());
         let server = Arc::new(parsed.server(files, &provider)?);
-        let client = Arc::new(parsed.client(files, &provider)?);
-        Ok(Self { server, client, not_after })
+        let replicas = Arc::new(parsed.replicas(files, &provider)?);
+        let client = Arc::new(parsed.client(files, &provider, &replicas)?);
+        Ok(Self { server, client, replicas, not_after })
     }
 }
 
@@ -77,15 +80,23 @@ impl Parsed {
         Ok(config)
     }
 
+    fn replicas(&self, files: &TlsFiles, provider: &Arc<CryptoProvider>) -> Result<Replicas, TlsError> {
+        let authorities = self.client_ca.as_deref().unwrap_or_default();
+        Replicas::new(&self.chain, authorities, provider).map_err(|error| malformed(&files.cert, &error))
+    }
+
     /// What a call to another replica shows and accepts.
-    fn client(&self, files: &TlsFiles, provider: &Arc<CryptoProvider>) -> Result<ClientConfig, TlsError> {
-        let replicas = Replicas::new(&self.chain, self.client_ca.as_deref().unwrap_or_default(), provider)
-            .map_err(|error| malformed(&files.cert, &error))?;
+    fn client(
+        &self,
+        files: &TlsFiles,
+        provider: &Arc<CryptoProvider>,
+        replicas: &Arc<Replicas>,
+    ) -> Result<ClientConfig, TlsError> {
         let mut config = ClientConfig::builder_with_provider(Arc::clone(provider))
             .with_protocol_versions(&VERSIONS)
             .map_err(|error| malformed(&files.cert, &error))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(replicas))
+            .with_custom_certificate_verifier(Arc::clone(replicas) as _)
             .with_client_auth_cert(self.chain.clone(), self.key.clone_key())
             .map_err(|error| unfit(files, &error))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

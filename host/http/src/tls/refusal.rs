@@ -41,7 +41,7 @@ pub(super) enum Refusal {
 
 /// How much was logged for each reason.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     pages: HashMap<&'static str, Page>,
 }
 
@@ -107,7 +107,7 @@ impl Refusal {
 
 impl Ledger {
     /// Whether a line may be logged, and how many before it were not.
-    pub(super) fn admit(&mut self, reason: &'static str, now: Instant) -> Option<u64> {
+    pub(crate) fn admit(&mut self, reason: &'static str, now: Instant) -> Option<u64> {
         let page = self.pages.entry(reason).or_insert(Page { since: now, lines: 0, unlogged: 0 });
         if now.duration_since(page.since) >= WINDOW {
             (page.since, page.lines) = (now, 0);

@@ -56,12 +56,40 @@ impl Replicas {
         Ok(Self { own: own.clone(), names: names(own)?, signed, algorithms })
     }
 
+    /// Whether a client that has shown this verified chain is another replica: our own certificate, or one that we
+    /// would accept from a replica that we call.
+    pub(super) fn know(&self, certificate: &CertificateDer<'_>, issuers: &[CertificateDer<'_>]) -> bool {
+        self.verify(certificate, issuers, &[], UnixTime::now()).is_ok()
+    }
+
     /// The same for the listener.
     pub(super) fn or_clients(
         own: &CertificateDer<'static>,
         clients: Arc<dyn ClientCertVerifier>,
     ) -> Arc<dyn ClientCertVerifier> {
         Arc::new(ReplicasOrClients { own: own.clone(), clients })
+    }
+
+    /// Checks that a certificate is ours, or one for a name of ours by an authority that we know.
+    fn verify(
+        &self,
+        certificate: &CertificateDer<'_>,
+        issuers: &[CertificateDer<'_>],
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if *certificate == self.own {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let mut refusal = Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let Some(signed) = &self.signed else { return Err(refusal) };
+        for name in &self.names {
+            match signed.verify_server_cert(certificate, issuers, name, ocsp, now) {
+                Ok(verified) => return Ok(verified),
+                Err(error) => refusal = error,
+            }
+        }
+        Err(refusal)
     }
 }
 
@@ -74,18 +102,7 @@ impl ServerCertVerifier for Replicas {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if *end_entity == self.own {
-            return Ok(ServerCertVerified::assertion());
-        }
-        let mut refusal = Error::InvalidCertificate(CertificateError::UnknownIssuer);
-        let Some(signed) = &self.signed else { return Err(refusal) };
-        for name in &self.names {
-            match signed.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
-                Ok(verified) => return Ok(verified),
-                Err(error) => refusal = error,
-            }
-        }
-        Err(refusal)
+        self.verify(end_entity, intermediates, ocsp, now)
     }
 
     fn verify_tls12_signature(

@@ -5,10 +5,11 @@
 
 use std::time::SystemTime;
 
+use super::der::{Der, SEQUENCE};
+
 const INTEGER: u8 = 0x02;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
-const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 
 /// When a certificate is valid.
@@ -17,9 +18,6 @@ pub(super) struct Validity {
     pub(super) not_before: SystemTime,
     pub(super) not_after: SystemTime,
 }
-
-/// Bytes of DER that are still to be read.
-struct Der<'d>(&'d [u8]);
 
 // === impl Validity ===
 
@@ -50,26 +48,7 @@ impl Validity {
 
 // === impl Der ===
 
-impl<'d> Der<'d> {
-    /// The next value with its tag.
-    fn next(&mut self) -> Option<(u8, &'d [u8])> {
-        let (&[tag, length], mut rest) = self.0.split_first_chunk()?;
-        let mut size = usize::from(length);
-        if length & 0x80 != 0 {
-            let (bytes, after) = rest.split_at_checked(usize::from(length & 0x7f))?;
-            // No certificate that TLS carries needs more than three bytes of length.
-            size = (1..=3).contains(&bytes.len()).then(|| bytes.iter().fold(0, |n, b| n << 8 | usize::from(*b)))?;
-            rest = after;
-        }
-        let (value, rest) = rest.split_at_checked(size)?;
-        self.0 = rest;
-        Some((tag, value))
-    }
-
-    fn expect(&mut self, expected: u8) -> Option<&'d [u8]> {
-        self.next().filter(|(tag, _)| *tag == expected).map(|(_, value)| value)
-    }
-
+impl Der<'_> {
     /// `YYMMDDHHMMSSZ`, years from 1950 on, or `YYYYMMDDHHMMSSZ`: the only forms that RFC 5280 allows.
     fn time(&mut self) -> Option<SystemTime> {
         let (tag, value) = self.next()?;

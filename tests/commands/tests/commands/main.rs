@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod explain;
 mod help;
+mod open;
 mod run;
 mod scheduler_config;
 mod serve;

@@ -6,13 +6,15 @@ use plimsoll_contract::server::Server;
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
+#[derive(Default)]
 struct Fixed {
     missing: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Admin for Fixed {
-    fn ready(&self) -> Result<(), Vec<String>> {
-        if self.missing.is_empty() { Ok(()) } else { Err(self.missing.clone()) }
+    fn ready(&self) -> Result<Vec<String>, Vec<String>> {
+        if self.missing.is_empty() { Ok(self.notes.clone()) } else { Err(self.missing.clone()) }
     }
 
     fn metrics(&self) -> String {
@@ -38,7 +40,7 @@ impl Admin for Fixed {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_page_has_its_status_type_and_text() {
-    let server = Server::start_admin(Fixed { missing: vec![] }).await.unwrap();
+    let server = Server::start_admin(Fixed::default()).await.unwrap();
     let mut client = server.client().await.unwrap();
     let metrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let table = [
@@ -78,7 +80,7 @@ async fn each_page_has_its_status_type_and_text() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_posted_pod_is_explained_within_bounds() {
-    let server = Server::start_admin(Fixed { missing: vec![] }).await.unwrap();
+    let server = Server::start_admin(Fixed::default()).await.unwrap();
     let expected = "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
     let explained = "{\n  \"bytes\": 2,\n  \"of\": [\n    \"gpu\",\n    \"n1\"\n  ]\n}\n";
     let table = [
@@ -97,10 +99,18 @@ async fn a_posted_pod_is_explained_within_bounds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_said_line_by_line_and_a_panic_is_a_page() {
     let missing = ["policy a: bad", "policy b: worse"].map(str::to_owned).to_vec();
-    let server = Server::start_admin(Fixed { missing }).await.unwrap();
+    let server = Server::start_admin(Fixed { missing, ..Fixed::default() }).await.unwrap();
     let mut client = server.client().await.unwrap();
     let reply = client.get("/readyz").await.unwrap();
     assert_eq!((reply.status, reply.text().as_str()), (503, "policy a: bad\npolicy b: worse\n"));
     assert_eq!(client.get("/metrics").await.unwrap().status, 500);
     assert_eq!(client.get("/healthz").await.unwrap().status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_and_keeps_nobody_from_being_answered_is_a_note() {
+    let notes = vec!["policy a binds, but nobody may ask".to_owned()];
+    let server = Server::start_admin(Fixed { notes, ..Fixed::default() }).await.unwrap();
+    let reply = server.client().await.unwrap().get("/readyz").await.unwrap();
+    assert_eq!((reply.status, reply.text().as_str()), (200, "ok\nnote: policy a binds, but nobody may ask\n"));
 }

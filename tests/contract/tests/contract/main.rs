@@ -1,12 +1,14 @@
 //! The wire as kube-scheduler speaks it, and as a hostile client does.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
+mod access;
 mod admin;
 mod bind;
 mod connections;
 mod goldens;
 mod hostile;
 mod keys;
+mod probes;
 mod recordings;
 mod service;
 mod tls;

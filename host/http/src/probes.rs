@@ -1,0 +1,137 @@
+//! The probes listener: what the kubelet and a scraper ask, and nothing that tells of settings, pods or nodes.
+//!
+//! It is open to the network, so it is made for strangers: few connections, no bodies, and each page is made at most
+//! once in [`FRESH`], however often it is asked for.
+
+use std::{future::Future, io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Body, Incoming},
+    header::{self, HeaderValue},
+};
+use tokio::{net::TcpListener, sync::Mutex, task::spawn_blocking, time::Instant};
+
+use crate::{
+    access::Client,
+    admin::{Admin, OPEN_METRICS, Page, TEXT, metrics},
+    server::{self, Bounds},
+};
+
+/// How long a page is shown again before it is made anew. Probes and scrapers ask once in seconds.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// The pages that are made of the gateway's state.
+struct Probes {
+    admin: Arc<dyn Admin>,
+    readiness: Kept,
+    metrics: Kept,
+}
+
+/// A page and when it was made. Whoever finds it old makes it anew, and the others wait.
+#[derive(Default)]
+struct Kept(Arc<Mutex<Option<(Instant, StatusCode, Bytes)>>>);
+
+/// Serves `/healthz`, `/readyz` and `/metrics` until `shutdown`.
+///
+/// # Errors
+/// If the listener's address cannot be read; single connections fail on their own.
+pub async fn serve_probes(
+    listener: TcpListener,
+    admin: Arc<dyn Admin>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let probes = Probes { admin, readiness: Kept::default(), metrics: Kept::default() };
+    server::serve(listener, Arc::new(probes), Bounds::of_probes(), None, shutdown).await
+}
+
+impl server::Service for Arc<Probes> {
+    type Body = Full<Bytes>;
+
+    async fn answer(self, request: Request<Incoming>, _: Arc<Client>) -> Response<Full<Bytes>> {
+        if !request.body().is_end_stream() {
+            let mut response =
+                respond(StatusCode::PAYLOAD_TOO_LARGE, TEXT, Bytes::from_static(b"plimsoll's probes take no body\n"));
+            // The body is left where it is.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return response;
+        }
+        let known = matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics");
+        match request.uri().path() {
+            _ if known && request.method() != Method::GET => {
+                let mut response = respond(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    TEXT,
+                    Bytes::from_static(b"plimsoll's probes take GET alone\n"),
+                );
+                response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+                response
+            }
+            "/healthz" => respond(StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
+            "/readyz" => self.readiness.show(&self.admin, TEXT, readiness).await,
+            "/metrics" => self.metrics.show(&self.admin, OPEN_METRICS, metrics).await,
+            _ => {
+                let text = b"plimsoll's probes are /healthz, /readyz and /metrics; the rest is on the admin listener\n";
+                respond(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(text))
+            }
+        }
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    async fn show(
+        &self,
+        admin: &Arc<dyn Admin>,
+        kind: &'static str,
+        page: fn(&dyn Admin) -> Page,
+    ) -> Response<Full<Bytes>> {
+        let mut kept = Arc::clone(&self.0).lock_owned().await;
+        if let Some((made, status, text)) = kept.as_ref()
+            && made.elapsed() < FRESH
+        {
+            return respond(*status, kind, text.clone());
+        }
+        let admin = Arc::clone(admin);
+        // The lock goes along: a client that leaves does not have the next one make the page beside this.
+        let make = move || {
+            let (status, _, text) = page(admin.as_ref());
+            let text = Bytes::from(text);
+            *kept = Some((Instant::now(), status, text.clone()));
+            (status, text)
+        };
+        match spawn_blocking(make).await {
+            Ok((status, text)) => respond(status, kind, text),
+            Err(panic) => {
+                tracing::error!(%panic, "an admin page failed");
+                respond(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    TEXT,
+                    Bytes::from_static(b"plimsoll failed on this page; its log says why\n"),
+                )
+            }
+        }
+    }
+}
+
+/// Whether requests can be answered. The reasons may quote files and settings: the admin listener tells them.
+fn readiness(admin: &dyn Admin) -> Page {
+    match admin.ready() {
+        Ok(_) => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        Err(reasons) => {
+            let count = reasons.len();
+            let text = format!("not ready (reasons: {count}): see /readyz of the admin listener\n");
+            (StatusCode::SERVICE_UNAVAILABLE, TEXT, text)
+        }
+    }
+}
+
+fn respond(status: StatusCode, kind: &'static str, text: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
