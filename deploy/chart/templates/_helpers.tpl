@@ -51,8 +51,14 @@ labels:
 {{- if eq .Values.mode "watch" }}true{{ end }}
 {{- end }}
 
+{{- /* "true" where plimsoll may bind, else empty. An open port and the right to bind do not go together. */ -}}
 {{- define "plimsoll.binds" -}}
-{{- if and (include "plimsoll.watches" .) .Values.bind.enabled }}true{{ end }}
+{{- if and (include "plimsoll.watches" .) .Values.bind.enabled }}
+{{- if not (or (and .Values.tls.clientCA.secret .Values.bind.clients) .Values.bind.withoutAuthentication) }}
+{{- fail "bind.enabled is true, and nothing keeps others than kube-scheduler from placing pods: set tls.secret and tls.clientCA.secret, so that clients show a certificate, or bind.withoutAuthentication if everybody who reaches the extender port may place any pod on any node" }}
+{{- end -}}
+true
+{{- end }}
 {{- end }}
 
 {{- define "plimsoll.scheme" -}}

@@ -3,7 +3,7 @@
 - serve
 - --policies={{ include "plimsoll.directory" . }}
 - --listen={{ include "plimsoll.anywhere" . }}:8888
-- --admin={{ include "plimsoll.anywhere" . }}:8889
+- --probes={{ include "plimsoll.anywhere" . }}:8890
 - --cache=/cache/compiled
 - --request-timeout={{ .Values.requestTimeout }}
 - --drain-timeout={{ .Values.drainSeconds }}s
@@ -25,6 +25,12 @@
 {{- if include "plimsoll.binds" . }}
 - --lease-name={{ include "plimsoll.fullname" . }}
 - --lease-namespace={{ .Release.Namespace }}
+{{- if .Values.tls.clientCA.secret }}
+- --bind-clients={{ join "," .Values.bind.clients }}
+{{- end }}
+{{- if .Values.bind.withoutAuthentication }}
+- --bind-without-authentication
+{{- end }}
 {{- else if include "plimsoll.watches" . }}
 - --no-bind
 {{- end }}

@@ -7,7 +7,7 @@ use plimsoll_harness::{binary, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 /// The values, and what helm says against them.
-const REFUSED: [(&str, &str); 13] = [
+const REFUSED: [(&str, &str); 16] = [
     ("replicas=0", "/replicas"),
     ("replica=3", "'replica' not allowed"),
     ("mode=snapshot", "'watch', 'fullNodes'"),
@@ -20,6 +20,10 @@ const REFUSED: [(&str, &str); 13] = [
     ("policies.configMaps[0].name=p,policies.configMaps[0].group=gpu", "'keys' required"),
     ("policies.subDirectory=../etc", "/policies/subDirectory"),
     ("tls.clientCA.secret=ca", "/tls/secret"),
+    // The right to bind does not go with a port that is open to anybody.
+    ("bind.enabled=true", "bind.withoutAuthentication if everybody who reaches the extender port"),
+    ("bind.enabled=true,tls.secret=t", "set tls.secret and tls.clientCA.secret"),
+    ("bind.clients[0]=a\\,b", "/bind/clients/0"),
     ("podDisruptionBudget.maxUnavailable=half", "/podDisruptionBudget/maxUnavailable"),
 ];
 
@@ -82,6 +86,8 @@ fn the_notes_tell_the_command_that_prints_the_stanza() {
         ("mode=watch", "--url http://"),
         ("mode=fullNodes", "--full-nodes"),
         ("bind.enabled=false", "--no-bind"),
+        ("bind.enabled=true,bind.withoutAuthentication=true", "--url http://"),
+        ("bind.enabled=true,tls.secret=t,tls.clientCA.secret=c", "--cert-file=/etc/kubernetes/pki/plimsoll-client.crt"),
         ("tls.secret=t", "--server-name=plimsoll.plimsoll.svc"),
     ] {
         let args = ["install", "plimsoll", &chart, "--dry-run=client", "--namespace", "plimsoll", "--set", set];
@@ -91,6 +97,8 @@ fn the_notes_tell_the_command_that_prints_the_stanza() {
             notes.replace("\\\n", " ").split_once("-- plimsoll ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
         let command = command.lines().next().unwrap();
         assert!(command.contains(flags), "{set}: {command}");
+        let binds = set.contains("bind.enabled=true") || set.contains("fullNodes");
+        assert_eq!(command.contains("--no-bind"), !binds, "{set}: {command}");
         let words = command.split_whitespace().take_while(|word| !word.contains('$'));
         let output = Command::new(binary()).args(words).args(["http://10.96.0.42:8888", "--help"]).output().unwrap();
         assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
@@ -156,16 +164,38 @@ fn the_container_can_write_to_its_cache_and_nothing_else() {
 }
 
 #[test]
-fn the_service_of_the_extender_does_not_lead_to_the_admin_port() {
+fn no_service_leads_to_the_admin_port() {
     for values in every_set_of_values() {
         for service in
             objects(&render(values.as_deref()).unwrap()).unwrap().iter().filter(|object| object["kind"] == "Service")
         {
-            let is_admin = service["metadata"]["name"].as_str().unwrap().ends_with("-admin");
+            let is_scraped = service["metadata"]["name"].as_str().unwrap().ends_with("-metrics");
             let ports = service["spec"]["ports"].as_array().unwrap();
-            let target = if is_admin { "admin" } else { "extender" };
+            let target = if is_scraped { "probes" } else { "extender" };
             assert!(ports.len() == 1 && ports[0]["targetPort"] == target, "{values:?}: {service}");
         }
+    }
+}
+
+#[test]
+fn strangers_get_neither_the_admin_listener_nor_the_right_to_bind() {
+    for values in every_set_of_values() {
+        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+        let pod = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"];
+        let args: Vec<&str> =
+            pod["containers"][0]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
+        let has = |flag: &str| args.iter().any(|arg| *arg == flag || arg.starts_with(&format!("{flag}=")));
+        // Its default is loopback.
+        assert!(!has("--admin") && has("--probes"), "{values:?}: {args:?}");
+        let ports = pod["containers"][0]["ports"].as_array().unwrap();
+        assert!(ports.iter().all(|port| port["name"] != "admin"), "{values:?}: {ports:?}");
+        let may_bind = objects.iter().any(|object| {
+            let rules = object["rules"].as_array().into_iter().flatten();
+            rules.flat_map(|rule| rule["resources"].as_array().into_iter().flatten()).any(|name| name == "pods/binding")
+        });
+        let authenticates = has("--tls-client-ca") && has("--bind-clients");
+        assert!(!may_bind || authenticates || has("--bind-without-authentication"), "{values:?}: {args:?}");
+        assert!(values.is_some() || (!may_bind && has("--no-bind")), "{args:?}");
     }
 }
 

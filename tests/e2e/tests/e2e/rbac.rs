@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use plimsoll_e2e::{ControlPlane, pod, render};
+use plimsoll_e2e::{ControlPlane, chart, pod, render};
 use plimsoll_harness::{Plimsoll, policies as samples, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
@@ -44,6 +44,7 @@ fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
 
     let config = fs::read_to_string(workspace().join("deploy/kube-scheduler.yaml")).unwrap();
     let config = config.replace("http://plimsoll.plimsoll.svc:8888", &format!("http://{}", gateway.wire));
+    let config = config.replace("  filterVerb: filter\n", "  filterVerb: filter\n  bindVerb: bind\n");
     let account = cluster.kubeconfig_of("plimsoll", "plimsoll-scheduler").unwrap();
     let client = format!("clientConnection: {{kubeconfig: {}}}\n", account.display());
     let _scheduler = cluster.start_scheduler(&(config + &client)).unwrap();
@@ -66,11 +67,12 @@ fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
     assert_eq!(cluster.kubectl(&of_others).unwrap(), "");
 }
 
-/// Applies what the chart renders by default, and the second scheduler.
+/// Applies what the chart renders where plimsoll may bind, and the second scheduler.
 fn install(cluster: &ControlPlane) {
     let directory = tempdir().unwrap();
     let manifest = directory.path().join("plimsoll.yaml");
-    fs::write(&manifest, render(None).unwrap()).unwrap();
+    let values = chart().join("ci/trusted-network.yaml");
+    fs::write(&manifest, render(Some(&values)).unwrap()).unwrap();
     cluster.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll"}})).unwrap();
     for file in [manifest, workspace().join("deploy/second-scheduler.yaml")] {
         cluster.kubectl(&["apply", "--server-side", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();
