@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test lint bench bench-micro throughput e2e fmt policies
+.PHONY: help demo demo-cluster test lint bench bench-micro throughput soak e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -29,7 +29,7 @@ test: policies ## Run every test: unit, property, contract, guests, reload, comm
 lint: ## Formatting, clippy, dependency rules, documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
-	$(CARGO) test --quiet --package plimsoll-rules
+	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # The whole workspace, so that no dependency is built again with other features.
@@ -44,6 +44,11 @@ throughput: policies ## Pods per second of a real kube-scheduler, by extender (n
 	tests/e2e/control-plane/build
 	$(CARGO) build --workspace --bins --features plimsoll-e2e/control-plane
 	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/debug/plimsoll-throughput $(THROUGHPUT)
+
+# The whole workspace, so that no dependency is built again with other features.
+soak: policies ## Everything at once for ten minutes, with memory and descriptors over time; SOAK='--hours 1'
+	$(CARGO) build --workspace --bins
+	target/debug/plimsoll-soak $(SOAK)
 
 e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
 	tests/e2e/control-plane/build

@@ -183,7 +183,14 @@ impl Objects {
 }
 
 pub(super) fn refusal(status: u16, message: &str) -> Reply {
-    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": "X", "code": status});
+    // kube tells a missing object by its reason, not by its status.
+    let reason = match status {
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        _ => "InternalError",
+    };
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": status});
     (status, body)
 }
 

@@ -1,0 +1,82 @@
+//! Requests as kube-scheduler sends them, and what must hold for every correct answer.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use plimsoll_harness::Client;
+use plimsoll_sample::{NODES, node_name};
+use serde_json::{Value, json};
+
+/// What became of the nodes of a filter request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Filtered {
+    pub(super) kept: Vec<String>,
+    /// Name and reason.
+    pub(super) refused: BTreeSet<(String, String)>,
+}
+
+/// The names of all nodes of the sample cluster.
+pub(super) fn all_names() -> Vec<String> {
+    (0..NODES).map(node_name).collect()
+}
+
+/// `ExtenderArgs` that name nodes.
+pub(super) fn by_name(pod: &Value, names: &[String]) -> String {
+    json!({"Pod": pod, "Nodes": null, "NodeNames": names}).to_string()
+}
+
+/// Posts a body and times it; the reply as JSON.
+///
+/// # Errors
+/// If the status is not 200.
+pub(super) fn ask(client: &mut Client, path: &str, body: &str) -> Result<(Value, Duration)> {
+    let started = Instant::now();
+    let reply = client.post(path, body.as_bytes())?;
+    let took = started.elapsed();
+    let text = || String::from_utf8_lossy(&reply[..reply.len().min(300)]).into_owned();
+    Ok((serde_json::from_slice(reply).with_context(text)?, took))
+}
+
+/// The answer to a filter request about nodes: without an error, and with every node exactly once.
+///
+/// # Errors
+/// If it is anything else.
+pub(super) fn filtered(reply: &Value, names: &[String]) -> Result<Filtered> {
+    let error = reply["Error"].as_str().context("a reply without Error")?;
+    ensure!(error.is_empty(), "the decision failed: {error}");
+    let name = |value: &Value| value.as_str().map(str::to_owned).context("a name that is no text");
+    let kept: Vec<String> = match (&reply["NodeNames"], &reply["Nodes"]["items"]) {
+        (Value::Array(kept), _) => kept.iter().map(name).collect::<Result<_>>()?,
+        (_, Value::Array(kept)) => kept.iter().map(|node| name(&node["metadata"]["name"])).collect::<Result<_>>()?,
+        _ => vec![],
+    };
+    let failed = [&reply["FailedNodes"], &reply["FailedAndUnresolvableNodes"]];
+    let entries = failed.into_iter().filter_map(Value::as_object).flatten();
+    let refused: BTreeSet<(String, String)> =
+        entries.map(|(name, reason)| (name.clone(), reason.as_str().unwrap_or_default().to_owned())).collect();
+    let mut seen: Vec<&String> = kept.iter().chain(refused.iter().map(|(name, _)| name)).collect();
+    seen.sort_unstable();
+    let mut wanted: Vec<&String> = names.iter().collect();
+    wanted.sort_unstable();
+    ensure!(seen == wanted, "of {} nodes {} are in the reply, or others", wanted.len(), seen.len());
+    let colon =
+        |reason: &str| reason.split_once(": ").is_some_and(|(policy, text)| !policy.is_empty() && !text.is_empty());
+    ensure!(refused.iter().all(|(_, reason)| colon(reason)), "a reason without a policy: {refused:?}");
+    Ok(Filtered { kept, refused })
+}
+
+/// The answer to a prioritize request: one score from 0 to 10 for each node, in order.
+///
+/// # Errors
+/// If it is anything else.
+pub(super) fn scores(reply: &Value, names: &[String]) -> Result<Vec<i64>> {
+    let list = reply.as_array().context("the scores are no list")?;
+    let hosts: Vec<&str> = list.iter().filter_map(|entry| entry["Host"].as_str()).collect();
+    ensure!(hosts == names, "scores of other nodes: {} of {}", hosts.len(), names.len());
+    let scores: Vec<i64> = list.iter().filter_map(|entry| entry["Score"].as_i64()).collect();
+    ensure!(scores.len() == names.len() && scores.iter().all(|score| (0..=10).contains(score)), "scores {scores:?}");
+    Ok(scores)
+}

@@ -1,0 +1,153 @@
+//! A scheduler whose pods need a part of a GPU: filter, prioritize, bind, and later their end.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use plimsoll_harness::Client;
+use plimsoll_sample::pod;
+use serde_json::{Value, json};
+
+use super::{
+    Dice,
+    requests::{all_names, ask, by_name, filtered, scores},
+};
+use crate::stage::Stage;
+
+const EVERY: Duration = Duration::from_millis(300);
+
+/// How many of its pods run at one time.
+const RUNNING: usize = 40;
+
+/// Of each device of the sample cluster, in GiB.
+const DEVICE: u64 = 16;
+
+const DEVICE_KEY: &str = "example.com/gpu-device";
+const MEMORY_KEY: &str = "example.com/gpu-mem";
+
+pub(crate) fn first(stage: &Stage) {
+    run(stage, "first");
+}
+
+pub(crate) fn second(stage: &Stage) {
+    run(stage, "second");
+}
+
+/// What became of a pod.
+enum Outcome {
+    Bound(Duration),
+    Declined(&'static str),
+}
+
+fn run(stage: &Stage, scheduler: &str) {
+    let mut dice = Dice::new(stage, scheduler);
+    let mut running: VecDeque<String> = VecDeque::new();
+    let mut number = 0_u32;
+    while stage.gate.enter() {
+        let mut client: Option<Client> = None;
+        while stage.gate.pause(EVERY) {
+            number += 1;
+            let name = format!("{scheduler}-{number}");
+            let pod = gpu_pod(&name, 1 + dice.roll(4));
+            stage.api.put_pod(pod.clone());
+            let client_now = match &mut client {
+                Some(client) => Ok(client),
+                none => stage.connect().map(|new| none.insert(new)),
+            };
+            let outcome = client_now.and_then(|client| place(stage, client, &pod, &mut dice));
+            match outcome {
+                Ok(Outcome::Bound(took)) => {
+                    stage.tally.ok("bind", Some(took));
+                    running.push_back(name);
+                }
+                Ok(Outcome::Declined(why)) => {
+                    stage.tally.declined("bind", why);
+                    stage.api.delete_pod("ml", &name);
+                }
+                Err(error) => {
+                    stage.tally.failure("bind", format!("{error:#}"));
+                    stage.api.delete_pod("ml", &name);
+                    client = None;
+                }
+            }
+            if running.len() > RUNNING
+                && let Some(name) = running.pop_front()
+            {
+                stage.api.delete_pod("ml", &name);
+            }
+        }
+    }
+}
+
+fn gpu_pod(name: &str, gib: u64) -> Value {
+    let mut pod = pod("ml", "train", 0);
+    let size = format!("{gib}Gi");
+    pod["metadata"]["name"] = name.into();
+    pod["metadata"]["uid"] = format!("30000000-0000-4000-8000-{name}").into();
+    pod["metadata"]["annotations"][MEMORY_KEY] = size.clone().into();
+    for kind in ["requests", "limits"] {
+        pod["spec"]["containers"][0]["resources"][kind][MEMORY_KEY] = size.clone().into();
+    }
+    pod
+}
+
+fn place(stage: &Stage, client: &mut Client, pod: &Value, dice: &mut Dice) -> Result<Outcome> {
+    let names = all_names();
+    let (reply, _) = ask(client, "/filter", &by_name(pod, &names))?;
+    let kept = filtered(&reply, &names)?.kept;
+    ensure!(kept.iter().all(|name| name.as_str() >= "node-160"), "a node without a GPU stays: {kept:?}");
+    if kept.is_empty() {
+        return Ok(Outcome::Declined("no device has room"));
+    }
+    let (reply, _) = ask(client, "/prioritize", &by_name(pod, &kept))?;
+    let scores = scores(&reply, &kept)?;
+    let best = scores.iter().max();
+    let equals: Vec<&String> =
+        kept.iter().zip(&scores).filter(|(_, score)| Some(*score) == best).map(|(name, _)| name).collect();
+    let node = equals[dice.roll(equals.len() as u64) as usize];
+    let metadata = &pod["metadata"];
+    let body = json!({"PodName": metadata["name"], "PodNamespace": "ml", "PodUID": metadata["uid"], "Node": node});
+    // Trouble that ends while the bind is under way excuses it as well.
+    let trouble_before = stage.is_in_trouble();
+    let (reply, took) = ask(client, "/bind", &body.to_string())?;
+    let error = reply["Error"].as_str().context("a reply without Error")?;
+    if error.is_empty() {
+        is_bound(stage, pod, node)?;
+        return Ok(Outcome::Bound(took));
+    }
+    if error.starts_with("gpu-binpack: ") {
+        return Ok(Outcome::Declined("another pod got the device"));
+    }
+    if trouble_before || stage.is_in_trouble() {
+        return Ok(Outcome::Declined("the API server was away"));
+    }
+    bail!("not bound: {error}")
+}
+
+/// The pod is where plimsoll says, with a device; and no device has more than it can hold.
+fn is_bound(stage: &Stage, pod: &Value, node: &str) -> Result<()> {
+    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    let bound = stage.api.pod("ml", name).context("a pod that is bound does not exist")?;
+    ensure!(bound["spec"]["nodeName"] == node, "said to be bound to {node}: {bound}");
+    ensure!(bound["metadata"]["annotations"][DEVICE_KEY].is_string(), "bound without a device: {bound}");
+    let mut used = BTreeMap::<String, u64>::new();
+    stage.api.each_placed_pod(|other| {
+        let annotations = &other["metadata"]["annotations"];
+        if other["spec"]["nodeName"] == node
+            && let Some(device) = annotations[DEVICE_KEY].as_str()
+        {
+            *used.entry(device.to_owned()).or_default() += gib(&annotations[MEMORY_KEY]);
+        }
+    });
+    ensure!(used.values().all(|used| *used <= DEVICE), "a device of {node} was given out twice: {used:?} GiB in use");
+    Ok(())
+}
+
+/// `6Gi`, or as many bytes.
+fn gib(amount: &Value) -> u64 {
+    let text = amount.as_str().unwrap_or_default();
+    let bytes = || text.parse::<u64>().map(|bytes| bytes >> 30).ok();
+    text.strip_suffix("Gi").and_then(|gib| gib.parse().ok()).or_else(bytes).unwrap_or(0)
+}

@@ -1,0 +1,80 @@
+//! Lets actors run, stops them for a quiet time, and ends them.
+
+use std::{
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// What actors should do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Work.
+    Load,
+    /// Close all connections and wait.
+    Quiet,
+    /// Return.
+    End,
+}
+
+/// Shared by all actors.
+pub(crate) struct Gate {
+    state: Mutex<(Phase, usize)>,
+    changed: Condvar,
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Closed: actors wait.
+    pub(crate) fn new() -> Self {
+        Self { state: Mutex::new((Phase::Quiet, 0)), changed: Condvar::new() }
+    }
+
+    pub(crate) fn set(&self, phase: Phase) {
+        self.lock().0 = phase;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next time of load; false at the end. Nothing may be held across this call.
+    pub(crate) fn enter(&self) -> bool {
+        let mut state = self.lock();
+        state.1 += 1;
+        self.changed.notify_all();
+        while state.0 == Phase::Quiet {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.1 -= 1;
+        state.0 == Phase::Load
+    }
+
+    /// Waits for a time; false once actors should stop.
+    pub(crate) fn pause(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.lock();
+        while state.0 == Phase::Load {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        false
+    }
+
+    /// Waits until so many actors wait in [`Gate::enter`], or for a time; how many do.
+    pub(crate) fn wait_until_parked(&self, actors: usize, patience: Duration) -> usize {
+        let until = Instant::now() + patience;
+        let mut state = self.lock();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.1 >= actors || left.is_zero() {
+                return state.1;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Phase, usize)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether what was measured is what was promised.
+
+use serde::Serialize;
+
+use crate::{
+    sampler::{Sample, Sampler},
+    stage::Stage,
+    trend::{Trend, trend},
+};
+
+/// The most that memory may grow, in MiB per hour.
+const GROWTH: f64 = 1.0;
+
+/// A run as long as this must show it; a shorter one fails only if growth is beyond its own noise.
+const SHOWN_AFTER: f64 = 3_000.0;
+
+/// Descriptors and threads that two quiet times may differ by: a connection of the watch that is being renewed.
+const SLACK: u64 = 2;
+
+/// The newest samples of a quiet time; by then all is closed.
+const SETTLED: usize = 3;
+
+/// One promise.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) promise: &'static str,
+    pub(crate) holds: bool,
+    pub(crate) figures: String,
+}
+
+/// All promises.
+pub(crate) fn judge(stage: &Stage, sampler: &Sampler, exit: Option<std::process::ExitStatus>) -> Vec<Verdict> {
+    let phases = sampler.phases();
+    let quiet: Vec<&[Sample]> = phases.iter().copied().filter(|phase| is(phase, "quiet")).collect();
+    let load = phases.iter().copied().find(|phase| is(phase, "load")).unwrap_or_default();
+    let (failed, _) = stage.tally.failures();
+    let log = stage.gateway.log();
+    let mut verdicts = vec![
+        Verdict {
+            promise: "correct requests get correct answers, and nothing fails unexpectedly",
+            holds: failed == 0,
+            figures: format!("{failed} failures"),
+        },
+        Verdict {
+            promise: "the process lives, and ends in time and with success when it is told to",
+            holds: exit.is_some_and(|status| status.success()),
+            figures: exit.map_or("it had to be killed".to_owned(), |status| status.to_string()),
+        },
+        Verdict {
+            promise: "nothing panics in the process",
+            holds: log.bugs.is_empty(),
+            figures: log
+                .bugs
+                .first()
+                .cloned()
+                .unwrap_or_else(|| format!("{} lines of log, {} errors", log.lines, log.errors)),
+        },
+        memory(load),
+    ];
+    if let [before, .., after] = quiet[..] {
+        verdicts.push(same("descriptors", before, after, |sample| sample.usage.descriptors));
+        verdicts.push(same("threads", before, after, |sample| sample.usage.threads));
+        verdicts.push(same("child processes", before, after, |sample| sample.usage.children));
+    }
+    verdicts.push(level("descriptors", load, |sample| sample.usage.descriptors as f64));
+    verdicts.push(level("threads", load, |sample| sample.usage.threads as f64));
+    verdicts
+}
+
+/// How memory grows under the load that is judged.
+pub(crate) fn growth(load: &[Sample]) -> Option<Trend> {
+    let points: Vec<(f64, f64)> =
+        load.iter().map(|sample| (sample.seconds, sample.usage.rss_kib as f64 / 1_024.0)).collect();
+    trend(&points)
+}
+
+fn memory(load: &[Sample]) -> Verdict {
+    let promise = "after the warm-up memory grows by less than 1 MiB per hour";
+    let Some(growth) = growth(load) else {
+        return Verdict { promise, holds: true, figures: "too short to tell".to_owned() };
+    };
+    let seconds = load.last().map_or(0.0, |last| last.seconds) - load.first().map_or(0.0, |first| first.seconds);
+    let is_shown = growth.high < GROWTH;
+    let (holds, remark) = match () {
+        () if is_shown => (true, "shown"),
+        () if seconds >= SHOWN_AFTER => (growth.per_hour < GROWTH, "by its estimate"),
+        () => (growth.low < GROWTH, "too short a run to show it: only growth beyond the noise fails"),
+    };
+    let Trend { per_hour, low, high } = growth;
+    Verdict { promise, holds, figures: format!("{per_hour:+.2} MiB per hour ({low:+.2} to {high:+.2}); {remark}") }
+}
+
+/// The same number in two quiet times.
+fn same(what: &'static str, before: &[Sample], after: &[Sample], of: impl Fn(&Sample) -> u64) -> Verdict {
+    let least = |samples: &[Sample]| samples.iter().rev().take(SETTLED).map(&of).min().unwrap_or(0);
+    let (before, after) = (least(before), least(after));
+    let promise = match what {
+        "descriptors" => "descriptors are as many in the last quiet time as in the first",
+        "threads" => "threads are as many in the last quiet time as in the first",
+        _ => "child processes are as many in the last quiet time as in the first",
+    };
+    Verdict { promise, holds: after <= before + SLACK, figures: format!("{before}, then {after}") }
+}
+
+/// No growth under load that is beyond the noise, and beyond one in an hour's load.
+fn level(what: &'static str, load: &[Sample], of: impl Fn(&Sample) -> f64) -> Verdict {
+    let points: Vec<(f64, f64)> = load.iter().map(|sample| (sample.seconds, of(sample))).collect();
+    let most = load.iter().map(&of).fold(0.0, f64::max);
+    let mean = points.iter().map(|point| point.1).sum::<f64>() / points.len().max(1) as f64;
+    let promise =
+        if what == "threads" { "threads do not grow under load" } else { "descriptors do not grow under load" };
+    let Some(Trend { per_hour, low, high }) = trend(&points) else {
+        return Verdict { promise, holds: true, figures: "too short to tell".to_owned() };
+    };
+    let hours = load.last().map_or(0.0, |last| last.seconds - load[0].seconds) / 3_600.0;
+    // A twentieth of what there is: outages come and go, and a run begins and ends at any point of their cycle.
+    let holds = low * hours <= mean / 20.0;
+    let figures = format!("{mean:.0} on average, at most {most:.0}; {per_hour:+.1} per hour ({low:+.1} to {high:+.1})");
+    Verdict { promise, holds, figures }
+}
+
+fn is(phase: &[Sample], name: &str) -> bool {
+    phase.first().is_some_and(|sample| sample.phase == name)
+}

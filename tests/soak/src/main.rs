@@ -1,0 +1,81 @@
+//! Everything at once, for minutes or hours, on the real `plimsoll serve`: load in both node modes, reloads, hostile
+//! guests and bodies, API server outages, slow clients. Once a second it is measured what the process holds.
+//!
+//! ```text
+//!  actors ──> plimsoll serve ──> FakeApi          Gate: load, quiet, load, quiet, end
+//!     │            │
+//!     v            v
+//!   Tally       Sampler ──> samples.csv ──> judge ──> report, chart.svg
+//! ```
+//!
+//! `make soak` runs ten minutes; `make soak SOAK='--hours 1'` an hour. It stops by itself, and fails if a correct
+//! request got a wrong answer, if the process ended, or if memory, descriptors or threads grow.
+
+mod actors;
+mod chart;
+mod gate;
+mod gateway;
+mod judge;
+mod plan;
+mod process;
+mod report;
+mod sampler;
+mod stage;
+mod tally;
+mod trend;
+
+use std::{process::ExitCode, thread, time::Duration};
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::{
+    gate::Phase,
+    plan::{Args, Plan},
+    report::Report,
+    sampler::Sampler,
+    stage::Stage,
+};
+
+/// The longest that the actors may take to let go of their connections; the slowest waits for a reload.
+const PARKING: Duration = Duration::from_secs(40);
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    let plan = Plan::new(&args)?;
+    plan.announce();
+    let mut stage = Stage::set(&plan)?;
+    let mut sampler = Sampler::new(&plan, &stage)?;
+    thread::scope(|scope| -> Result<()> {
+        let running = actors::start(scope, &stage);
+        let measured = follow(&plan, &stage, &mut sampler, running);
+        // Also after a failure: the scope waits for the actors.
+        stage.gate.set(Phase::End);
+        measured
+    })?;
+    let exit = stage.gateway.terminate();
+    let report = Report::new(&plan, &stage, &sampler, exit);
+    report.write(&plan, &sampler)?;
+    Ok(if report.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Goes through the phases: warm-up and load, each followed by a quiet time.
+fn follow(plan: &Plan, stage: &Stage, sampler: &mut Sampler, actors: usize) -> Result<()> {
+    for (name, load) in [("warm-up", plan.warm_up), ("load", plan.load)] {
+        stage.gate.set(Phase::Load);
+        sampler.sample_for(name, load, stage)?;
+        stage.gate.set(Phase::Quiet);
+        let parked = stage.gate.wait_until_parked(actors, PARKING);
+        if parked < actors {
+            stage.tally.failure("soak", format!("{} of {actors} actors did not stop", actors - parked));
+        }
+        stage.api.recover();
+        // A connection pool that is as large as the last burst says nothing about leaks.
+        stage.api.cut_connections();
+        sampler.sample_for("quiet", plan.quiet, stage)?;
+        if !stage.gateway.is_alive() {
+            break;
+        }
+    }
+    Ok(())
+}

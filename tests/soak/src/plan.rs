@@ -1,0 +1,99 @@
+//! How long it takes, and where everything is.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Result, ensure};
+use clap::{Parser, ValueEnum};
+use plimsoll_harness::workspace;
+
+/// Run plimsoll under everything at once, and watch what it holds on to
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll-soak")]
+pub(crate) struct Args {
+    /// How many minutes it runs
+    #[arg(long, value_name = "N", default_value_t = 10.0, conflicts_with = "hours")]
+    minutes: f64,
+
+    /// How many hours it runs
+    #[arg(long, value_name = "N")]
+    hours: Option<f64>,
+
+    /// The plimsoll to run [default: the one beside this program]
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+
+    /// The sample policies [default: `target/policies`]
+    #[arg(long, value_name = "DIR")]
+    policies: Option<PathBuf>,
+
+    /// Where `samples.csv`, `report.json`, `chart.svg` and the log are written [default: `target/soak`]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// The seed of all that is random [default: the time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How the report is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// How the report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// What is done when.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Load that is not judged: caches fill, and the allocator finds its size.
+    pub(crate) warm_up: Duration,
+    /// Without load, after the warm-up and at the end.
+    pub(crate) quiet: Duration,
+    /// Load that is judged.
+    pub(crate) load: Duration,
+    /// Between two outages of the API server.
+    pub(crate) outages: Duration,
+    pub(crate) binary: PathBuf,
+    pub(crate) policies: PathBuf,
+    pub(crate) directory: PathBuf,
+    pub(crate) seed: u64,
+    pub(crate) output: Output,
+}
+
+// === impl Plan ===
+
+impl Plan {
+    pub(crate) fn new(args: &Args) -> Result<Self> {
+        let minutes = args.hours.map_or(args.minutes, |hours| hours * 60.0);
+        ensure!((0.5..=10_080.0).contains(&minutes), "a soak takes half a minute to a week, not {minutes} minutes");
+        let total = Duration::from_secs_f64(minutes * 60.0);
+        // A fifth, and two minutes at least; where there are no ten minutes, a third.
+        let warm_up = (total / 5).max(Duration::from_mins(2)).min(total / 3);
+        let quiet = (total / 20).clamp(Duration::from_secs(6), Duration::from_mins(1));
+        let load = total.saturating_sub(warm_up + 2 * quiet);
+        let beside = std::env::current_exe()?.with_file_name("plimsoll");
+        let binary = args.binary.clone().unwrap_or(beside);
+        ensure!(binary.exists(), "{} is missing: `make soak` builds it", binary.display());
+        let policies = args.policies.clone().unwrap_or_else(|| workspace().join("target/policies"));
+        ensure!(policies.is_dir(), "{} is missing: run `make policies`", policies.display());
+        let directory = args.directory.clone().unwrap_or_else(|| workspace().join("target/soak"));
+        std::fs::create_dir_all(&directory)?;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+        let seed = args.seed.unwrap_or(now.as_secs());
+        let outages = (total / 30).clamp(Duration::from_secs(12), Duration::from_secs(45));
+        Ok(Self { warm_up, quiet, load, outages, binary, policies, directory, seed, output: args.output })
+    }
+
+    /// Says what is about to happen.
+    pub(crate) fn announce(&self) {
+        let Self { warm_up, quiet, load, seed, .. } = self;
+        let binary = self.binary.display();
+        eprintln!("soak: {binary}: {warm_up:.0?} of warm-up, {load:.0?} of load, twice {quiet:.0?} quiet; seed {seed}");
+    }
+}
