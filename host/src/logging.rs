@@ -1,22 +1,62 @@
 //! Where log lines go and how they look.
 
+mod limit;
+
 use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
+use self::limit::Limiter;
 use crate::args::LogFormat;
+
+/// Libraries whose lines say less than our own about the same event, and say it for every attempt.
+///
+/// A watch, a lease or a bind that cannot reach the API server is logged by plimsoll, with the reason.
+const QUIET: [&str; 7] =
+    ["kube_client=off", "kube_runtime=off", "hyper=off", "hyper_util=off", "h2=off", "tower=off", "rustls=error"];
 
 /// Sends log lines to standard error.
 ///
 /// # Errors
 /// If the filter makes no sense.
 pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
-    let filter = EnvFilter::try_new(filter).with_context(|| format!("--log '{filter}' is not a level or a filter"))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    match format {
-        LogFormat::Json => lines.json().flatten_event(true).init(),
-        LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).init(),
+    let wrong = || format!("--log '{filter}' is not a level or a filter");
+    let filter = EnvFilter::try_new(with_quiet_libraries(filter)).with_context(wrong)?;
+    let limiter = Limiter::default();
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let lines = match format {
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+    };
+    tracing_subscriber::registry().with(filter).with(lines).with(limiter.clone()).init();
+    limiter.start().context("the thread that tells of lines left out cannot be started")
+}
+
+/// The filter, which leaves out what libraries say unless it asks for all there is, or for theirs.
+fn with_quiet_libraries(filter: &str) -> String {
+    let directives = || filter.split(',').map(str::trim);
+    if directives().any(|directive| matches!(directive.to_ascii_lowercase().as_str(), "debug" | "trace" | "4" | "5")) {
+        return filter.to_owned();
     }
-    Ok(())
+    let is_named = |quiet: &&str| {
+        let library = quiet.split('=').next().unwrap_or_default();
+        directives().any(|directive| directive.starts_with(library))
+    };
+    QUIET.into_iter().filter(|quiet| !is_named(quiet)).chain([filter]).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_quiet_unless_they_are_asked_for() {
+        let info = with_quiet_libraries("info,plimsoll::guest=debug");
+        assert!(info.contains("kube_client=off") && info.ends_with(",info,plimsoll::guest=debug"), "{info}");
+        assert_eq!(with_quiet_libraries("debug"), "debug");
+        let asked = with_quiet_libraries("warn,kube_client=info");
+        assert!(!asked.contains("kube_client=off") && asked.contains("hyper=off"), "{asked}");
+        assert!(EnvFilter::try_new(info).is_ok());
+    }
 }

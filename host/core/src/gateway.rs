@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::{
     BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError, Observer, Pod,
-    Roster, TraceLimit, Turn, Verb,
+    RequestId, Roster, TraceLimit, Turn, Verb,
     decide::{
         self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome,
         Query, Scene, Survey, Unbound,
@@ -299,10 +299,14 @@ impl Gateway {
     /// Work that asks policies in shadow mode.
     fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Box<dyn FnOnce() + Send> {
         let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
+        let request = RequestId::current();
         Box::new(move || {
             // Their time starts now: the work may have waited for its turn.
             let started = clock.now();
-            ask(&Caller::new(clock, observer, started, timeout));
+            let caller = request.scope(|| Caller::new(clock, observer, started, timeout));
+            ask(&caller);
+            // Nobody waits for a reply any more: what was learned is learned at once.
+            caller.take_lessons().into_iter().for_each(|lesson| lesson());
         })
     }
 }

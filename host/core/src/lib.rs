@@ -34,6 +34,7 @@ mod policy;
 mod quantity;
 mod read;
 mod recent_pods;
+mod request;
 mod roster;
 mod slots;
 mod trace;
@@ -58,13 +59,14 @@ pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::KnownNodes;
 pub use names::Names;
 pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
-pub use observer::{Difference, NoObserver, Observer, Outcome};
+pub use observer::{Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use order::Order;
 pub use policy::{
     Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,
 };
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
+pub use request::{CallOf, Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, Roster};
 pub use slots::{Slot, Slots};
 pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BindOutcome, DecideError, Fault, Member, Off, ReadLine, Verb};
+use crate::{BindOutcome, CallOf, DecideError, Fault, Member, Off, ReadLine, Verb};
 
 /// How one call of a policy ended.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,10 @@ pub enum Outcome<'a> {
 pub trait Observer: Send + Sync {
     /// A policy was asked.
     fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration);
+    /// A call failed; [`Observer::called`] hears of it too. This is for a log.
+    fn failed(&self, _: CallOf<'_>, _: &Fault) {}
+    /// A policy in shadow mode would have turned nodes down.
+    fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}
     /// A fault opened the policy's circuit.
     fn circuit_opened(&self, member: &Member);
     /// A group was asked to bind a pod, and this is what came of it.
@@ -34,6 +38,19 @@ pub trait Observer: Send + Sync {
     fn rechecked(&self, _: &Member, _: Verb, _is_same: bool) {}
     /// It came out another.
     fn differed(&self, _: &Member, _: Verb, _: &Difference) {}
+}
+
+/// What a policy in shadow mode would have turned down.
+#[derive(Debug, Clone, Copy)]
+pub struct ShadowRejections<'r> {
+    /// How many nodes it was asked about.
+    pub asked: usize,
+    /// How many of them it would have turned down.
+    pub rejected: usize,
+    /// The name of the first of them.
+    pub node: &'r str,
+    /// Why that one.
+    pub reason: &'r str,
 }
 
 /// A remembered answer, and another by a fresh instance that read the same.

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use crate::{Annotation, Fault, FaultKind, View};
+use crate::{Annotation, Fault, FaultKind, Origin, View};
 
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
@@ -65,12 +65,14 @@ pub struct Limits {
 /// One call: who is asked, what it may read, and what bounds it.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The policy's name, for its log lines.
+    /// The policy's name with its group, for its log lines.
     pub policy: Arc<str>,
     /// Answers every read of the guest.
     pub view: Arc<View>,
     /// Time and memory of this call.
     pub limits: Limits,
+    /// What the call belongs to, for its log lines.
+    pub origin: Origin,
 }
 
 /// Names the nodes that a policy is asked about, one after another, and takes its answers.
@@ -190,6 +192,15 @@ impl LoadError {
     /// Whether the same bytes may load another time.
     pub const fn is_transient(&self) -> bool {
         self.transient
+    }
+}
+
+// === impl Ask ===
+
+impl Ask {
+    /// A call that belongs to no request.
+    pub fn new(policy: Arc<str>, view: Arc<View>, limits: Limits) -> Self {
+        Self { policy, view, limits, origin: Origin::default() }
     }
 }
 

@@ -76,7 +76,12 @@ impl View {
     }
 
     /// The pod being scheduled.
-    pub(crate) fn pod(&self) -> &Pod {
+    pub fn pod(&self) -> &Pod {
+        &self.pod
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn shared_pod(&self) -> &Arc<Pod> {
         &self.pod
     }
 

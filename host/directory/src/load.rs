@@ -83,7 +83,7 @@ fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refus
     }
     let view = Arc::new(View::empty(Arc::clone(&content.sidecar.settings)));
     let limits = Limits { deadline: Instant::now() + VALIDATE_FOR, memory: config.memory };
-    match policy.validate(&Ask { policy: Arc::clone(&id.name), view, limits }) {
+    match policy.validate(&Ask::new(Member::id_of(&id.group, &id.name), view, limits)) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(text)) => Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label))),
         Err(fault) => {

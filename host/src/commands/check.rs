@@ -122,7 +122,7 @@ impl Callee {
         let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
         let limits = Limits { deadline: Instant::now() + self.timeout, memory: self.memory };
         let view = Arc::new(view.with_settings(Arc::clone(&self.settings)));
-        Ask { policy: Arc::from("check"), view, limits }
+        Ask::new(Arc::from("check"), view, limits)
     }
 
     /// What one instance answers about these nodes, in words.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindOutcome, DecideError, Difference, Fault, FaultKind, Member, Observer, Off, Outcome, Roster, Verb,
+    BindOutcome, CallOf, DecideError, Difference, Fault, FaultKind, Member, Observer, Off, Outcome, PodId, Roster,
+    ShadowRejections, Verb,
 };
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -61,10 +62,49 @@ impl PolicyMetrics {
 
 impl Observer for Metrics {
     fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
-        if let Outcome::Fault(fault) = outcome {
-            log_fault(member, verb, fault);
-        }
         self.policies.calls.called(member, verb, outcome, elapsed);
+    }
+
+    fn failed(&self, call: CallOf<'_>, fault: &Fault) {
+        // An open circuit said so once, when it opened.
+        if fault.kind == FaultKind::CircuitOpen {
+            return;
+        }
+        let CallOf { request, pod, member, verb } = call;
+        let pod = PodId::of(pod);
+        tracing::warn!(
+            policy = member.id(),
+            version = member.version,
+            mode = member.config.mode.as_str(),
+            verb = verb.as_str(),
+            onError = member.config.on_error(verb).as_str(),
+            pod = pod.map(tracing::field::display),
+            uid = pod.map(PodId::uid),
+            request = %request,
+            fault = %fault.kind,
+            detail = fault.detail,
+            "a policy failed"
+        );
+    }
+
+    fn would_reject(&self, call: CallOf<'_>, rejections: &ShadowRejections<'_>) {
+        let CallOf { request, pod, member, verb } = call;
+        let ShadowRejections { asked, rejected, node, reason } = *rejections;
+        let pod = PodId::of(pod);
+        tracing::info!(
+            target: "plimsoll::shadow",
+            policy = member.id(),
+            version = member.version,
+            verb = verb.as_str(),
+            pod = pod.map(tracing::field::display),
+            uid = pod.map(PodId::uid),
+            request = %request,
+            asked,
+            rejected,
+            node,
+            reason,
+            "a policy in shadow mode would have refused nodes"
+        );
     }
 
     fn circuit_opened(&self, member: &Member) {
@@ -102,13 +142,5 @@ impl Observer for Metrics {
             reads = reads.join("; "),
             "a policy answered otherwise to what it had read before"
         );
-    }
-}
-
-/// An open circuit said so once, when it opened.
-fn log_fault(member: &Member, verb: Verb, fault: &Fault) {
-    if fault.kind != FaultKind::CircuitOpen {
-        let verb = verb.as_str();
-        tracing::warn!(policy = member.id(), version = member.version, verb, fault = %fault.kind, detail = fault.detail, "a policy failed");
     }
 }

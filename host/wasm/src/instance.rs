@@ -94,7 +94,7 @@ impl State {
 
 impl Question {
     fn of(ask: &Ask) -> Self {
-        Self { view: Arc::clone(&ask.view), log: GuestLog::new(Arc::clone(&ask.policy)) }
+        Self { view: Arc::clone(&ask.view), log: GuestLog::of(ask) }
     }
 }
 
@@ -133,7 +133,7 @@ impl Call {
     pub(crate) fn about(&mut self, node: u32) {
         self.phase = Phase::Node(node);
         if let Ok(log) = self.store.data_mut().log() {
-            log.forget_last_words();
+            log.about(node);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::{Ask, Origin, PodId, RequestId, Verb, View};
 use tracing::{debug, error, info, warn};
 
 /// The most log lines of one call.
@@ -28,7 +29,7 @@ pub(crate) enum Level {
 /// The log of one call.
 #[derive(Debug)]
 pub(crate) struct GuestLog {
-    policy: Arc<str>,
+    about: About,
     lines: u32,
     /// Standard output and standard error, up to the next line break.
     partial: [Vec<u8>; 2],
@@ -36,20 +37,33 @@ pub(crate) struct GuestLog {
     last_words: String,
 }
 
+/// What each line says beside its text. Nothing of it is formatted before there is a line.
+#[derive(Debug)]
+struct About {
+    policy: Arc<str>,
+    origin: Origin,
+    view: Arc<View>,
+    /// The node or candidate that the guest is asked about.
+    node: Option<u32>,
+}
+
 // === impl GuestLog ===
 
 impl GuestLog {
-    pub(crate) fn new(policy: Arc<str>) -> Self {
-        Self { policy, lines: 0, partial: [Vec::new(), Vec::new()], last_words: String::new() }
+    /// The log of a call.
+    pub(crate) fn of(ask: &Ask) -> Self {
+        let (policy, origin, view) = (Arc::clone(&ask.policy), ask.origin.clone(), Arc::clone(&ask.view));
+        let about = About { policy, origin, view, node: None };
+        Self { about, lines: 0, partial: [Vec::new(), Vec::new()], last_words: String::new() }
     }
 
     /// One line of the guest.
     pub(crate) fn line(&mut self, level: Level, text: &str) {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
-            emit(&self.policy, level, &one_line(bounded(text, MAX_LINE_BYTES)));
+            self.about.emit(level, &one_line(bounded(text, MAX_LINE_BYTES)));
         } else if self.lines == MAX_LINES + 1 {
-            emit(&self.policy, Level::Warn, "log cut: a call may write 64 lines");
+            self.about.emit(Level::Warn, "log cut: a call may write 64 lines");
         }
     }
 
@@ -74,8 +88,9 @@ impl GuestLog {
         self.flush_fd(2);
     }
 
-    /// The guest is asked something else: what it wrote until now does not explain its end.
-    pub(crate) fn forget_last_words(&mut self) {
+    /// The guest is asked about another node: what it wrote until now does not explain its end.
+    pub(crate) fn about(&mut self, node: u32) {
+        self.about.node = Some(node);
         self.last_words.clear();
     }
 
@@ -110,18 +125,52 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn emit(policy: &str, level: Level, line: &str) {
-    match level {
-        Level::Debug => debug!(target: "plimsoll::guest", policy, "{line}"),
-        Level::Info => info!(target: "plimsoll::guest", policy, "{line}"),
-        Level::Warn => warn!(target: "plimsoll::guest", policy, "{line}"),
-        Level::Error => error!(target: "plimsoll::guest", policy, "{line}"),
+/// One line at a level, which must be written in the code.
+macro_rules! log_line {
+    ($level:ident, $about:expr, $line:expr) => {{
+        let About { policy, origin, view, node } = $about;
+        let node = node.and_then(|node| view.node_name(node));
+        let pod = PodId::of(view.pod());
+        $level!(
+            target: "plimsoll::guest",
+            policy = policy.as_ref(),
+            version = (origin.version > 0).then_some(origin.version),
+            mode = (origin.version > 0).then(|| origin.mode.as_str()),
+            verb = origin.verb.map(Verb::as_str),
+            node = node.map(AsRef::as_ref),
+            pod = pod.map(tracing::field::display),
+            uid = pod.map(PodId::uid),
+            request = Some(&origin.request).filter(|id| **id != RequestId::None).map(tracing::field::display),
+            "{}", $line
+        )
+    }};
+}
+
+// === impl About ===
+
+impl About {
+    fn emit(&self, level: Level, line: &str) {
+        match level {
+            Level::Debug => log_line!(debug, self, line),
+            Level::Info => log_line!(info, self, line),
+            Level::Warn => log_line!(warn, self, line),
+            Level::Error => log_line!(error, self, line),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use plimsoll_core::Limits;
+
     use super::*;
+
+    fn ask() -> Ask {
+        let limits = Limits { deadline: Instant::now(), memory: 0 };
+        Ask::new(Arc::from("p"), Arc::new(View::empty(Arc::from("null"))), limits)
+    }
 
     #[test]
     fn a_text_is_cut_between_characters_and_on_one_line() {
@@ -132,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_a_runtime_writes_in_pieces_is_put_together() {
-        let mut log = GuestLog::new(Arc::from("p"));
+        let mut log = GuestLog::of(&ask());
         for piece in ["panic: ", "no ", "map\n\ngorou", "tine 1\n"] {
             log.write(2, piece.as_bytes());
         }
@@ -142,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_not_kept() {
-        let mut log = GuestLog::new(Arc::from("p"));
+        let mut log = GuestLog::of(&ask());
         for _ in 0..10_000 {
             log.write(1, &[b'x'; 4096]);
             log.write(2, b"y\n");

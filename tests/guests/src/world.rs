@@ -74,11 +74,8 @@ pub fn view(cluster: &Arc<Cluster>) -> View {
 /// A question about a view, with the bounds that sidecars have by default.
 pub fn ask(view: View) -> Ask {
     let config = PolicyConfig::default();
-    Ask {
-        policy: Arc::from("guest"),
-        view: Arc::new(view),
-        limits: Limits { deadline: Instant::now() + config.timeout, memory: config.memory },
-    }
+    let limits = Limits { deadline: Instant::now() + config.timeout, memory: config.memory };
+    Ask::new(Arc::from("guest"), Arc::new(view), limits)
 }
 
 /// The same with another deadline, for guests that are asked much or slow to start.

@@ -49,5 +49,5 @@ pub fn load(module: &Path) -> Arc<dyn Policy> {
 /// A call over this view, with settings in JSON.
 pub fn ask(view: View, settings: &str) -> Ask {
     let limits = Limits { deadline: Instant::now() + Duration::from_secs(10), memory: 64 << 20 };
-    Ask { policy: "test".into(), view: Arc::new(view.with_settings(settings.into())), limits }
+    Ask::new("test".into(), Arc::new(view.with_settings(settings.into())), limits)
 }

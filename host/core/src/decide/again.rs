@@ -69,12 +69,12 @@ pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result
 }
 
 /// Asks a fresh instance about one node of a view; neither the observer nor the circuit hears of it.
-pub(super) fn tell<A: Remember>(caller: &Caller, member: &Member, view: &View, node: u32) -> Told<A> {
+pub(super) fn tell<A: Remember>(caller: &Caller, member: &Member, verb: Verb, view: &View, node: u32) -> Told<A> {
     let recording = Arc::new(Mutex::new(Recording::of_story()));
     let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(Arc::clone(&recording));
     let mut one = One::of(node, &recording);
     let asked =
-        caller.bounded(member, Arc::new(view), caller.now(), |ask| A::ask(member.policy.as_ref(), ask, &mut one));
+        caller.bounded(member, verb, Arc::new(view), caller.now(), |ask| A::ask(member.policy.as_ref(), ask, &mut one));
     let no_answer = || Err(Fault::new(FaultKind::Output, "0 answers for 1 nodes"));
     let answer = asked.and_then(|()| one.answer.map_or_else(no_answer, Ok));
     let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ pub(super) fn recheck<A: Remember + Debug>(
     node: u32,
     remembered: &A,
 ) {
-    let told = tell::<A>(caller, member, view, node);
+    let told = tell::<A>(caller, member, verb, view, node);
     // That it fails now says nothing about what it said then.
     let Ok(asked) = told.answer else { return };
     caller.observer().rechecked(member, verb, asked == *remembered);

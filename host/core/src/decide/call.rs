@@ -8,7 +8,8 @@ use std::{
 };
 
 use crate::{
-    Ask, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Outcome, Verb, View,
+    Ask, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod, RequestId, Verb,
+    View,
     answer::Answer,
     aside::aside,
     trace::{Draw, Recheck},
@@ -26,6 +27,8 @@ const LONGEST_REQUEST: Duration = Duration::from_hours(24);
 pub(crate) struct Caller {
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
+    /// For log lines.
+    request: RequestId,
     deadline: Instant,
     request_timeout: Duration,
     /// What the calls have taught, to be learned when the reply is out.
@@ -37,7 +40,7 @@ pub(crate) struct Caller {
 // === impl Caller ===
 
 impl Caller {
-    /// Calls for a request that came in at this moment and has this much time.
+    /// Calls for the request of this thread, which came in at this moment and has this much time.
     pub(crate) fn new(
         clock: Arc<dyn Clock>,
         observer: Arc<dyn Observer>,
@@ -48,6 +51,7 @@ impl Caller {
         Self {
             clock,
             observer,
+            request: RequestId::current(),
             deadline: received + request_timeout,
             request_timeout,
             lessons: Mutex::default(),
@@ -76,9 +80,10 @@ impl Caller {
     /// A caller for work behind the reply, whose time starts when it is made.
     pub(super) fn behind_the_reply(&self) -> impl FnOnce() -> Self + Send + 'static {
         let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
+        let request = self.request.clone();
         move || {
             let started = clock.now();
-            Self::new(clock, observer, started, timeout)
+            Self { request, ..Self::new(clock, observer, started, timeout) }
         }
     }
 
@@ -124,14 +129,16 @@ impl Caller {
         let asked = view.node_count();
         let nodes: Vec<u32> = (0..asked as u32).collect();
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
+        let pod = Arc::clone(view.shared_pod());
         // Each piece is put to an instance of its own, so only answers about single nodes can be cut.
         let pace = &member.traces.pace;
         let cut = if matches!(verb, Verb::Filter | Verb::Score) { pieces(pace.last(verb)) } else { 1 };
-        let result = self.bounded(member, view, started, |question| split(&nodes, cut, |nodes| ask(question, nodes)));
+        let result =
+            self.bounded(member, verb, view, started, |question| split(&nodes, cut, |nodes| ask(question, nodes)));
         let result = result.and_then(|answers| check(answers, asked));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let elapsed =
-            self.tell(member, verb, started, result.as_ref().map(|answers| (asked, rejected(answers), asked)));
+            self.tell(&pod, member, verb, started, result.as_ref().map(|answers| (asked, rejected(answers), asked)));
         pace.set(verb, elapsed * cut as u32);
         result
     }
@@ -140,6 +147,7 @@ impl Caller {
     /// the guest; how long it took.
     pub(super) fn tell(
         &self,
+        pod: &Pod,
         member: &Member,
         verb: Verb,
         started: Instant,
@@ -156,12 +164,18 @@ impl Caller {
             }
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
+                self.observer.failed(self.call_of(pod, member, verb), fault);
                 if self.is_to_blame(member, fault, started) && member.circuit.failed(self.clock.now()) {
                     self.observer.circuit_opened(member);
                 }
             }
         }
         elapsed
+    }
+
+    /// A call as the observer may log it.
+    pub(super) fn call_of<'c>(&'c self, pod: &'c Pod, member: &'c Member, verb: Verb) -> CallOf<'c> {
+        CallOf { request: &self.request, pod, member, verb }
     }
 
     /// Tells the observer that every answer was remembered: of how many nodes, how many were turned down.
@@ -200,6 +214,7 @@ impl Caller {
     pub(super) fn bounded<A>(
         &self,
         member: &Member,
+        verb: Verb,
         view: Arc<View>,
         started: Instant,
         ask: impl FnOnce(&Ask) -> Result<A, Fault>,
@@ -213,7 +228,9 @@ impl Caller {
         // A timeout beyond what the clock can tell is no bound of its own.
         let own = started.checked_add(member.config.timeout).unwrap_or(self.deadline);
         let limits = Limits { deadline: own.min(self.deadline), memory: member.config.memory };
-        let question = Ask { policy: Arc::clone(&member.name), view, limits };
+        let (request, mode) = (self.request.clone(), member.config.mode);
+        let origin = Origin { request, version: member.version, mode, verb: Some(verb) };
+        let question = Ask { policy: Arc::clone(&member.id), view, limits, origin };
         aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
     }

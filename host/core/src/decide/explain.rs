@@ -50,9 +50,9 @@ pub(crate) fn explain(caller: &Caller, group: &Group, scene: &Scene, index: u32)
 fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, scene: &Scene, node: u32) -> Explained {
     let view = scene.stage().view(&scene.stage().everyone());
     let Told { answer, reads, reads_whole } = if verb == Verb::Filter {
-        tell::<Verdict>(caller, member, &view, node).map(SurveyAnswer::Verdict)
+        tell::<Verdict>(caller, member, verb, &view, node).map(SurveyAnswer::Verdict)
     } else {
-        tell::<u32>(caller, member, &view, node).map(SurveyAnswer::Score)
+        tell::<u32>(caller, member, verb, &view, node).map(SurveyAnswer::Score)
     };
     let is_remembered = !reads_whole && member.traces.off(verb).is_none();
     Explained { member: Arc::clone(member), verb, answer, reads, is_remembered }

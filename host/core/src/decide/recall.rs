@@ -34,13 +34,14 @@ impl Caller {
             self.recheck_later(member, verb, all, (nodes.len(), nodes.len()), |at| {
                 Some((nodes[at], answers.of(at)?.clone()))
             });
-            let elapsed = self.tell(member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
+            let elapsed =
+                self.tell(all.pod(), member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
             member.traces.pace.set(verb, elapsed);
             return Ok(answers);
         }
         let (answers, evaluated, result) = self.ask_the_rest(member, verb, started, walked, view());
         let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
-        let elapsed = self.tell(member, verb, started, told);
+        let elapsed = self.tell(all.pod(), member, verb, started, told);
         member.traces.pace.set(verb, elapsed);
         result.map(|()| answers)
     }
@@ -54,7 +55,7 @@ impl Caller {
         view: View,
     ) -> (Answers<A>, usize, Result<(), Fault>) {
         let mut session = Session::new(walked, view.with_settings(Arc::clone(&member.settings)));
-        let result = self.put_in_turn(member, started, &mut session);
+        let result = self.put_in_turn(member, verb, started, &mut session);
         let (evaluated, view) = (session.evaluated(), Arc::clone(session.view()));
         let (answers, lesson) = session.finish();
         if result.is_ok() {
@@ -72,12 +73,13 @@ impl Caller {
     fn put_in_turn<A: Answer + Remember + Debug>(
         &self,
         member: &Member,
+        verb: Verb,
         started: Instant,
         session: &mut Session<A>,
     ) -> Result<(), Fault> {
         let view = Arc::clone(session.view());
         let asked = view.node_count();
-        self.bounded(member, view, started, |ask| A::ask(member.policy.as_ref(), ask, session))?;
+        self.bounded(member, verb, view, started, |ask| A::ask(member.policy.as_ref(), ask, session))?;
         let answered = session.answered();
         match session.breach() {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Fault, Group, Member, Mode, Pod, Verb, Verdict};
+use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, Verb, Verdict, View, trace::Answers};
 
 use super::{Caller, Scene, prioritize::ask_scores};
 
@@ -63,12 +63,44 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
 }
 
 /// Asks the matching policies in shadow mode; only the observer hears what they say.
+///
+/// Their answers are remembered as those of others are, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, scene: &Scene, verbs: &[Verb]) {
+    let (all, everyone) = (scene.stage().whole_view(), scene.stage().everyone());
     for verb in verbs {
         for member in group.answering(Mode::Shadow, *verb, scene.pod()) {
-            // The observer has been told; nobody else may learn of it.
-            drop(ask(caller, member, *verb, scene));
+            // The observer has been told of faults and scores; nobody else may learn of them.
+            match verb {
+                Verb::Filter => {
+                    let verdicts = caller.recall::<Verdict>(member, *verb, &all, &everyone, || all.clone());
+                    if let Ok(verdicts) = verdicts {
+                        tell_rejections(caller, member, &all, &verdicts);
+                    }
+                }
+                Verb::Score => drop(caller.recall::<u32>(member, *verb, &all, &everyone, || all.clone())),
+                _ => drop(ask(caller, member, *verb, scene)),
+            }
         }
+    }
+}
+
+/// Tells which nodes a policy in shadow mode would have turned down.
+fn tell_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &Answers<Verdict>) {
+    let (asked, rejected) = (verdicts.which().len(), verdicts.count(|verdict| reason(verdict).is_some()));
+    if rejected == 0 {
+        return;
+    }
+    let first = (0..asked).find_map(|at| Some((at as u32, reason(verdicts.of(at)?)?)));
+    let Some((at, reason)) = first else { return };
+    let node = view.node_name(at).map_or("", AsRef::as_ref);
+    let call = caller.call_of(view.pod(), member, Verb::Filter);
+    caller.observer().would_reject(call, &ShadowRejections { asked, rejected, node, reason });
+}
+
+fn reason(verdict: &Verdict) -> Option<&str> {
+    match verdict {
+        Verdict::Fits => None,
+        Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) => Some(reason),
     }
 }
 

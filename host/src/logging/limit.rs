@@ -1,0 +1,312 @@
+//! Keeps a flood of equal lines out of the log.
+//!
+//! Lines are of one kind if one place in the code writes them, about one policy and for one reason. Of each kind a
+//! few a second are written; how many were left out is said once that second is over. Lines at info and below are
+//! not limited, except those that follow from every request: an operator wants each bind.
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Write as _},
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::layer::{Context, Layer};
+
+/// How long a kind's lines are counted together.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Lines of one kind in one window: more than anybody reads, and less than fills a disk.
+const LINES: u32 = 10;
+
+/// The same for lines that a policy itself writes: a call may have 64 of up to 1 KiB.
+const GUEST_LINES: u32 = 100;
+
+/// Kinds that are told apart; all others count as one. A client may not choose how many there are.
+const MAX_KINDS: usize = 1024;
+
+/// Lines of policies, and what policies in shadow mode say: each request may bring some.
+const GUEST: &str = "plimsoll::guest";
+const SHADOW: &str = "plimsoll::shadow";
+
+/// Our own lines about lines that were left out.
+const SUPPRESSED: &str = "plimsoll::suppressed";
+
+/// The fields that tell lines of one place apart.
+const KEYS: [&str; 4] = ["policy", "reason", "resource", "status"];
+
+/// A layer that leaves out what is too much.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Limiter(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    kinds: Mutex<Kinds>,
+    /// Told when a line was left out, and none had been before.
+    left_out: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Kinds {
+    by_key: HashMap<u64, Kind>,
+    hasher: RandomState,
+    is_any_left_out: bool,
+}
+
+#[derive(Debug)]
+struct Kind {
+    since: Instant,
+    lines: u32,
+    left_out: u64,
+    level: Level,
+    /// What the lines say: their message and their policy.
+    text: String,
+}
+
+/// Reads the fields of a line that tell its kind.
+struct KeyVisitor<'h> {
+    hasher: &'h RandomState,
+    key: u64,
+}
+
+/// Writes the message of a line and who it is about.
+#[derive(Default)]
+struct TextVisitor {
+    message: String,
+    policy: String,
+}
+
+// === impl Limiter ===
+
+impl Limiter {
+    /// Starts to tell what was left out, from a thread that sleeps while that is nothing.
+    ///
+    /// # Errors
+    /// If the system has no thread to give.
+    pub(super) fn start(&self) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.0);
+        thread::Builder::new().name("plimsoll-log".to_owned()).spawn(move || shared.keep_telling()).map(drop)
+    }
+
+    /// Whether a line is written.
+    fn admit(&self, event: &Event<'_>, now: Instant) -> bool {
+        let Some(most) = most(event.metadata()) else { return true };
+        let mut kinds = self.0.kinds();
+        let key = kinds.key(event);
+        let kind = kinds.by_key.entry(key).or_insert_with(|| Kind::new(event, now));
+        if now.saturating_duration_since(kind.since) >= WINDOW && kind.left_out == 0 {
+            (kind.since, kind.lines) = (now, 0);
+        }
+        if kind.lines < most {
+            kind.lines += 1;
+            return true;
+        }
+        kind.left_out += 1;
+        if !kinds.is_any_left_out {
+            kinds.is_any_left_out = true;
+            self.0.left_out.notify_one();
+        }
+        false
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Limiter {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        self.admit(event, Instant::now())
+    }
+}
+
+/// How many lines of a kind there may be in a window; none: any number.
+fn most(metadata: &Metadata<'_>) -> Option<u32> {
+    match metadata.target() {
+        GUEST => Some(GUEST_LINES),
+        SHADOW => Some(LINES),
+        SUPPRESSED => None,
+        _ => (*metadata.level() <= Level::WARN).then_some(LINES),
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn kinds(&self) -> MutexGuard<'_, Kinds> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_telling(&self) {
+        loop {
+            let kinds = self.kinds();
+            let waiting = self.left_out.wait_while(kinds, |kinds| !kinds.is_any_left_out);
+            drop(waiting.unwrap_or_else(PoisonError::into_inner));
+            thread::sleep(WINDOW);
+            // Not under the lock: these are lines as well.
+            let told = self.kinds().take_left_out();
+            for (level, text, count) in told {
+                tell(level, &text, count);
+            }
+        }
+    }
+}
+
+fn tell(level: Level, text: &str, count: u64) {
+    let seconds = WINDOW.as_secs();
+    if level == Level::ERROR {
+        tracing::error!(target: SUPPRESSED, "{count} more lines in {seconds} s were left out: {text}");
+    } else {
+        tracing::warn!(target: SUPPRESSED, "{count} more lines in {seconds} s were left out: {text}");
+    }
+}
+
+// === impl Kinds ===
+
+impl Kinds {
+    fn key(&self, event: &Event<'_>) -> u64 {
+        let mut visitor = KeyVisitor { hasher: &self.hasher, key: self.hasher.hash_one(event.metadata().callsite()) };
+        event.record(&mut visitor);
+        if self.by_key.len() < MAX_KINDS || self.by_key.contains_key(&visitor.key) { visitor.key } else { 0 }
+    }
+
+    /// What was left out since the last time, and forgets kinds that are quiet.
+    fn take_left_out(&mut self) -> Vec<(Level, String, u64)> {
+        self.is_any_left_out = false;
+        let told = self.by_key.values().filter(|kind| kind.left_out > 0);
+        let told = told.map(|kind| (kind.level, kind.text.clone(), kind.left_out)).collect();
+        self.by_key.retain(|_, kind| kind.left_out > 0);
+        for kind in self.by_key.values_mut() {
+            (kind.since, kind.lines, kind.left_out) = (Instant::now(), 0, 0);
+        }
+        told
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn new(event: &Event<'_>, now: Instant) -> Self {
+        let mut text = TextVisitor::default();
+        event.record(&mut text);
+        let TextVisitor { mut message, policy } = text;
+        if event.metadata().target() == GUEST {
+            "lines of its own".clone_into(&mut message);
+        }
+        let text = if policy.is_empty() { message } else { format!("policy {policy}: {message}") };
+        Self { since: now, lines: 0, left_out: 0, level: *event.metadata().level(), text }
+    }
+}
+
+// === impl KeyVisitor ===
+
+impl Visit for KeyVisitor<'_> {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if KEYS.contains(&field.name()) {
+            self.key = self.hasher.hash_one((self.key, field.name(), value));
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if KEYS.contains(&field.name()) {
+            self.key = self.hasher.hash_one((self.key, field.name(), value));
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if KEYS.contains(&field.name()) {
+            self.record_str(field, &format!("{value:?}"));
+        }
+    }
+}
+
+// === impl TextVisitor ===
+
+impl Visit for TextVisitor {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "message" => value.clone_into(&mut self.message),
+            "policy" => value.clone_into(&mut self.policy),
+            _ => {}
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = match field.name() {
+            "message" => &mut self.message,
+            "policy" => &mut self.policy,
+            _ => return,
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{value:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    /// Counts the lines that are written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<AtomicUsize>);
+
+    impl<S: Subscriber> Layer<S> for Written {
+        fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn count(lines: impl FnOnce(&Limiter)) -> usize {
+        let (limiter, written) = (Limiter::default(), Written::default());
+        let subscriber = tracing_subscriber::registry().with(written.clone()).with(limiter.clone());
+        tracing::subscriber::with_default(subscriber, || lines(&limiter));
+        written.0.load(Ordering::SeqCst)
+    }
+
+    fn fail(policy: &str, status: u64) {
+        tracing::warn!(policy, status, detail = "x", "a policy failed");
+    }
+
+    #[test]
+    fn a_flood_of_one_kind_is_cut_and_hides_no_other_kind() {
+        let written = count(|limiter| {
+            for _ in 0..1000 {
+                fail("loud", 200);
+            }
+            fail("quiet", 200);
+            fail("loud", 500);
+            tracing::error!("something else");
+            let told = limiter.0.kinds().take_left_out();
+            let text = "policy loud: a policy failed".to_owned();
+            assert_eq!(told, [(Level::WARN, text, 1000 - u64::from(LINES))]);
+            // The next second has lines again, and what was told is not told twice.
+            fail("loud", 200);
+            assert_eq!(limiter.0.kinds().take_left_out(), []);
+        });
+        assert_eq!(written, LINES as usize + 4);
+    }
+
+    #[test]
+    fn a_policy_may_write_more_but_not_without_end_and_binds_are_not_limited() {
+        let guest = count(|_| (0..10_000).for_each(|_| tracing::debug!(target: GUEST, policy = "p", "x")));
+        assert_eq!(guest, GUEST_LINES as usize);
+        assert_eq!(count(|_| (0..1000).for_each(|_| tracing::info!(pod = "a/b", "bound"))), 1000);
+    }
+
+    #[test]
+    fn kinds_that_a_client_makes_up_are_bounded() {
+        let written = count(|limiter| {
+            for number in 0..100_000 {
+                fail("p", number);
+            }
+            assert!(limiter.0.kinds().by_key.len() <= MAX_KINDS + 1);
+        });
+        assert!(written <= MAX_KINDS + LINES as usize, "{written}");
+    }
+}
