@@ -144,6 +144,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_BODY_LIMIT", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) body_limit: usize,
 
+    /// Memory for all request bodies together, and for what is made of them until their replies are out
+    #[arg(long, env = "PLIMSOLL_WIRE_MEMORY", value_name = "SIZE", default_value = "1Gi", value_parser = quantity)]
+    pub(crate) wire_memory: usize,
+
+    /// The most requests in flight at once, on all connections
+    #[arg(long, env = "PLIMSOLL_MAX_REQUESTS", value_name = "N", default_value_t = 1024)]
+    pub(crate) max_requests: usize,
+
     /// The most connections at once
     #[arg(long, env = "PLIMSOLL_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096)]
     pub(crate) max_connections: usize,

@@ -4,9 +4,14 @@ use std::{sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{After, BindOutcome, Gateway, Query};
+use plimsoll_core::{After, BindOutcome, DecideError, Gateway, Pod, PodId, Query};
 
-use crate::{decode, encode, error::WireError};
+use crate::{
+    decode::{self, ExtenderArgs, MAX_ELEMENTS},
+    encode,
+    error::{LoggedPod, WireError},
+    memory::Reservation,
+};
 
 /// A call of the extender protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub struct Answer {
     pub nodes: usize,
     /// Why there is no decision, for a log.
     pub error: Option<String>,
+    /// The pod without a decision, for a log.
+    pub(crate) pod: Option<Box<LoggedPod>>,
     /// Work for after the reply.
     pub after: After,
     /// Whether the connection cannot be used again.
@@ -52,8 +59,9 @@ struct Decision {
 
 /// Answers the body of a POST to `path`, as a server without peers does.
 pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> Answer {
+    let mut unlimited = Reservation::unlimited();
     match Call::from_path(path) {
-        Some((group, call)) => match call.answer(gateway, group, body, received) {
+        Some((group, call)) => match call.answer(gateway, group, body, received, &mut unlimited) {
             Reply::Answer(answer) => answer,
             Reply::Forward(peer) => call.error(WireError::not_forwarded(&peer, "there is no way to it")),
         },
@@ -83,12 +91,19 @@ impl Call {
         }
     }
 
-    /// Reads the body, decides and writes the reply.
-    pub(crate) fn answer(self, gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Reply {
+    /// Reads the body, decides and writes the reply; the memory for each step is reserved before it.
+    pub(crate) fn answer(
+        self,
+        gateway: &Gateway,
+        group: &str,
+        body: &Bytes,
+        received: Instant,
+        memory: &mut Reservation,
+    ) -> Reply {
         let decision = match self {
-            Self::Filter => filter(gateway, group, body, received),
-            Self::Prioritize => prioritize(gateway, group, body, received),
-            Self::Preempt => preempt(gateway, group, body, received),
+            Self::Filter => filter(gateway, group, body, received, memory),
+            Self::Prioritize => prioritize(gateway, group, body, received, memory),
+            Self::Preempt => preempt(gateway, group, body, received, memory),
             Self::Bind => match bind(gateway, group, body, received) {
                 Ok(Bind::Forward(peer)) => return Reply::Forward(peer),
                 Ok(Bind::Done(after)) => Ok(Decision { pieces: vec![encode::bound().into()], nodes: 1, after }),
@@ -97,7 +112,7 @@ impl Call {
         };
         Reply::Answer(match decision {
             Ok(Decision { pieces, nodes, after }) => {
-                Answer { status: 200, pieces, nodes, error: None, after, close: false }
+                Answer { status: 200, pieces, nodes, error: None, pod: None, after, close: false }
             }
             Err(error) => self.error(error),
         })
@@ -129,7 +144,7 @@ impl Answer {
 
     /// What another replica answered to a bind.
     pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
-        Self { status: 200, pieces: vec![body], nodes: 1, error, after: After::default(), close: false }
+        Self { status: 200, pieces: vec![body], nodes: 1, error, pod: None, after: After::default(), close: false }
     }
 
     /// The reply of a URL, method or verb that has no error field of its own.
@@ -143,37 +158,102 @@ impl Answer {
             pieces: vec![body.into()],
             nodes: 0,
             error: Some(error.inside),
+            pod: error.pod,
             after: After::default(),
             close: error.close,
         }
     }
 }
 
-fn filter(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
-    let cluster = gateway.cluster();
-    let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
-    let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
-    let (outcome, after) = gateway.filter(group, &query)?;
-    Ok(Decision { pieces: encode::filter(&args.nodes, &outcome), nodes: args.nodes.len(), after })
+/// Bytes for each name or node while it is read: its place and its slot, in lists that double as they grow, and once
+/// more where serde reads them.
+const TO_READ: usize = 96;
+
+/// Bytes for each name or node while it is decided about: the lists of nodes that stand and of those that do not.
+const TO_DECIDE: usize = 64;
+
+/// Bytes for each comma of a preempt request: it has at most one pod, UID or candidate more than commas.
+const TO_PREEMPT: usize = 128;
+
+/// Bytes that a node or pod takes when it is read, for each byte and for each comma of its JSON: every element of a
+/// list or object has a comma, and becomes a record of some texts and quantities.
+const OF_OBJECT: usize = 2;
+const OF_ELEMENT: usize = 128;
+
+fn reserve_to_read(body: &Bytes, memory: &mut Reservation) -> Result<(), WireError> {
+    // An element of a list has two bytes at least: one of its own, and a comma.
+    memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))
 }
 
-fn prioritize(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
+fn reserve_to_decide(args: &ExtenderArgs, memory: &mut Reservation) -> Result<(), WireError> {
+    // A node that is known as it came is not read again.
+    let objects = args.nodes.unknown_objects().map(|node| to_read_object(node)).sum::<usize>();
+    memory.grow(TO_DECIDE * args.nodes.len() + objects + to_read_object(&args.pod))
+}
+
+fn to_read_object(json: &[u8]) -> usize {
+    OF_OBJECT * json.len() + OF_ELEMENT * commas(json)
+}
+
+fn commas(json: &[u8]) -> usize {
+    json.iter().filter(|byte| **byte == b',').count()
+}
+
+fn filter(
+    gateway: &Gateway,
+    group: &str,
+    body: &Bytes,
+    received: Instant,
+    memory: &mut Reservation,
+) -> Result<Decision, WireError> {
+    reserve_to_read(body, memory)?;
     let cluster = gateway.cluster();
     let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
+    reserve_to_decide(&args, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
-    let (outcome, after) = gateway.prioritize(group, &query)?;
-    let pieces = vec![encode::prioritize(&args.nodes, &outcome).into()];
+    let (outcome, after) = gateway.filter(group, &query).map_err(|error| about(&query.pod, error))?;
+    let pieces = encode::filter(&args.nodes, &outcome, |bytes| memory.grow(bytes))?;
     Ok(Decision { pieces, nodes: args.nodes.len(), after })
 }
 
-fn preempt(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Decision, WireError> {
+fn prioritize(
+    gateway: &Gateway,
+    group: &str,
+    body: &Bytes,
+    received: Instant,
+    memory: &mut Reservation,
+) -> Result<Decision, WireError> {
+    reserve_to_read(body, memory)?;
+    let cluster = gateway.cluster();
+    let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
+    reserve_to_decide(&args, memory)?;
+    let nodes = args.nodes.as_query(cluster.as_ref());
+    let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
+    let (outcome, after) = gateway.prioritize(group, &query).map_err(|error| about(&query.pod, error))?;
+    let pieces = vec![encode::prioritize(&args.nodes, &outcome, |bytes| memory.grow(bytes))?.into()];
+    Ok(Decision { pieces, nodes: args.nodes.len(), after })
+}
+
+fn preempt(
+    gateway: &Gateway,
+    group: &str,
+    body: &Bytes,
+    received: Instant,
+    memory: &mut Reservation,
+) -> Result<Decision, WireError> {
+    // The reply repeats names and UIDs of the request, each at most once; what it writes around them is counted here.
+    memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
     let args = decode::preempt_args(body)?;
     let pod = gateway.pod(args.pod)?;
-    let (outcome, after) = gateway.preempt(group, pod, &args.candidates, received)?;
+    let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
+    let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
     Ok(Decision { pieces, nodes: args.candidates.len(), after })
+}
+
+fn about(pod: &Pod, error: DecideError) -> WireError {
+    WireError::from(error).about(PodId::of(pod))
 }
 
 /// What becomes of a bind.
@@ -184,7 +264,8 @@ enum Bind {
 
 fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Bind, WireError> {
     let query = decode::binding_args(body, received)?;
-    Ok(match gateway.bind(group, &query)? {
+    let bound = gateway.bind(group, &query);
+    Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => Bind::Done(after),
         (BindOutcome::Forward(peer), _) => Bind::Forward(peer),
     })

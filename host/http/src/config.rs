@@ -9,16 +9,23 @@ use crate::{BindAccess, Tls};
 pub struct WireConfig {
     /// Bytes that one request body may have.
     pub body_limit: usize,
+    /// Bytes for all request bodies together, and for what is made of them until their replies are out.
+    pub memory: usize,
     /// How long a connection may be idle between requests; kube-scheduler reuses one for up to 90 s.
     pub keep_alive: Duration,
     /// How long a sender may take for its headers, and for the first byte of a new connection.
     pub header_timeout: Duration,
     /// How long a sender may take for a body, and a reader may leave a reply unread.
     pub body_timeout: Duration,
+    /// How long a reader may take for a whole reply, however steadily it reads.
+    pub reply_timeout: Duration,
     /// How long requests in flight may go on once the server stops.
     pub drain: Duration,
-    /// Connections open at once; at the limit the one that was idle for longest makes room.
+    /// Connections open at once; at the limit one that never sent a request makes room, then one that sends its
+    /// body too slowly, then the one that was idle for longest.
     pub max_connections: usize,
+    /// Requests in flight at once on all connections, from their head to the end of their reply.
+    pub max_requests: usize,
     /// Decisions made at once for each group; others wait, and their wait counts against their time.
     pub max_decisions: usize,
     /// Binds under way at once: they mostly wait for the API server, so that they are many.
@@ -34,11 +41,14 @@ impl Default for WireConfig {
         let cores = available_parallelism().map_or(4, NonZero::get);
         Self {
             body_limit: 256 << 20,
+            memory: 1 << 30,
             keep_alive: Duration::from_mins(2),
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
+            reply_timeout: Duration::from_mins(2),
             drain: Duration::from_secs(25),
             max_connections: 4096,
+            max_requests: 1024,
             max_decisions: (2 * cores).max(4),
             max_binds: 128,
             tls: None,

@@ -44,6 +44,12 @@ pub(crate) struct PreemptArgs<'a> {
     pub(crate) candidates: Vec<CandidateQuery<'a>>,
 }
 
+/// The most names, nodes, candidates or victims of one list: Kubernetes is made for 5,000 nodes.
+pub(crate) const MAX_ELEMENTS: usize = 100_000;
+
+/// The most bytes of a pod: etcd holds none above 1.5 MiB, which as JSON may be a few times that.
+const MAX_POD: usize = 8 << 20;
+
 /// Reads an `ExtenderArgs`; names are looked up in the cluster, and whole nodes among those that are known.
 pub(crate) fn extender_args(
     body: &Bytes,
@@ -107,12 +113,21 @@ fn parse<'a, S: DeserializeSeed<'a>>(body: &'a Bytes, what: &str, seed: S) -> Re
     }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| WireError::malformed(format!("the request is no {what}: {error}")))
+    value.map_err(|error| {
+        let text = format!("the request is no {what}: {error}");
+        if fold::is_too_long(&text) { WireError::beyond(text) } else { WireError::malformed(text) }
+    })
 }
 
 fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireError> {
     let missing = || WireError::malformed(format!("the request is no {what}: Pod is missing; expected an object"));
-    pod.map(|pod| slice(body, pod)).ok_or_else(missing)
+    let pod = pod.map(|pod| slice(body, pod)).ok_or_else(missing)?;
+    within_bounds(pod)
+        .ok_or_else(|| WireError::beyond(format!("the request is no {what}: Pod has more than {MAX_POD} bytes")))
+}
+
+fn within_bounds(pod: Bytes) -> Option<Bytes> {
+    (pod.len() <= MAX_POD).then_some(pod)
 }
 
 /// The part of the body that a raw value was borrowed from.

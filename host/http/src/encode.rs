@@ -23,7 +23,14 @@ use crate::{
 ///
 /// Nodes that stay go back as they came, each with its neighbours: of whole objects every byte counts, since they
 /// replace the scheduler's own.
-pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<Bytes> {
+///
+/// # Errors
+/// If `reserve` refuses the bytes that it takes.
+pub(crate) fn filter<E>(
+    nodes: &WireNodes,
+    outcome: &FilterOutcome,
+    reserve: impl FnOnce(usize) -> Result<(), E>,
+) -> Result<Vec<Bytes>, E> {
     let rejected = Rejected::new(nodes, outcome);
     let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
     // Names stand in the reply once each, kept or not: to add them up would take another look at every one.
@@ -32,7 +39,9 @@ pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<Bytes> {
     } else {
         (0, nodes.len())
     };
-    let mut out = Pieces::with_capacity(256 + copied + nodes.name_bytes(names) + rejected.size());
+    let size = 256 + copied + nodes.name_bytes(names) + rejected.size();
+    reserve(size)?;
+    let mut out = Pieces::with_capacity(size);
     let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
         (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
     } else {
@@ -51,7 +60,7 @@ pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<Bytes> {
     out.text.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
     rejected.push(&mut out.text, true);
     out.text.extend_from_slice(b",\"Error\":\"\"}");
-    out.finish()
+    Ok(out.finish())
 }
 
 /// An `ExtenderFilterResult` that says why there is no decision.
@@ -80,9 +89,18 @@ pub(crate) fn error(error: &str) -> Vec<u8> {
 }
 
 /// A `HostPriorityList`.
-pub(crate) fn prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {
+///
+/// # Errors
+/// As for [`filter`].
+pub(crate) fn prioritize<E>(
+    nodes: &WireNodes,
+    outcome: &PrioritizeOutcome,
+    reserve: impl FnOnce(usize) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
     let entry = "{\"Host\":,\"Score\":10},".len();
-    let mut out = Vec::with_capacity(2 + entry * nodes.len() + nodes.name_bytes(nodes.len()));
+    let size = 2 + entry * nodes.len() + nodes.name_bytes(nodes.len());
+    reserve(size)?;
+    let mut out = Vec::with_capacity(size);
     out.push(b'[');
     for (at, score) in outcome.scores.iter().enumerate() {
         separate(&mut out);
@@ -91,7 +109,7 @@ pub(crate) fn prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<
         push_score(&mut out, *score);
     }
     out.push(b']');
-    out
+    Ok(out)
 }
 
 /// Thousands of scores have one digit each: they are written in one go.

@@ -1,7 +1,7 @@
 //! Why a request has no decision: what the scheduler is told, and what our log says.
 
 use axum::http::StatusCode;
-use plimsoll_core::{DecideError, ObjectError, Unbound};
+use plimsoll_core::{DecideError, ObjectError, PodId, Unbound};
 
 use crate::access::Denial;
 
@@ -22,8 +22,18 @@ pub(crate) struct WireError {
     pub(crate) outside: String,
     /// The whole story, for our log.
     pub(crate) inside: String,
+    /// The pod that the request was about, as far as it could be read.
+    pub(crate) pod: Option<Box<LoggedPod>>,
     /// Whether request bytes may be left on the connection, so that it cannot be used again.
     pub(crate) close: bool,
+}
+
+/// A pod by its name and UID, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoggedPod {
+    /// `namespace/name`.
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 // === impl WireError ===
@@ -31,7 +41,13 @@ pub(crate) struct WireError {
 impl WireError {
     fn new(status: StatusCode, text: impl Into<String>) -> Self {
         let inside = bounded(text.into(), MAX_INSIDE_BYTES);
-        Self { status, outside: bounded(inside.clone(), MAX_OUTSIDE_BYTES), inside, close: false }
+        Self { status, outside: bounded(inside.clone(), MAX_OUTSIDE_BYTES), inside, pod: None, close: false }
+    }
+
+    /// The same, about a pod.
+    pub(crate) fn about(self, pod: Option<PodId<'_>>) -> Self {
+        let logged = |pod: PodId<'_>| Box::new(LoggedPod { name: pod.to_string(), uid: pod.uid().to_owned() });
+        Self { pod: pod.map(logged), ..self }
     }
 
     /// The request is not what the verb expects.
@@ -76,6 +92,30 @@ impl WireError {
     /// Too much is held for other requests.
     pub(crate) fn overloaded() -> Self {
         let text = "too many large requests are under way: try again, or set nodeCacheCapable: true";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
+    /// One request alone would need more than all may have.
+    pub(crate) fn too_much(bytes: usize, limit: usize) -> Self {
+        let text = format!(
+            "the request needs {bytes} bytes; all requests together have {limit}: raise --wire-memory, or set nodeCacheCapable: true"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    }
+
+    /// The same, with bytes of the body left on the connection.
+    pub(crate) fn closing(self) -> Self {
+        Self { close: true, ..self }
+    }
+
+    /// A list or an object of the request is larger than any cluster needs; all of it was read.
+    pub(crate) fn beyond(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    }
+
+    /// Too many requests are in flight; the body of this one was not read.
+    pub(crate) fn too_many(limit: usize) -> Self {
+        let text = format!("{limit} requests are under way already: try again");
         Self { close: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 

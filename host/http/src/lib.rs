@@ -18,6 +18,7 @@ mod decode;
 mod encode;
 mod error;
 mod forward;
+mod memory;
 mod peers;
 mod probes;
 mod server;

@@ -17,7 +17,7 @@ use tokio::{net::TcpListener, sync::Mutex, task::spawn_blocking, time::Instant};
 use crate::{
     access::Client,
     admin::{Admin, OPEN_METRICS, Page, TEXT, metrics},
-    server::{self, Bounds},
+    server::{self, BodyAwaited, Bounds},
 };
 
 /// How long a page is shown again before it is made anew. Probes and scrapers ask once in seconds.
@@ -50,7 +50,7 @@ pub async fn serve_probes(
 impl server::Service for Arc<Probes> {
     type Body = Full<Bytes>;
 
-    async fn answer(self, request: Request<Incoming>, _: Arc<Client>) -> Response<Full<Bytes>> {
+    async fn answer(self, request: Request<Incoming>, _: Arc<Client>, _: BodyAwaited) -> Response<Full<Bytes>> {
         if !request.body().is_end_stream() {
             let mut response =
                 respond(StatusCode::PAYLOAD_TOO_LARGE, TEXT, Bytes::from_static(b"plimsoll's probes take no body\n"));
@@ -77,6 +77,10 @@ impl server::Service for Arc<Probes> {
                 respond(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(text))
             }
         }
+    }
+
+    fn refuse(self, _: Request<Incoming>) -> Response<Full<Bytes>> {
+        respond(StatusCode::SERVICE_UNAVAILABLE, TEXT, Bytes::from_static(b"too many requests: try again\n"))
     }
 }
 

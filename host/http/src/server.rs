@@ -6,7 +6,7 @@ mod registry;
 
 use std::{error::Error, future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Router, http::StatusCode, response::IntoResponse};
 use bytes::Bytes;
 use hyper::{
     Request, Response,
@@ -26,6 +26,8 @@ use self::{
 };
 use crate::{Tls, WireConfig, access::Client};
 
+pub(crate) use self::registry::BodyAwaited;
+
 /// How long the server waits when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -36,29 +38,43 @@ pub(crate) struct Bounds {
     pub(crate) header_timeout: Duration,
     /// How long a reader may leave a reply unread.
     pub(crate) write_timeout: Duration,
+    /// How long it may take for the whole of a reply.
+    pub(crate) reply_timeout: Duration,
+    /// How long an h2 stream may take, from its head to the last of its reply.
+    pub(crate) stream_timeout: Duration,
     pub(crate) drain: Duration,
     pub(crate) max_connections: usize,
     /// Whether h2 is spoken too, with several requests at once on one connection.
     pub(crate) http2: bool,
+    pub(crate) max_requests: usize,
 }
 
 /// What answers the requests of a listener; each connection has a clone.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 
+    /// Answers; `awaited` is dropped when the body is there, or else with the reply.
     fn answer(
         self,
         request: Request<Incoming>,
         client: Arc<Client>,
+        awaited: BodyAwaited,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// The reply where too many requests are in flight; the body is not read.
+    fn refuse(self, request: Request<Incoming>) -> Response<Self::Body>;
 }
 
 impl Service for Router {
     type Body = axum::body::Body;
 
-    async fn answer(self, request: Request<Incoming>, _: Arc<Client>) -> Response<Self::Body> {
+    async fn answer(self, request: Request<Incoming>, _: Arc<Client>, _: BodyAwaited) -> Response<Self::Body> {
         let Ok(response) = self.oneshot(request).await;
         response
+    }
+
+    fn refuse(self, _: Request<Incoming>) -> Response<Self::Body> {
+        StatusCode::SERVICE_UNAVAILABLE.into_response()
     }
 }
 
@@ -71,7 +87,7 @@ pub(crate) async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let registry = Arc::new(Registry::new(bounds.max_connections));
+    let registry = Arc::new(Registry::new(bounds.max_connections, bounds.max_requests));
     let drain = bounds.drain;
     let site = Site { service, bounds, tls, listener: address.ip() };
     let mut connections = JoinSet::new();
@@ -111,7 +127,7 @@ async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream,
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "cannot accept a connection");
-                registry.close_idlest();
+                registry.make_room(true);
                 sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -132,14 +148,18 @@ fn note(ended: Result<(), tokio::task::JoinError>) {
 // === impl Bounds ===
 
 impl Bounds {
-    pub(crate) fn of_wire(config: &WireConfig) -> Self {
+    /// With `request_timeout`, the longest that a decision takes.
+    pub(crate) fn of_wire(config: &WireConfig, request_timeout: Duration) -> Self {
         Self {
             keep_alive: config.keep_alive,
             header_timeout: config.header_timeout,
             write_timeout: config.body_timeout,
+            reply_timeout: config.reply_timeout,
+            stream_timeout: config.body_timeout + request_timeout + config.reply_timeout,
             drain: config.drain,
             max_connections: config.max_connections,
             http2: true,
+            max_requests: config.max_requests,
         }
     }
 
@@ -149,8 +169,11 @@ impl Bounds {
             keep_alive: Duration::from_mins(1),
             header_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
+            reply_timeout: Duration::from_mins(1),
+            stream_timeout: Duration::from_mins(2),
             drain: Duration::from_secs(2),
             max_connections: 256,
+            max_requests: 256,
             http2: false,
         }
     }
@@ -161,8 +184,11 @@ impl Bounds {
             keep_alive: Duration::from_mins(1),
             header_timeout: Duration::from_secs(5),
             write_timeout: Duration::from_secs(5),
+            reply_timeout: Duration::from_secs(20),
+            stream_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(2),
             max_connections: 64,
+            max_requests: 64,
             http2: false,
         }
     }

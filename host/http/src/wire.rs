@@ -17,10 +17,10 @@ use bytes::Bytes;
 use hyper::{
     Method, Request, Response, StatusCode, Version,
     body::Incoming,
-    header::{self, HeaderValue},
+    header::{self, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use plimsoll_core::Gateway;
+use plimsoll_core::{Gateway, RequestId};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
@@ -34,7 +34,8 @@ use crate::{
     answer::{Answer, Call, Reply},
     decode,
     error::WireError,
-    server::{self, Bounds},
+    memory::Reservation,
+    server::{self, BodyAwaited, Bounds},
     tls::Ledger,
 };
 
@@ -67,6 +68,7 @@ struct Wire {
     intake: Intake,
     turns: Turns,
     leftovers: Arc<Leftovers>,
+    max_requests: usize,
 }
 
 /// Serves the extender wire until `shutdown`, then finishes what is in flight.
@@ -89,31 +91,59 @@ pub async fn serve_wire(
         intake: Intake::new(&config),
         turns: Turns::new(&config),
         leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
+        max_requests: config.max_requests,
         observer,
     };
-    server::serve(listener, Arc::new(wire), Bounds::of_wire(&config), config.tls, shutdown).await
+    let now = Instant::now();
+    let request_timeout = wire.gateway.deadline(now).saturating_duration_since(now);
+    let bounds = Bounds::of_wire(&config, request_timeout);
+    server::serve(listener, Arc::new(wire), bounds, config.tls, shutdown).await
 }
 
 impl server::Service for Arc<Wire> {
     type Body = Handover;
 
-    async fn answer(self, request: Request<Incoming>, client: Arc<Client>) -> Response<Handover> {
+    async fn answer(self, request: Request<Incoming>, client: Arc<Client>, awaited: BodyAwaited) -> Response<Handover> {
         let received = Instant::now();
         let (parts, body) = request.into_parts();
+        let id = request_id(&parts);
         let path = Call::from_path(parts.uri.path());
-        let answer = match path {
-            Some((_, call)) if parts.method != Method::POST => Answer::plain_error(WireError::method(call.as_str())),
-            Some((group, call)) => match self.intake.read(body).await {
-                Ok(taken) => match self.admit(call, &client) {
-                    Ok(()) => self.decide_or_forward(call, group, taken, received, &parts).await,
-                    Err(denial) => call.error(WireError::denied(&denial)),
-                },
-                Err(error) => call.error(error),
-            },
-            None => Answer::plain_error(WireError::unknown_path()),
+        let refusal = match path {
+            Some((_, call)) if parts.method != Method::POST => Some(WireError::method(call.as_str())),
+            Some(_) => None,
+            None => Some(WireError::unknown_path()),
         };
-        self.report(path, &answer, received.elapsed());
-        self.respond(answer, &parts)
+        let (answer, reserved) = match (path, refusal) {
+            (Some((group, call)), None) => {
+                let taken = self.intake.read(body).await;
+                drop(awaited);
+                match taken.and_then(|taken| {
+                    self.admit(call, &client).map(|()| taken).map_err(|denial| WireError::denied(&denial))
+                }) {
+                    Ok(taken) => self.decide_or_forward(call, group, taken, received, &id, &parts).await,
+                    Err(error) => (call.error(error), None),
+                }
+            }
+            (_, refusal) => {
+                self.intake.skip(body).await;
+                (Answer::plain_error(refusal.unwrap_or_else(WireError::unknown_path)), None)
+            }
+        };
+        self.report(path, &answer, &id, &parts, received.elapsed());
+        self.respond(answer, reserved, &parts)
+    }
+
+    fn refuse(self, request: Request<Incoming>) -> Response<Handover> {
+        let received = Instant::now();
+        let (parts, _) = request.into_parts();
+        let path = Call::from_path(parts.uri.path());
+        let error = WireError::too_many(self.max_requests);
+        let answer = match path {
+            Some((_, call)) => call.error(error),
+            None => Answer::plain_error(error),
+        };
+        self.report(path, &answer, &request_id(&parts), &parts, received.elapsed());
+        self.respond(answer, None, &parts)
     }
 }
 
@@ -126,13 +156,16 @@ impl Wire {
         group: &str,
         taken: Taken,
         received: Instant,
+        id: &RequestId,
         parts: &Parts,
-    ) -> Answer {
+    ) -> (Answer, Option<Reservation>) {
         let body = taken.bytes.clone();
-        match self.decide(call, group, taken, received).await {
+        let (reply, reserved) = self.decide(call, group, taken, received, id).await;
+        let answer = match reply {
             Reply::Answer(answer) => answer,
             Reply::Forward(peer) => self.forward(&peer, group, body, received, parts).await,
-        }
+        };
+        (answer, reserved)
     }
 
     /// Whether a client may make this call. It is asked before a bind is forwarded: the replica that binds trusts us.
@@ -168,20 +201,33 @@ impl Wire {
     }
 
     /// Decides off the connection's task: guests compute, and 100 MB of JSON take their time.
-    async fn decide(&self, call: Call, group: &str, taken: Taken, received: Instant) -> Reply {
+    async fn decide(
+        &self,
+        call: Call,
+        group: &str,
+        taken: Taken,
+        received: Instant,
+        id: &RequestId,
+    ) -> (Reply, Option<Reservation>) {
         let turn = self.turns.take(call, if self.knows(group) { group } else { "" });
         let Some(permit) = turn.await else {
-            return Reply::Answer(call.error(WireError::internal("no decisions are made any more")));
+            return (Reply::Answer(call.error(WireError::internal("no decisions are made any more"))), None);
         };
         let (gateway, group, is_short) = (Arc::clone(&self.gateway), group.to_owned(), taken.bytes.len() <= SHORT);
+        let id = id.clone();
         let decide = move || {
             // Held here: a caller that leaves does not make room before its decision is through.
             let _permit = permit;
-            call.answer(&gateway, &group, &taken.bytes, received)
+            let Taken { bytes, mut reserved } = taken;
+            let reply = id.scope(|| call.answer(&gateway, &group, &bytes, received, &mut reserved));
+            // What is left is the reply, and the body that parts of it may point into.
+            let size = |answer: &Answer| answer.pieces.iter().map(Bytes::len).sum::<usize>();
+            reserved.shrink_to(bytes.len() + if let Reply::Answer(answer) = &reply { size(answer) } else { 0 });
+            (reply, Some(reserved))
         };
         let decision = if is_short && call != Call::Bind { here::spawn(decide) } else { spawn_blocking(decide) };
         let failed = |panic| call.error(WireError::internal(format!("the decision failed: {panic}")));
-        decision.await.unwrap_or_else(|panic| Reply::Answer(failed(panic)))
+        decision.await.unwrap_or_else(|panic| (Reply::Answer(failed(panic)), None))
     }
 
     /// A hostile URL must not make up names of groups.
@@ -189,12 +235,12 @@ impl Wire {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
 
-    fn report(&self, path: Option<(&str, Call)>, answer: &Answer, elapsed: Duration) {
+    fn report(&self, path: Option<(&str, Call)>, answer: &Answer, id: &RequestId, parts: &Parts, elapsed: Duration) {
         let (group, verb) =
             path.map_or((NONE, NONE), |(group, call)| (if self.knows(group) { group } else { NONE }, call.as_str()));
         let failed = answer.error.is_some();
         if let Some(error) = &answer.error {
-            tracing::warn!(group, verb, status = answer.status, error, "no decision");
+            log_error(group, verb, answer, error, id, parts);
         }
         let tell = || self.observer.answered(group, verb, answer.status, failed, answer.nodes, elapsed);
         if catch_unwind(AssertUnwindSafe(tell)).is_err() {
@@ -202,9 +248,11 @@ impl Wire {
         }
     }
 
-    fn respond(&self, answer: Answer, parts: &Parts) -> Response<Handover> {
+    fn respond(&self, answer: Answer, reserved: Option<Reservation>, parts: &Parts) -> Response<Handover> {
         let leftover = Leftovers::hold(&self.leftovers, answer.after);
-        let mut response = Response::new(Handover::new(answer.pieces, leftover));
+        let body = Handover::new(answer.pieces, leftover, reserved);
+        let body = if parts.version == Version::HTTP_2 { body.in_frames() } else { body };
+        let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -216,4 +264,30 @@ impl Wire {
         }
         response
     }
+}
+
+/// The header by which a client names its request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// How the log names a request: as its client does, or by a number of our own.
+fn request_id(parts: &Parts) -> RequestId {
+    let given = parts.headers.get(REQUEST_ID).and_then(|id| RequestId::given(id.as_bytes()));
+    given.unwrap_or_else(RequestId::counted)
+}
+
+/// The most bytes of a path in the log.
+const MAX_PATH: usize = 100;
+
+fn log_error(group: &str, verb: &str, answer: &Answer, error: &str, id: &RequestId, parts: &Parts) {
+    let status = answer.status;
+    if matches!(status, 404 | 405) && answer.pod.is_none() {
+        // It is no call of a scheduler, and must not hide one that failed.
+        let path = parts.uri.path();
+        let path = &path[..path.floor_char_boundary(MAX_PATH)];
+        tracing::warn!(method = %parts.method, path, status, request = %id, error, "not a call of the extender protocol");
+        return;
+    }
+    let pod = answer.pod.as_deref();
+    let (pod, uid) = (pod.map(|pod| pod.name.as_str()), pod.map(|pod| pod.uid.as_str()));
+    tracing::warn!(group, verb, pod, uid, request = %id, status, error, "no decision");
 }

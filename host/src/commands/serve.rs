@@ -61,7 +61,9 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         traces: TraceLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
         wire: WireConfig {
             body_limit: args.body_limit,
+            memory: args.wire_memory,
             max_connections: args.max_connections,
+            max_requests: args.max_requests,
             drain: args.drain_timeout,
             bind: BindAccess {
                 clients: args.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),

@@ -7,6 +7,8 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 
+use super::MAX_ELEMENTS;
+
 /// Finds a key among the fields of a type: its index there, or none for an unknown key.
 #[derive(Clone, Copy)]
 pub(super) struct Field(pub(super) &'static [&'static str]);
@@ -25,6 +27,19 @@ pub(super) fn at<E: Error>(step: impl fmt::Display, error: &E) -> E {
     // An error that already has a path begins with its next step.
     let join = if text.starts_with(['.', '[']) { "" } else { ": " };
     E::custom(format_args!("{step}{join}{text}"))
+}
+
+/// What an error says of a list that is too long.
+const TOO_LONG: &str = "it has more than 100000 elements";
+
+/// Refuses one more element than a list may have.
+pub(super) fn check_length<E: Error>(elements: usize) -> Result<(), E> {
+    if elements == MAX_ELEMENTS { Err(E::custom(TOO_LONG)) } else { Ok(()) }
+}
+
+/// Whether this is an error about a list that is too long.
+pub(super) fn is_too_long(error: &str) -> bool {
+    error.contains(TOO_LONG)
 }
 
 impl<'de> DeserializeSeed<'de> for Field {
@@ -69,6 +84,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
         let mut list = Vec::new();
         while let Some(element) = seq.next_element().map_err(|error| at(format_args!("[{}]", list.len()), &error))? {
+            check_length(list.len())?;
             list.push(element);
         }
         Ok(List(list))

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Elements, Nodes, Order};
 
-use super::cursor::Cursor;
+use super::{MAX_ELEMENTS, cursor::Cursor};
 
 /// So many are tried of those that are expected: a scheduler leaves out the nodes that a filter has refused.
 const TRIES: usize = 4;
@@ -42,6 +42,9 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
     let (mut before, mut tries) = (None, TRIES);
     loop {
         cursor.peek()?;
+        if places.len() == MAX_ELEMENTS {
+            return None;
+        }
         let start = cursor.at();
         let expected = expected(known, before, tries, cursor.rest());
         // In an order that was never seen one surprise follows another.

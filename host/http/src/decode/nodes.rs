@@ -87,6 +87,14 @@ impl WireNodes {
         self.objects.is_some()
     }
 
+    /// The JSON of each whole node that is not known as it came.
+    pub(crate) fn unknown_objects(&self) -> impl Iterator<Item = &Bytes> {
+        self.objects.iter().flatten().filter_map(|object| match object {
+            NodeObject::Json(json) => Some(json),
+            NodeObject::Known(_) => None,
+        })
+    }
+
     /// What nodes are parts of.
     pub(crate) fn text(&self) -> &Bytes {
         &self.text

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     args::Name,
-    fold::{Field, List, at, value},
+    fold::{Field, List, at, check_length, value},
 };
 
 /// Reads the wrapper.
@@ -116,6 +116,7 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for CandidatesVisitor<P> {
         while let Some(Name(node)) = map.next_key()? {
             let list =
                 map.next_value::<Option<VictimList<P>>>().map_err(|error| at(format_args!("[{node:?}]"), &error))?;
+            check_length(candidates.len())?;
             candidates.push((node, list.unwrap_or_default()));
         }
         Ok(Candidates(candidates))

@@ -34,7 +34,7 @@ pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<Ex
         Some(whole) => WireNodes::by_guess(body, whole, known),
         None => WireNodes::by_name(body, parts.names),
     };
-    Some(ExtenderArgs { pod: body.slice(parts.pod?), nodes })
+    Some(ExtenderArgs { pod: super::within_bounds(body.slice(parts.pod?))?, nodes })
 }
 
 // === impl Parts ===

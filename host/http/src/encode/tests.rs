@@ -1,8 +1,16 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, convert::Infallible};
 
 use plimsoll_core::{Names, Rejection, SurvivingCandidate, Victims};
 
 use super::*;
+
+fn mk_filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<Bytes> {
+    filter::<Infallible>(nodes, outcome, |_| Ok(())).unwrap()
+}
+
+fn mk_prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {
+    prioritize::<Infallible>(nodes, outcome, |_| Ok(())).unwrap()
+}
 
 fn outcome() -> FilterOutcome {
     FilterOutcome {
@@ -35,19 +43,19 @@ fn objects(nodes: &[&str]) -> WireNodes {
 }
 
 fn filtered(nodes: &[&str], outcome: &FilterOutcome) -> String {
-    text(filter(&objects(nodes), outcome).concat())
+    text(mk_filter(&objects(nodes), outcome).concat())
 }
 
 #[test]
 fn names_are_answered_as_names() {
     let nodes = names(&["a", "b", "c", "d"]);
     assert_eq!(
-        text(filter(&nodes, &outcome()).concat()),
+        text(mk_filter(&nodes, &outcome()).concat()),
         r#"{"Nodes":null,"NodeNames":["a","d"],"FailedNodes":{"b":"p: \"full\"\n"},"FailedAndUnresolvableNodes":{"c":"p: never"},"Error":""}"#
     );
     let scores = PrioritizeOutcome { scores: vec![0, 10, 5, 1] };
     assert_eq!(
-        text(prioritize(&nodes, &scores)),
+        text(mk_prioritize(&nodes, &scores)),
         r#"[{"Host":"a","Score":0},{"Host":"b","Score":10},{"Host":"c","Score":5},{"Host":"d","Score":1}]"#
     );
 }
@@ -58,7 +66,7 @@ fn objects_are_answered_byte_for_byte() {
         ["a", "b", "c"].map(|name| format!("{{ \"metadata\" :{{\"uid\":1,\"name\":\"{name}\"}},\"\\u0061\":[1.0]}}"));
     let nodes = objects(&json.each_ref().map(String::as_str));
     assert_eq!(
-        text(filter(&nodes, &outcome()).concat()),
+        text(mk_filter(&nodes, &outcome()).concat()),
         format!(
             r#"{{"Nodes":{{"metadata":{{}},"items":[{}]}},"NodeNames":null,"FailedNodes":{{"b":"p: \"full\"\n"}},"FailedAndUnresolvableNodes":{{"c":"p: never"}},"Error":""}}"#,
             json[0]
@@ -66,7 +74,7 @@ fn objects_are_answered_byte_for_byte() {
     );
     let scores = PrioritizeOutcome { scores: vec![1, 2, 3] };
     assert_eq!(
-        text(prioritize(&nodes, &scores)),
+        text(mk_prioritize(&nodes, &scores)),
         r#"[{"Host":"a","Score":1},{"Host":"b","Score":2},{"Host":"c","Score":3}]"#
     );
 }
@@ -93,7 +101,7 @@ fn a_long_stretch_is_not_copied() {
     let node = format!(r#"{{"metadata":{{"name":"n","x":"{}"}}}}"#, "x".repeat(20_000));
     let body = Bytes::from(format!("{node},{node}"));
     let objects = vec![body.slice(..node.len()), body.slice(node.len() + 1..)];
-    let pieces = filter(&WireNodes::objects(&body, objects), &FilterOutcome::default());
+    let pieces = mk_filter(&WireNodes::objects(&body, objects), &FilterOutcome::default());
     assert_eq!(pieces.len(), 3);
     assert_eq!((pieces[1].as_ptr(), pieces[1].len()), (body.as_ptr(), body.len()));
 }
@@ -102,14 +110,14 @@ fn a_long_stretch_is_not_copied() {
 fn nothing_is_empty_and_never_null() {
     let (nodes, nothing) = (names(&[]), FilterOutcome::default());
     assert_eq!(
-        text(filter(&nodes, &nothing).concat()),
+        text(mk_filter(&nodes, &nothing).concat()),
         r#"{"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
     );
     assert_eq!(
         filtered(&[], &nothing),
         r#"{"Nodes":{"metadata":{},"items":[]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
     );
-    assert_eq!(text(prioritize(&nodes, &PrioritizeOutcome::default())), "[]");
+    assert_eq!(text(mk_prioritize(&nodes, &PrioritizeOutcome::default())), "[]");
     assert_eq!(text(preempt(&[], &PreemptOutcome::default())), r#"{"NodeNameToMetaVictims":{}}"#);
 }
 

@@ -6,21 +6,24 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use hyper::{
     Request, Response,
     body::{Body, Frame, Incoming, SizeHint},
+    rt::Executor,
     service::service_fn,
 };
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     pin, select,
+    time::timeout,
 };
 
 use super::{
@@ -30,11 +33,13 @@ use super::{
 };
 use crate::{Tls, access::Client, tls::Identity};
 
-/// Requests that one h2 connection may have in flight.
-const MAX_STREAMS: u32 = 128;
-/// What h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 8 << 20;
+/// Requests that one h2 connection may have in flight: kube-scheduler has a few, for binds.
+const MAX_STREAMS: u32 = 64;
+/// Bytes that h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+/// The most bytes of a head, and of one read of a body; most requests by name come in one piece.
+const READ_BUFFER: usize = 256 << 10;
 
 /// What every connection of a listener shares.
 #[derive(Clone)]
@@ -44,6 +49,13 @@ pub(super) struct Site<S> {
     pub(super) tls: Option<Arc<Tls>>,
     /// The address that the listener was bound to.
     pub(super) listener: IpAddr,
+}
+
+/// Runs the streams of an h2 connection, each for a bounded time: a reader that takes nothing holds its reply, and
+/// its request counts as one in flight.
+#[derive(Clone)]
+struct Streams {
+    longest: Duration,
 }
 
 /// A body whose request is in flight until the server has taken over the last of it.
@@ -78,15 +90,19 @@ async fn speak<S: Service>(
 ) {
     let state = Arc::clone(permit.connection());
     let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), site.bounds.clone()));
-    let builder = builder(site.bounds.http2);
-    let service = service_fn(|request| serve(site.service.clone(), state.begin(), request, Arc::clone(&client)));
+    let builder = builder(&site.bounds);
+    let service = service_fn(|request| serve(site.service.clone(), permit.begin(), request, Arc::clone(&client)));
     let connection = builder.serve_connection(io, service);
     pin!(connection);
     let ended = select! {
         ended = connection.as_mut() => ended,
+        () = state.cut_off() => return,
         () = state.closing() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            select! {
+                ended = connection => ended,
+                () = state.cut_off() => return,
+            }
         }
     };
     if let Err(error) = ended {
@@ -94,11 +110,11 @@ async fn speak<S: Service>(
     }
 }
 
-fn builder(http2: bool) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(bounds: &Bounds) -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(Streams { longest: bounds.stream_timeout });
     // `Patient` watches the headers: hyper's own timer would cut idle connections as well.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
-    if !http2 {
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(READ_BUFFER);
+    if !bounds.http2 {
         return builder.http1_only();
     }
     builder
@@ -112,12 +128,25 @@ fn builder(http2: bool) -> auto::Builder<TokioExecutor> {
 
 async fn serve<S: Service>(
     service: S,
-    in_flight: InFlight,
+    mut in_flight: InFlight,
     request: Request<Incoming>,
     client: Arc<Client>,
 ) -> Result<Response<Tracked<S::Body>>, Infallible> {
-    let response = service.answer(request, client).await;
+    let response = if in_flight.is_admitted().await {
+        let awaited = in_flight.await_body(request.body().is_end_stream());
+        service.answer(request, client, awaited).await
+    } else {
+        service.refuse(request)
+    };
     Ok(response.map(|body| Tracked { body, _in_flight: in_flight }))
+}
+
+// === impl Streams ===
+
+impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Streams {
+    fn execute(&self, stream: F) {
+        tokio::spawn(timeout(self.longest, stream));
+    }
 }
 
 // === impl Tracked ===

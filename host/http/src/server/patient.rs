@@ -2,6 +2,9 @@
 //!
 //! What is waited for decides how long: the first byte and the rest of a request's head, the next
 //! request, or a reader that takes the reply. Bodies have a limit of their own, at the intake.
+//!
+//! While a request is in flight, or its reply is not all written, the peer owes us no bytes: what it sends then is no
+//! head, and no deadline for one ends the connection.
 
 use std::{
     io,
@@ -37,6 +40,10 @@ pub(super) struct Patient<S> {
     stalled: Option<Pin<Box<Sleep>>>,
     /// Whether it is a flush that takes its time.
     flushing: bool,
+    /// Since when the peer takes its time with a reply, and how many requests had begun by then.
+    slow: Option<(Instant, u64)>,
+    /// When the last reply was out that the peer took its time with.
+    written: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +57,18 @@ enum Protocol {
 impl<S> Patient<S> {
     pub(super) fn new(stream: S, connection: Arc<Connection>, bounds: Bounds) -> Self {
         let reading = Box::pin(sleep_until(Instant::now() + bounds.header_timeout));
-        Self { stream, connection, bounds, protocol: None, head: None, reading, stalled: None, flushing: false }
+        Self {
+            stream,
+            connection,
+            bounds,
+            protocol: None,
+            head: None,
+            reading,
+            stalled: None,
+            flushing: false,
+            slow: None,
+            written: None,
+        }
     }
 
     fn received(&mut self, bytes: &[u8]) {
@@ -64,22 +82,29 @@ impl<S> Patient<S> {
             self.protocol = Some(if http2 { Protocol::Http2 } else { Protocol::Http1 });
         }
         let served = self.connection.served();
-        // h2 sends frames of its own while it is idle: only HTTP/1 bytes are the head of a request.
-        if self.protocol == Some(Protocol::Http1) && self.head.is_none_or(|(_, at)| at != served) {
+        // h2 sends frames of its own while it is idle: only HTTP/1 bytes are the head of a request. What comes
+        // while one is in flight is its body, which may come apart from its head.
+        let may_be_head = self.protocol == Some(Protocol::Http1) && !self.is_owed_nothing();
+        if may_be_head && self.head.is_none_or(|(_, at)| at != served) {
             self.head = Some((Instant::now(), served));
         }
     }
 
-    /// When the peer must have sent something; none while its request is in flight.
+    /// Whether a request is in flight, or its reply is not all written.
+    fn is_owed_nothing(&self) -> bool {
+        !self.connection.is_idle() || self.stalled.is_some() || self.flushing
+    }
+
+    /// When the peer must have sent something; none while it owes us nothing.
     fn deadline(&self) -> Option<Instant> {
-        if !self.connection.is_idle() {
+        if self.is_owed_nothing() {
             return None;
         }
-        let served = self.connection.served();
+        let (served, idle_since) = (self.connection.served(), self.connection.idle_since());
         Some(match self.head {
             Some((began, at)) if at == served => began + self.bounds.header_timeout,
-            _ if served == 0 => self.connection.idle_since() + self.bounds.header_timeout,
-            _ => self.connection.idle_since() + self.bounds.keep_alive,
+            _ if served == 0 => idle_since + self.bounds.header_timeout,
+            _ => self.written.map_or(idle_since, |written| written.max(idle_since)) + self.bounds.keep_alive,
         })
     }
 
@@ -103,9 +128,17 @@ impl<S> Patient<S> {
     }
 
     fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let patience: Duration = self.bounds.write_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
-        ready!(stalled.as_mut().poll(cx));
+        if self.stalled.is_none() {
+            let (now, served) = (Instant::now(), self.connection.served());
+            let (began, _) = *self.slow.take_if(|(_, at)| *at == served).get_or_insert((now, served));
+            self.slow = Some((began, served));
+            // However steadily it reads: what is held for a reply is not held for ever.
+            let until = (now + self.bounds.write_timeout).min(began + self.bounds.reply_timeout);
+            self.stalled = Some(Box::pin(sleep_until(until)));
+        }
+        if let Some(stalled) = &mut self.stalled {
+            ready!(stalled.as_mut().poll(cx));
+        }
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read its reply"))
     }
 
@@ -127,6 +160,10 @@ impl<S> Patient<S> {
         }
         if std::mem::take(&mut self.flushing) {
             self.stalled = None;
+        }
+        if self.slow.is_some() && self.connection.is_idle() {
+            self.slow = None;
+            self.written = Some(Instant::now());
         }
         result
     }

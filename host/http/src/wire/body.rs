@@ -2,13 +2,7 @@
 
 mod spare;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -16,19 +10,20 @@ use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
 use self::spare::Spare;
-use crate::{WireConfig, error::WireError};
+use crate::{
+    WireConfig,
+    error::WireError,
+    memory::{Budget, Reservation},
+};
 
-/// What is reserved at first for a body, whatever length it claims; more follows as it arrives.
-const FIRST_RESERVE: usize = 1 << 20;
-
-/// So many bodies of the largest size may be held at once, or any number of smaller ones.
-const LARGEST_AT_ONCE: usize = 4;
+/// The memory that a body gets at first, for each byte that has arrived: a sender cannot claim what it does not send.
+const AHEAD: usize = 4;
 
 /// Reads bodies within bounds.
 pub(super) struct Intake {
     limit: usize,
     patience: Duration,
-    held: Arc<AtomicUsize>,
+    budget: Arc<Budget>,
     spare: Arc<Spare>,
 }
 
@@ -36,13 +31,7 @@ pub(super) struct Intake {
 pub(super) struct Taken {
     pub(super) bytes: Bytes,
     /// Counted until this is dropped.
-    pub(super) _held: Held,
-}
-
-/// Bytes that count against what all requests may hold together.
-pub(super) struct Held {
-    all: Arc<AtomicUsize>,
-    bytes: usize,
+    pub(super) reserved: Reservation,
 }
 
 // === impl Intake ===
@@ -51,7 +40,7 @@ impl Intake {
     /// Must be called within the runtime that bodies are read in.
     pub(super) fn new(config: &WireConfig) -> Self {
         let (limit, patience) = (config.body_limit, config.body_timeout);
-        Self { limit, patience, held: Arc::default(), spare: Spare::watched() }
+        Self { limit, patience, budget: Budget::new(config.memory), spare: Spare::watched() }
     }
 
     /// The whole body.
@@ -61,7 +50,7 @@ impl Intake {
         if claimed > self.limit {
             return Err(self.discard(body, 0, deadline).await);
         }
-        let mut held = Held { all: Arc::clone(&self.held), bytes: 0 };
+        let mut reserved = Reservation::of(&self.budget);
         let mut whole = Vec::new();
         while let Some(piece) = self.next(&mut body, deadline).await? {
             let read = whole.len() + piece.len();
@@ -69,19 +58,23 @@ impl Intake {
                 drop(whole);
                 return Err(self.discard(body, read, deadline).await);
             }
-            if !held.grow(piece.len(), self.limit.saturating_mul(LARGEST_AT_ONCE)) {
-                return Err(WireError::overloaded());
-            }
+            reserved.grow(piece.len()).map_err(WireError::closing)?;
             // Most requests by name come in one piece: no copy then.
             if whole.is_empty() && body.is_end_stream() {
-                return Ok(Taken { bytes: piece, _held: held });
+                return Ok(Taken { bytes: piece, reserved });
             }
             if whole.is_empty() {
-                whole = self.spare.take(claimed.max(read), FIRST_RESERVE.max(read));
+                whole = self.spare.take(claimed.max(read), AHEAD * read);
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(Taken { bytes: self.spare.lend(whole), _held: held })
+        Ok(Taken { bytes: self.spare.lend(whole), reserved })
+    }
+
+    /// Reads a body that nobody wants, so that the connection can be used again.
+    pub(super) async fn skip(&self, body: Incoming) {
+        // The reply is an error already, and hyper closes a connection whose body is left unread.
+        drop(self.discard(body, 0, Instant::now() + self.patience).await);
     }
 
     /// Reads on and throws away, so that the sender gets to see the reply; as much again, not more.
@@ -106,21 +99,5 @@ impl Intake {
             }
         }
         Ok(None)
-    }
-}
-
-// === impl Held ===
-
-impl Held {
-    /// Counts more bytes; false if all requests together would then hold too much.
-    fn grow(&mut self, bytes: usize, at_most: usize) -> bool {
-        self.bytes += bytes;
-        self.all.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= at_most
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

@@ -14,6 +14,7 @@ use plimsoll_core::After;
 use tokio::{runtime::Handle, sync::Semaphore};
 
 use super::WireObserver;
+use crate::memory::Reservation;
 
 /// Runs what replies leave behind, a bounded number at a time.
 pub(super) struct Leftovers {
@@ -28,10 +29,17 @@ pub(super) struct Leftover {
     leftovers: Arc<Leftovers>,
 }
 
+/// The most bytes of a reply that h2 takes over at once, whether its reader has room for them or not.
+const FRAME: usize = 64 << 10;
+
 /// The body of a reply.
 pub(super) struct Handover {
     pieces: vec::IntoIter<Bytes>,
+    /// The most bytes of one frame.
+    most: usize,
     _leftover: Option<Leftover>,
+    /// Counted as long as a piece is here.
+    _reserved: Option<Reservation>,
 }
 
 // === impl Leftovers ===
@@ -72,8 +80,13 @@ impl Drop for Leftover {
 // === impl Handover ===
 
 impl Handover {
-    pub(super) fn new(pieces: Vec<Bytes>, leftover: Option<Leftover>) -> Self {
-        Self { pieces: pieces.into_iter(), _leftover: leftover }
+    pub(super) fn new(pieces: Vec<Bytes>, leftover: Option<Leftover>, reserved: Option<Reservation>) -> Self {
+        Self { pieces: pieces.into_iter(), most: usize::MAX, _leftover: leftover, _reserved: reserved }
+    }
+
+    /// The same for h2, where a stream is in flight until its reader has room for the last frame.
+    pub(super) fn in_frames(self) -> Self {
+        Self { most: FRAME, ..self }
     }
 }
 
@@ -85,7 +98,12 @@ impl Body for Handover {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Poll::Ready(self.pieces.next().map(|piece| Ok(Frame::data(piece))))
+        let most = self.most;
+        let frame = match self.pieces.as_mut_slice().first_mut() {
+            Some(piece) if piece.len() > most => Some(piece.split_to(most)),
+            _ => self.pieces.next(),
+        };
+        Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
     }
 
     fn is_end_stream(&self) -> bool {

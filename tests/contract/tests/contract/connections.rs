@@ -298,7 +298,7 @@ async fn running_out_of_file_descriptors_passes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn large_bodies_are_bounded_all_together() {
     const LARGE: usize = 1 << 20;
-    let server = server(WireConfig { body_limit: LARGE, ..WireConfig::default() }).await;
+    let server = server(WireConfig { body_limit: LARGE, memory: 4 * LARGE, ..WireConfig::default() }).await;
     let address = server.address;
     let mut senders = JoinSet::new();
     // None of them ends, and four have room: at least one is refused.

@@ -11,5 +11,6 @@ mod keys;
 mod probes;
 mod recordings;
 mod service;
+mod slow;
 mod tls;
 mod world;

@@ -1,0 +1,104 @@
+//! Memory for request bodies, and for all that is made of them until the reply is out.
+//!
+//! It is reserved before it is allocated: many large requests at once are refused, instead of ending the process.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use crate::error::WireError;
+
+/// Bytes that all requests together may hold.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    held: AtomicUsize,
+    limit: usize,
+}
+
+/// What one request holds; it is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    /// None: there is no limit.
+    budget: Option<Arc<Budget>>,
+    bytes: usize,
+}
+
+// === impl Budget ===
+
+impl Budget {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { held: AtomicUsize::new(0), limit })
+    }
+}
+
+// === impl Reservation ===
+
+impl Reservation {
+    /// Nothing yet, of a budget.
+    pub(crate) fn of(budget: &Arc<Budget>) -> Self {
+        Self { budget: Some(Arc::clone(budget)), bytes: 0 }
+    }
+
+    /// One without a limit, where no server is around it.
+    pub(crate) const fn unlimited() -> Self {
+        Self { budget: None, bytes: 0 }
+    }
+
+    /// Reserves more bytes.
+    ///
+    /// # Errors
+    /// If all requests together would then hold too much; nothing is reserved in that case.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), WireError> {
+        let Some(budget) = &self.budget else { return Ok(()) };
+        let held = budget.held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if held > budget.limit {
+            budget.held.fetch_sub(bytes, Ordering::Relaxed);
+            let own = self.bytes.saturating_add(bytes);
+            return Err(if own > budget.limit {
+                WireError::too_much(own, budget.limit)
+            } else {
+                WireError::overloaded()
+            });
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Gives back all but so many bytes.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let given = self.bytes.saturating_sub(bytes);
+        if let Some(budget) = &self.budget {
+            budget.held.fetch_sub(given, Ordering::Relaxed);
+        }
+        self.bytes -= given;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_stays_within_the_budget_and_comes_back() {
+        let budget = Budget::new(100);
+        let (mut one, mut other) = (Reservation::of(&budget), Reservation::of(&budget));
+        one.grow(60).unwrap();
+        assert!(other.grow(41).unwrap_err().to_string().contains("too many large requests"));
+        other.grow(40).unwrap();
+        one.shrink_to(10);
+        other.grow(50).unwrap();
+        drop(other);
+        let error = one.grow(91).unwrap_err().to_string();
+        assert!(error.contains("--wire-memory"), "{error}");
+        one.grow(90).unwrap();
+        drop(one);
+        assert_eq!(budget.held.load(Ordering::Relaxed), 0);
+    }
+}
