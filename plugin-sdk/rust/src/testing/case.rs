@@ -246,7 +246,7 @@ impl Case {
     fn ask(&self, view: View) -> Ask {
         let limits = Limits { deadline: Instant::now() + Duration::from_secs(10), memory: 64 << 20 };
         let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        Ask { policy: name.as_ref().into(), view: Arc::new(view.with_settings(Arc::clone(&self.settings))), limits }
+        Ask::new(name.as_ref().into(), Arc::new(view.with_settings(Arc::clone(&self.settings))), limits)
     }
 }
 
