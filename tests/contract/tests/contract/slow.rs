@@ -176,8 +176,8 @@ async fn a_slow_reader_over_h2_gets_the_whole_reply_unless_it_takes_nothing() {
     let ask = async || Client::connect(address).await?.post("/filter", BY_NAME).await;
     let refused = ask().await.unwrap().error().unwrap();
     assert_eq!(refused, "1 requests are under way already: try again");
-    let served = async { while ask().await.is_ok_and(|reply| reply.text() != BY_NAME_FILTERED) {} };
-    within("the stuck reply to be dropped", served).await.unwrap();
+    let asking = async { while ask().await.is_ok_and(|reply| reply.text() != BY_NAME_FILTERED) {} };
+    within("the stuck reply to be dropped", asking).await.unwrap();
     drop(stuck);
 }
 
