@@ -1,11 +1,16 @@
 //! What a user may type; every flag is also an environment variable.
 
+mod cluster;
 mod values;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{
+    Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    builder::{BoolishValueParser, OsStr, Resettable},
+};
 
+pub(crate) use cluster::ClusterArgs;
 use values::{duration, group, quantity};
 
 /// One scheduler extender that fronts many WebAssembly policies.
@@ -14,6 +19,26 @@ use values::{duration, group, quantity};
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads the command line and the environment, or ends the process with what is wrong.
+pub(crate) fn parse() -> Args {
+    let matches = with_plain_variables(Args::command()).get_matches();
+    Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Reads variables as templates and people write them.
+///
+/// One that is set to nothing counts as one that is not set, and that of a flag without a value may say 1 or yes.
+fn with_plain_variables(command: clap::Command) -> clap::Command {
+    let plain = |arg: Arg| {
+        let Some(name) = arg.get_env() else { return arg };
+        if std::env::var_os(name).is_some_and(|value| value.is_empty()) {
+            return arg.env(Resettable::<OsStr>::Reset);
+        }
+        if matches!(arg.get_action(), ArgAction::SetTrue) { arg.value_parser(BoolishValueParser::new()) } else { arg }
+    };
+    command.mut_args(plain).mut_subcommands(with_plain_variables)
 }
 
 #[derive(Debug, Subcommand)]
@@ -90,6 +115,10 @@ pub(crate) struct ServeArgs {
     /// Watch nodes and pods through this kubeconfig [default in a pod: its service account]
     #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
     pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// The context of --kubeconfig [default: its current one]
+    #[arg(long, env = "PLIMSOLL_CONTEXT", value_name = "NAME", requires = "kubeconfig")]
+    pub(crate) context: Option<String>,
 
     /// Not ready once the watch has been silent for this long
     #[arg(long, env = "PLIMSOLL_MAX_STALENESS", value_name = "TIME", default_value = "3m", value_parser = duration)]
@@ -251,13 +280,8 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
     pub(crate) pod: PathBuf,
 
-    /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
-    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
-    pub(crate) snapshot: Option<PathBuf>,
-
-    /// Nodes and pods as they are now, through this kubeconfig
-    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
     /// The group of policies to ask
     #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
@@ -297,13 +321,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME")]
     pub(crate) node: String,
 
-    /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
-    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
-    pub(crate) snapshot: Option<PathBuf>,
-
-    /// Nodes and pods as they are now, through this kubeconfig
-    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
     /// The group of policies to ask
     #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
@@ -326,17 +345,12 @@ pub(crate) struct TableArgs {
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
     pub(crate) policies: PathBuf,
 
-    /// Pods to ask it about, YAML or JSON
+    /// Pods to ask it about, YAML or JSON: one in a file, or several, or a list; `-` is standard input
     #[arg(long = "pod", env = "PLIMSOLL_PODS", value_name = "FILE", value_delimiter = ',', required = true)]
     pub(crate) pods: Vec<PathBuf>,
 
-    /// Nodes and pods (`kubectl get nodes,pods -A -o json`) [default: the sample cluster of `demo`]
-    #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
-    pub(crate) snapshot: Option<PathBuf>,
-
-    /// Nodes and pods as they are now, through this kubeconfig
-    #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
     /// How it is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use plimsoll_cluster::{ApiServer, ClusterWatch, SnapshotError, SnapshotWatch};
+use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, SnapshotError, SnapshotWatch};
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
@@ -19,8 +19,8 @@ pub(crate) enum ClusterSource {
     Requests,
     /// From a file.
     Snapshot(PathBuf),
-    /// From the API server: by a kubeconfig, or by the pod's service account.
-    ApiServer(Option<PathBuf>),
+    /// From the API server, in a context of the kubeconfig if one was named.
+    ApiServer(Credentials, Option<String>),
 }
 
 /// What keeps the view up to date; dropping it ends that.
@@ -34,11 +34,16 @@ pub(crate) enum View {
 
 impl ClusterSource {
     /// What a user named; in a pod, the API server unless something else was named.
-    pub(crate) fn resolve(snapshot: Option<PathBuf>, kubeconfig: Option<PathBuf>, in_cluster: bool) -> Self {
+    pub(crate) fn resolve(
+        snapshot: Option<PathBuf>,
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+        in_cluster: bool,
+    ) -> Self {
         match (snapshot, kubeconfig) {
             (Some(snapshot), _) => Self::Snapshot(snapshot),
-            (None, Some(kubeconfig)) => Self::ApiServer(Some(kubeconfig)),
-            (None, None) if in_cluster => Self::ApiServer(None),
+            (None, Some(kubeconfig)) => Self::ApiServer(Credentials::File(kubeconfig), context),
+            (None, None) if in_cluster => Self::ApiServer(Credentials::ServiceAccount, None),
             (None, None) => Self::Requests,
         }
     }
@@ -50,10 +55,16 @@ impl ClusterSource {
     /// waited for.
     pub(crate) fn follow(self, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>, staleness: Duration) -> Result<View> {
         match self {
-            Self::Requests => Ok(View::Requests),
+            Self::Requests => {
+                if Credentials::is_in_environment() {
+                    // A gateway binds: it must not begin to in whatever cluster a shell happens to point to.
+                    info!("KUBECONFIG is set, but `serve` does not use it: name the file with --kubeconfig");
+                }
+                Ok(View::Requests)
+            }
             Self::Snapshot(path) => Ok(View::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
-            Self::ApiServer(kubeconfig) => {
-                let api = ApiServer::connect(kubeconfig.as_deref())?;
+            Self::ApiServer(credentials, context) => {
+                let api = ApiServer::connect_with(&credentials, context.as_deref())?;
                 info!(url = api.url(), "watching the cluster");
                 let (gateway, published) = (Arc::clone(gateway), Arc::clone(metrics));
                 let watch = ClusterWatch::start(&api, staleness, move |cluster| {
@@ -117,12 +128,12 @@ mod tests {
         let (file, config) = (PathBuf::from("cluster.json"), PathBuf::from("kubeconfig"));
         let table = [
             (Some(file.clone()), None, true, ClusterSource::Snapshot(file)),
-            (None, Some(config.clone()), true, ClusterSource::ApiServer(Some(config))),
-            (None, None, true, ClusterSource::ApiServer(None)),
+            (None, Some(config.clone()), true, ClusterSource::ApiServer(Credentials::File(config), None)),
+            (None, None, true, ClusterSource::ApiServer(Credentials::ServiceAccount, None)),
             (None, None, false, ClusterSource::Requests),
         ];
         for (snapshot, kubeconfig, in_cluster, expected) in table {
-            assert_eq!(ClusterSource::resolve(snapshot, kubeconfig, in_cluster), expected);
+            assert_eq!(ClusterSource::resolve(snapshot, kubeconfig, None, in_cluster), expected);
         }
     }
 }

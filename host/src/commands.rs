@@ -1,5 +1,6 @@
 //! One file for each command; what they print goes to standard output, complaints to standard error.
 
+mod answer;
 mod check;
 mod completions;
 pub(crate) mod explain;

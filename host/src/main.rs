@@ -16,11 +16,8 @@ mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let args = args::Args::parse();
-    commands::run(args).unwrap_or_else(|error| {
+    commands::run(args::parse()).unwrap_or_else(|error| {
         commands::complain(&error);
         ExitCode::from(2)
     })

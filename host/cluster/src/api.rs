@@ -45,11 +45,13 @@ pub enum ConnectError {
         "no service account: {0}: expected to run in a pod, with KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files beside {TOKEN}; elsewhere a kubeconfig must be given"
     )]
     ServiceAccount(String),
-    /// The lists were not complete in time.
-    #[error("{url} did not answer in time: {why}")]
+    /// The lists did not come.
+    #[error("{url} was not heard of for {}: {why}", seconds(*patience))]
     NotListed {
         /// Where the API server is.
         url: String,
+        /// How long it was waited for.
+        patience: Duration,
         /// What is missing.
         why: String,
     },
@@ -63,6 +65,48 @@ pub enum ConnectError {
     },
 }
 
+/// Where the address of an API server and the credentials for it are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// In this file.
+    File(PathBuf),
+    /// In the files that `$KUBECONFIG` names, one or several.
+    Environment,
+    /// With the pod that this process runs in.
+    ServiceAccount,
+}
+
+// === impl Credentials ===
+
+impl Credentials {
+    /// Whether `$KUBECONFIG` names a file.
+    pub fn is_in_environment() -> bool {
+        env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty())
+    }
+
+    fn config(&self, context: Option<&str>) -> Result<Config, ConnectError> {
+        let (path, file) = match self {
+            Self::ServiceAccount => {
+                return Config::incluster().map_err(|error| ConnectError::ServiceAccount(chain(&error)));
+            }
+            Self::File(path) => (path.clone(), Kubeconfig::read_from(path)),
+            Self::Environment => {
+                let path = env::var_os("KUBECONFIG").map(PathBuf::from).unwrap_or_default();
+                (path, Kubeconfig::from_env().map(Option::unwrap_or_default))
+            }
+        };
+        let wrong = |error: &(dyn std::error::Error + 'static)| ConnectError::Kubeconfig {
+            path: path.clone(),
+            cause: chain(error),
+        };
+        let mut file = file.map_err(|error| wrong(&error))?;
+        if let Some(context) = context {
+            file.current_context = Some(context.to_owned());
+        }
+        Config::try_from(file).map_err(|error| wrong(&error))
+    }
+}
+
 // === impl ApiServer ===
 
 impl ApiServer {
@@ -73,10 +117,16 @@ impl ApiServer {
     /// # Errors
     /// If the file or the service account cannot be used.
     pub fn connect(kubeconfig: Option<&Path>) -> Result<Self, ConnectError> {
-        let mut config = match kubeconfig {
-            Some(path) => from_file(path)?,
-            None => Config::incluster().map_err(|error| ConnectError::ServiceAccount(chain(&error)))?,
-        };
+        let file = |path: &Path| Credentials::File(path.to_owned());
+        Self::connect_with(&kubeconfig.map_or(Credentials::ServiceAccount, file), None)
+    }
+
+    /// The same, in this context of the kubeconfig instead of its current one.
+    ///
+    /// # Errors
+    /// As for [`ApiServer::connect`].
+    pub fn connect_with(credentials: &Credentials, context: Option<&str>) -> Result<Self, ConnectError> {
+        let mut config = credentials.config(context)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
@@ -88,7 +138,12 @@ impl ApiServer {
 
     /// Whether this process runs in a pod that has a service account.
     pub fn is_in_cluster() -> bool {
-        env::var_os("KUBERNETES_SERVICE_HOST").is_some() && Path::new(TOKEN).exists()
+        Self::is_in_pod() && Path::new(TOKEN).exists()
+    }
+
+    /// Whether this process runs in a pod, with a service account or without.
+    pub fn is_in_pod() -> bool {
+        env::var_os("KUBERNETES_SERVICE_HOST").is_some()
     }
 
     /// Where it is.
@@ -118,13 +173,8 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-fn from_file(path: &Path) -> Result<Config, ConnectError> {
-    let wrong = |error: &(dyn std::error::Error + 'static)| ConnectError::Kubeconfig {
-        path: path.to_owned(),
-        cause: chain(error),
-    };
-    let file = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
-    Config::try_from(file).map_err(|error| wrong(&error))
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
 }
 
 /// An error with its causes, each said once.

@@ -18,7 +18,6 @@ mod wire;
 
 use std::{
     fmt,
-    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -36,7 +35,7 @@ use self::{
     store::Store,
     wire::EventKind,
 };
-use crate::{ApiServer, ConnectError};
+use crate::ApiServer;
 
 pub use status::{ResourceStatus, WatchStatus};
 
@@ -75,19 +74,6 @@ struct State {
     are_nodes_listed: bool,
     are_pods_listed: bool,
     is_published: bool,
-}
-
-/// Lists Nodes and pods once, through a kubeconfig.
-///
-/// # Errors
-/// If the file cannot be used, or the API server does not give both lists in time.
-pub async fn list_once(kubeconfig: &Path, within: Duration) -> Result<Arc<Cluster>, ConnectError> {
-    let api = ApiServer::connect(Some(kubeconfig))?;
-    let watch = ClusterWatch::start(&api, within, |_| {});
-    let listed = time::timeout(within, watch.synced()).await;
-    let why = || watch.status().doubts(within).join("; ");
-    listed.map_err(|_| ConnectError::NotListed { url: api.url().to_owned(), why: why() })?;
-    Ok(watch.cluster())
 }
 
 // === impl ClusterWatch ===

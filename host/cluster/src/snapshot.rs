@@ -32,6 +32,16 @@ pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
 /// # Errors
 /// As for [`read_snapshot`]; also if there is not exactly one pod, or something else beside it.
 pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
+    let mut pods = read_pods(path)?;
+    let count = pods.len();
+    pods.pop().filter(|_| count == 1).ok_or_else(|| SnapshotError::NotOnePod { path: path.to_owned(), count })
+}
+
+/// Reads the pods of a file, JSON or YAML: one, several documents, or a list.
+///
+/// # Errors
+/// As for [`read_snapshot`]; also if there is something else than pods.
+pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
     let text = read_text(path, "a Pod in YAML or JSON")?;
     let mut pods = Vec::new();
     let read = each_object(&text, |object| {
@@ -45,8 +55,7 @@ pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
         Ok(())
     });
     read.map_err(|cause| malformed(path, cause))?;
-    let count = pods.len();
-    pods.pop().filter(|_| count == 1).ok_or_else(|| SnapshotError::NotOnePod { path: path.to_owned(), count })
+    Ok(pods)
 }
 
 /// The objects of a snapshot, each name once.

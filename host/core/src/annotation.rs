@@ -1,7 +1,7 @@
 //! Annotations that a policy gives a pod as it is bound, by Kubernetes' rules for them.
 
 /// One annotation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Annotation {
     /// The key: `example.com/device`.
     pub key: Box<str>,

@@ -60,6 +60,14 @@ impl Placed {
         self.stamp
     }
 
+    /// The same pods without this one; none if it is not among them.
+    fn without(&self, pod: &Pod) -> Option<Self> {
+        let at = self.pods.iter().position(|placed| placed.is_same_object(pod))?;
+        let mut pods = self.pods.clone();
+        pods.remove(at);
+        Some(if self.requested.is_some() { Self::new(pods) } else { Self::partial(pods) })
+    }
+
     /// The index of the pod with this UID.
     pub fn position(&self, uid: &str) -> Option<u32> {
         self.pods.iter().position(|pod| pod.uid() == uid).map(|at| at as u32)
@@ -129,6 +137,28 @@ impl Cluster {
         self.columns.follow(&before.columns, &before.slots, &self.slots);
     }
 
+    /// The same cluster without this pod; none if it is placed nowhere.
+    ///
+    /// A pod is known by its UID; one that has none, as a manifest has none, by its namespace and name. The result
+    /// follows no other cluster, so nothing that was worked out for one holds for the other.
+    #[must_use]
+    pub fn without(&self, pod: &Pod) -> Option<Self> {
+        self.without_placed(pod).or_else(|| (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod)))
+    }
+
+    /// The same, where the pod itself says on which node it is.
+    pub(crate) fn without_placed(&self, pod: &Pod) -> Option<Self> {
+        self.without_at(self.find(pod.node()?)?, pod)
+    }
+
+    fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {
+        let Slot { node, placed } = self.slots.get(slot as usize)?;
+        let placed = placed.as_deref()?.without(pod)?;
+        let mut slots = self.slots.clone();
+        slots.replace(slot as usize, Slot { node: Arc::clone(node), placed: Some(Arc::new(placed)) });
+        Some(self.successor(slots))
+    }
+
     /// Every slot in its order.
     pub(crate) fn all_slots(&self) -> &Arc<[u32]> {
         self.all_slots.get_or_init(|| (0..self.slots.len() as u32).collect())
@@ -190,6 +220,25 @@ mod tests {
             }
             assert_eq!(second.find("b").is_some(), other.contains(&"b"));
         }
+    }
+
+    #[test]
+    fn a_pod_is_left_out_by_its_uid_or_without_one_by_its_name() {
+        let placed = vec![pod("a", "n1", "Running"), pod("b", "n2", "Running"), pod("c", "n2", "Running")];
+        let cluster = Cluster::from_objects(vec![node("n1", "x"), node("n2", "x")], placed);
+        let left = |pod: &Pod| cluster.without(pod).map(|cluster| cluster.pod_count());
+        assert_eq!(left(&pod("c", "n2", "")), Some(2));
+        assert_eq!(left(&pod("c", "", "")), Some(2), "the node is found");
+        assert_eq!(left(&pod("c", "n1", "")), Some(2), "it is where the cluster says");
+        assert_eq!(left(&pod("d", "n1", "")), None, "another pod is not it");
+        let named = |uid: &str, name: &str| {
+            let json = format!(r#"{{"metadata":{{"name":"{name}","uid":"{uid}"}},"spec":{{"nodeName":"n1"}}}}"#);
+            Pod::placed_from_json(json.as_bytes()).unwrap()
+        };
+        let cluster = Cluster::from_objects(vec![node("n1", "x")], vec![named("old", "web-0")]);
+        assert!(cluster.without(&named("", "web-0")).is_some(), "a manifest has no UID");
+        assert!(cluster.without(&named("new", "web-0")).is_none(), "it was deleted and made again");
+        assert!(cluster.without(&named("", "web-1")).is_none());
     }
 
     #[test]

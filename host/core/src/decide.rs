@@ -17,7 +17,7 @@ mod survey;
 
 pub use again::read_for;
 pub use bind::{BindOutcome, Unbound};
-pub use explain::{Explained, Explanation};
+pub use explain::{DryBind, Explained, Explanation};
 pub use filter::{FilterOutcome, Rejection};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
@@ -30,7 +30,7 @@ pub(crate) use explain::explain;
 pub(crate) use filter::filter;
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;
-pub(crate) use scene::Scene;
+pub(crate) use scene::{OwnPlace, Scene};
 pub(crate) use survey::{shadow, survey};
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use crate::{
     BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError, Observer, Pod,
     RequestId, Roster, TraceLimit, Turn, Verb,
     decide::{
-        self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome,
-        Query, Scene, Survey, Unbound,
+        self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, OwnPlace, PreemptOutcome,
+        PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
     memory::NodeMemory,
     node_locks::NodeLocks,
@@ -162,6 +162,9 @@ impl Gateway {
         let group = self.group(group)?;
         let (caller, now) = (self.caller(received), self.clock.unix_seconds());
         let cluster = self.cluster();
+        let without =
+            cluster.as_ref().filter(|_| pod.node().is_some()).and_then(|cluster| cluster.without_placed(&pod));
+        let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
             decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), &self.memory, now)?;
         let mut after = After::default();
@@ -213,7 +216,7 @@ impl Gateway {
     /// If the request makes no sense.
     pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
         let group = self.group(group)?;
-        let scene = self.scene(query)?;
+        let scene = self.scene(query)?.without_own_pod(OwnPlace::Anywhere);
         Ok(decide::survey(&self.caller(query.received), &group, &scene))
     }
 
@@ -223,7 +226,7 @@ impl Gateway {
     /// If the request makes no sense, or the cluster does not have the node.
     pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
         let group = self.group(group)?;
-        let scene = self.scene(query)?;
+        let scene = self.scene(query)?.without_own_pod(OwnPlace::Anywhere);
         decide::explain(&self.caller(query.received), &group, &scene, node)
     }
 
@@ -258,7 +261,8 @@ impl Gateway {
 
     fn scene(&self, query: &Query<'_>) -> Result<Scene, DecideError> {
         let cluster = self.cluster();
-        Scene::new(query, cluster.as_ref(), &self.memory, self.clock.unix_seconds())
+        let scene = Scene::new(query, cluster.as_ref(), &self.memory, self.clock.unix_seconds())?;
+        Ok(scene.without_own_pod(OwnPlace::AsThePodSays))
     }
 
     fn caller(&self, received: Instant) -> Caller {

@@ -48,9 +48,9 @@ pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Placed};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
-    BindOutcome, CandidateQuery, DecideError, Explained, Explanation, FilterOutcome, NodeObject, Nodes, PreemptOutcome,
-    PrioritizeOutcome, Query, Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate, Unbound, Victims,
-    read_for,
+    BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
+    PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate,
+    Unbound, Victims, read_for,
 };
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
@@ -65,7 +65,7 @@ pub use policy::{
     Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,
 };
 pub use quantity::{QuantityError, parse_quantity};
-pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Value};
+pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{CallOf, Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, Roster};
 pub use slots::{Slot, Slots};

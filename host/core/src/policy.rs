@@ -32,7 +32,7 @@ pub enum Verb {
 pub struct Verbs(u8);
 
 /// May the pod run on the node?
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// It may.
     Fits,

@@ -1,10 +1,12 @@
 //! The narrow door: every fact that a policy can learn is the answer to one [`Read`].
 
 mod display;
+mod shown;
 
 use std::borrow::Cow;
 
 pub(crate) use self::display::placed;
+pub use self::shown::Shown;
 use crate::Taint;
 
 /// One question of a guest about the world.

@@ -169,7 +169,7 @@ impl View {
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         let answer = self.answer(read);
         if let Some(recording) = &self.recording {
-            recording.lock().unwrap_or_else(PoisonError::into_inner).note(&read, &answer);
+            recording.lock().unwrap_or_else(PoisonError::into_inner).note(&read, &answer, |node| self.node_name(node));
         }
         answer
     }

@@ -3,22 +3,32 @@
 use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result};
-use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, SurveyAnswer, Verdict};
+use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Verb};
 use serde_json::{Value, json};
 
-use super::laptop;
+use super::{
+    answer,
+    laptop::{self, Laptop},
+};
 use crate::args::{ExplainArgs, Output};
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
-    let (snapshot, kubeconfig) = (args.snapshot.as_deref(), args.kubeconfig.as_deref());
-    let (gateway, cluster) = laptop::gateway(&args.policies, snapshot, kubeconfig, &args.engine)?;
     let pod = Arc::new(laptop::read_pod(&args.pod)?);
-    let explanation = ask(&gateway, &args.group, &pod, &cluster, &args.node)?;
+    let mut laptop = Laptop::open(&args.policies, &args.cluster, &args.engine)?;
+    laptop.about(&pod);
+    let explanation = ask(&laptop.gateway, &args.group, &pod, &laptop.cluster, &args.node)?;
     match args.output {
-        Output::Text => super::print(&as_text(&pod, &args.node, &explanation))?,
-        Output::Json => super::print(&format!("{:#}\n", as_json(&pod, &args.node, &explanation)))?,
+        Output::Text => {
+            let text = as_text(&pod, &args.node, &explanation);
+            super::print(&format!("cluster {}\n{text}", laptop.origin))?;
+        }
+        Output::Json => {
+            let mut json = as_json(&pod, &args.node, &explanation);
+            json["cluster"] = laptop.origin.as_json();
+            super::print(&format!("{json:#}\n"))?;
+        }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if explanation.verdict.is_err() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 /// Asks about one node among all of the cluster: a policy may look at the others.
@@ -37,16 +47,20 @@ pub(crate) fn ask(
 }
 
 pub(super) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> String {
-    let mut text = format!("pod {}/{} on node {node}\n", pod.namespace(), pod.name());
+    let verdict = explanation.verdict.as_ref().map_or_else(answer::no_decision, answer::verdict_text);
+    let mut text = format!("pod {}/{} on node {node}: {verdict}\n", pod.namespace(), pod.name());
     // Writing to a string cannot fail.
+    if let Some(bind) = &explanation.bind {
+        let _ = writeln!(text, "bind: {}", answer::bind_text(bind));
+    }
     for Explained { member, verb, answer, reads, is_remembered } in &explanation.answers {
-        let _ = writeln!(text, "\n{} {verb}: {}", member.id(), answer_text(answer.as_ref()));
+        let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);
+        let _ = writeln!(text, "\n{} {verb}: {answer}{}", member.id(), mode_text(member));
         let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
         for line in reads {
-            let others = if line.is_of_others { "   (not of this node alone)" } else { "" };
-            let _ = writeln!(text, "  {:<width$}  {}{others}", line.read, line.value);
+            let _ = writeln!(text, "  {:<width$}  {}{}", line.read, line.value, others(line));
         }
-        if !is_remembered {
+        if !is_remembered && matches!(verb, Verb::Filter | Verb::Score) {
             let _ = writeln!(text, "  not remembered: the policy is asked each time");
         }
     }
@@ -56,36 +70,46 @@ pub(super) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
     text
 }
 
-fn answer_text(answer: Result<&SurveyAnswer, &plimsoll_core::Fault>) -> String {
-    match answer {
-        Err(fault) => format!("failed: {fault}"),
-        Ok(SurveyAnswer::Score(score)) => score.to_string(),
-        Ok(SurveyAnswer::Verdict(Verdict::Fits)) => "fits".to_owned(),
-        Ok(SurveyAnswer::Verdict(Verdict::Unschedulable(reason))) => format!("unschedulable, {reason}"),
-        Ok(SurveyAnswer::Verdict(Verdict::Unresolvable(reason))) => format!("unresolvable, {reason}"),
+fn mode_text(member: &plimsoll_core::Member) -> &'static str {
+    match member.config.mode {
+        plimsoll_core::Mode::Shadow => "   (in shadow: it decides nothing)",
+        _ => "",
+    }
+}
+
+fn others(line: &ReadLine) -> String {
+    match &line.other {
+        Some(node) => format!("   (of node {node})"),
+        None if line.is_of_others => "   (not of this node alone)".to_owned(),
+        None => String::new(),
     }
 }
 
 /// The same for programs, and for the admin listener.
 pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value {
+    let read = |line: &ReadLine| {
+        let mut json =
+            json!({"read": line.read, "value": answer::value_json(&line.value), "others": line.is_of_others});
+        if let Some(node) = &line.other {
+            json["node"] = node.as_ref().into();
+        }
+        json
+    };
     let answer = |explained: &Explained| {
-        let reads = explained
-            .reads
-            .iter()
-            .map(|line| json!({"read": line.read, "value": line.value, "others": line.is_of_others}));
         json!({
             "policy": explained.member.id(),
             "verb": explained.verb.as_str(),
             "mode": explained.member.config.mode.as_str(),
-            "answer": answer_text(explained.answer.as_ref()),
-            "failed": explained.answer.is_err(),
+            "answer": explained.answer.as_ref().map_or_else(answer::fault_json, answer::json),
             "remembered": explained.is_remembered,
-            "reads": reads.collect::<Vec<_>>(),
+            "reads": explained.reads.iter().map(read).collect::<Vec<_>>(),
         })
     };
     json!({
         "pod": format!("{}/{}", pod.namespace(), pod.name()),
         "node": node,
+        "decision": explanation.verdict.as_ref().map_or_else(answer::error_json, answer::verdict_json),
+        "bind": explanation.bind.as_ref().map(answer::bind_json),
         "answers": explanation.answers.iter().map(answer).collect::<Vec<_>>(),
         "not_asked": explanation.not_asked.iter().map(|(member, why)| json!({"policy": member.id(), "why": why})).collect::<Vec<_>>(),
     })

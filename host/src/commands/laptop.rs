@@ -1,49 +1,227 @@
-//! A gateway for commands that answer on a laptop: policies from a directory, nodes and pods from a file.
+//! A gateway for commands that answer one question: policies from a directory, nodes and pods as they are once.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Result, bail};
+use plimsoll_cluster::{ApiServer, Credentials};
 use plimsoll_core::{Cluster, Gateway, NoObserver, Pod, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig};
+use serde_json::{Value, json};
 
-use crate::{args::EngineArgs, demo::sample};
+use crate::{
+    args::{ClusterArgs, EngineArgs},
+    demo::sample,
+};
 
 /// Nobody waits for an answer here.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A gateway with the policies of a directory.
-///
-/// # Errors
-/// If a policy cannot be loaded, or the cluster cannot be read.
-pub(super) fn gateway(
-    policies: &Path,
-    snapshot: Option<&Path>,
-    kubeconfig: Option<&Path>,
-    engine: &EngineArgs,
-) -> Result<(Gateway, Arc<Cluster>)> {
-    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-    let cluster = cluster(snapshot, kubeconfig)?;
-    gateway.set_cluster(Arc::clone(&cluster));
-    let loader = Arc::new(super::loader(engine)?);
-    let (_, update) = Directory::open(DirectoryConfig::new(policies.to_owned()), loader)?;
-    if let Some(failure) = update.roster.failures().first() {
-        bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
-    }
-    gateway.set_roster(update.roster);
-    Ok((gateway, cluster))
+/// A gateway over a cluster that does not change.
+pub(super) struct Laptop {
+    pub(super) gateway: Gateway,
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) origin: Origin,
 }
 
-/// From the API server, from a file, or else the demo's.
-fn cluster(snapshot: Option<&Path>, kubeconfig: Option<&Path>) -> Result<Arc<Cluster>> {
-    if let Some(kubeconfig) = kubeconfig {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        return Ok(runtime.block_on(plimsoll_cluster::list_once(kubeconfig, TIMEOUT))?);
+/// Which cluster was asked about, as every report says.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    source: Source,
+    nodes: usize,
+    pods: usize,
+}
+
+/// Where the cluster comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Sample,
+    Snapshot(PathBuf),
+    ApiServer { url: String },
+}
+
+/// Where the cluster is to come from.
+#[derive(Debug, PartialEq, Eq)]
+enum Choice {
+    Sample,
+    Snapshot(PathBuf),
+    ApiServer(Credentials),
+}
+
+/// What is known of the process's surroundings.
+#[derive(Debug, Clone, Copy, Default)]
+struct Surroundings {
+    /// `$KUBECONFIG` names a file.
+    kubeconfig: bool,
+    in_pod: bool,
+    service_account: bool,
+}
+
+// === impl Laptop ===
+
+impl Laptop {
+    /// The policies of a directory, and the cluster that was named.
+    ///
+    /// # Errors
+    /// If a policy cannot be loaded, or the cluster cannot be read.
+    pub(super) fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs) -> Result<Self> {
+        let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
+        let choice = Choice::of(cluster, Surroundings::look())?;
+        let (cluster, source) = choice.read(cluster)?;
+        let origin = Origin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
+        gateway.set_cluster(Arc::clone(&cluster));
+        let loader = Arc::new(super::loader(engine)?);
+        let (_, update) = Directory::open(DirectoryConfig::new(policies.to_owned()), loader)?;
+        if let Some(failure) = update.roster.failures().first() {
+            bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
+        }
+        if update.roster.members().next().is_none() {
+            bail!("{} holds no policy: there is nobody to ask", policies.display());
+        }
+        gateway.set_roster(update.roster);
+        Ok(Self { gateway, cluster, origin })
     }
-    Ok(Arc::new(snapshot.map_or_else(|| Ok(sample::cluster()), plimsoll_cluster::read_snapshot)?))
+
+    /// Asks about this pod from now on: where it is placed already, it does not stand in its own way.
+    pub(super) fn about(&mut self, pod: &Pod) {
+        if let Some(without) = self.cluster.without(pod) {
+            self.cluster = Arc::new(without);
+            self.gateway.set_cluster(Arc::clone(&self.cluster));
+        }
+    }
+}
+
+// === impl Choice ===
+
+impl Choice {
+    fn of(args: &ClusterArgs, around: Surroundings) -> Result<Self> {
+        if args.sample {
+            return Ok(Self::Sample);
+        }
+        if let Some(snapshot) = &args.snapshot {
+            return Ok(Self::Snapshot(snapshot.clone()));
+        }
+        match &args.kubeconfig {
+            Some(kubeconfig) => Ok(Self::ApiServer(Credentials::File(kubeconfig.clone()))),
+            None if around.kubeconfig => Ok(Self::ApiServer(Credentials::Environment)),
+            None if around.service_account => Ok(Self::ApiServer(Credentials::ServiceAccount)),
+            None => bail!(
+                "which cluster? --snapshot FILE takes nodes and pods from a file (`kubectl get nodes,pods -A -o json`), \
+                 --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes the sample cluster of `demo`{}",
+                if around.in_pod { "; this pod has no service account to ask with" } else { "" }
+            ),
+        }
+    }
+
+    fn read(self, args: &ClusterArgs) -> Result<(Arc<Cluster>, Source)> {
+        match self {
+            Self::Sample => Ok((Arc::new(sample::cluster()), Source::Sample)),
+            Self::Snapshot(file) => Ok((Arc::new(plimsoll_cluster::read_snapshot(&file)?), Source::Snapshot(file))),
+            Self::ApiServer(credentials) => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(async {
+                    let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
+                    let cluster = plimsoll_cluster::list_once(&api, args.timeout, super::remark).await?;
+                    Ok((cluster, Source::ApiServer { url: api.url().to_owned() }))
+                })
+            }
+        }
+    }
+}
+
+// === impl Surroundings ===
+
+impl Surroundings {
+    fn look() -> Self {
+        Self {
+            kubeconfig: Credentials::is_in_environment(),
+            in_pod: ApiServer::is_in_pod(),
+            service_account: ApiServer::is_in_cluster(),
+        }
+    }
+}
+
+// === impl Origin ===
+
+impl Origin {
+    pub(super) fn as_json(&self) -> Value {
+        let mut json = json!({"nodes": self.nodes, "pods": self.pods});
+        match &self.source {
+            Source::Sample => json["source"] = "sample".into(),
+            Source::Snapshot(file) => {
+                json["source"] = "snapshot".into();
+                json["file"] = file.display().to_string().into();
+            }
+            Source::ApiServer { url } => {
+                json["source"] = "api-server".into();
+                json["url"] = url.as_str().into();
+            }
+        }
+        json
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (nodes, pods) = (self.nodes, self.pods);
+        match &self.source {
+            Source::Sample => write!(f, "SAMPLE, not yours: {nodes} nodes and {pods} pods that do not exist"),
+            Source::Snapshot(file) => write!(f, "{}: {nodes} nodes and {pods} pods", file.display()),
+            Source::ApiServer { url } => write!(f, "{url}: {nodes} nodes and {pods} pods"),
+        }
+    }
 }
 
 /// Reads a pod; `-` is standard input.
 pub(super) fn read_pod(path: &Path) -> Result<Pod> {
-    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
-    Ok(plimsoll_cluster::read_pod(path)?)
+    Ok(plimsoll_cluster::read_pod(from_here(path))?)
+}
+
+/// Reads the pods of a file; `-` is standard input.
+pub(super) fn read_pods(path: &Path) -> Result<Vec<Pod>> {
+    Ok(plimsoll_cluster::read_pods(from_here(path))?)
+}
+
+fn from_here(path: &Path) -> &Path {
+    if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(args: &ClusterArgs, around: Surroundings) -> Result<Choice, String> {
+        Choice::of(args, around).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_cluster_is_the_one_that_was_named_or_the_surroundings_have_and_never_an_invented_one() {
+        let none =
+            ClusterArgs { snapshot: None, kubeconfig: None, context: None, sample: false, timeout: Duration::MAX };
+        let everything = Surroundings { kubeconfig: true, in_pod: true, service_account: true };
+        let file = PathBuf::from("file");
+        let named = [
+            (ClusterArgs { sample: true, ..none.clone() }, Choice::Sample),
+            (ClusterArgs { snapshot: Some(file.clone()), ..none.clone() }, Choice::Snapshot(file.clone())),
+            (
+                ClusterArgs { kubeconfig: Some(file.clone()), ..none.clone() },
+                Choice::ApiServer(Credentials::File(file)),
+            ),
+        ];
+        for (args, expected) in named {
+            assert_eq!(choose(&args, everything), Ok(expected));
+        }
+        assert_eq!(choose(&none, everything), Ok(Choice::ApiServer(Credentials::Environment)));
+        let pod = Surroundings { kubeconfig: false, ..everything };
+        assert_eq!(choose(&none, pod), Ok(Choice::ApiServer(Credentials::ServiceAccount)));
+        let error = choose(&none, Surroundings { service_account: false, ..pod }).unwrap_err();
+        for choice in ["--snapshot FILE", "--kubeconfig FILE", "--sample", "no service account"] {
+            assert!(error.contains(choice), "{error}");
+        }
+        assert!(choose(&none, Surroundings::default()).is_err());
+    }
 }

@@ -4,30 +4,42 @@ mod report;
 
 use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
 
-use anyhow::Result;
-use plimsoll_core::{Cluster, Gateway, Nodes, Pod, Query};
+use anyhow::{Result, bail};
+use plimsoll_core::{Explanation, Nodes, Pod, Query};
 
-use super::{explain, laptop};
+use super::{
+    explain,
+    laptop::{self, Laptop},
+};
 use crate::args::{Output, RunArgs};
 use report::Report;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let (snapshot, kubeconfig) = (args.snapshot.as_deref(), args.kubeconfig.as_deref());
-    let (gateway, cluster) = laptop::gateway(&args.policies, snapshot, kubeconfig, &args.engine)?;
     let pod = Arc::new(laptop::read_pod(&args.pod)?);
-    let report = ask(&gateway, args, &pod, &cluster)?;
-    let explained = if args.explain { args.nodes.as_slice() } else { &[] };
-    let explanations = explained
+    let mut laptop = Laptop::open(&args.policies, &args.cluster, &args.engine)?;
+    laptop.about(&pod);
+    if let Some(absent) = args.nodes.iter().find(|node| laptop.cluster.find(node).is_none()) {
+        bail!("the cluster has no node '{absent}'");
+    }
+    let report = ask(&laptop, args, &pod)?;
+    let explanations = args
+        .nodes
         .iter()
-        .map(|node| Ok((node, explain::ask(&gateway, &args.group, &pod, &cluster, node)?)))
-        .collect::<Result<Vec<_>>>()?;
+        .map(|node| Ok((node.as_str(), explain::ask(&laptop.gateway, &args.group, &pod, &laptop.cluster, node)?)))
+        .collect::<Result<Vec<(&str, Explanation)>>>()?;
+    let binds: Vec<_> = explanations.iter().filter_map(|(node, told)| Some((*node, told.bind.as_ref()?))).collect();
     match args.output {
         Output::Text => {
-            let told = explanations.iter().map(|(node, told)| format!("\n{}", explain::as_text(&pod, node, told)));
-            super::print(&(report.as_text(args.rows) + &told.collect::<String>()))?;
+            let mut text = format!("cluster {}\n{}", laptop.origin, report.as_text(args.rows, &binds));
+            if args.explain {
+                let told = explanations.iter().map(|(node, told)| format!("\n{}", explain::as_text(&pod, node, told)));
+                text.extend(told);
+            }
+            super::print(&text)?;
         }
         Output::Json => {
-            let mut json = report.as_json();
+            let mut json = report.as_json(&binds);
+            json["cluster"] = laptop.origin.as_json();
             if args.explain {
                 json["explanations"] =
                     explanations.iter().map(|(node, told)| explain::as_json(&pod, node, told)).collect();
@@ -35,11 +47,12 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
             super::print(&format!("{json:#}\n"))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if report.is_decided() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Asks as kube-scheduler would: filter, then prioritize what is left; and each policy by itself.
-fn ask(gateway: &Gateway, args: &RunArgs, pod: &Arc<Pod>, cluster: &Cluster) -> Result<Report> {
+fn ask(laptop: &Laptop, args: &RunArgs, pod: &Arc<Pod>) -> Result<Report> {
+    let Laptop { gateway, cluster, .. } = laptop;
     let names: Vec<Cow<'_, str>> = if args.nodes.is_empty() {
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect()
     } else {
@@ -49,11 +62,15 @@ fn ask(gateway: &Gateway, args: &RunArgs, pod: &Arc<Pod>, cluster: &Cluster) -> 
     let survey = gateway.survey(&args.group, &query(&names))?;
     let filter = gateway.filter(&args.group, &query(&names)).map(|(outcome, _)| outcome);
     let rejected = |at: usize| match &filter {
-        Ok(outcome) => outcome.rejected.iter().find(|rejection| rejection.node as usize == at).copied(),
-        Err(_) => None,
+        Ok(outcome) => outcome.rejected.iter().any(|rejection| rejection.node as usize == at),
+        Err(_) => false,
     };
-    let kept: Vec<usize> = (0..names.len()).filter(|at| filter.is_ok() && rejected(*at).is_none()).collect();
+    let kept: Vec<usize> = (0..names.len()).filter(|at| filter.is_ok() && !rejected(*at)).collect();
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| names[*at].clone()).collect();
-    let scores = gateway.prioritize(&args.group, &query(&left)).map(|(outcome, _)| outcome.scores);
+    let scores = match &filter {
+        Ok(_) => gateway.prioritize(&args.group, &query(&left)).map(|(outcome, _)| outcome.scores),
+        // Nobody asks for scores of nodes that were never filtered.
+        Err(_) => Ok(Vec::new()),
+    };
     Ok(Report::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter, &kept, scores))
 }

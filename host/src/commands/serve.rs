@@ -50,7 +50,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             ..DirectoryConfig::new(args.policies)
         },
         loader: super::loader(&args.engine)?,
-        cluster: ClusterSource::resolve(args.snapshot, args.kubeconfig, ApiServer::is_in_cluster()),
+        cluster: ClusterSource::resolve(args.snapshot, args.kubeconfig, args.context, ApiServer::is_in_cluster()),
         max_staleness: args.max_staleness,
         listen: args.listen,
         admin: args.admin,

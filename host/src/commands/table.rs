@@ -2,51 +2,124 @@
 
 use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets};
-use plimsoll_core::{Condition, DecisionRow, DecisionTable, Nodes, Query, Roster, Verb};
+use plimsoll_core::{
+    Circuit, Condition, DecisionRow, DecisionTable, Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster,
+    Traces, Verb, Verbs,
+};
 use serde_json::{Value, json};
 
-use super::laptop;
+use super::{
+    answer,
+    laptop::{self, Laptop},
+};
 use crate::args::{Output, TableArgs};
 
+/// Why the rows are no rule, for people and programs.
+const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
+
 pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
-    let (snapshot, kubeconfig) = (args.snapshot.as_deref(), args.kubeconfig.as_deref());
-    let (gateway, cluster) = laptop::gateway(&args.policies, snapshot, kubeconfig, &args.engine)?;
-    let roster = gateway.roster();
-    let member = roster.members().find(|member| member.id() == args.policy);
-    let member = member.with_context(|| format!("{} has no policy '{}'", args.policies.display(), args.policy))?;
-    // By itself it is asked about every node, whatever others would turn down before it.
-    let alone =
-        Roster::new([(Arc::clone(&member.group), plimsoll_core::Group::new(vec![Arc::clone(member)]))].into(), vec![]);
-    gateway.set_roster(Arc::new(alone));
-    let names: Vec<Cow<'_, str>> =
-        cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-    for path in &args.pods {
-        let pod = Arc::new(laptop::read_pod(path)?);
-        let query = || Query { pod: Arc::clone(&pod), nodes: Nodes::Names(&names), received: Instant::now() };
-        gateway.filter(&member.group, &query())?.1.run();
-        gateway.prioritize(&member.group, &query())?.1.run();
+    let pods = args.pods.iter().map(|path| laptop::read_pods(path)).collect::<Result<Vec<_>>>()?;
+    let pods: Vec<Arc<Pod>> = pods.into_iter().flatten().map(Arc::new).collect();
+    ensure!(!pods.is_empty(), "--pod names no pod: there is nothing to ask about");
+    let mut laptop = Laptop::open(&args.policies, &args.cluster, &args.engine)?;
+    let member = find(&laptop, args)?;
+    let group = Group::new(vec![by_itself(&member)]);
+    let alone = Roster::new([(Arc::clone(&member.group), group)].into(), vec![]);
+    laptop.gateway.set_roster(Arc::new(alone));
+    let unmatched: Vec<String> =
+        pods.iter().filter(|pod| !member.config.matches.accepts(pod)).map(|pod| full_name(pod)).collect();
+    for pod in &pods {
+        laptop.about(pod);
+        let names: Vec<Cow<'_, str>> =
+            laptop.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
+        let query = || Query { pod: Arc::clone(pod), nodes: Nodes::Names(&names), received: Instant::now() };
+        laptop.gateway.filter(&member.group, &query())?.1.run();
+        laptop.gateway.prioritize(&member.group, &query())?.1.run();
     }
-    let tables = gateway.decision_tables(&args.policy)?;
+    let remarks = remarks(&member, pods.len(), &unmatched);
+    let tables = laptop.gateway.decision_tables(&args.policy)?;
     match args.output {
-        Output::Text => super::print(&as_text(&tables))?,
-        Output::Json => super::print(&format!("{:#}\n", as_json(&args.policy, &tables)))?,
+        Output::Text => {
+            let mut text = format!("cluster {}\n", laptop.origin);
+            text.extend(remarks.iter().map(|remark| format!("{remark}\n")));
+            super::print(&format!("{text}\n{}", as_text(&tables)))?;
+        }
+        Output::Json => {
+            let mut json = as_json(&args.policy, &tables);
+            json["cluster"] = laptop.origin.as_json();
+            json["remarks"] = remarks.into();
+            super::print(&format!("{json:#}\n"))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn find(laptop: &Laptop, args: &TableArgs) -> Result<Arc<Member>> {
+    let roster = laptop.gateway.roster();
+    let member = roster.members().find(|member| member.id() == args.policy);
+    member.cloned().with_context(|| {
+        let all: Vec<&str> = roster.members().map(|member| member.id()).collect();
+        format!("{} has no policy '{}'; it has {}", args.policies.display(), args.policy, all.join(", "))
+    })
+}
+
+/// The policy as one that is asked about every node, whatever its mode, and whatever others would turn down before it.
+fn by_itself(member: &Member) -> Arc<Member> {
+    let mode = if member.config.mode == Mode::Shadow { Mode::Enforce } else { member.config.mode };
+    Arc::new(Member {
+        id: Arc::clone(&member.id),
+        name: Arc::clone(&member.name),
+        group: Arc::clone(&member.group),
+        config: PolicyConfig { mode, ..member.config.clone() },
+        settings: Arc::clone(&member.settings),
+        digest: member.digest.clone(),
+        size: member.size,
+        version: member.version,
+        policy: Arc::clone(&member.policy),
+        circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
+    })
+}
+
+/// Why a table has less than one may expect.
+fn remarks(member: &Member, pods: usize, unmatched: &[String]) -> Vec<String> {
+    let id = member.id();
+    let mut remarks = Vec::new();
+    if member.config.mode == Mode::Off {
+        remarks.push(format!("policy {id} is off (mode: off): it is asked about no pod"));
+    }
+    match unmatched {
+        [] => {}
+        all if all.len() == pods => remarks.push(format!("policy {id} matches none of the {pods} pods")),
+        some => remarks.push(format!("policy {id} does not match {}", some.join(", "))),
+    }
+    if !has_tables(member.policy.verbs()) {
+        remarks.push(format!("policy {id} has neither filter nor score: answers to other verbs are not remembered"));
+    }
+    remarks
+}
+
+fn has_tables(verbs: Verbs) -> bool {
+    verbs.has(Verb::Filter) || verbs.has(Verb::Score)
+}
+
+fn full_name(pod: &Pod) -> String {
+    format!("{}/{}", pod.namespace(), pod.name())
 }
 
 fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     for (verb, DecisionTable { rows, is_cut, asked_each_time }) in tables {
-        let _ = writeln!(text, "{verb}");
+        let _ = writeln!(text, "{verb}: {SEEN}");
         let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["if", "then"]);
+        table.load_style(presets::NOTHING).set_header(["where", "it said"]);
         for row in rows {
             let conditions: Vec<String> = row.conditions.iter().map(condition_text).collect();
-            let conditions = if conditions.is_empty() { "always".to_owned() } else { conditions.join("\n") };
-            table.add_row([conditions.as_str(), row.answer.as_str()]);
+            let conditions = if conditions.is_empty() { "whatever it read".to_owned() } else { conditions.join("\n") };
+            table.add_row([conditions, answer::text(&row.answer)]);
         }
         let _ = writeln!(text, "{table}");
         if *is_cut {
@@ -64,6 +137,7 @@ fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
 }
 
 fn condition_text(Condition { read, values, more }: &Condition) -> String {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
     match (values.as_slice(), more) {
         ([value], 0) => format!("{read} = {value}"),
         (values, 0) => format!("{read} in {}", values.join(", ")),
@@ -73,9 +147,8 @@ fn condition_text(Condition { read, values, more }: &Condition) -> String {
 
 /// The same for programs, and for the admin listener.
 pub(crate) fn as_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
-    let condition =
-        |Condition { read, values, more }: &Condition| json!({"read": read, "values": values, "more": more});
-    let row = |DecisionRow { conditions, answer }: &DecisionRow| json!({"if": conditions.iter().map(condition).collect::<Vec<_>>(), "then": answer});
+    let condition = |Condition { read, values, more }: &Condition| json!({"read": read, "values": values.iter().map(answer::value_json).collect::<Vec<_>>(), "more": more});
+    let row = |DecisionRow { conditions, answer }: &DecisionRow| json!({"if": conditions.iter().map(condition).collect::<Vec<_>>(), "then": answer::json(answer)});
     let table = |(verb, table): &(Verb, DecisionTable)| {
         json!({
             "verb": verb.as_str(),
@@ -84,5 +157,5 @@ pub(crate) fn as_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
             "asked_each_time": table.asked_each_time,
         })
     };
-    json!({"policy": policy, "tables": tables.iter().map(table).collect::<Vec<_>>()})
+    json!({"policy": policy, "note": SEEN, "tables": tables.iter().map(table).collect::<Vec<_>>()})
 }

@@ -104,6 +104,15 @@ impl Plimsoll {
         Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().read_to_string()? })
     }
 
+    /// Posts to the admin listener.
+    ///
+    /// # Errors
+    /// If there is no reply.
+    pub fn post_admin(&self, path: &str, body: &Value) -> Result<Reply> {
+        let mut reply = self.agent.post(format!("http://{}{path}", self.admin)).send(body.to_string())?;
+        Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().read_to_string()? })
+    }
+
     /// As [`Plimsoll::get`], of a process that may be frozen: it has half a second.
     ///
     /// # Errors

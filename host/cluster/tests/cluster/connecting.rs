@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_cluster::{ApiServer, list_once};
+use plimsoll_cluster::{ApiServer, Credentials, list_once};
 
 use crate::{Written, write};
 
@@ -60,9 +60,26 @@ async fn a_process_outside_of_a_pod_has_no_service_account() {
 }
 
 #[tokio::test]
+async fn a_context_that_was_named_counts_instead_of_the_current_one() {
+    let two = "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}, {name: d, cluster: {server: 'http://127.0.0.1:2'}}]
+contexts: [{name: x, context: {cluster: c, user: u}}, {name: y, context: {cluster: d, user: u}}]
+current-context: x
+users: [{name: u, user: {}}]";
+    let file = write("kubeconfig", two);
+    let credentials = Credentials::File(file.path.clone());
+    let url = |context| ApiServer::connect_with(&credentials, context).map(|api| api.url().to_owned());
+    assert_eq!(url(None).unwrap(), "http://127.0.0.1:1/");
+    assert_eq!(url(Some("y")).unwrap(), "http://127.0.0.1:2/");
+    let error = url(Some("z")).unwrap_err().to_string();
+    assert!(error.contains("context"), "{error}");
+}
+
+#[tokio::test]
 async fn a_single_list_gives_up_in_time_and_says_why() {
     let file = write("kubeconfig", &format!("{CLUSTER}\n{CONTEXT}\nusers: [{{name: u, user: {{}}}}]"));
-    let error = list_once(&file.path, std::time::Duration::from_millis(300)).await.unwrap_err().to_string();
-    assert!(error.starts_with("http://127.0.0.1:1/ did not answer in time: nodes are not listed yet: "), "{error}");
+    let api = ApiServer::connect(Some(&file.path)).unwrap();
+    let error = list_once(&api, std::time::Duration::from_millis(300), |_| {}).await.unwrap_err().to_string();
+    let expected = "http://127.0.0.1:1/ was not heard of for 0.3 s: nodes are not listed yet: ";
+    assert!(error.starts_with(expected), "{error}");
     assert!(error.contains("Connection refused"), "{error}");
 }

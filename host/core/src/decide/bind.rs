@@ -93,7 +93,7 @@ pub enum Unbound {
 }
 
 /// Annotations by key, each with its author.
-type Merged<'g> = BTreeMap<Box<str>, (Box<str>, &'g Member)>;
+pub(super) type Merged<'g> = BTreeMap<Box<str>, (Box<str>, &'g Member)>;
 
 /// What a fresh read of the pod shows.
 enum Fresh {
@@ -189,7 +189,7 @@ fn ask(caller: &Caller, group: &Group, pod: &Pod, view: &View) -> Result<BTreeMa
     Ok(merged.into_iter().map(|(key, (value, _))| (key, value)).collect())
 }
 
-fn merge<'g>(merged: &mut Merged<'g>, annotation: Annotation, member: &'g Member) -> Result<(), Unbound> {
+pub(super) fn merge<'g>(merged: &mut Merged<'g>, annotation: Annotation, member: &'g Member) -> Result<(), Unbound> {
     let Annotation { key, value } = annotation;
     match merged.entry(key) {
         Entry::Vacant(free) => {
@@ -204,7 +204,7 @@ fn merge<'g>(merged: &mut Merged<'g>, annotation: Annotation, member: &'g Member
     }
 }
 
-fn check_size(pod: &Pod, annotations: &BTreeMap<Box<str>, Box<str>>) -> Result<(), Unbound> {
+pub(super) fn check_size(pod: &Pod, annotations: &BTreeMap<Box<str>, Box<str>>) -> Result<(), Unbound> {
     let stays = pod.annotations().iter().filter(|(key, _)| !annotations.contains_key(*key));
     let own: usize = stays.map(|(key, value)| key.len() + value.len()).sum();
     let size = own + annotations.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();

@@ -1,17 +1,32 @@
 //! Why is it so? Each policy's answer about one node, with what it read on the way.
 
-use std::sync::Arc;
-
-use crate::{Fault, Group, Member, Mode, ReadLine, Verb, Verdict};
-
-use super::{
-    Caller, DecideError, Scene, SurveyAnswer,
-    again::{Told, tell},
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
 };
 
+use crate::{
+    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, Verb, Verdict, View, answer::Answer,
+    trace::Recording,
+};
+
+use super::{
+    Caller, DecideError, Scene, SurveyAnswer, Unbound,
+    again::{Told, tell},
+    bind,
+    chain::reason_text,
+};
+
+/// The annotations that a bind would write by key, or why it would not; nothing is written.
+pub type DryBind = Result<BTreeMap<Box<str>, Box<str>>, DecideError>;
+
 /// What each policy says about one node, by itself and asked anew.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Explanation {
+    /// What the filters come to together: that of the first policy that turns the node down.
+    pub verdict: Result<Verdict, DecideError>,
+    /// What a bind would write, if policies have a say in it; nothing is written.
+    pub bind: Option<DryBind>,
     /// One for each policy and verb, in the order in which they are asked.
     pub answers: Vec<Explained>,
     /// The policies of the group that are not asked about this pod, and why.
@@ -36,24 +51,114 @@ pub struct Explained {
 /// Asks each policy that is not off about the node with this index in the request.
 pub(crate) fn explain(caller: &Caller, group: &Group, scene: &Scene, index: u32) -> Result<Explanation, DecideError> {
     let node = scene.known_index(index).ok_or(DecideError::UnknownNode)?;
-    let mut explanation = Explanation { answers: vec![], not_asked: super::survey::not_asked(group, scene.pod()) };
-    for verb in [Verb::Filter, Verb::Score] {
+    let mut answers = Vec::new();
+    for verb in [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind] {
         for mode in [Mode::Enforce, Mode::Shadow] {
             for member in group.answering(mode, verb, scene.pod()) {
-                explanation.answers.push(explain_one(caller, member, verb, scene, node));
+                answers.push(explain_one(caller, member, verb, scene, node));
             }
         }
     }
-    Ok(explanation)
+    let not_asked = super::survey::not_asked(group, scene.pod());
+    Ok(Explanation { verdict: verdict(&answers), bind: binding(&answers, scene), answers, not_asked })
 }
 
 fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, scene: &Scene, node: u32) -> Explained {
-    let view = scene.stage().view(&scene.stage().everyone());
-    let Told { answer, reads, reads_whole } = if verb == Verb::Filter {
-        tell::<Verdict>(caller, member, verb, &view, node).map(SurveyAnswer::Verdict)
-    } else {
-        tell::<u32>(caller, member, verb, &view, node).map(SurveyAnswer::Score)
+    let everyone = || scene.stage().view(&scene.stage().everyone());
+    let Told { answer, reads, reads_whole } = match verb {
+        Verb::Filter => checked(tell::<Verdict>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Verdict),
+        Verb::Score => checked(tell::<u32>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Score),
+        // A bind is about the one node, with what is placed there.
+        Verb::Bind => {
+            let told = tell_once(caller, member, verb, &scene.stage().view(&[node]), |ask| member.policy.bind(ask, 0));
+            checked(told).map(SurveyAnswer::Bind)
+        }
+        _ => checked(tell_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
+            .map(SurveyAnswer::Score),
     };
     let is_remembered = !reads_whole && member.traces.off(verb).is_none();
     Explained { member: Arc::clone(member), verb, answer, reads, is_remembered }
+}
+
+/// An answer that breaks the contract is a fault, here as in a decision.
+fn checked<A: Answer>(told: Told<A>) -> Told<A> {
+    let answer = told.answer.and_then(|answer| match answer.breach() {
+        Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
+        None => Ok(answer),
+    });
+    Told { answer, ..told }
+}
+
+/// As [`tell`], for verbs whose answers are not remembered.
+fn tell_once<A>(
+    caller: &Caller,
+    member: &Member,
+    verb: Verb,
+    view: &View,
+    ask: impl FnOnce(&Ask) -> Result<A, Fault>,
+) -> Told<A> {
+    let recording = Arc::new(Mutex::new(Recording::of_story()));
+    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(Arc::clone(&recording));
+    if view.node_count() == 1 {
+        recording.lock().unwrap_or_else(PoisonError::into_inner).begin(0);
+    }
+    let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
+    let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
+    Told { answer, reads, reads_whole: true }
+}
+
+fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {
+    let scores = member.policy.rank(ask)?;
+    let too_few =
+        || Fault::new(FaultKind::Output, format!("{} answers for {} nodes", scores.len(), ask.view.node_count()));
+    scores.get(node as usize).copied().ok_or_else(too_few)
+}
+
+/// The policies that decide, with their answers to one verb.
+fn deciding(answers: &[Explained], verb: Verb) -> impl Iterator<Item = &Explained> {
+    answers.iter().filter(move |told| told.verb == verb && told.member.config.mode == Mode::Enforce)
+}
+
+/// The answer of a policy that decides; none where its faults leave it out.
+fn answer_or_skip(told: &Explained) -> Option<Result<&SurveyAnswer, DecideError>> {
+    match &told.answer {
+        Ok(answer) => Some(Ok(answer)),
+        Err(_) if told.member.config.on_error(told.verb) == OnError::Ignore => None,
+        Err(fault) => {
+            let policy = told.member.id().to_owned();
+            Some(Err(DecideError::Policy { policy, verb: told.verb, fault: fault.clone() }))
+        }
+    }
+}
+
+fn verdict(answers: &[Explained]) -> Result<Verdict, DecideError> {
+    for told in deciding(answers, Verb::Filter) {
+        match answer_or_skip(told).transpose()? {
+            Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason))) => {
+                return Ok(Verdict::Unschedulable(reason_text(&told.member.name, reason)));
+            }
+            Some(SurveyAnswer::Verdict(Verdict::Unresolvable(reason))) => {
+                return Ok(Verdict::Unresolvable(reason_text(&told.member.name, reason)));
+            }
+            _ => {}
+        }
+    }
+    Ok(Verdict::Fits)
+}
+
+fn binding(answers: &[Explained], scene: &Scene) -> Option<DryBind> {
+    deciding(answers, Verb::Bind).next()?;
+    let merge = || {
+        let mut merged = bind::Merged::new();
+        for told in deciding(answers, Verb::Bind) {
+            let Some(SurveyAnswer::Bind(answer)) = answer_or_skip(told).transpose()? else { continue };
+            let refused = |reason: &String| Unbound::Refused(reason_text(&told.member.name, reason));
+            let annotations = answer.as_ref().map_err(refused)?;
+            annotations.iter().try_for_each(|one| bind::merge(&mut merged, one.clone(), &told.member))?;
+        }
+        let annotations = merged.into_iter().map(|(key, (value, _))| (key, value)).collect();
+        bind::check_size(scene.pod(), &annotations)?;
+        Ok(annotations)
+    };
+    Some(merge())
 }

@@ -25,6 +25,15 @@ pub(crate) struct Stage {
     pub(super) now: u64,
 }
 
+/// Where the pod of a request may be placed already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnPlace {
+    /// On the node that its `spec.nodeName` names, if any.
+    AsThePodSays,
+    /// On any node of the cluster: all are searched.
+    Anywhere,
+}
+
 // === impl Scene ===
 
 impl Scene {
@@ -59,6 +68,21 @@ impl Scene {
         let (known, unknown) = (0..slots.len() as u32).partition(|at| slots[*at as usize] != Nodes::UNKNOWN);
         let slots = slots.iter().copied().filter(|slot| *slot != Nodes::UNKNOWN).collect();
         Self { stage: stage(slots), known: Some(known), unknown }
+    }
+
+    /// The same without the pod itself, where it is placed already: it must not stand in its own way.
+    pub(crate) fn without_own_pod(mut self, place: OwnPlace) -> Self {
+        let Stage { pod, cluster, .. } = &self.stage;
+        let without = match place {
+            // A pod that waits for its node has none: this costs a request nothing.
+            OwnPlace::AsThePodSays if pod.node().is_none() => None,
+            OwnPlace::AsThePodSays => cluster.without_placed(pod),
+            OwnPlace::Anywhere => cluster.without(pod),
+        };
+        if let Some(cluster) = without {
+            self.stage.cluster = Arc::new(cluster);
+        }
+        self
     }
 
     pub(crate) fn pod(&self) -> &Pod {

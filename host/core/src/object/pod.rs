@@ -110,6 +110,14 @@ impl Pod {
         self.created
     }
 
+    /// Whether both are the same pod of the cluster: by UID, or by namespace and name where one has no UID.
+    pub(crate) fn is_same_object(&self, other: &Self) -> bool {
+        if self.uid.is_empty() || other.uid.is_empty() {
+            return self.namespace == other.namespace && self.name == other.name;
+        }
+        self.uid == other.uid
+    }
+
     /// Effective requests, by kube-scheduler's rules.
     pub fn requests(&self) -> &Quantities {
         &self.requests

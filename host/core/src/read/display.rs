@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::{NodeRead, PlacedRead, PodRead, Read, Value};
-use crate::Taint;
+use super::{NodeRead, PlacedRead, PodRead, Read};
 
 /// As the contract writes it, without the index of the node.
 impl fmt::Display for Read<'_> {
@@ -65,49 +64,4 @@ pub(crate) fn placed(f: &mut fmt::Formatter<'_>, pod: &dyn fmt::Display, read: P
         PlacedRead::Request(name) => write!(f, "placed[{pod}].request({name:?})"),
         PlacedRead::Created => write!(f, "placed[{pod}].created"),
     }
-}
-
-/// The most characters of a text that are shown.
-const SHOWN: usize = 120;
-
-/// For people: texts are quoted, and cut where they are long.
-impl fmt::Display for Value<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absent => f.write_str("none"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Text(text) => shown(f, text),
-            Self::Texts(texts) => listed(f, texts.iter(), |f, text| shown(f, text)),
-            Self::Counts(counts) => listed(f, counts.iter(), |f, count| write!(f, "{count}")),
-            Self::Grouping(grouping) => {
-                write!(f, "{} nodes by ", grouping.groups.len())?;
-                listed(f, grouping.values.iter(), |f, value| shown(f, value))
-            }
-            Self::Indices(indices) => listed(f, indices.iter(), |f, index| write!(f, "{index}")),
-            Self::Taints(taints) => listed(f, taints.iter(), |f, Taint { key, value, effect }| match &**value {
-                "" => write!(f, "{key}:{effect}"),
-                value => write!(f, "{key}={value}:{effect}"),
-            }),
-        }
-    }
-}
-
-fn shown(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => write!(f, "{:?}...", &text[..end]),
-        None => write!(f, "{text:?}"),
-    }
-}
-
-fn listed<T>(
-    f: &mut fmt::Formatter<'_>,
-    items: impl Iterator<Item = T>,
-    item: impl Fn(&mut fmt::Formatter<'_>, T) -> fmt::Result,
-) -> fmt::Result {
-    f.write_str("[")?;
-    for (at, one) in items.enumerate() {
-        f.write_str(if at == 0 { "" } else { ", " })?;
-        item(f, one)?;
-    }
-    f.write_str("]")
 }

@@ -18,7 +18,7 @@ use super::{
     tick,
     trie::{Conflict, Trie},
 };
-use crate::View;
+use crate::{Shown, View};
 
 /// The number of no answer.
 pub(super) const MISS: u32 = u32::MAX;
@@ -32,7 +32,7 @@ pub(crate) struct Class<A> {
     pub(super) paths: Vec<Path>,
     pub(super) trie: Trie<A>,
     /// The values of what was read of the pod and the time, for people.
-    pub(super) of: Box<[Box<str>]>,
+    pub(super) of: Box<[Shown]>,
     /// For these pods it read more than one node: it is asked each time.
     pub(super) each_time: bool,
     used: AtomicU64,
@@ -70,7 +70,7 @@ impl<A: Clone + PartialEq> Class<A> {
 
 impl<A: Remember> Class<A> {
     pub(super) fn of(request: &[Path], view: &View, each_time: bool) -> Self {
-        let of: Box<[Box<str>]> = request.iter().map(|path| path.text(view, 0).into()).collect();
+        let of = request.iter().map(|path| path.shown(view, 0)).collect();
         let (paths, trie, settled) = (Vec::new(), Trie::default(), ArcSwapOption::empty());
         Self { paths, trie, of, each_time, used: AtomicU64::new(tick()), bytes: size_of::<Self>(), settled }
     }
@@ -88,7 +88,7 @@ impl<A: Remember> Class<A> {
         let trie = without_stale(trie, &paths, &lesson.view);
         let answers: usize = trie.answers().iter().map(Remember::heap).sum();
         let texts: usize = paths.iter().map(|path| size_of::<Path>() + path.heap()).sum();
-        let of: usize = self.of.iter().map(|value| size_of::<Box<str>>() + value.len()).sum();
+        let of: usize = self.of.iter().map(|value| size_of::<Shown>() + value.heap()).sum();
         let bytes = size_of::<Self>() + trie.bytes() + answers + texts + of;
         let (used, settled) = (AtomicU64::new(tick()), ArcSwapOption::empty());
         Ok(Self { paths, trie, of: self.of.clone(), each_time: false, used, bytes, settled })

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, ops::Range};
 
 use super::{key::Key, since::Basis};
-use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, Slot, View, read};
+use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, Shown, Slot, Value, View, read};
 
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -202,15 +202,13 @@ impl Path {
         matches!(self.kind, Kind::NodeRecord | Kind::PlacedRecord)
     }
 
-    /// What a view answers, for people.
-    pub(super) fn text(&self, view: &View, node: u32) -> String {
+    /// What a view answers, for people and programs.
+    pub(super) fn shown(&self, view: &View, node: u32) -> Shown {
+        let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
         if let Kind::EachPlaced(of) = self.kind {
-            let values: Vec<String> =
-                view.each_placed(node, self.of_placed(of)).map(|value| value.to_string()).collect();
-            return format!("[{}]", values.join(", "));
+            return Shown::List(view.each_placed(node, self.of_placed(of)).map(shown).collect());
         }
-        let value = self.read(node).and_then(|read| view.answer(read).ok().map(|value| value.to_string()));
-        value.unwrap_or_default()
+        self.read(node).and_then(|read| view.answer(read).ok().map(shown)).unwrap_or(Shown::Absent)
     }
 
     /// Which records of a slot it is read of.

@@ -1,7 +1,9 @@
 //! The reads of one call, in order: what `View::read` writes down.
 
+use std::sync::Arc;
+
 use super::path::{Path, PathRef, Scope};
-use crate::{Read, ReadError, Value};
+use crate::{Read, ReadError, Shown, Value};
 
 /// Reads of one evaluation that are kept one by one; what follows is kept as a read of all of the node.
 pub(super) const MAX_STEPS: usize = 16;
@@ -44,8 +46,10 @@ pub(crate) struct Recording {
 pub struct ReadLine {
     /// The read, as the contract writes it.
     pub read: String,
-    /// Its value; long texts are cut.
-    pub value: String,
+    /// Its value.
+    pub value: Shown,
+    /// The name of the node that it is read of, where that is not the node in question.
+    pub other: Option<Arc<str>>,
     /// Whether it is not of the pod, the time or the node in question alone: such an answer is not remembered.
     pub is_of_others: bool,
 }
@@ -77,8 +81,14 @@ impl Recording {
         if self.whole { None } else { Some(&self.steps) }
     }
 
-    /// Writes down one read.
-    pub(crate) fn note(&mut self, read: &Read<'_>, answer: &Result<Value<'_>, ReadError>) {
+    /// Writes down one read; `name` names a node of the view.
+    pub(crate) fn note<'v>(
+        &mut self,
+        read: &Read<'_>,
+        answer: &Result<Value<'_>, ReadError>,
+        name: impl FnOnce(u32) -> Option<&'v Arc<str>>,
+    ) {
+        let mut other = None;
         let is_of_others = match Scope::of(read) {
             Scope::Constant => false,
             Scope::Request(path) => {
@@ -90,12 +100,16 @@ impl Recording {
                 false
             }
             // Of another node, or of what is not there, or between two evaluations.
-            Scope::Node(..) | Scope::Whole => true,
+            Scope::Node(node, _) => {
+                other = (self.node != Some(node)).then_some(node);
+                true
+            }
+            Scope::Whole => true,
         };
         self.whole |= is_of_others;
         if let Some(story) = self.story.as_mut().filter(|story| story.len() < MAX_LINES) {
-            let value = answer.as_ref().map_or_else(ToString::to_string, ToString::to_string);
-            story.push(ReadLine { read: read.to_string(), value, is_of_others });
+            let (value, other) = (Shown::of_answer(answer), other.and_then(name).cloned());
+            story.push(ReadLine { read: read.to_string(), value, other, is_of_others });
         }
     }
 

@@ -1,9 +1,9 @@
 //! The decision table that a policy has shown so far.
 
-use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{answers::Remember, class::Class, column::Column, key::Key, path::Path, remembered::Remembered};
-use crate::{Cluster, View};
+use crate::{Cluster, Shown, SurveyAnswer, View};
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 1_000;
@@ -28,7 +28,7 @@ pub struct DecisionRow {
     /// In the order of the reads.
     pub conditions: Vec<Condition>,
     /// The verdict with its reason, or the score.
-    pub answer: String,
+    pub answer: SurveyAnswer,
 }
 
 /// What was read is one of these values.
@@ -37,7 +37,7 @@ pub struct Condition {
     /// The read, as the contract writes it.
     pub read: String,
     /// The values that were seen.
-    pub values: Vec<String>,
+    pub values: Vec<Shown>,
     /// How many more there are.
     pub more: usize,
 }
@@ -45,13 +45,13 @@ pub struct Condition {
 /// A step of the table: the next read with its branches, or the answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Tree {
-    Answer(String),
-    Read(String, Vec<(BTreeSet<String>, Tree)>),
+    Answer(SurveyAnswer),
+    Read(String, Vec<(BTreeSet<Shown>, Tree)>),
 }
 
 // === impl Remembered ===
 
-impl<A: Remember + Debug> Remembered<A> {
+impl<A: Remember + Into<SurveyAnswer>> Remembered<A> {
     /// What is remembered, in words; values of nodes are looked up in this cluster.
     pub(crate) fn decision_table(&self, cluster: &Arc<Cluster>) -> DecisionTable {
         let (request, classes) = self.classes();
@@ -59,7 +59,7 @@ impl<A: Remember + Debug> Remembered<A> {
         let slots = (0..cluster.slots().len() as u32).collect();
         let words = Words { view: View::new(Arc::default(), Arc::clone(cluster), slots, 0) };
         let trees = classes.iter().filter(|class| !class.each_time).filter_map(|class| {
-            let values = request.iter().map(ToString::to_string).zip(class.of.iter().map(ToString::to_string));
+            let values = request.iter().map(ToString::to_string).zip(class.of.iter().cloned());
             Some((values.collect::<Vec<_>>(), words.tree(class)?))
         });
         let trees: Vec<_> = trees.collect();
@@ -72,11 +72,11 @@ impl<A: Remember + Debug> Remembered<A> {
 }
 
 /// Classes as one tree: the reads of the pod and the time come first.
-fn by_request(classes: Vec<(Vec<(String, String)>, Tree)>, depth: usize) -> Option<Tree> {
+fn by_request(classes: Vec<(Vec<(String, Shown)>, Tree)>, depth: usize) -> Option<Tree> {
     let (first, _) = classes.first()?;
     let Some((read, _)) = first.get(depth) else { return classes.into_iter().next().map(|(_, tree)| tree) };
     let read = read.clone();
-    let mut by_value: Vec<(String, Vec<_>)> = Vec::new();
+    let mut by_value: Vec<(Shown, Vec<_>)> = Vec::new();
     for class in classes {
         let value = class.0[depth].1.clone();
         match by_value.iter_mut().find(|(own, _)| *own == value) {
@@ -89,8 +89,8 @@ fn by_request(classes: Vec<(Vec<(String, String)>, Tree)>, depth: usize) -> Opti
 }
 
 /// Branches that lead to the same are one; a read whose branches all do does not matter.
-fn merged(read: String, branches: Vec<(String, Tree)>) -> Tree {
-    let mut by_tree: Vec<(BTreeSet<String>, Tree)> = Vec::new();
+fn merged(read: String, branches: Vec<(Shown, Tree)>) -> Tree {
+    let mut by_tree: Vec<(BTreeSet<Shown>, Tree)> = Vec::new();
     for (value, tree) in branches {
         match by_tree.iter_mut().find(|(_, own)| *own == tree) {
             Some((values, _)) => drop(values.insert(value)),
@@ -113,27 +113,29 @@ struct Words {
 // === impl Words ===
 
 impl Words {
-    fn tree<A: Remember + Debug>(&self, class: &Class<A>) -> Option<Tree> {
+    fn tree<A: Remember + Into<SurveyAnswer>>(&self, class: &Class<A>) -> Option<Tree> {
         let columns: Vec<_> = class.paths.iter().map(|path| self.view.known_column(path)).collect();
         let value = |path: u32, key: Key| {
             let (path, column) = (&class.paths[path as usize], columns[path as usize].as_deref());
             self.value(path, column, key)
         };
-        class.trie.fold(&|answer: &A| Tree::Answer(format!("{answer:?}")), &|path, branches| {
+        class.trie.fold(&|answer: &A| Tree::Answer(answer.clone().into()), &|path, branches| {
             let branches = branches.into_iter().map(|(key, tree)| (value(path, key), tree));
             merged(class.paths[path as usize].to_string(), branches.collect())
         })
     }
 
-    fn value(&self, path: &Path, column: Option<&Column>, key: Key) -> String {
+    fn value(&self, path: &Path, column: Option<&Column>, key: Key) -> Shown {
         if let Some(number) = key.as_number() {
-            return if path.is_record() { format!("record {number}") } else { number.to_string() };
+            let record = || Shown::Note(format!("record {number}").into());
+            return if path.is_record() { record() } else { Shown::Number(number) };
         }
         if key == Key::absent() {
-            return "none".to_owned();
+            return Shown::Absent;
         }
         let at = column.and_then(|column| column.keys_by_slot().position(|own| own == Some(key)));
-        at.map_or_else(|| "a value that no node has now".to_owned(), |slot| path.text(&self.view, slot as u32))
+        let gone = || Shown::Note("a value that no node has now".into());
+        at.map_or_else(gone, |slot| path.shown(&self.view, slot as u32))
     }
 }
 
@@ -151,7 +153,7 @@ impl DecisionTable {
             }
             Tree::Read(read, branches) => {
                 for (values, next) in branches {
-                    let shown: Vec<String> = values.iter().take(MAX_VALUES).cloned().collect();
+                    let shown: Vec<Shown> = values.iter().take(MAX_VALUES).cloned().collect();
                     let more = values.len() - shown.len();
                     conditions.push(Condition { read: read.clone(), values: shown, more });
                     self.add(next, conditions);

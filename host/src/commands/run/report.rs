@@ -3,16 +3,22 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use comfy_table::{Table, presets};
-use plimsoll_core::{DecideError, FilterOutcome, Pod, Survey, SurveyAnswer, SurveyColumn, Verdict};
+use plimsoll_core::{
+    DecideError, DryBind, FilterOutcome, Mode, OnError, Pod, Survey, SurveyAnswer, SurveyColumn, Verdict,
+};
 use serde_json::{Value, json};
+
+use crate::commands::answer;
 
 /// What became of one pod.
 pub(super) struct Report {
     pod: String,
     survey: Survey,
     rows: Vec<Row>,
-    /// Why there is no decision, by verb.
-    errors: Vec<(&'static str, DecideError)>,
+    /// Why no node was chosen from: then nothing is known of any node.
+    filter_error: Option<DecideError>,
+    /// Why there are no scores; kube-scheduler goes on without them.
+    score_error: Option<DecideError>,
 }
 
 /// What became of one node.
@@ -20,9 +26,27 @@ struct Row {
     /// Its index in the request.
     at: usize,
     node: String,
-    reason: Option<String>,
-    unresolvable: bool,
+    /// None if there is no decision.
+    verdict: Option<Verdict>,
     score: Option<u8>,
+}
+
+/// What `--node` learned of binds.
+type Binds<'b> = [(&'b str, &'b DryBind)];
+
+// === impl Row ===
+
+impl Row {
+    fn fits(&self) -> bool {
+        self.verdict == Some(Verdict::Fits)
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self.verdict.as_ref()? {
+            Verdict::Fits => None,
+            Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) => Some(reason),
+        }
+    }
 }
 
 // === impl Report ===
@@ -36,29 +60,32 @@ impl Report {
         kept: &[usize],
         scores: Result<Vec<u8>, DecideError>,
     ) -> Self {
-        let row = |(at, node)| Row { at, node, reason: None, unresolvable: false, score: None };
+        let verdict = filter.is_ok().then_some(Verdict::Fits);
+        let row = |(at, node)| Row { at, node, verdict: verdict.clone(), score: None };
         let mut rows: Vec<Row> = nodes.into_iter().enumerate().map(row).collect();
-        let mut errors = Vec::new();
-        match filter {
-            Ok(outcome) => {
-                for rejection in &outcome.rejected {
-                    let row = &mut rows[rejection.node as usize];
-                    row.reason = Some(outcome.reason(*rejection).to_owned());
-                    row.unresolvable = rejection.unresolvable;
-                }
+        if let Ok(outcome) = &filter {
+            for rejection in &outcome.rejected {
+                let reason = outcome.reason(*rejection).into();
+                let verdict =
+                    if rejection.unresolvable { Verdict::Unresolvable(reason) } else { Verdict::Unschedulable(reason) };
+                rows[rejection.node as usize].verdict = Some(verdict);
             }
-            Err(error) => errors.push(("filter", error)),
         }
-        match scores {
-            Ok(scores) => kept.iter().zip(scores).for_each(|(at, score)| rows[*at].score = Some(score)),
-            Err(error) => errors.push(("prioritize", error)),
+        if let Ok(scores) = &scores {
+            kept.iter().zip(scores).for_each(|(at, score)| rows[*at].score = Some(*score));
         }
         // The best first; those turned down last, in the order of the cluster.
-        rows.sort_by_key(|row| (row.reason.is_some(), row.score.map_or(0, |score| -i16::from(score)), row.at));
-        Self { pod: format!("{}/{}", pod.namespace(), pod.name()), survey, rows, errors }
+        rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i16::from(score)), row.at));
+        let pod = format!("{}/{}", pod.namespace(), pod.name());
+        Self { pod, survey, rows, filter_error: filter.err(), score_error: scores.err() }
     }
 
-    pub(super) fn as_text(&self, most_rows: usize) -> String {
+    /// Whether kube-scheduler would have got every answer that it asks for.
+    pub(super) fn is_decided(&self) -> bool {
+        self.filter_error.is_none() && self.score_error.is_none()
+    }
+
+    pub(super) fn as_text(&self, most_rows: usize, binds: &Binds<'_>) -> String {
         let mut text = format!("pod {}\n\n{}\n", self.pod, self.table(most_rows));
         // Writing to a string cannot fail.
         if self.rows.len() > most_rows {
@@ -68,47 +95,76 @@ impl Report {
         for (reason, count) in self.histogram() {
             let _ = writeln!(text, "  {count:>5}  {reason}");
         }
+        for (node, bind) in binds {
+            let _ = writeln!(text, "bind on {node}: {}", answer::bind_text(bind));
+        }
+        if let Some(error) = &self.score_error {
+            let _ = writeln!(text, "no scores: {error}: kube-scheduler goes on without them");
+        }
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers {
-                let _ = writeln!(text, "policy {} failed to {}: {fault}", column.member.id(), column.verb);
+                let (id, verb) = (column.member.id(), column.verb);
+                let _ = writeln!(text, "policy {id} failed to {verb}: {fault} ({})", consequence(column));
             }
         }
         for (member, why) in &self.survey.not_asked {
             let _ = writeln!(text, "policy {} is not asked: {why}", member.id());
         }
-        for (verb, error) in &self.errors {
-            let _ = writeln!(text, "{verb}: {error}");
-        }
         text
     }
 
-    pub(super) fn as_json(&self) -> Value {
+    pub(super) fn as_json(&self, binds: &Binds<'_>) -> Value {
         let nodes: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
         let column = |column: &SurveyColumn| {
-            let fault = column.answers.as_ref().err().map(ToString::to_string);
-            json!({"policy": column.member.id(), "verb": column.verb.as_str(), "mode": column.member.config.mode.as_str(), "fault": fault})
+            json!({
+                "policy": column.member.id(),
+                "verb": column.verb.as_str(),
+                "mode": column.member.config.mode.as_str(),
+                "onError": column.member.config.on_error(column.verb).as_str(),
+                "fault": column.answers.as_ref().err().map(answer::fault_json),
+            })
         };
         let not_asked =
             |(member, why): &(std::sync::Arc<plimsoll_core::Member>, &str)| json!({"policy": member.id(), "why": why});
+        let bind = |(node, bind): &(&str, &DryBind)| json!({"node": node, "answer": answer::bind_json(bind)});
         json!({
             "pod": self.pod,
+            "decision": self.decision_json(),
             "nodes": nodes,
+            "binds": binds.iter().map(bind).collect::<Vec<_>>(),
             "asked": self.survey.columns.iter().map(column).collect::<Vec<_>>(),
             "not_asked": self.survey.not_asked.iter().map(not_asked).collect::<Vec<_>>(),
-            "errors": self.errors.iter().map(|(verb, error)| json!({"verb": verb, "error": error.to_string()})).collect::<Vec<_>>(),
+        })
+    }
+
+    /// One word, and what goes with it.
+    fn decision_json(&self) -> Value {
+        if let Some(error) = &self.filter_error {
+            return answer::error_json(error);
+        }
+        let best = self.best().map(|row| json!({"node": row.node, "score": row.score}));
+        json!({
+            "verdict": if self.left() == 0 { "unschedulable" } else { "fits" },
+            "left": self.left(),
+            "best": best,
+            "scores": self.score_error.as_ref().map(answer::error_json),
         })
     }
 
     fn table(&self, most_rows: usize) -> Table {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        let heads = self.survey.columns.iter().map(|column| format!("{}\n{}", column.member.id(), column.verb));
+        let heads = self.survey.columns.iter().map(|column| {
+            let shadow = if column.member.config.mode == Mode::Shadow { " (shadow)" } else { "" };
+            format!("{}\n{}{shadow}", column.member.id(), column.verb)
+        });
         table.set_header(["node", "decision", "score"].map(ToOwned::to_owned).into_iter().chain(heads));
         for row in self.rows.iter().take(most_rows) {
-            let decision = match (&row.reason, row.unresolvable) {
-                (None, _) => "fits",
-                (Some(_), false) => "unschedulable",
-                (Some(_), true) => "unresolvable",
+            let decision = match &row.verdict {
+                None => "error",
+                Some(Verdict::Fits) => "fits",
+                Some(Verdict::Unschedulable(_)) => "unschedulable",
+                Some(Verdict::Unresolvable(_)) => "unresolvable",
             };
             let score = row.score.map_or_else(String::new, |score| score.to_string());
             let cells = self.survey.columns.iter().map(|column| cell(column, row.at));
@@ -118,19 +174,28 @@ impl Report {
     }
 
     fn summary(&self) -> String {
-        let left = self.rows.iter().filter(|row| row.reason.is_none()).count();
-        let best = self.rows.first().filter(|row| row.reason.is_none());
-        let best = best.map_or_else(String::new, |row| {
+        if let Some(error) = &self.filter_error {
+            return answer::no_decision(error);
+        }
+        let best = self.best().map_or_else(String::new, |row| {
             let score = row.score.map_or_else(String::new, |score| format!(" with {score}"));
             format!("; best is {}{score}", row.node)
         });
-        format!("{left} of {} nodes are left{best}", self.rows.len())
+        format!("{} of {} nodes are left{best}", self.left(), self.rows.len())
+    }
+
+    fn left(&self) -> usize {
+        self.rows.iter().filter(|row| row.fits()).count()
+    }
+
+    fn best(&self) -> Option<&Row> {
+        self.rows.first().filter(|row| row.fits())
     }
 
     /// How many nodes each reason turned down, the most first.
     fn histogram(&self) -> Vec<(&str, usize)> {
         let mut counts = BTreeMap::<&str, usize>::new();
-        for reason in self.rows.iter().filter_map(|row| row.reason.as_deref()) {
+        for reason in self.rows.iter().filter_map(Row::reason) {
             *counts.entry(reason).or_default() += 1;
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
@@ -141,17 +206,26 @@ impl Report {
     fn row_json(&self, row: &Row) -> Value {
         let answer = |column: &SurveyColumn| {
             let answer = column.answers.as_ref().ok()?.get(row.at)?.as_ref()?;
-            Some(json!({"policy": column.member.id(), "verb": column.verb.as_str(), "answer": answer_json(answer)}))
+            Some(json!({"policy": column.member.id(), "verb": column.verb.as_str(), "answer": answer::json(answer)}))
         };
         let answers: Vec<Value> = self.survey.columns.iter().filter_map(answer).collect();
+        let error = || json!({"verdict": "error"});
         json!({
             "node": row.node,
-            "fits": row.reason.is_none(),
-            "reason": row.reason,
-            "unresolvable": row.unresolvable,
+            "fits": row.verdict.as_ref().map(|verdict| *verdict == Verdict::Fits),
+            "decision": row.verdict.as_ref().map_or_else(error, answer::verdict_json),
             "score": row.score,
             "answers": answers,
         })
+    }
+}
+
+/// What a policy's fault means for the decision.
+fn consequence(column: &SurveyColumn) -> &'static str {
+    match (column.member.config.mode, column.member.config.on_error(column.verb)) {
+        (Mode::Shadow, _) => "in shadow: it decides nothing",
+        (_, OnError::Fail) => "onError: fail",
+        (_, OnError::Ignore) => "onError: ignore: it is left out",
     }
 }
 
@@ -159,19 +233,9 @@ fn cell(column: &SurveyColumn, at: usize) -> String {
     let Ok(answers) = &column.answers else { return "fault".to_owned() };
     match answers.get(at).and_then(Option::as_ref) {
         None => "node not seen".to_owned(),
-        Some(SurveyAnswer::Score(score)) => score.to_string(),
-        Some(SurveyAnswer::Verdict(Verdict::Fits)) => "fits".to_owned(),
         Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason))) => {
             reason.to_string()
         }
-    }
-}
-
-fn answer_json(answer: &SurveyAnswer) -> Value {
-    match answer {
-        SurveyAnswer::Score(score) => json!(score),
-        SurveyAnswer::Verdict(Verdict::Fits) => json!("fits"),
-        SurveyAnswer::Verdict(Verdict::Unschedulable(reason)) => json!({ "unschedulable": reason }),
-        SurveyAnswer::Verdict(Verdict::Unresolvable(reason)) => json!({ "unresolvable": reason }),
+        Some(answer) => answer::text(answer),
     }
 }

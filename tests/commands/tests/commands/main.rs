@@ -26,3 +26,8 @@ pub(crate) fn run(args: &[&str]) -> Printed {
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+/// The module of a guest that does harm if it can.
+pub(crate) fn hostile(name: &str) -> &'static [u8] {
+    &plimsoll_guests::hostile().iter().find(|guest| guest.name == name).unwrap().bytes
+}

@@ -2,18 +2,19 @@
 
 use std::fs;
 
-use plimsoll_commands::matches_golden;
-use plimsoll_harness::{guest, policies, tempdir};
-use serde_json::Value;
+use plimsoll_commands::{matches_golden, plimsoll_with};
+use plimsoll_harness::{Plimsoll, guest, policies, tempdir, wait_until};
+use serde_json::{Value, json};
 
-use crate::{POD, run, text};
+use crate::{POD, hostile, run, text};
 
 #[test]
 fn run_prints_a_table_of_nodes_by_policy() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let printed = run(&["run", "--no-cache", "--policies", text(policies()), "--pod", text(&pod), "--rows", "8"]);
+    let printed =
+        run(&["run", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod), "--rows", "8"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("run.txt", &printed.out).unwrap();
 }
@@ -23,12 +24,24 @@ fn run_prints_json_with_every_node_and_every_answer() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let printed = run(&["run", "--no-cache", "--policies", text(policies()), "--pod", text(&pod), "--output", "json"]);
+    let printed = run(&[
+        "run",
+        "--no-cache",
+        "--sample",
+        "--policies",
+        text(policies()),
+        "--pod",
+        text(&pod),
+        "--output",
+        "json",
+    ]);
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     let nodes = report["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 200);
     for node in nodes {
-        assert_eq!(node["fits"].as_bool().unwrap(), node["reason"].is_null(), "{node}");
+        let verdict = if node["fits"] == true { "fits" } else { "unresolvable" };
+        assert_eq!(node["decision"]["verdict"], verdict, "{node}");
+        assert_eq!(node["fits"] == true, node["decision"]["reason"].is_null(), "{node}");
         assert!(!node["answers"].as_array().unwrap().is_empty(), "{node}");
     }
 }
@@ -40,10 +53,11 @@ fn run_shows_a_fault_and_goes_on_without_an_ignored_policy() {
     fs::create_dir(&dir).unwrap();
     fs::write(&pod, POD.replace("\"api\"", "\"train\"")).unwrap();
     fs::copy(guest("fragile"), dir.join("fragile.wasm")).unwrap();
-    let printed = run(&["run", "--no-cache", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
+    let printed = run(&["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.out.contains("policy fragile failed to score: panic: "), "{}", printed.out);
     assert!(printed.out.contains("I did not expect this app"), "{}", printed.out);
+    assert!(printed.out.contains("(onError: ignore: it is left out)"), "{}", printed.out);
     assert!(printed.out.contains("200 of 200 nodes are left"), "{}", printed.out);
 }
 
@@ -52,7 +66,178 @@ fn run_says_once_what_is_wrong_with_a_pod() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.yaml");
     fs::write(&pod, "{apiVersion: v1").unwrap();
-    let printed = run(&["run", "--no-cache", "--policies", text(policies()), "--pod", text(&pod)]);
+    let printed = run(&["run", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)]);
     assert_eq!(printed.code, Some(2), "{printed:?}");
     assert_eq!(printed.err.matches("expected JSON as kubectl writes it").count(), 1, "{}", printed.err);
+}
+
+/// Good filters beside one that fails every call, as `kubectl describe pod` would send an operator here.
+#[test]
+fn run_never_says_that_a_node_fits_when_the_decision_failed() {
+    let directory = tempdir().unwrap();
+    let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(&pod, POD).unwrap();
+    fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
+    fs::write(dir.join("broken.wasm"), hostile("trap_in_verb")).unwrap();
+    let on = ["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+    let printed = run(&on);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.contains("no decision: policy broken failed (onError: fail): trap: "), "{}", printed.out);
+    let table = printed.out.lines().filter(|line| line.starts_with(" node-"));
+    for line in table {
+        assert!(line.split_whitespace().nth(1) == Some("error"), "{line}");
+    }
+    for lie in ["nodes are left", "best is"] {
+        assert!(!printed.out.contains(lie), "`{lie}` in\n{}", printed.out);
+    }
+    let printed = run(&[&on[..], &["--output", "json"]].concat());
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!(report["decision"]["verdict"], "error", "{}", report["decision"]);
+    assert_eq!(report["decision"]["policy"], "broken");
+    for node in report["nodes"].as_array().unwrap() {
+        assert_eq!((&node["fits"], &node["decision"]["verdict"]), (&Value::Null, &json!("error")), "{node}");
+    }
+}
+
+#[test]
+fn a_command_invents_no_cluster_and_says_which_one_it_asked_about() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let rest = ["--no-cache", "--policies", text(policies()), "--pod", text(&pod)];
+    let commands: [&[&str]; 3] = [&["run"], &["explain", "--node", "node-000"], &["table", "tenant-pool"]];
+    for command in commands {
+        let unnamed = run(&[command, &rest].concat());
+        assert_eq!((unnamed.code, unnamed.out.as_str()), (Some(2), ""), "{command:?} {unnamed:?}");
+        for choice in ["--snapshot", "--kubeconfig", "--sample"] {
+            assert!(unnamed.err.contains(choice), "{command:?} {}", unnamed.err);
+        }
+        // In a pod without a service account, and with a kubeconfig that is not there.
+        for (variable, value, why) in
+            [("KUBERNETES_SERVICE_HOST", "127.0.0.1", "no service account"), ("KUBECONFIG", "/absent", "/absent")]
+        {
+            let printed = plimsoll_with(directory.path(), &[(variable, value)], &[command, &rest].concat()).unwrap();
+            assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{command:?} {printed:?}");
+            assert!(printed.err.contains(why), "{command:?} {}", printed.err);
+        }
+        let sample = run(&[command, &rest, &["--sample"]].concat());
+        assert_eq!(sample.code, Some(0), "{sample:?}");
+        assert!(sample.out.starts_with("cluster SAMPLE, not yours"), "{}", sample.out);
+        let sample = run(&[command, &rest, &["--sample", "--output", "json"]].concat());
+        let report: Value = serde_json::from_str(&sample.out).unwrap();
+        assert_eq!(report["cluster"], json!({"source": "sample", "nodes": 200, "pods": 1000}));
+    }
+}
+
+/// One node with one device, which the pod itself has: where it is, it fits.
+#[test]
+fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let node = |name: &str| json!({"kind": "Node", "metadata": {"name": name, "annotations": {"example.com/gpu-devices": "16Gi"}}});
+    let resources = json!({"requests": {"example.com/gpu-mem": "16Gi"}});
+    let pod = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ml", "uid": format!("uid-{name}")},
+            "spec": {"containers": [{"name": "main", "image": "train:1", "resources": resources}]}})
+    };
+    let mut placed = pod("a0");
+    placed["metadata"]["annotations"] = json!({"example.com/gpu-device": "0"});
+    placed["spec"]["nodeName"] = "n0".into();
+    fs::write(at("cluster.json"), json!({"kind": "List", "items": [node("n0"), node("n1"), placed]}).to_string())
+        .unwrap();
+    fs::write(at("placed.json"), placed.to_string()).unwrap();
+    fs::write(at("same.json"), pod("a0").to_string()).unwrap();
+    fs::write(at("other.json"), pod("b0").to_string()).unwrap();
+    let dir = at("policies");
+    fs::create_dir(&dir).unwrap();
+    for ending in ["wasm", "yaml"] {
+        let file = format!("gpu-binpack.{ending}");
+        fs::copy(policies().join(&file), dir.join(&file)).unwrap();
+    }
+    let snapshot = at("cluster.json");
+    let on = ["--no-cache", "--output", "json", "--policies", text(&dir), "--snapshot", text(&snapshot)];
+    let ask = |command: &[&str], pod: &str| -> Value {
+        let printed = run(&[command, &on, &["--pod", text(&at(pod))]].concat());
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        serde_json::from_str(&printed.out).unwrap()
+    };
+    let given =
+        json!({"annotations": {"example.com/gpu-device": "0", "example.com/gpu-mem": (16_u64 << 30).to_string()}});
+    for own in ["placed.json", "same.json"] {
+        let told = ask(&["explain", "--node", "n0"], own);
+        assert_eq!((&told["decision"], &told["bind"]), (&json!({"verdict": "fits"}), &given), "{own} {told:#}");
+        let told = ask(&["run", "--node", "n0"], own);
+        assert_eq!(told["nodes"][0]["fits"], true, "{own} {told:#}");
+        assert_eq!(told["binds"], json!([{"node": "n0", "answer": given}]), "{own}");
+        let told = ask(&["table", "gpu-binpack"], own);
+        assert!(!told.to_string().contains("no GPU of the node has enough memory left"), "{own} {told:#}");
+    }
+    let full = "no GPU of the node has enough memory left";
+    let told = ask(&["explain", "--node", "n0"], "other.json");
+    assert_eq!(told["decision"], json!({"verdict": "unschedulable", "reason": format!("gpu-binpack: {full}")}));
+    assert_eq!(told["bind"], json!({"verdict": "refused", "reason": format!("gpu-binpack: {full}")}));
+    let bind = told["answers"].as_array().unwrap().iter().find(|answer| answer["verb"] == "bind").unwrap();
+    assert_eq!(bind["answer"], json!({"verdict": "refused", "reason": full}));
+    assert!(!bind["reads"].as_array().unwrap().is_empty(), "{bind}");
+    let printed = run(&[
+        "explain",
+        "--node",
+        "n1",
+        "--no-cache",
+        "--policies",
+        text(&dir),
+        "--snapshot",
+        text(&snapshot),
+        "--pod",
+        text(&at("other.json")),
+    ]);
+    assert!(printed.out.contains("pod ml/b0 on node n1: fits\nbind: example.com/gpu-device=0"), "{}", printed.out);
+    let printed = run(&[
+        "run",
+        "--node",
+        "nope",
+        "--no-cache",
+        "--policies",
+        text(&dir),
+        "--snapshot",
+        text(&snapshot),
+        "--pod",
+        text(&at("other.json")),
+    ]);
+    assert_eq!(printed.code, Some(2), "{printed:?}");
+    assert!(printed.err.contains("the cluster has no node 'nope'"), "{}", printed.err);
+}
+
+/// The running gateway, asked by `/api/explain` and on the wire with what `kubectl get pod -o json` prints.
+#[test]
+fn a_gateway_does_not_count_a_placed_pod_against_itself() {
+    let directory = tempdir().unwrap();
+    let node = json!({"kind": "Node", "metadata": {"name": "n0", "annotations": {"example.com/gpu-devices": "16Gi"}}});
+    let resources = json!({"requests": {"example.com/gpu-mem": "16Gi"}});
+    let placed = json!({"kind": "Pod", "metadata": {"name": "a0", "namespace": "ml", "uid": "a0", "annotations": {"example.com/gpu-device": "0"}},
+        "spec": {"nodeName": "n0", "containers": [{"name": "main", "image": "train:1", "resources": resources}]}});
+    let snapshot = directory.path().join("cluster.json");
+    fs::write(&snapshot, json!({"kind": "List", "items": [node, placed]}).to_string()).unwrap();
+    let dir = directory.path().join("policies");
+    fs::create_dir(&dir).unwrap();
+    for ending in ["wasm", "yaml"] {
+        let file = format!("gpu-binpack.{ending}");
+        fs::copy(policies().join(&file), dir.join(&file)).unwrap();
+    }
+    let gateway = Plimsoll::serve(&dir, &["--no-cache", "--snapshot", text(&snapshot)]).unwrap();
+    wait_until("the policy", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
+    let told = gateway.post_admin("/api/explain?node=n0", &placed).unwrap();
+    let told: Value = serde_json::from_str(&told.body).unwrap();
+    assert_eq!(told["decision"], json!({"verdict": "fits"}), "{told:#}");
+    assert_eq!(told["bind"]["annotations"]["example.com/gpu-device"], "0", "{told:#}");
+    let filter = |pod: &Value| gateway.ask("/filter", &json!({"Pod": pod, "NodeNames": ["n0"]})).unwrap();
+    assert_eq!(filter(&placed)["NodeNames"], json!(["n0"]));
+    let mut other = placed.clone();
+    other["metadata"]["uid"] = "b0".into();
+    assert_eq!(filter(&other)["NodeNames"], json!([]));
+    // What was worked out without the pod holds for nobody else.
+    assert_eq!(filter(&placed)["NodeNames"], json!(["n0"]));
+    assert_eq!(filter(&other)["NodeNames"], json!([]));
 }

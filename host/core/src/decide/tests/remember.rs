@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    Cluster, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, Off, PlacedRead, Pod, PodRead, Query, Read,
+    Cluster, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, Off, PlacedRead, Pod, PodRead, Query, Read, Shown,
     TraceLimit, Value, Verdict, View,
 };
 
@@ -224,7 +224,7 @@ fn a_policy_that_is_no_function_of_its_reads_is_found_and_asked_each_time() {
     let [difference] = fixture.differed().try_into().unwrap();
     assert_eq!((difference.remembered.as_str(), difference.asked.as_str()), ("Fits", "Unschedulable(\"odd\")"));
     assert_eq!(difference.reads[0].read, "node.label(\"zone\")");
-    assert_eq!(difference.reads[0].value, "\"a\"");
+    assert_eq!(difference.reads[0].value, Shown::Text("a".into()));
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2, 3], vec![4]));
 }
 

@@ -1,0 +1,50 @@
+//! Nodes and pods as they are now, for a command that answers one question.
+
+use std::{sync::Arc, time::Duration};
+
+use plimsoll_core::Cluster;
+use tokio::time::{self, Instant};
+
+use crate::{ApiServer, ClusterWatch, ConnectError, WatchStatus};
+
+/// How long nobody minds waiting in silence.
+const SILENT: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether the lists still get on.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The watches behind the lists are not what is waited for; they must only not begin anew in between.
+const MAX_STALENESS: Duration = Duration::from_mins(10);
+
+/// Lists Nodes and pods once; `waiting` is told once what is waited for, if it takes longer than 2 s.
+///
+/// A long list takes as long as it takes: only an API server that is not heard of for `patience` is given up.
+///
+/// # Errors
+/// If the API server does not give both lists.
+pub async fn list_once(
+    api: &ApiServer,
+    patience: Duration,
+    mut waiting: impl FnMut(&str),
+) -> Result<Arc<Cluster>, ConnectError> {
+    let watch = ClusterWatch::start(api, MAX_STALENESS, |_| {});
+    let started = Instant::now();
+    let mut is_told = false;
+    while time::timeout(LOOK, watch.synced()).await.is_err() {
+        let (status, waited) = (watch.status(), started.elapsed());
+        let why = || status.doubts(MAX_STALENESS).join("; ");
+        if waited >= SILENT && !is_told {
+            waiting(&format!("waiting for {}: {}", api.url(), why()));
+            is_told = true;
+        }
+        if silence(&status).unwrap_or(waited) >= patience {
+            return Err(ConnectError::NotListed { url: api.url().to_owned(), patience, why: why() });
+        }
+    }
+    Ok(watch.cluster())
+}
+
+/// The time since either list was heard of.
+fn silence(status: &WatchStatus) -> Option<Duration> {
+    [&status.nodes, &status.pods].into_iter().filter_map(|resource| resource.silent_for).min()
+}

@@ -1,0 +1,105 @@
+//! How an answer of a policy is printed: one form for programs in every command and on the admin listener, one for
+//! people.
+
+use plimsoll_core::{DecideError, DryBind, Fault, Shown, SurveyAnswer, Verdict};
+use serde_json::{Map, Value, json};
+
+pub(super) fn verdict_json(verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Fits => json!({"verdict": "fits"}),
+        Verdict::Unschedulable(reason) => json!({"verdict": "unschedulable", "reason": reason}),
+        Verdict::Unresolvable(reason) => json!({"verdict": "unresolvable", "reason": reason}),
+    }
+}
+
+pub(super) fn json(answer: &SurveyAnswer) -> Value {
+    match answer {
+        SurveyAnswer::Verdict(verdict) => verdict_json(verdict),
+        SurveyAnswer::Score(score) => json!({"score": score}),
+        SurveyAnswer::Bind(Err(reason)) => json!({"verdict": "refused", "reason": reason}),
+        SurveyAnswer::Bind(Ok(annotations)) => {
+            let pair = |one: &plimsoll_core::Annotation| (one.key.to_string(), one.value.to_string().into());
+            json!({"annotations": annotations.iter().map(pair).collect::<Map<_, _>>()})
+        }
+    }
+}
+
+pub(super) fn fault_json(fault: &Fault) -> Value {
+    json!({"fault": fault.kind.as_str(), "detail": fault.detail})
+}
+
+/// A decision that was not made.
+pub(super) fn error_json(error: &DecideError) -> Value {
+    let mut json = json!({"verdict": "error", "reason": error.to_string()});
+    if let DecideError::Policy { policy, verb, fault } = error {
+        json["policy"] = policy.as_str().into();
+        json["verb"] = verb.as_str().into();
+        json["fault"] = fault.kind.as_str().into();
+        json["detail"] = fault.detail.as_str().into();
+    }
+    json
+}
+
+pub(super) fn bind_json(bind: &DryBind) -> Value {
+    match bind {
+        Ok(annotations) => json!({"annotations": annotations}),
+        Err(DecideError::Unbound(why)) => json!({"verdict": "refused", "reason": why.to_string()}),
+        Err(error) => error_json(error),
+    }
+}
+
+/// A value that was read; a remark about one is an object, since none of the values is.
+pub(super) fn value_json(value: &Shown) -> Value {
+    match value {
+        Shown::Absent => Value::Null,
+        Shown::Number(number) => json!(number),
+        Shown::Text(text) => json!(text),
+        Shown::List(items) => items.iter().map(value_json).collect(),
+        Shown::Grouping(nodes, values) => {
+            json!({"nodes": nodes, "values": values.iter().map(value_json).collect::<Vec<_>>()})
+        }
+        Shown::Note(note) => json!({"note": note}),
+    }
+}
+
+pub(super) fn verdict_text(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Fits => "fits".to_owned(),
+        Verdict::Unschedulable(reason) => format!("unschedulable, {reason}"),
+        Verdict::Unresolvable(reason) => format!("unresolvable, {reason}"),
+    }
+}
+
+pub(super) fn text(answer: &SurveyAnswer) -> String {
+    match answer {
+        SurveyAnswer::Verdict(verdict) => verdict_text(verdict),
+        SurveyAnswer::Score(score) => score.to_string(),
+        SurveyAnswer::Bind(Err(reason)) => format!("refused, {reason}"),
+        SurveyAnswer::Bind(Ok(annotations)) => {
+            let pair = |one: &plimsoll_core::Annotation| format!("{}={}", one.key, one.value);
+            no_or(&annotations.iter().map(pair).collect::<Vec<_>>())
+        }
+    }
+}
+
+pub(super) fn bind_text(bind: &DryBind) -> String {
+    match bind {
+        Ok(annotations) => no_or(&annotations.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()),
+        Err(DecideError::Unbound(why)) => format!("refused, {why}"),
+        Err(error) => no_decision(error),
+    }
+}
+
+/// Why there is no decision, for people.
+pub(super) fn no_decision(error: &DecideError) -> String {
+    match error {
+        DecideError::Policy { policy, fault, .. } => {
+            format!("no decision: policy {policy} failed (onError: fail): {fault}")
+        }
+        error => format!("no decision: {error}"),
+    }
+}
+
+fn no_or(annotations: &[String]) -> String {
+    if annotations.is_empty() { "no annotation".to_owned() } else { annotations.join(", ") }
+}
