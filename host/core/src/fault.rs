@@ -23,6 +23,8 @@ pub enum FaultKind {
     Read,
     /// Five faults in a row: the policy is not asked for a while.
     CircuitOpen,
+    /// No version of the policy is in force: it is still being loaded, or its files are refused.
+    NotLoaded,
     /// plimsoll itself failed while it asked the policy.
     Host,
 }
@@ -40,7 +42,7 @@ pub struct Fault {
 
 impl FaultKind {
     /// Every kind, in the order in which they are documented.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Trap,
         Self::Timeout,
         Self::Memory,
@@ -50,6 +52,7 @@ impl FaultKind {
         Self::Start,
         Self::Read,
         Self::CircuitOpen,
+        Self::NotLoaded,
         Self::Host,
     ];
 
@@ -65,6 +68,7 @@ impl FaultKind {
             Self::Start => "start",
             Self::Read => "read",
             Self::CircuitOpen => "circuit-open",
+            Self::NotLoaded => "not-loaded",
             Self::Host => "host",
         }
     }

@@ -38,6 +38,7 @@ mod request;
 mod roster;
 mod slots;
 mod trace;
+mod trial;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
@@ -67,7 +68,8 @@ pub use policy::{
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{CallOf, Origin, PodId, RequestId};
-pub use roster::{Failure, Group, Member, Roster};
+pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use slots::{Slot, Slots};
 pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
+pub use trial::{TrialCall, TrialFault, put};
 pub use view::{Candidate, View};

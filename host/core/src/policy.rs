@@ -90,6 +90,11 @@ pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
 
+    /// What the module may read, as `nodes.label`; empty where that is not known.
+    fn imports(&self) -> &[String] {
+        &[]
+    }
+
     /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
     ///
     /// # Errors

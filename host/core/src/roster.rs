@@ -20,7 +20,7 @@ pub struct Member {
     pub digest: Box<str>,
     /// Bytes of the module's file.
     pub size: u64,
-    /// Counts the version of this policy since the start, from 1.
+    /// Counts the version of this policy since the start, from 1; 0: it stands in for a version that is not loaded.
     pub version: u64,
     /// The loaded module.
     pub policy: Arc<dyn Policy>,
@@ -52,11 +52,32 @@ pub struct Failure {
     pub kept: bool,
 }
 
+/// How a policy and its files stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PolicyState {
+    /// The version that its files make is in force.
+    Active,
+    /// It is being loaded for the first time.
+    Loading,
+    /// Its files are refused; the last good version is in force.
+    Kept,
+    /// Its newest version failed from its first calls on; the one before is in force again.
+    RolledBack,
+    /// Its files went together with all others; the last good version is in force.
+    Vanished,
+    /// Its files are refused, and no version is in force.
+    Failed,
+    /// A module that sidecars of others name; it is asked nothing by itself.
+    Library,
+}
+
 /// Every group by name; the root's name is empty.
 #[derive(Debug, Default, Clone)]
 pub struct Roster {
     groups: BTreeMap<Arc<str>, Group>,
     failures: Vec<Failure>,
+    /// By name with group; what is not here is active.
+    states: BTreeMap<Arc<str>, PolicyState>,
 }
 
 // === impl Member ===
@@ -72,6 +93,11 @@ impl Member {
         &self.id
     }
 
+    /// Whether it is no loaded module: it answers by a fault until one is loaded.
+    pub fn is_stand_in(&self) -> bool {
+        self.version == 0
+    }
+
     /// Whether it is asked this verb about the pod in this mode.
     pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod) -> bool {
         self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod)
@@ -81,6 +107,36 @@ impl Member {
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member").field("id", &self.id).field("digest", &self.digest).finish_non_exhaustive()
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// The name with its group: `gpu/binpack`.
+    pub fn id(&self) -> Arc<str> {
+        Member::id_of(&self.group, &self.name)
+    }
+}
+
+// === impl PolicyState ===
+
+impl PolicyState {
+    /// Every state, in the order in which they are documented.
+    pub const ALL: [Self; 7] =
+        [Self::Active, Self::Loading, Self::Kept, Self::RolledBack, Self::Vanished, Self::Failed, Self::Library];
+
+    /// The name in metrics and replies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Loading => "loading",
+            Self::Kept => "kept",
+            Self::RolledBack => "rolled-back",
+            Self::Vanished => "vanished",
+            Self::Failed => "failed",
+            Self::Library => "library",
+        }
     }
 }
 
@@ -119,7 +175,26 @@ impl Group {
 impl Roster {
     /// A table of these groups, and of what could not be loaded.
     pub fn new(groups: BTreeMap<Arc<str>, Group>, failures: Vec<Failure>) -> Self {
-        Self { groups, failures }
+        Self { groups, failures, states: BTreeMap::new() }
+    }
+
+    /// The same, and how each policy stands, by name with group.
+    #[must_use]
+    pub fn with_states(self, states: BTreeMap<Arc<str>, PolicyState>) -> Self {
+        Self { states, ..self }
+    }
+
+    /// How the policy with this name (and group) stands.
+    pub fn state(&self, id: &str) -> PolicyState {
+        self.states.get(id).copied().unwrap_or(PolicyState::Active)
+    }
+
+    /// How every policy stands that is in force, or would be, by name with group.
+    pub fn states(&self) -> BTreeMap<Arc<str>, PolicyState> {
+        let members = self.members().map(|member| (Arc::clone(&member.id), PolicyState::Active));
+        let mut states: BTreeMap<_, _> = members.collect();
+        states.extend(self.states.iter().map(|(id, state)| (Arc::clone(id), *state)));
+        states
     }
 
     /// A table with policies of the root group alone.
@@ -147,6 +222,12 @@ impl Roster {
         let traces: usize = self.members().map(|member| member.traces.bytes()).sum();
         let joints: usize = self.groups.values().flat_map(|group| group.joints.iter()).map(Joints::bytes).sum();
         traces + joints
+    }
+
+    /// What is wrong with directories and file names, rather than with one policy.
+    pub fn directory_failures(&self) -> impl Iterator<Item = &Failure> {
+        let states = self.states();
+        self.failures.iter().filter(move |failure| !states.contains_key(&failure.id()))
     }
 
     /// What could not be loaded as its files stand now.

@@ -38,10 +38,6 @@ impl GuestPolicy {
         Self { host, template, exports, verbs, imports }
     }
 
-    pub(crate) fn imports(&self) -> &[String] {
-        &self.imports
-    }
-
     fn call<R>(&self, ask: &Ask, ask_guest: impl FnOnce(&mut Call) -> wasmtime::Result<R>) -> Result<R, Fault> {
         call(&self.host, &self.template, ask, ask_guest)
     }
@@ -96,6 +92,10 @@ impl<A> Turns<A> for InOrder<'_, A> {
 impl Policy for GuestPolicy {
     fn verbs(&self) -> Verbs {
         self.verbs
+    }
+
+    fn imports(&self) -> &[String] {
+        &self.imports
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {

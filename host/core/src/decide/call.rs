@@ -205,7 +205,7 @@ impl Caller {
     fn is_to_blame(&self, member: &Member, fault: &Fault, started: Instant) -> bool {
         let had = self.deadline.saturating_duration_since(started);
         match fault.kind {
-            FaultKind::CircuitOpen => false,
+            FaultKind::CircuitOpen | FaultKind::NotLoaded => false,
             FaultKind::Timeout => had >= member.config.timeout.min(self.request_timeout) / 2,
             _ => true,
         }

@@ -1,0 +1,135 @@
+//! A trial call: does a policy fail whatever it is asked?
+//!
+//! A policy learns nothing but by reads. One that fails before it has read anything of pod or nodes would fail
+//! every call in the same way, so that can be said after a single call about a sample. One that fails after it
+//! has read something may not have expected just that, which says nothing of other pods and nodes.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+
+use crate::{
+    Ask, Candidate, Cluster, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Verb, View, answer::Answer,
+    trace::Recording,
+};
+
+const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
+ "labels": {"app": "trial"}}, "spec": {"schedulerName": "default-scheduler", "containers": [{"name": "main",
+ "image": "registry.example.com/trial:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}]}}"#;
+
+const PLACED: &str = r#"{"metadata": {"name": "placed", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000002",
+ "labels": {"app": "placed"}}, "spec": {"nodeName": "trial", "containers": [{"name": "main",
+ "image": "registry.example.com/placed:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}]}}"#;
+
+const NODE: &str = r#"{"metadata": {"name": "trial", "labels": {"kubernetes.io/hostname": "trial", "kubernetes.io/os": "linux",
+ "kubernetes.io/arch": "amd64", "topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "a"}},
+ "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}}}"#;
+
+/// 2026-01-01T00:00:00Z.
+const NOW: u64 = 1_767_225_600;
+
+/// What a policy is tried with.
+#[derive(Debug, Clone)]
+pub struct TrialCall {
+    /// The policy's name, for its log lines.
+    pub policy: Arc<str>,
+    /// Its settings as JSON.
+    pub settings: Arc<str>,
+    /// Time of each call.
+    pub timeout: Duration,
+    /// Bytes of linear memory.
+    pub memory: usize,
+}
+
+/// A verb that failed about the sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialFault {
+    /// What was asked.
+    pub verb: Verb,
+    /// What came of it.
+    pub fault: Fault,
+    /// It had read nothing of pod or nodes, so every call of the verb ends in this way.
+    pub is_certain: bool,
+}
+
+// === impl TrialCall ===
+
+impl TrialCall {
+    /// Asks each verb of a policy once, about a sample pod and a sample node; answers those that failed.
+    ///
+    /// What a busy machine may have caused is asked once more, with a second at least.
+    pub fn put_to(&self, policy: &dyn Policy) -> Vec<TrialFault> {
+        let verbs = policy.verbs();
+        let try_verb = |verb| {
+            let first = self.ask(policy, verb, self.timeout)?;
+            let may_pass = matches!(first.fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Host);
+            if may_pass { self.ask(policy, verb, self.timeout.max(Duration::from_secs(1))) } else { Some(first) }
+        };
+        verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(try_verb).collect()
+    }
+
+    fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {
+        let recording = Arc::new(Mutex::new(Recording::of_story()));
+        let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(Arc::clone(&recording));
+        let limits = Limits { deadline: Instant::now() + timeout, memory: self.memory };
+        let ask = Ask { policy: Arc::clone(&self.policy), view: Arc::new(view), limits };
+        let fault = put(policy, verb, &ask).err()?;
+        let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
+        let settings = Read::Settings.to_string();
+        Some(TrialFault { verb, fault, is_certain: reads.iter().all(|line| line.read == settings) })
+    }
+}
+
+/// Puts a verb to a policy about everything that the view shows.
+///
+/// # Errors
+/// The fault that ended the call, or what is wrong with the answers.
+pub fn put(policy: &dyn Policy, verb: Verb, ask: &Ask) -> Result<(), Fault> {
+    let nodes: Vec<u32> = (0..ask.view.node_count() as u32).collect();
+    match verb {
+        Verb::Filter => policy.filter(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
+        Verb::Score => policy.score(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
+        Verb::Rank => policy.rank(ask).and_then(|answers| check(&answers, nodes.len())),
+        Verb::Preempt => policy.preempt(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
+        Verb::Bind => nodes.iter().try_for_each(|node| check(&[policy.bind(ask, *node)?], 1)),
+        Verb::Validate => policy.validate(ask).map(drop),
+    }
+}
+
+fn check<A: Answer>(answers: &[A], asked: usize) -> Result<(), Fault> {
+    if answers.len() != asked {
+        return Err(Fault::new(FaultKind::Output, format!("{} answers for {asked} nodes", answers.len())));
+    }
+    match answers.iter().find_map(Answer::breach) {
+        Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
+        None => Ok(()),
+    }
+}
+
+/// One node with a pod on it that could be evicted; none if the samples were no objects, which a test rules out.
+fn sample() -> Option<View> {
+    let pod = |json: &'static str| Pod::from_json(Bytes::from_static(json.as_bytes())).ok();
+    let node = Node::from_json(Bytes::from_static(NODE.as_bytes())).ok()?;
+    let cluster = Cluster::from_objects(vec![node], vec![pod(PLACED)?]);
+    let candidate = Candidate { victims: vec![0], pdb_violations: 0 };
+    let view = View::new(Arc::new(pod(POD)?), Arc::new(cluster), Arc::from([0]), NOW);
+    Some(view.with_candidates(Arc::from([candidate])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NodeRead, PlacedRead, PodRead, Value};
+
+    #[test]
+    fn the_sample_is_one_node_with_one_pod_that_could_be_evicted() {
+        let view = sample().unwrap();
+        assert_eq!(view.read(Read::Pod(PodRead::Name)).unwrap(), Value::text("trial"));
+        assert_eq!(view.read(Read::Node(0, NodeRead::Name)).unwrap(), Value::text("trial"));
+        assert_eq!(view.read(Read::Placed(0, 0, PlacedRead::Name)).unwrap(), Value::text("placed"));
+        assert_eq!(view.read(Read::CandidateCount).unwrap(), Value::Number(1));
+    }
+}
