@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{DecideError, Failure, Gateway, Member, Mode, Pod, Verb};
+use plimsoll_core::{DecideError, Failure, Gateway, Member, Mode, Pod, PolicyState, Roster, Verb};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
@@ -18,6 +18,7 @@ use crate::{
     binding::{self, NOBODY_MAY_BIND},
     commands::{explain, table},
     metrics::Metrics,
+    reload::{BLIND, reads_placed_pods},
 };
 
 /// The state behind the admin listener.
@@ -29,6 +30,10 @@ pub(crate) struct AdminState {
     /// Whether it would bind, and nobody may ask it to.
     binds_for_nobody: bool,
     max_staleness: Duration,
+    /// Whether the pods on nodes are known.
+    sees_pods: bool,
+    /// Whether a policy that could not be loaded at the start keeps nobody waiting.
+    allow_degraded: bool,
     /// Set once every policy could be loaded: a bad file that comes later does not take the process down.
     was_ready: AtomicBool,
     draining: AtomicBool,
@@ -37,8 +42,8 @@ pub(crate) struct AdminState {
 // === impl AdminState ===
 
 impl AdminState {
-    /// With `degraded`, it is ready whatever could not be loaded.
-    pub(crate) fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, degraded: bool) -> Self {
+    /// With `allow_degraded`, it is ready as soon as every policy was tried.
+    pub(crate) fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, allow_degraded: bool) -> Self {
         Self {
             gateway,
             metrics,
@@ -46,9 +51,16 @@ impl AdminState {
             leadership: None,
             binds_for_nobody: false,
             max_staleness: Duration::MAX,
-            was_ready: AtomicBool::new(degraded),
+            sees_pods: true,
+            allow_degraded,
+            was_ready: AtomicBool::new(false),
             draining: AtomicBool::new(false),
         }
+    }
+
+    /// Where pods on nodes are not known, it says which policies would read them.
+    pub(crate) fn seeing_pods(self, sees_pods: bool) -> Self {
+        Self { sees_pods, ..self }
     }
 
     /// With a watch, it is ready only while that has been heard of within this time.
@@ -69,21 +81,34 @@ impl AdminState {
     /// What is wrong, and does not keep the gateway from answering.
     fn notes(&self) -> Vec<String> {
         let roster = self.gateway.roster();
-        let binds =
-            |member: &&Arc<Member>| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Bind);
+        let binds = |member: &&Arc<Member>| {
+            member.config.mode == Mode::Enforce && !member.is_stand_in() && member.policy.verbs().has(Verb::Bind)
+        };
         let binder = roster.members().find(binds).filter(|_| self.binds_for_nobody);
-        binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id())).into_iter().collect()
+        let binder = binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id()));
+        let refused = roster.failures().iter().map(|failure| format!("policy {}: {}", failure.id(), failure.error));
+        let blind = roster.members().filter(|member| self.is_blind(member));
+        let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
+        binder.into_iter().chain(refused).chain(blind).collect()
     }
 
-    /// Policies that could not be loaded, as long as that keeps the gateway from being ready.
+    /// Whether a policy reads pods that this gateway does not see.
+    fn is_blind(&self, member: &Member) -> bool {
+        !self.sees_pods && reads_placed_pods(member)
+    }
+
+    /// Policies that are not loaded, as long as that keeps the gateway from being ready.
     fn missing_policies(&self) -> Vec<String> {
         if self.was_ready.load(Ordering::Relaxed) {
             return Vec::new();
         }
         let roster = self.gateway.roster();
-        let missing = roster.failures().iter().filter(|failure| !failure.kept);
+        let refused = roster.failures().iter().filter(|failure| !failure.kept && !self.allow_degraded);
+        let refused = refused.map(|failure| format!("policy {}: {}", failure.id(), failure.error));
+        let states = roster.states();
+        let loading = states.iter().filter(|(_, state)| **state == PolicyState::Loading);
         let missing: Vec<String> =
-            missing.map(|failure| format!("policy {}: {}", id(failure), failure.error)).collect();
+            refused.chain(loading.map(|(id, _)| format!("policy {id} is being loaded"))).collect();
         if missing.is_empty() {
             self.was_ready.store(true, Ordering::Relaxed);
         }
@@ -103,6 +128,7 @@ impl Admin for AdminState {
 
     fn metrics(&self) -> String {
         self.metrics.remembered(self.gateway.remembered_bytes());
+        self.metrics.blind(self.gateway.roster().members().filter(|member| self.is_blind(member)).count());
         self.metrics.render()
     }
 
@@ -120,23 +146,19 @@ impl Admin for AdminState {
 
     fn policies(&self) -> Value {
         let roster = self.gateway.roster();
-        let failure_of = |member: &Member| {
-            roster.failures().iter().find(|failure| failure.name == member.name && failure.group == member.group)
-        };
-        let active = roster.members().map(|member| describe(member, failure_of(member)));
-        let failed = roster.failures().iter().filter(|failure| !failure.kept).map(
-            |failure| json!({"group": failure.group, "name": failure.name, "state": "failed", "error": failure.error}),
-        );
-        json!({"policies": active.chain(failed).collect::<Vec<_>>()})
+        let members = roster.members().map(|member| {
+            let mut policy = describe(member, &roster);
+            if self.is_blind(member) {
+                policy["missing"] = json!(["placed"]);
+            }
+            policy
+        });
+        json!({"policies": members.chain(not_asked(&roster)).collect::<Vec<_>>()})
     }
 
     fn leader(&self) -> Value {
         binding::describe(self.leadership.as_ref())
     }
-}
-
-fn id(failure: &Failure) -> String {
-    if failure.group.is_empty() { failure.name.to_string() } else { format!("{}/{}", failure.group, failure.name) }
 }
 
 /// By verb whether answers are remembered, and why not.
@@ -149,13 +171,50 @@ fn remembers(member: &Member) -> Value {
     Value::Object([Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(of).collect())
 }
 
-fn describe(member: &Member, failure: Option<&Failure>) -> Value {
+/// Policies, directories and modules that are asked nothing.
+fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
+    let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
+    let of_states = roster.states().into_iter().filter(move |(id, _)| !has_member(id)).map(|(id, state)| {
+        let (group, name) = id.rsplit_once('/').unwrap_or(("", &id));
+        let error = failure_of(roster, group, name).map(|failure| &failure.error);
+        json!({"group": group, "name": name, "state": state.as_str(), "error": error})
+    });
+    // What is wrong with a directory, or a name, is no policy's failure.
+    let of_directories = roster.directory_failures().map(|failure| {
+        let state = if failure.kept { PolicyState::Kept } else { PolicyState::Failed };
+        json!({"group": failure.group, "name": failure.name, "state": state.as_str(), "error": failure.error})
+    });
+    of_states.chain(of_directories)
+}
+
+fn failure_of<'r>(roster: &'r Roster, group: &str, name: &str) -> Option<&'r Failure> {
+    roster.failures().iter().find(|failure| *failure.name == *name && *failure.group == *group)
+}
+
+fn describe(member: &Member, roster: &Roster) -> Value {
+    let failure = failure_of(roster, &member.group, &member.name);
+    let state = roster.state(member.id()).as_str();
+    let config = &member.config;
+    if member.is_stand_in() {
+        return json!({
+            "group": member.group,
+            "name": member.name,
+            "state": state,
+            "error": failure.map(|failure| &failure.error),
+            "mode": config.mode.as_str(),
+            "onError": config.on_error.map(plimsoll_core::OnError::as_str),
+        });
+    }
+    describe_loaded(member, state, failure)
+}
+
+fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> Value {
     let config = &member.config;
     let circuit = if member.circuit.is_open(std::time::Instant::now()) { "open" } else { "closed" };
     json!({
         "group": member.group,
         "name": member.name,
-        "state": if failure.is_some() { "kept" } else { "active" },
+        "state": state,
         "error": failure.map(|failure| &failure.error),
         "mode": config.mode.as_str(),
         "order": config.order,

@@ -205,9 +205,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_SETTLE", value_name = "TIME", default_value = "100ms", value_parser = duration)]
     pub(crate) settle: Duration,
 
-    /// Be ready although a policy could not be loaded at the start
+    /// Be ready although a policy could not be loaded at the start, and answer without it, whatever its onError
     #[arg(long, env = "PLIMSOLL_ALLOW_DEGRADED")]
     pub(crate) allow_degraded: bool,
+
+    /// A directory without policies is no accident: start on it, and let the policies go when their files are gone
+    #[arg(long, env = "PLIMSOLL_ALLOW_EMPTY")]
+    pub(crate) allow_empty: bool,
 
     /// How log lines are printed, on standard error
     #[arg(long, env = "PLIMSOLL_LOG_FORMAT", value_name = "FORMAT", default_value = "pretty")]

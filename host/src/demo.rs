@@ -43,7 +43,8 @@ struct Story {
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let stage = Stage::lay(args)?;
     let runtimes = Runtimes::start()?;
-    let server = runtimes.block_on(Server::start(config(args, &stage)?, runtimes.wire()))?;
+    let mut server = runtimes.block_on(Server::start(config(args, &stage)?, runtimes.wire()))?;
+    runtimes.block_on(server.loaded());
     say(&format!("plimsoll answers at http://{} on a sample cluster of 200 nodes and 1,000 pods.", server.wire));
     let mut story = Story {
         scheduler: Scheduler::new(server.wire),
@@ -85,7 +86,6 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         request_timeout: Duration::from_secs(4),
         traces: TraceLimit::default(),
         wire: WireConfig::default(),
-        allow_degraded: false,
     })
 }
 
@@ -115,8 +115,12 @@ impl Story {
     fn crash(&mut self) -> Result<()> {
         say("\n3. A policy that crashes is dropped into the directory: `fragile`, onError: ignore");
         self.stage.add_fragile()?;
-        let listed = || self.policies().is_ok_and(|policies| policies.contains("\"fragile\"")).then_some(());
-        wait_for("the policy to be in force", listed)
+        let is_active = |policy: &serde_json::Value| policy["name"] == "fragile" && policy["state"] == "active";
+        let in_force = || {
+            let policies = self.policies().ok()?;
+            policies["policies"].as_array()?.iter().any(is_active).then_some(())
+        };
+        wait_for("the policy to be in force", in_force)
     }
 
     fn show_faults(&self) -> Result<()> {
@@ -182,8 +186,8 @@ impl Story {
         Ok(())
     }
 
-    fn policies(&self) -> Result<String> {
-        self.get("/api/policies")
+    fn policies(&self) -> Result<serde_json::Value> {
+        Ok(serde_json::from_str(&self.get("/api/policies")?)?)
     }
 
     fn get(&self, path: &str) -> Result<String> {

@@ -10,6 +10,7 @@ mod commands;
 mod demo;
 mod logging;
 mod metrics;
+mod reload;
 mod runtimes;
 mod server;
 mod text;

@@ -12,7 +12,7 @@ mod wire;
 use std::sync::{Arc, atomic::AtomicU64};
 
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{Cluster, Roster};
+use plimsoll_core::{Cluster, PolicyState, Roster};
 use plimsoll_directory::Change;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -40,6 +40,8 @@ pub(crate) struct Metrics {
     remembered_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
     states: Family<StateLabels, Gauge>,
+    directory_problems: Gauge,
+    blind: Gauge,
     cluster_nodes: Gauge,
     cluster_pods: Gauge,
     cluster_published: Counter,
@@ -77,6 +79,8 @@ impl Metrics {
             remembered_bytes: Gauge::default(),
             reloads: Family::default(),
             states: Family::default(),
+            directory_problems: Gauge::default(),
+            blind: Gauge::default(),
             cluster_nodes: Gauge::default(),
             cluster_pods: Gauge::default(),
             cluster_published: Counter::default(),
@@ -99,6 +103,10 @@ impl Metrics {
         registry.register_with_unit("remembered", help, bytes, self.remembered_bytes.clone());
         registry.register("policy_reloads", "Changes of policy files by result", self.reloads.clone());
         registry.register("policies", "Policies by state", self.states.clone());
+        let help = "Directories of policies, and names in them, that something is wrong with";
+        registry.register("policy_directory_problems", help, self.directory_problems.clone());
+        let help = "Policies that read the pods on nodes where no such pods are known";
+        registry.register("policies_without_pods", help, self.blind.clone());
         registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
         registry.register("cluster_pods", "Placed pods in the gateway's own view", self.cluster_pods.clone());
         let help = "Pictures of the cluster that came into force, one after another";
@@ -128,13 +136,16 @@ impl Metrics {
                 Change::Unchanged { .. } => "unchanged",
                 Change::Refused { .. } => "refused",
                 Change::Removed { .. } => "removed",
+                Change::Library { .. } => "library",
             };
             self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
         }
-        let state = |state| self.states.get_or_create_owned(&StateLabels { state });
-        state("active").set(roster.members().count() as i64);
-        state("failed").set(roster.failures().iter().filter(|failure| !failure.kept).count() as i64);
-        state("kept").set(roster.failures().iter().filter(|failure| failure.kept).count() as i64);
+        let states = roster.states();
+        for state in PolicyState::ALL {
+            let count = states.values().filter(|own| **own == state).count();
+            self.states.get_or_create(&StateLabels { state: state.as_str() }).set(count as i64);
+        }
+        self.directory_problems.set(roster.directory_failures().count() as i64);
         self.policies.reloaded(roster);
     }
 
@@ -153,6 +164,11 @@ impl Metrics {
     /// Tells of the election from now on.
     pub(crate) fn leader(&self, leadership: Arc<Leadership>) {
         self.leader.set(leadership);
+    }
+
+    /// Tells how many policies read pods that are not known.
+    pub(crate) fn blind(&self, policies: usize) {
+        self.blind.set(policies as i64);
     }
 
     /// Tells what is remembered of answers.

@@ -5,11 +5,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{Gateway, SystemClock, TraceLimit};
-use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
+use plimsoll_directory::{Directory, DirectoryConfig, Watching};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::{
     admin::AdminState,
@@ -17,6 +17,7 @@ use crate::{
     binding,
     cluster::{ClusterSource, View},
     metrics::Metrics,
+    reload::Reload,
 };
 
 /// How often the files of TLS are looked at.
@@ -38,7 +39,6 @@ pub(crate) struct ServerConfig {
     pub(crate) request_timeout: Duration,
     pub(crate) traces: TraceLimit,
     pub(crate) wire: WireConfig,
-    pub(crate) allow_degraded: bool,
 }
 
 /// A running server; it stops when it is told to, or when it is dropped.
@@ -51,6 +51,8 @@ pub(crate) struct Server {
     admin_task: JoinHandle<std::io::Result<()>>,
     /// It never ends where there is no such listener.
     probes_task: JoinHandle<std::io::Result<()>>,
+    /// Whether every policy that was there at the start is loaded or refused.
+    loaded: watch::Receiver<bool>,
     // Dropping a watch ends and joins its thread.
     _watching: Watching,
     _cluster: View,
@@ -60,7 +62,8 @@ pub(crate) struct Server {
 // === impl Server ===
 
 impl Server {
-    /// Loads what there is, then listens; requests are answered on the runtime `on`.
+    /// Listens; requests are answered on the runtime `on`. Policies are loaded meanwhile: until each is, its
+    /// `onError` says what becomes of a request.
     ///
     /// # Errors
     /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
@@ -81,12 +84,13 @@ impl Server {
         }
 
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
-        let (directory, update) = Directory::open(config.directory, Arc::new(config.loader))?;
-        apply(&gateway, &metrics, update);
-        let watching = {
-            let (gateway, metrics) = (gateway.clone(), metrics.clone());
-            directory.watch(move |update| apply(&gateway, &metrics, update))?
-        };
+        let allow_degraded = config.directory.allow_degraded;
+        let (directory, update) = Directory::start(config.directory, Arc::new(config.loader))?;
+        let (progress, loaded) = watch::channel(false);
+        let sees_pods = !matches!(cluster, View::Requests);
+        let reload = Reload::new(&gateway, &metrics, progress, sees_pods);
+        reload.apply(update);
+        let watching = directory.watch(move |update| reload.apply(update))?;
 
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
             let lease = binding::lease_config(lease, api, wire_address, tls.is_some());
@@ -98,8 +102,9 @@ impl Server {
             metrics.leader(leadership.clone());
             binds_for_nobody = !binding::may_be_asked(wire_address, &wire_config);
         }
-        let state = AdminState::new(gateway.clone(), metrics.clone(), config.allow_degraded);
+        let state = AdminState::new(gateway.clone(), metrics.clone(), allow_degraded);
         let state = state
+            .seeing_pods(sees_pods)
             .watching(cluster.watch().cloned(), config.max_staleness)
             .electing(leadership.clone(), binds_for_nobody);
         let state = Arc::new(state);
@@ -122,10 +127,17 @@ impl Server {
             wire_task,
             admin_task,
             probes_task,
+            loaded,
             _watching: watching,
             _cluster: cluster,
             leadership,
         })
+    }
+
+    /// Waits until every policy that was there at the start is loaded or refused.
+    pub(crate) async fn loaded(&mut self) {
+        // An error means that the directory is watched no more, so that nothing will be loaded.
+        let _ = self.loaded.wait_for(|loaded| *loaded).await;
     }
 
     /// Finishes what is in flight, within the drain time, and stops.
@@ -190,24 +202,4 @@ async fn follow_tls(tls: Arc<Tls>, stopped: impl Future<Output = ()>) {
         () = tls.follow(TLS_INTERVAL) => {}
         () = stopped => {}
     }
-}
-
-fn apply(gateway: &Gateway, metrics: &Metrics, update: Update) {
-    for change in &update.changes {
-        match change {
-            Change::Loaded { id, digest, version, took } => {
-                info!(policy = id, digest, version, took = %crate::text::duration(*took), "policy loaded");
-            }
-            Change::Refused { id, error, kept: true } => {
-                error!(policy = id, error, "policy refused: its last good version stays in force");
-            }
-            Change::Refused { id, error, kept: false } => {
-                error!(policy = id, error, "policy refused: it is not in force");
-            }
-            Change::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
-            Change::Removed { id } => warn!(policy = id, "policy removed"),
-        }
-    }
-    metrics.reloaded(&update.roster, &update.changes);
-    gateway.set_roster(update.roster);
 }

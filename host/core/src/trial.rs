@@ -34,7 +34,7 @@ const NOW: u64 = 1_767_225_600;
 /// What a policy is tried with.
 #[derive(Debug, Clone)]
 pub struct TrialCall {
-    /// The policy's name, for its log lines.
+    /// The policy's name with its group, for its log lines.
     pub policy: Arc<str>,
     /// Its settings as JSON.
     pub settings: Arc<str>,
@@ -75,7 +75,7 @@ impl TrialCall {
         let recording = Arc::new(Mutex::new(Recording::of_story()));
         let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(Arc::clone(&recording));
         let limits = Limits { deadline: Instant::now() + timeout, memory: self.memory };
-        let ask = Ask { policy: Arc::clone(&self.policy), view: Arc::new(view), limits };
+        let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let fault = put(policy, verb, &ask).err()?;
         let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
         let settings = Read::Settings.to_string();

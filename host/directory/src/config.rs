@@ -24,6 +24,10 @@ pub struct DirectoryConfig {
     pub max_module_bytes: u64,
     /// Most bytes of memory that a sidecar may give its policy.
     pub max_memory: usize,
+    /// A directory without policies is no accident.
+    pub allow_empty: bool,
+    /// A policy that was there at the start and is not loaded is left out, whatever its `onError`.
+    pub allow_degraded: bool,
 }
 
 // === impl DirectoryConfig ===
@@ -33,7 +37,15 @@ impl DirectoryConfig {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let Bounds { module_bytes, memory } = Bounds::default();
         let settle = Duration::from_millis(100);
-        Self { path: path.into(), poll: None, settle, max_module_bytes: module_bytes, max_memory: memory }
+        Self {
+            path: path.into(),
+            poll: None,
+            settle,
+            max_module_bytes: module_bytes,
+            max_memory: memory,
+            allow_empty: false,
+            allow_degraded: false,
+        }
     }
 
     pub(crate) fn bounds(&self) -> Bounds {

@@ -2,23 +2,31 @@
 //!
 //! ```text
 //!  directory ──> Scan ──> Settling ──> Table ──> Update { roster, changes }
-//!             (stamps)  (what is quiet?)  │ reads, checks, keeps the last good
-//!                                         └──> Loader (port: compiles)
+//!             (stamps)  (what is quiet?)  │  ▲ keeps the last good
+//!                                 Order   ▼  │  Outcome
+//!                                        Crew ──> Loader (port: compiles)
 //! ```
 //!
 //! A policy is loaded as a whole or not at all: while its files are bad, the version that was loaded
-//! last goes on answering. Everything here runs on one thread of its own, never on a request's.
+//! last goes on answering. One thread looks, decides and publishes; a few others read and load, so that
+//! a policy that takes long holds up no other. None of it runs on a request's thread.
 
 mod config;
+mod crew;
+mod entry;
 mod error;
+mod first;
 mod load;
+mod retry;
 mod scan;
 mod settling;
 mod sidecar;
 mod source;
 mod stamp;
+mod stand_in;
 mod table;
 mod update;
+mod vanished;
 mod watch;
 mod watcher;
 

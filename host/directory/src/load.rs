@@ -1,4 +1,4 @@
-//! From the content of a policy's files to a member of the roster.
+//! From a policy's files to a member of the roster: read, compile, validate.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,17 +6,123 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Circuit, FaultKind, Limits, Loader, Member, Mode, Policy, Traces, Verb, View};
+use plimsoll_core::{
+    Ask, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Traces, TrialCall, TrialFault, Verb, View,
+};
 
 use crate::{
     DirectoryError,
     config::Bounds,
-    scan::Id,
-    source::{Content, Refusal, parse_sidecar, read_sidecar},
+    scan::{Id, Scan, Sources},
+    source::{Content, Marks, Reading, Refusal, Stamps, Told, parse_sidecar, read_sidecar},
 };
 
 /// How long a policy may take to say whether it accepts its settings.
 const VALIDATE_FOR: Duration = Duration::from_secs(1);
+
+/// A version in force, and what it was made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Version {
+    pub(crate) member: Arc<Member>,
+    pub(crate) marks: Marks,
+}
+
+/// The task of loading one policy as its files stand.
+pub(crate) struct Order {
+    pub(crate) id: Id,
+    /// Tells the order from earlier ones for this policy.
+    pub(crate) number: u64,
+    /// The number of the version that it makes.
+    pub(crate) version: u64,
+    pub(crate) sources: Sources,
+    pub(crate) scan: Arc<Scan>,
+    /// The version in force.
+    pub(crate) current: Option<Version>,
+    /// A content that was refused before and is not to be tried again now.
+    pub(crate) refused: Vec<Marks>,
+    /// It may take long, and others may go before it.
+    pub(crate) is_patient: bool,
+}
+
+/// What came of an order.
+pub(crate) struct Outcome {
+    pub(crate) id: Id,
+    pub(crate) number: u64,
+    pub(crate) stamps: Stamps,
+    pub(crate) told: Option<Told>,
+    pub(crate) took: Duration,
+    pub(crate) result: Attempt,
+}
+
+/// How an attempt to load ended.
+pub(crate) enum Attempt {
+    /// The files changed while they were read.
+    Changing,
+    /// They are those of the version in force.
+    InForce,
+    /// They are those that were refused before.
+    RefusedBefore(Marks),
+    /// They are refused; the content is known if all of it could be read.
+    Refused(Refusal, Option<Marks>),
+    /// A version is ready.
+    Loaded(Version),
+}
+
+/// What orders are carried out with.
+pub(crate) struct Workshop {
+    pub(crate) root: PathBuf,
+    pub(crate) bounds: Bounds,
+    pub(crate) loader: Arc<dyn Loader>,
+}
+
+// === impl Workshop ===
+
+impl Workshop {
+    /// Loads a policy as its files stand.
+    pub(crate) fn carry_out(&self, order: Order) -> Outcome {
+        let started = Instant::now();
+        let reading = Reading::take(&self.root, &order.scan, &order.sources, &self.bounds);
+        let result = match reading.content {
+            None => Attempt::Changing,
+            Some(Err(refusal)) => Attempt::Refused(refusal, None),
+            Some(Ok(content)) => self.attempt(&order, content),
+        };
+        let Order { id, number, .. } = order;
+        Outcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result }
+    }
+
+    fn attempt(&self, order: &Order, content: Content) -> Attempt {
+        let marks = content.marks.clone();
+        if order.current.as_ref().is_some_and(|version| version.marks == marks) {
+            return Attempt::InForce;
+        }
+        if order.refused.contains(&marks) {
+            return Attempt::RefusedBefore(marks);
+        }
+        let current = order.current.as_ref().map(|version| version.member.as_ref());
+        match build(&order.id, order.version, content, current, self.loader.as_ref()) {
+            Ok(member) => Attempt::Loaded(Version { member: Arc::new(member), marks }),
+            Err(refusal) => Attempt::Refused(refusal, Some(marks)),
+        }
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// Whether the files changed while they were read.
+    pub(crate) fn is_changing(&self) -> bool {
+        matches!(self.result, Attempt::Changing)
+    }
+
+    /// What came of an order if plimsoll itself failed.
+    pub(crate) fn failed(order: &Order) -> Self {
+        let stamps = order.sources.files().map(|file| (file.clone(), order.scan.files.get(file).copied())).collect();
+        let refusal = Refusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
+        let result = Attempt::Refused(refusal, None);
+        Self { id: order.id.clone(), number: order.number, stamps, told: None, took: Duration::ZERO, result }
+    }
+}
 
 /// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
 ///
@@ -26,7 +132,7 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
     let stem = sidecar.unwrap_or(module).file_stem().unwrap_or_default().to_string_lossy();
     let id = Id { group: Arc::from(""), name: Arc::from(stem.as_ref()) };
     Content::read(module, sidecar, &Bounds::default())
-        .and_then(|content| build(&id, content, None, loader))
+        .and_then(|content| build(&id, 1, content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
 
@@ -47,18 +153,18 @@ pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
 /// Compiles and validates; a member with the same module lends its compiled code.
 pub(crate) fn build(
     id: &Id,
+    version: u64,
     content: Content,
     current: Option<&Member>,
     loader: &dyn Loader,
 ) -> Result<Member, Refusal> {
-    let policy = match current.filter(|member| *member.digest == *content.digest) {
+    let policy = match current.filter(|member| *member.digest == *content.marks.module) {
         Some(member) => Arc::clone(&member.policy),
-        None => {
-            loader.load(&content.module).map_err(|error| Refusal::new(format!("{}: {error}", content.module_label)))?
-        }
+        None => loader.load(&content.module).map_err(|error| refusal_of(&content, &error))?,
     };
     let size = content.module.len() as u64;
     validate(id, &content, policy.as_ref())?;
+    put_on_trial(id, &content, policy.as_ref())?;
     warn_of_idle_weight(id, &content, policy.as_ref());
     Ok(Member {
         id: Member::id_of(&id.group, &id.name),
@@ -66,13 +172,18 @@ pub(crate) fn build(
         group: Arc::clone(&id.group),
         config: content.sidecar.config,
         settings: content.sidecar.settings,
-        digest: content.digest.into(),
+        digest: content.marks.module.into(),
         size,
-        version: current.map_or(0, |member| member.version) + 1,
+        version,
         policy,
         circuit: Circuit::new(Instant::now()),
         traces: Traces::default(),
     })
+}
+
+fn refusal_of(content: &Content, error: &plimsoll_core::LoadError) -> Refusal {
+    let text = format!("{}: {error}", content.module_label);
+    if error.is_transient() { Refusal::passing(text) } else { Refusal::new(text) }
 }
 
 /// Asks the policy whether it accepts its settings; one that is off is asked nothing.
@@ -88,10 +199,34 @@ fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refus
         Ok(Err(text)) => Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label))),
         Err(fault) => {
             let text = format!("{}: validate failed: {fault}", content.module_label);
-            let is_passing = matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Host);
-            Err(if is_passing { Refusal::passing(text) } else { Refusal::new(text) })
+            Err(if is_passing(&fault) { Refusal::passing(text) } else { Refusal::new(text) })
         }
     }
+}
+
+/// Refuses a policy that fails whatever it is asked. In shadow, faults harm nobody, and are what is looked for.
+fn put_on_trial(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refusal> {
+    let config = &content.sidecar.config;
+    if config.mode != Mode::Enforce {
+        return Ok(());
+    }
+    let settings = Arc::clone(&content.sidecar.settings);
+    let policy_name = Member::id_of(&id.group, &id.name);
+    let call = TrialCall { policy: policy_name, settings, timeout: config.timeout, memory: config.memory };
+    for TrialFault { verb, fault, is_certain } in call.put_to(policy) {
+        let label = &content.module_label;
+        if is_certain {
+            let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
+            return Err(if is_passing(&fault) { Refusal::passing(text) } else { Refusal::new(text) });
+        }
+        tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
+    }
+    Ok(())
+}
+
+/// Whether a fault may be the machine's.
+fn is_passing(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Host)
 }
 
 fn warn_of_idle_weight(id: &Id, content: &Content, policy: &dyn Policy) {

@@ -112,7 +112,10 @@ impl Scan {
         let mut directories = Vec::new();
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
-            let Some(name) = visible_name(&entry) else { continue };
+            let Some(name) = visible_name(&entry) else {
+                self.note_unreadable_name(&entry, group);
+                continue;
+            };
             let path = entry.path();
             if Kind::of(&name).is_some() {
                 let stamp = Stamp::of(&path);
@@ -121,7 +124,11 @@ impl Scan {
                 }
                 self.files.insert(File { group: Arc::clone(group), name: Arc::from(name) }, stamp);
             } else if group.is_empty() && path.is_dir() {
-                directories.push(name);
+                if leads_out(directory, &entry) {
+                    self.note_link(&path, &name);
+                } else {
+                    directories.push(name);
+                }
             }
             if self.files.len() > MOST_FILES || directories.len() > MOST_FILES {
                 return Err(ListError::TooMany);
@@ -132,11 +139,31 @@ impl Scan {
         Ok(directories)
     }
 
+    /// A policy file whose name no reply could hold; other files are nobody's concern.
+    fn note_unreadable_name(&mut self, entry: &fs::DirEntry, group: &Arc<str>) {
+        let name = entry.file_name();
+        let shown = name.to_string_lossy();
+        // A name that can be read is a hidden one.
+        if name.to_str().is_none() && Kind::of(&shown).is_some() && self.problems.len() < MOST_FILES {
+            let text = format!("the name of '{}' is not UTF-8: the file is passed over", entry.path().display());
+            self.problems.insert(Id { group: Arc::clone(group), name: Arc::from(shown) }, text);
+        }
+    }
+
+    /// A link that would make a group of a directory elsewhere, if there are policies in that.
+    fn note_link(&mut self, path: &Path, name: &str) {
+        if is_group_name(name) && has_policies(path) {
+            let text = format!(
+                "{} is a link that leads out of the directory: expected a directory, or a link to one inside",
+                path.display()
+            );
+            self.problems.insert(Id { group: Arc::from(""), name: Arc::from(name) }, text);
+        }
+    }
+
     /// A directory with policies in it under a name that no URL can have; others (`lost+found`) are nobody's concern.
     fn note_ill_named(&mut self, root: &Path, name: &str) {
-        let Ok(entries) = fs::read_dir(root.join(name)) else { return };
-        let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| Kind::of(&name).is_some());
-        if entries.flatten().take(MOST_FILES).any(is_policy) {
+        if has_policies(&root.join(name)) {
             let text = format!(
                 "'{name}' is no name for a group: expected a to z, 0 to 9 and '-', at most {LONGEST_NAME} characters"
             );
@@ -221,10 +248,29 @@ impl From<io::Error> for ListError {
     }
 }
 
-/// The name, unless it starts with a dot: `..data` of a mounted ConfigMap, an editor's `.x.swp`.
+/// The name, unless it starts with a dot: `..data` of a mounted ConfigMap, an editor's `.x.swp`; or is no text.
 fn visible_name(entry: &fs::DirEntry) -> Option<String> {
-    let name = entry.file_name().to_string_lossy().into_owned();
-    (!name.starts_with('.')).then_some(name)
+    entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))
+}
+
+/// Whether a directory is a link to one that is not below the root: its files are not of this directory.
+///
+/// The links of a mounted ConfigMap lead through `..data` to a directory below the root.
+fn leads_out(root: &Path, entry: &fs::DirEntry) -> bool {
+    if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+        return false;
+    }
+    match (root.canonicalize(), entry.path().canonicalize()) {
+        (Ok(root), Ok(target)) => target == root || !target.starts_with(&root),
+        // Gone since it was listed: listing it says so.
+        _ => false,
+    }
+}
+
+fn has_policies(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| Kind::of(&name).is_some());
+    entries.flatten().take(MOST_FILES).any(is_policy)
 }
 
 fn is_group_name(name: &str) -> bool {

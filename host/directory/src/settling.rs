@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -14,7 +15,7 @@ const PATIENCE: u32 = 10;
 pub(crate) struct Settling {
     settle: Duration,
     patience: Duration,
-    scan: Scan,
+    scan: Arc<Scan>,
     /// Files that changed less than `patience` ago.
     changed: BTreeMap<File, Instant>,
     /// When the burst began.
@@ -25,18 +26,18 @@ pub(crate) struct Settling {
 
 impl Settling {
     /// Starts from what was read already.
-    pub(crate) fn new(settle: Duration, scan: Scan) -> Self {
+    pub(crate) fn new(settle: Duration, scan: Arc<Scan>) -> Self {
         let patience = settle * PATIENCE;
         Self { settle, patience, scan, changed: BTreeMap::new(), burst: None }
     }
 
     /// What was seen last.
-    pub(crate) fn scan(&self) -> &Scan {
+    pub(crate) fn scan(&self) -> &Arc<Scan> {
         &self.scan
     }
 
     /// Notes which files are different now.
-    pub(crate) fn observe(&mut self, scan: Scan, now: Instant) {
+    pub(crate) fn observe(&mut self, scan: Arc<Scan>, now: Instant) {
         let patience = self.patience;
         self.changed.retain(|_, at| now.saturating_duration_since(*at) < patience);
         if self.is_quiet(now) {
@@ -63,6 +64,11 @@ impl Settling {
         files.all(|file| self.is_still(file, self.patience, now))
     }
 
+    /// Whether nothing at all has changed for that long.
+    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+        self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.patience)
+    }
+
     /// When there is something to decide next.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         let moments = |at: &Instant| [*at + self.settle, *at + self.patience];
@@ -81,8 +87,6 @@ impl Settling {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::stamp::Stamp;
 
@@ -93,9 +97,10 @@ mod tests {
     }
 
     /// A scan of files by name and length.
-    fn scan(files: &[(&str, u64)]) -> Scan {
+    fn scan(files: &[(&str, u64)]) -> Arc<Scan> {
         let stamp = |length| Stamp::File { length, modified: None, identity: crate::stamp::Identity::default() };
-        Scan { files: files.iter().map(|(name, length)| (file(name), stamp(*length))).collect(), ..Scan::default() }
+        let files = files.iter().map(|(name, length)| (file(name), stamp(*length))).collect();
+        Arc::new(Scan { files, ..Scan::default() })
     }
 
     fn is_settled(settling: &Settling, name: &str, now: Instant) -> bool {

@@ -8,6 +8,7 @@ use std::{
     path::Path,
 };
 
+use plimsoll_core::PolicyConfig;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -32,6 +33,15 @@ pub(crate) struct Refusal {
     pub(crate) passing: bool,
 }
 
+/// Tells the content of a policy's files from any other: digests of module and sidecar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// `sha256:…` of the module.
+    pub(crate) module: String,
+    /// `sha256:…` of the sidecar's text; none without a sidecar.
+    pub(crate) sidecar: Option<String>,
+}
+
 /// What the files of a policy say.
 pub(crate) struct Content {
     pub(crate) sidecar: Sidecar,
@@ -39,18 +49,25 @@ pub(crate) struct Content {
     pub(crate) sidecar_label: String,
     pub(crate) module: Vec<u8>,
     pub(crate) module_label: String,
-    /// `sha256:…` of the module.
-    pub(crate) digest: String,
-    /// Of the sidecar's text; none without a sidecar.
-    pub(crate) sidecar_digest: Option<String>,
+    pub(crate) marks: Marks,
 }
 
 /// One reading of a policy's files.
 pub(crate) struct Reading {
     /// As the scan saw them; a later scan that differs calls for another reading.
     pub(crate) stamps: Stamps,
+    /// What the sidecar says to plimsoll, if it can be read, whatever is wrong with the module.
+    pub(crate) told: Option<Told>,
     /// None: the files changed while they were read.
     pub(crate) content: Option<Result<Content, Refusal>>,
+}
+
+/// What a sidecar says that counts even while its module cannot be loaded.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    pub(crate) config: PolicyConfig,
+    /// The module that it names.
+    pub(crate) module: Option<File>,
 }
 
 // === impl Refusal ===
@@ -91,8 +108,25 @@ impl Content {
                 "{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}"
             )));
         }
-        let sidecar_digest = text.map(|text| self::digest(text.as_bytes()));
-        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digest, sidecar_digest })
+        let marks = Marks { module: digest, sidecar: text.map(|text| self::digest(text.as_bytes())) };
+        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, marks })
+    }
+}
+
+// === impl Told ===
+
+impl Told {
+    /// Reads a policy's sidecar alone; none if it cannot be read, and the defaults where there is none.
+    pub(crate) fn read(root: &Path, sources: &Sources, bounds: &Bounds) -> Option<Self> {
+        let path = sources.sidecar.as_ref().map(|file| file.path(root));
+        let text = path.as_deref().map(read_sidecar).transpose().ok()?;
+        let parsed = parse_sidecar(path.as_deref(), text.as_deref(), bounds).ok()?;
+        Some(Self::of(sources, &parsed, path.as_deref()))
+    }
+
+    fn of(sources: &Sources, parsed: &Sidecar, path: Option<&Path>) -> Self {
+        let module = parsed.module.as_ref().and_then(|_| module_of(sources, parsed, path).ok());
+        Self { config: parsed.config.clone(), module }
     }
 }
 
@@ -105,10 +139,11 @@ impl Reading {
     /// version: a ConfigMap may be swapped in between.
     pub(crate) fn take(root: &Path, scan: &Scan, sources: &Sources, bounds: &Bounds) -> Self {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
-        let content = Self::read(root, scan, sources, bounds, &mut stamps);
+        let mut told = None;
+        let content = Self::read(root, scan, sources, bounds, &mut stamps, &mut told);
         let is_still = |(file, stamp): (&File, &Option<Stamp>)| *stamp == stamp_now(&file.path(root));
         let content = stamps.iter().all(is_still).then_some(content);
-        Self { stamps, content }
+        Self { stamps, told, content }
     }
 
     fn read(
@@ -117,6 +152,7 @@ impl Reading {
         sources: &Sources,
         bounds: &Bounds,
         stamps: &mut Stamps,
+        told: &mut Option<Told>,
     ) -> Result<Content, Refusal> {
         if let Some(problem) = &sources.problem {
             return Err(Refusal::new(problem));
@@ -124,6 +160,7 @@ impl Reading {
         let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = sidecar.as_deref().map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(sidecar.as_deref(), text.as_deref(), bounds)?;
+        *told = Some(Told::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
         Content::complete(&module.path(root), sidecar.as_deref(), text.as_deref(), parsed, bounds)
@@ -185,17 +222,31 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Refusal> 
         // A file that is not there comes with a new stamp; anything else may pass by itself.
         if error.kind() == io::ErrorKind::NotFound { Refusal::new(text) } else { Refusal::passing(text) }
     };
-    // Asked before it is opened: opening a pipe would wait for a writer.
-    let metadata = path.metadata().map_err(unreadable)?;
+    let irregular = || Refusal::new(format!("{} is not a regular file: expected a {what}", path.display()));
+    // Asked before it is opened as well: opening some devices does something.
+    if !path.metadata().map_err(unreadable)?.is_file() {
+        return Err(irregular());
+    }
+    let file = open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(Refusal::new(format!("{} is not a regular file: expected a {what}", path.display())));
+        return Err(irregular());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(most)).unwrap_or(0));
-    fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > most {
         return Err(Refusal::new(format!("{} is larger than {most} bytes, the most for a {what}", path.display())));
     }
     Ok(bytes)
+}
+
+/// Opens a file that must not make its reader wait, as a pipe does, and some files of `/proc` that look regular.
+fn open(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    options.open(path)
 }
 
 /// Texts of guests and parsers go to logs and pages: bounded, and without line breaks of their own.

@@ -54,9 +54,11 @@ impl Stamp {
     }
 
     /// Whether a write right after this stamp could have left the same stamp.
+    ///
+    /// A time in the future comes from another clock than ours, which tells nothing of when the write was.
     pub(crate) fn may_repeat(&self, now: SystemTime) -> bool {
         let Self::File { modified: Some(modified), .. } = self else { return false };
-        now.duration_since(*modified).is_ok_and(|age| age < TICK)
+        now.duration_since(*modified).map_or(true, |age| age < TICK)
     }
 }
 
@@ -82,5 +84,23 @@ impl Identity {
     #[cfg(not(unix))]
     fn of_metadata(_: &Metadata) -> Self {
         Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(modified: SystemTime) -> Stamp {
+        Stamp::File { length: 1, modified: Some(modified), identity: Identity::default() }
+    }
+
+    #[test]
+    fn a_time_in_the_future_says_nothing_of_when_the_file_was_written() {
+        let now = SystemTime::now();
+        assert!(!stamp(now - TICK).may_repeat(now));
+        for moment in [now - TICK / 2, now, now + TICK, now + Duration::from_hours(24)] {
+            assert!(stamp(moment).may_repeat(now), "{moment:?}");
+        }
     }
 }

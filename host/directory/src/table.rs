@@ -1,122 +1,163 @@
-//! What is known of each policy: the version in force, the files as last read, what is wrong with them.
+//! Every policy of the directory, and what is wrong with the directory itself.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
-    time::{Instant, SystemTime},
+    time::Instant,
 };
 
-use plimsoll_core::{Failure, Group, Loader, Member, Roster};
+use plimsoll_core::{Failure, Group, Member, PolicyState, Roster};
 
 use crate::{
     Change, DirectoryConfig, DirectoryError, Update,
-    config::Bounds,
-    load::build,
+    entry::Entry,
+    load::{Order, Outcome},
     scan::{File, Id, Scan, Sources},
-    source::{Content, Reading, Refusal, Stamps},
+    source::Told,
+    vanished::Vanished,
 };
 
 /// Every policy of the directory.
 pub(crate) struct Table {
     root: PathBuf,
-    bounds: Bounds,
-    loader: Arc<dyn Loader>,
+    allow_empty: bool,
     groups: BTreeSet<Arc<str>>,
     entries: BTreeMap<Id, Entry>,
     /// What is wrong with directories.
     problems: BTreeMap<Id, String>,
     /// The last version of each policy that is gone, so that a number never names two versions.
     past: BTreeMap<Id, u64>,
+    /// Numbers orders.
+    orders: u64,
+    /// What happened since the last update was taken.
+    changes: Vec<Change>,
+    /// Whether the roster is another than that of the last update.
+    is_different: bool,
 }
 
 /// Says which files may be read now, and which failures may be told.
 pub(crate) trait Timing {
+    /// The moment.
+    fn now(&self) -> Instant;
     /// Whether these files have been left alone for long enough to be read.
     fn may_read(&self, files: &mut dyn Iterator<Item = &File>) -> bool;
     /// Whether they have been left alone for so long that what is wrong with them is no half-written file.
     fn may_report(&self, files: &mut dyn Iterator<Item = &File>) -> bool;
-    /// Whether refusals that may pass by themselves are tried again.
-    fn retries(&self) -> bool;
-    /// Whether to end now.
-    fn is_stopped(&self) -> bool;
+    /// Whether nothing at all has changed for that long.
+    fn is_calm(&self) -> bool;
 }
 
 /// Reads and reports at once.
 pub(crate) struct AtOnce;
 
-/// One policy.
-#[derive(Default)]
-struct Entry {
-    sources: Sources,
-    stamps: Stamps,
-    /// The files changed while, or just before, they were read.
-    stale: bool,
-    member: Option<Arc<Member>>,
-    /// Of the sidecar of `member`.
-    sidecar_digest: Option<String>,
-    /// What is wrong with the files, not yet told.
-    held: Option<Refusal>,
-    /// What is wrong with the files, as the roster says.
-    reported: Option<Refusal>,
-}
-
 // === impl Table ===
 
 impl Table {
     /// A table that knows no policy.
-    pub(crate) fn new(config: &DirectoryConfig, loader: Arc<dyn Loader>) -> Self {
+    pub(crate) fn new(config: &DirectoryConfig) -> Self {
         Self {
             root: config.path.clone(),
-            bounds: config.bounds(),
-            loader,
+            allow_empty: config.allow_empty,
             groups: BTreeSet::new(),
             entries: BTreeMap::new(),
             problems: BTreeMap::new(),
             past: BTreeMap::new(),
+            orders: 0,
+            changes: Vec::new(),
+            is_different: false,
         }
     }
 
-    /// Brings the table to what a scan found, as far as the timing allows; none if nothing is different then.
-    pub(crate) fn refresh(&mut self, scan: &Scan, timing: &dyn Timing) -> Option<Update> {
-        let mut changes = Vec::new();
-        let wanted = scan.policies();
-        self.remove_missing(&wanted, scan, timing, &mut changes);
-        for (id, sources) in &wanted {
-            if timing.is_stopped() {
-                break;
-            }
-            self.refresh_policy(id, sources, scan, timing, &mut changes);
+    /// Notes the policies of a first scan, with what their sidecars say where those could be read.
+    ///
+    /// With `stand_in`, the faults of each count until a version of it is loaded.
+    pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<Id, Option<Told>>, stand_in: bool) {
+        for id in scan.policies().into_keys() {
+            let said = told.remove(&id).flatten();
+            let entry = self.entries.entry(id.clone()).or_default();
+            if stand_in { entry.await_version(&id, said) } else { entry.set_told(said) }
         }
-        self.set_problems(scan.problems.clone(), &mut changes);
-        let groups: BTreeSet<_> = scan.groups.iter().chain(self.entries.keys().map(|id| &id.group)).cloned().collect();
-        let is_different = groups != self.groups || !changes.is_empty();
-        self.groups = groups;
-        is_different.then(|| Update { roster: Arc::new(self.roster()), changes })
+        self.note_libraries(&scan.policies());
+        self.note_groups(scan);
+        self.set_problems(scan, &Vanished::default());
+    }
+
+    /// Compares with what a scan found, as far as the timing allows; answers what is to be loaded.
+    pub(crate) fn refresh(&mut self, scan: &Arc<Scan>, timing: &dyn Timing) -> Vec<Order> {
+        let wanted = scan.policies();
+        let vanished = self.remove_missing(&wanted, scan, timing);
+        for id in wanted.keys().filter(|id| !self.entries.contains_key(*id)).cloned().collect::<Vec<_>>() {
+            let entry = Entry::after(self.past.get(&id).copied().unwrap_or_default());
+            self.entries.insert(id, entry);
+        }
+        self.note_libraries(&wanted);
+        let mut orders = Vec::new();
+        for (id, sources) in &wanted {
+            let Some(entry) = self.entries.get_mut(id) else { continue };
+            self.is_different |= std::mem::take(&mut entry.has_vanished);
+            if let Some(order) = entry.order(id, sources, scan, self.orders, timing) {
+                self.orders += 1;
+                orders.push(order);
+            }
+            self.changes.extend(entry.report(id, timing));
+        }
+        self.set_problems(scan, &vanished);
+        self.note_groups(scan);
+        orders
+    }
+
+    /// Takes up what came of an order; true if another module than before is named, so that a look is due.
+    pub(crate) fn finish(&mut self, outcome: Outcome, timing: &dyn Timing) -> bool {
+        let id = outcome.id.clone();
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let (before, state, named) = (entry.member().cloned(), entry.state(), entry.named_module().cloned());
+        self.changes.extend(entry.finish(outcome, timing));
+        self.changes.extend(entry.report(&id, timing));
+        let is_same = match (&before, entry.member()) {
+            (Some(before), Some(member)) => Arc::ptr_eq(before, member),
+            (None, None) => true,
+            _ => false,
+        };
+        self.is_different |= !is_same || state != entry.state();
+        entry.named_module() != named.as_ref()
     }
 
     /// Notes that the directory cannot be listed; what is in force stays.
-    pub(crate) fn refuse(&mut self, error: &DirectoryError) -> Option<Update> {
-        let mut changes = Vec::new();
+    pub(crate) fn refuse(&mut self, error: &DirectoryError) {
         let mut problems = self.problems.clone();
         problems.insert(Id::whole(&Arc::from("")), error.to_string());
-        self.set_problems(problems, &mut changes);
-        (!changes.is_empty()).then(|| Update { roster: Arc::new(self.roster()), changes })
+        self.replace_problems(problems);
     }
 
-    /// Whether some files changed while they were read.
+    /// What is different since this was asked last.
+    pub(crate) fn take_update(&mut self) -> Option<Update> {
+        let changes = std::mem::take(&mut self.changes);
+        let is_different = std::mem::take(&mut self.is_different) || !changes.is_empty();
+        is_different.then(|| Update { roster: Arc::new(self.roster()), changes })
+    }
+
+    /// Whether there is something to tell.
+    pub(crate) fn has_update(&self) -> bool {
+        self.is_different || !self.changes.is_empty()
+    }
+
+    /// When something that failed is to be tried again.
+    pub(crate) fn next_retry(&self) -> Option<Instant> {
+        self.entries.values().filter_map(Entry::next_retry).min()
+    }
+
+    /// Whether some policy is neither loaded nor refused.
     pub(crate) fn has_unread(&self) -> bool {
         self.entries.values().any(Entry::is_unread)
     }
 
     /// Makes failures of the policies whose files could not be read once.
-    pub(crate) fn refuse_unread(&mut self) -> Vec<Change> {
-        let unread = self.entries.iter_mut().filter(|(_, entry)| entry.is_unread());
-        let refuse = |(id, entry): (&Id, &mut Entry)| {
-            entry.held = Some(Refusal::passing("its files change while they are read"));
-            entry.report(id, &AtOnce)
-        };
-        unread.filter_map(refuse).collect()
+    pub(crate) fn refuse_unread(&mut self) {
+        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_unread()) {
+            entry.refuse_unread();
+            self.changes.extend(entry.report(id, &AtOnce));
+        }
     }
 
     /// What is in force now.
@@ -125,98 +166,104 @@ impl Table {
         for group in &self.groups {
             members.entry(Arc::clone(group)).or_default();
         }
-        let mut failures = Vec::new();
+        let (mut failures, mut states) = (Vec::new(), BTreeMap::new());
         for (id, entry) in &self.entries {
-            if let Some(member) = &entry.member {
+            if let Some(member) = entry.member() {
                 members.entry(Arc::clone(&id.group)).or_default().push(Arc::clone(member));
             }
-            if let Some(refusal) = &entry.reported {
-                failures.push(mk_failure(id, &refusal.text, entry.member.is_some()));
+            if let Some(refusal) = entry.reported() {
+                failures.push(mk_failure(id, &refusal.text, entry.is_loaded()));
+            }
+            if entry.state() != PolicyState::Active {
+                states.insert(Member::id_of(&id.group, &id.name), entry.state());
             }
         }
         failures.extend(self.problems.iter().map(|(id, text)| mk_failure(id, text, self.keeps(id))));
-        Roster::new(members.into_iter().map(|(name, members)| (name, Group::new(members))).collect(), failures)
+        let groups = members.into_iter().map(|(name, members)| (name, Group::new(members))).collect();
+        Roster::new(groups, failures).with_states(states)
     }
 
-    fn remove_missing(
-        &mut self,
-        wanted: &BTreeMap<Id, Sources>,
-        scan: &Scan,
-        timing: &dyn Timing,
-        changes: &mut Vec<Change>,
-    ) {
-        let is_gone = |id: &Id, entry: &Entry| {
-            !wanted.contains_key(id)
+    /// Drops the policies whose files are gone, but for those that went all at once.
+    fn remove_missing(&mut self, wanted: &BTreeMap<Id, Sources>, scan: &Scan, timing: &dyn Timing) -> Vanished {
+        let is_gone = |(id, entry): &(&Id, &mut Entry)| {
+            !wanted.contains_key(*id)
                 && !scan.unreadable.contains(&id.group)
-                && timing.may_read(&mut entry.stamps.keys())
+                && (entry.has_vanished || timing.may_read(&mut entry.stamps()))
         };
-        let gone: Vec<Id> =
-            self.entries.iter().filter(|(id, entry)| is_gone(id, entry)).map(|(id, _)| id.clone()).collect();
-        for id in gone {
-            let Some(entry) = self.entries.remove(&id) else { continue };
-            if entry.member.is_some() || entry.reported.is_some() {
-                changes.push(Change::Removed { id: id.to_string() });
+        let mut gone: Vec<(&Id, &mut Entry)> = self.entries.iter_mut().filter(is_gone).collect();
+        let ruling = gone.iter().filter(|(_, entry)| entry.is_loaded()).map(|(id, _)| *id);
+        let vanished = if self.allow_empty { Vanished::default() } else { Vanished::of(ruling, wanted, scan) };
+        let mut dropped = Vec::new();
+        for (id, entry) in &mut gone {
+            // What comes back may come in pieces.
+            let stays = vanished.keeps(id) || (entry.has_vanished && !timing.is_calm());
+            if stays && entry.member().is_some() {
+                self.is_different |= !std::mem::replace(&mut entry.has_vanished, true);
+            } else {
+                dropped.push((*id).clone());
             }
-            if let Some(member) = entry.member {
-                self.past.insert(id, member.version);
+        }
+        for id in &dropped {
+            self.remove(id);
+        }
+        vanished
+    }
+
+    fn remove(&mut self, id: &Id) {
+        let Some(entry) = self.entries.remove(id) else { return };
+        if entry.member().is_some() || entry.reported().is_some() {
+            self.changes.push(Change::Removed { id: id.to_string() });
+        }
+        if entry.last_version() > 0 {
+            self.past.insert(id.clone(), entry.last_version());
+        }
+        self.is_different = true;
+    }
+
+    /// A module that sidecars of others name is no policy unless it has a sidecar of its own.
+    fn note_libraries(&mut self, wanted: &BTreeMap<Id, Sources>) {
+        let named: BTreeSet<File> = self.entries.values().filter_map(Entry::named_module).cloned().collect();
+        for (id, entry) in &mut self.entries {
+            let Some(sources) = wanted.get(id) else { continue };
+            let is_named = sources.module.as_ref().is_some_and(|module| named.contains(module));
+            let was_in_force = entry.is_loaded();
+            if entry.set_library(id, is_named && sources.sidecar.is_none()) {
+                self.is_different = true;
+                if was_in_force {
+                    self.changes.push(Change::Library { id: id.to_string() });
+                }
             }
         }
     }
 
-    fn refresh_policy(
-        &mut self,
-        id: &Id,
-        sources: &Sources,
-        scan: &Scan,
-        timing: &dyn Timing,
-        changes: &mut Vec<Change>,
-    ) {
-        let mut entry = self.entries.remove(id).unwrap_or_default();
-        if entry.is_due(sources, scan, timing) {
-            let started = Instant::now();
-            let reading = Reading::take(&self.root, scan, sources, &self.bounds);
-            entry.note_reading(sources, &reading);
-            match reading.content {
-                None => {}
-                Some(Err(refusal)) => entry.held = Some(refusal),
-                Some(Ok(content)) => changes.extend(self.load(id, &mut entry, content, started)),
-            }
-        }
-        changes.extend(entry.report(id, timing));
-        self.entries.insert(id.clone(), entry);
+    fn note_groups(&mut self, scan: &Scan) {
+        let of_entries = self.entries.keys().map(|id| &id.group);
+        let groups: BTreeSet<_> = scan.groups.iter().chain(of_entries).cloned().collect();
+        self.is_different |= groups != self.groups;
+        self.groups = groups;
     }
 
-    fn load(&self, id: &Id, entry: &mut Entry, content: Content, started: Instant) -> Option<Change> {
-        if entry.is_in_force(&content) {
-            entry.held = None;
-            return entry.reported.take().map(|_| Change::Unchanged { id: id.to_string() });
+    fn set_problems(&mut self, scan: &Scan, vanished: &Vanished) {
+        let mut problems = scan.problems.clone();
+        problems.extend(vanished.problems(&self.root));
+        if self.entries.is_empty() && problems.is_empty() && !self.allow_empty {
+            let text = format!(
+                "{} holds no policies: expected .wasm files, or --allow-empty to run without any",
+                self.root.display()
+            );
+            problems.insert(Id::whole(&Arc::from("")), text);
         }
-        let sidecar_digest = content.sidecar_digest.clone();
-        let mut member = match build(id, content, entry.member.as_deref(), self.loader.as_ref()) {
-            Ok(member) => member,
-            Err(refusal) => {
-                entry.held = Some(refusal);
-                return None;
-            }
-        };
-        if entry.member.is_none() {
-            member.version += self.past.get(id).copied().unwrap_or_default();
-        }
-        let (digest, version) = (member.digest.to_string(), member.version);
-        entry.sidecar_digest = sidecar_digest;
-        entry.member = Some(Arc::new(member));
-        (entry.held, entry.reported) = (None, None);
-        Some(Change::Loaded { id: id.to_string(), digest, version, took: started.elapsed() })
+        self.replace_problems(problems);
     }
 
-    fn set_problems(&mut self, problems: BTreeMap<Id, String>, changes: &mut Vec<Change>) {
+    fn replace_problems(&mut self, problems: BTreeMap<Id, String>) {
         for (id, text) in &problems {
             if self.problems.get(id) != Some(text) {
-                changes.push(Change::Refused { id: id.to_string(), error: text.clone(), kept: self.keeps(id) });
+                self.changes.push(Change::Refused { id: id.to_string(), error: text.clone(), kept: self.keeps(id) });
             }
         }
         for id in self.problems.keys().filter(|id| !problems.contains_key(id)) {
-            changes.push(Change::Unchanged { id: id.to_string() });
+            self.changes.push(Change::Unchanged { id: id.to_string() });
         }
         self.problems = problems;
     }
@@ -224,56 +271,17 @@ impl Table {
     /// Whether a directory's problem leaves policies in force; the root's are the ones of all groups.
     fn keeps(&self, problem: &Id) -> bool {
         let concerns = |id: &Id| *problem == Id::whole(&Arc::from("")) || *problem == Id::whole(&id.group);
-        self.entries.iter().any(|(id, entry)| concerns(id) && entry.member.is_some())
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
-    /// Whether the files are to be read now.
-    fn is_due(&self, sources: &Sources, scan: &Scan, timing: &dyn Timing) -> bool {
-        let has_moved = |(file, stamp): (&File, &Option<_>)| scan.files.get(file) != stamp.as_ref();
-        let passes = |refusal: &Option<Refusal>| refusal.as_ref().is_some_and(|refusal| refusal.passing);
-        let retries = timing.retries() && (passes(&self.held) || passes(&self.reported));
-        let is_changed = self.sources != *sources || self.stamps.iter().any(has_moved);
-        (is_changed || self.stale || retries) && timing.may_read(&mut sources.files().chain(self.stamps.keys()))
-    }
-
-    fn is_unread(&self) -> bool {
-        self.member.is_none() && self.held.is_none() && self.reported.is_none()
-    }
-
-    fn note_reading(&mut self, sources: &Sources, reading: &Reading) {
-        let now = SystemTime::now();
-        let may_repeat = reading.stamps.values().flatten().any(|stamp| stamp.may_repeat(now));
-        self.sources = sources.clone();
-        self.stamps = reading.stamps.clone();
-        self.stale = reading.content.is_none() || may_repeat;
-    }
-
-    /// Whether the content is what the version in force was loaded from.
-    fn is_in_force(&self, content: &Content) -> bool {
-        let has_digest = |member: &Arc<Member>| *member.digest == *content.digest;
-        self.member.as_ref().is_some_and(has_digest) && self.sidecar_digest == content.sidecar_digest
-    }
-
-    /// Tells what is wrong with the files, once it is certain that nobody is still writing them.
-    fn report(&mut self, id: &Id, timing: &dyn Timing) -> Option<Change> {
-        if self.held.is_none() || !timing.may_report(&mut self.stamps.keys()) {
-            return None;
-        }
-        let refusal = self.held.take()?;
-        let is_news = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
-        let (error, kept) = (refusal.text.clone(), self.member.is_some());
-        self.reported = Some(refusal);
-        is_news.then(|| Change::Refused { id: id.to_string(), error, kept })
+        self.entries.iter().any(|(id, entry)| concerns(id) && entry.is_loaded())
     }
 }
 
 // === impl AtOnce ===
 
 impl Timing for AtOnce {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
     fn may_read(&self, _: &mut dyn Iterator<Item = &File>) -> bool {
         true
     }
@@ -282,12 +290,8 @@ impl Timing for AtOnce {
         true
     }
 
-    fn retries(&self) -> bool {
-        false
-    }
-
-    fn is_stopped(&self) -> bool {
-        false
+    fn is_calm(&self) -> bool {
+        true
     }
 }
 

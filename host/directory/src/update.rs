@@ -22,6 +22,10 @@ pub enum Change {
         id: String,
         /// `sha256:…` of its module.
         digest: String,
+        /// `sha256:…` of its sidecar's text; none without a sidecar.
+        sidecar: Option<String>,
+        /// Its module is that of the version before.
+        only_settings: bool,
         /// Counts its versions, from 1.
         version: u64,
         /// How long it took to read, compile and validate it.
@@ -46,6 +50,11 @@ pub enum Change {
         /// The policy.
         id: String,
     },
+    /// It is asked nothing by itself any more: a sidecar of another policy names its module.
+    Library {
+        /// The policy that it was.
+        id: String,
+    },
 }
 
 // === impl Change ===
@@ -54,7 +63,11 @@ impl Change {
     /// The policy that it happened to.
     pub fn id(&self) -> &str {
         match self {
-            Self::Loaded { id, .. } | Self::Unchanged { id } | Self::Refused { id, .. } | Self::Removed { id } => id,
+            Self::Loaded { id, .. }
+            | Self::Unchanged { id }
+            | Self::Refused { id, .. }
+            | Self::Removed { id }
+            | Self::Library { id } => id,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reports of the file system that something in the directory may be different; they wake, and say no more.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::mpsc::SyncSender};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode};
 
@@ -16,12 +16,11 @@ pub(crate) struct Watcher {
 // === impl Watcher ===
 
 impl Watcher {
-    /// A watcher that wakes a thread through this channel.
-    pub(crate) fn new(wake: SyncSender<()>) -> notify::Result<Self> {
+    /// A watcher that says so whenever something may be different.
+    pub(crate) fn new(report: impl Fn() + Send + 'static) -> notify::Result<Self> {
         let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.as_ref().map_or(true, |event| may_change(event.kind)) {
-                // A full channel means that the thread will look anyway.
-                let _ = wake.try_send(());
+                report();
             }
         })?;
         Ok(Self { inner, watched: BTreeMap::new() })

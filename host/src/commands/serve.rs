@@ -47,6 +47,8 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             poll: args.poll,
             settle: args.settle,
             max_memory: args.engine.max_policy_memory,
+            allow_empty: args.allow_empty,
+            allow_degraded: args.allow_degraded,
             ..DirectoryConfig::new(args.policies)
         },
         loader: super::loader(&args.engine)?,
@@ -71,6 +73,5 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             },
             ..WireConfig::default()
         },
-        allow_degraded: args.allow_degraded,
     })
 }

@@ -66,8 +66,8 @@ impl Observer for Metrics {
     }
 
     fn failed(&self, call: CallOf<'_>, fault: &Fault) {
-        // An open circuit said so once, when it opened.
-        if fault.kind == FaultKind::CircuitOpen {
+        // An open circuit said so once, when it opened, and a policy that is not loaded when its files were refused.
+        if matches!(fault.kind, FaultKind::CircuitOpen | FaultKind::NotLoaded) {
             return;
         }
         let CallOf { request, pod, member, verb } = call;

@@ -37,7 +37,7 @@ pub struct Reply {
 // === impl Plimsoll ===
 
 impl Plimsoll {
-    /// Starts `plimsoll serve --policies DIR` with more arguments, on free ports.
+    /// Starts `plimsoll serve --policies DIR` with more arguments, on free ports; every policy was tried when it returns.
     ///
     /// # Errors
     /// If it ends, or does not say where it listens.
@@ -50,6 +50,20 @@ impl Plimsoll {
     /// # Errors
     /// As there.
     pub fn serve_at(listen: &str, policies: &Path, args: &[&str]) -> Result<Self> {
+        let gateway = Self::start(listen, policies, args)?;
+        gateway.wait_for_log("the policies to be loaded", |line| line["message"] == "all policies were tried")?;
+        Ok(gateway)
+    }
+
+    /// As [`Plimsoll::serve`], but returns as soon as it listens: policies are still being loaded.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn serve_at_once(policies: &Path, args: &[&str]) -> Result<Self> {
+        Self::start("127.0.0.1:0", policies, args)
+    }
+
+    fn start(listen: &str, policies: &Path, args: &[&str]) -> Result<Self> {
         let mut child = Command::new(binary())
             .args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
             .arg(policies)

@@ -10,4 +10,4 @@ mod load;
 
 pub use desk::{Desk, Way};
 pub use guest::{version, with_functions};
-pub use load::{Answers, Load, NODES};
+pub use load::{Answers, Load, NODES, request};

@@ -129,7 +129,8 @@ impl Answers {
     }
 }
 
-fn request() -> Value {
+/// The request that every client sends.
+pub fn request() -> Value {
     let node = |number: usize| json!({"metadata": {"name": format!("n{number}")}});
     let nodes: Vec<Value> = (0..NODES).map(node).collect();
     let pod = json!({"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": []}});

@@ -1,6 +1,9 @@
 //! A loader whose modules say in plain text what they are.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Condvar, Mutex},
+};
 
 use plimsoll_core::{
     Annotation, Ask, Fault, FaultKind, LoadError, Loader, Policy, Preemption, Read, Value, Verb, Verbs, Verdict,
@@ -10,6 +13,10 @@ use plimsoll_core::{
 #[derive(Default)]
 pub(crate) struct FakeLoader {
     pub(crate) loaded: Mutex<Vec<String>>,
+    /// Tags whose loads wait until they are let go.
+    held: (Mutex<BTreeSet<String>>, Condvar),
+    /// How often the load of a tag fails for a reason that passes.
+    pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
 }
 
@@ -26,12 +33,35 @@ pub(crate) fn good(tag: &str) -> String {
 
 // === impl FakeLoader ===
 
+impl FakeLoader {
+    /// Has loads of this tag wait.
+    pub(crate) fn hold(&self, tag: &str) {
+        self.held.0.lock().unwrap().insert(tag.to_owned());
+    }
+
+    /// Lets them go.
+    pub(crate) fn let_go(&self, tag: &str) {
+        self.held.0.lock().unwrap().remove(tag);
+        self.held.1.notify_all();
+    }
+
+    pub(crate) fn loads_of(&self, tag: &str) -> usize {
+        self.loaded.lock().unwrap().iter().filter(|loaded| *loaded == tag).count()
+    }
+}
+
 impl Loader for FakeLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let text = String::from_utf8_lossy(module);
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
         let tag = tag.ok_or_else(|| LoadError::permanent("no module: expected 'good TAG end'"))?.to_owned();
         self.loaded.lock().unwrap().push(tag.clone());
+        let held = self.held.0.lock().unwrap();
+        drop(self.held.1.wait_while(held, |held| held.contains(&tag)).unwrap());
+        if let Some(left) = self.busy.lock().unwrap().get_mut(&tag).filter(|left| **left > 0) {
+            *left -= 1;
+            return Err(LoadError::transient("the compiler was killed"));
+        }
         Ok(Arc::new(FakePolicy { tag, validated: Arc::clone(&self.validated) }))
     }
 }
@@ -49,6 +79,7 @@ impl Policy for FakePolicy {
         self.validated.lock().unwrap().push((self.tag.clone(), settings.to_string()));
         match settings.as_ref() {
             "null" => Ok(Ok(())),
+            r#""slow""# => Err(Fault::new(FaultKind::Timeout, "too slow")),
             r#""trap""# => Err(Fault::new(FaultKind::Trap, "unreachable")),
             other if other == format!("\"{}\"", self.tag) => Ok(Ok(())),
             other => Ok(Err(format!("{other} is not for {}", self.tag))),

@@ -1,6 +1,6 @@
 use std::fs;
 
-use plimsoll_core::Mode;
+use plimsoll_core::{Mode, PolicyState};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, DirectoryError, load_one};
 
 use crate::{
@@ -211,4 +211,16 @@ fn a_link_that_leads_nowhere_is_no_group() {
     std::os::unix::fs::symlink("loop", world.path("loop")).unwrap();
     assert_eq!(world.open().roster.failures(), [], "what cannot be known to be a directory is none");
     assert_eq!(tag(&world.open().roster, "x").as_deref(), Some("v1"));
+}
+
+#[test]
+fn a_library_needs_no_settings_and_is_no_failure() {
+    let world = World::new();
+    world.write("lib.wasm", &good("v1"));
+    world.write("a.yaml", "module: lib.wasm\nsettings: v1\n");
+    world.write("gpu/b.yaml", "module: ../lib.wasm\n");
+    let roster = world.open().roster;
+    assert_eq!(roster.failures(), []);
+    assert_eq!((roster.state("lib"), member(&roster, "lib").is_none()), (PolicyState::Library, true));
+    assert_eq!(roster.members().count(), 2);
 }

@@ -4,6 +4,10 @@
 mod configmap;
 mod fake;
 mod loading;
+mod names;
 mod reloading;
 mod sequences;
+mod starting;
+mod threads;
+mod vanishing;
 mod world;

@@ -1,5 +1,6 @@
 use std::{fs, io::Write as _, sync::Arc};
 
+use plimsoll_core::PolicyState;
 use plimsoll_directory::Change;
 
 use crate::{
@@ -39,7 +40,7 @@ fn a_changed_sidecar_is_loaded_without_compiling() {
         let (world, mut watched) = watched(by);
         world.write("x.yaml", "settings: v1\n");
         watched.wait_for("settings", |roster| &*member(roster, "x").unwrap().settings == "\"v1\"");
-        assert_eq!(*world.loader.loaded.lock().unwrap(), ["a", "v1"]);
+        assert_eq!((world.loader.loads_of("a"), world.loader.loads_of("v1")), (1, 1));
         world.remove("x.yaml");
         watched.wait_for("no settings", |roster| &*member(roster, "x").unwrap().settings == "null");
     }
@@ -116,9 +117,26 @@ fn a_shared_module_changes_every_policy_that_names_it() {
         watched.wait_for_tag("a", "v1");
         watched.wait_for_tag("gpu/b", "v1");
         world.put("x.wasm", &good("v2"));
-        for id in ["x", "a", "gpu/b"] {
+        for id in ["a", "gpu/b"] {
             watched.wait_for_tag(id, "v2");
         }
+    }
+}
+
+#[test]
+fn a_module_that_others_name_is_a_policy_only_with_a_sidecar_of_its_own() {
+    for by in WAYS {
+        let (world, mut watched) = watched(by);
+        world.write("a.yaml", "module: x.wasm\n");
+        watched.wait_for("x is a library", |roster| roster.state("x") == PolicyState::Library);
+        assert!(member(&watched.roster, "x").is_none() && watched.roster.failures().is_empty());
+        assert!(watched.changes.contains(&Change::Library { id: "x".to_owned() }));
+        world.write("x.yaml", "mode: shadow\n");
+        watched.wait_for_tag("x", "v1");
+        world.remove("x.yaml");
+        watched.wait_for("x is a library", |roster| roster.state("x") == PolicyState::Library);
+        world.remove("a.yaml");
+        watched.wait_for_tag("x", "v1");
     }
 }
 

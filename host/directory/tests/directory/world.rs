@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Member, Roster};
+use plimsoll_core::{Loader, Member, Roster};
 use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
 use tempfile::TempDir;
 
@@ -79,7 +79,8 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> DirectoryConfig {
-        DirectoryConfig { settle: SETTLE, ..DirectoryConfig::new(self.path("")) }
+        // What an empty directory means has tests of its own.
+        DirectoryConfig { settle: SETTLE, allow_empty: true, ..DirectoryConfig::new(self.path("")) }
     }
 
     /// Loads the directory once.
@@ -90,8 +91,20 @@ impl World {
 
     pub(crate) fn watch(&self, by: By) -> Watched {
         let poll = (by == By::Polling).then_some(Duration::from_millis(5));
-        let loader = Arc::clone(&self.loader);
-        let (directory, first) = Directory::open(DirectoryConfig { poll, ..self.config() }, loader).unwrap();
+        let config = DirectoryConfig { poll, ..self.config() };
+        Self::follow(Directory::open(config, self.loader()).unwrap())
+    }
+
+    /// As a gateway does it: nothing is loaded yet when this returns.
+    pub(crate) fn start(&self, config: DirectoryConfig) -> Watched {
+        Self::follow(Directory::start(config, self.loader()).unwrap())
+    }
+
+    fn loader(&self) -> Arc<dyn Loader> {
+        Arc::<FakeLoader>::clone(&self.loader)
+    }
+
+    fn follow((directory, first): (Directory, Update)) -> Watched {
         let (publish, published) = mpsc::channel();
         let watching = directory.watch(move |update| drop(publish.send(update))).unwrap();
         Watched { _watching: watching, published, roster: first.roster, changes: first.changes, updates: 0 }
@@ -128,6 +141,15 @@ impl Watched {
         self.roster = update.roster;
         self.changes.extend(update.changes);
         self.updates += 1;
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain");
+        std::thread::yield_now();
     }
 }
 

@@ -65,6 +65,11 @@ fn a_policy_that_cannot_load_at_the_start_keeps_it_unready_until_it_is_mended() 
     assert_eq!(unready.status, 503);
     assert!(unready.body.contains("zone-drain"), "{unready:?}");
     assert_eq!(gateway.get("/healthz").unwrap().status, 200);
+    let error = gateway.ask("/filter", &request()).unwrap()["Error"].to_string();
+    assert!(error.contains("policy zone-drain failed to filter: not-loaded"), "{error}");
+    let metrics = gateway.get("/metrics").unwrap().body;
+    assert!(metrics.contains("plimsoll_policies{state=\"failed\"} 1"), "{metrics}");
+    assert!(metrics.contains("plimsoll_policies{state=\"active\"} 0"), "{metrics}");
     put(directory.path(), "zone_drain_v1");
     wait_until("readiness", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
 
@@ -72,6 +77,32 @@ fn a_policy_that_cannot_load_at_the_start_keeps_it_unready_until_it_is_mended() 
     fs::write(degraded.path().join("bad.wasm"), "no wasm").unwrap();
     let gateway = Plimsoll::serve(degraded.path(), &["--no-cache", "--allow-degraded"]).unwrap();
     assert_eq!(gateway.get("/readyz").unwrap().status, 200);
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["Error"], "");
+}
+
+#[test]
+fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
+    let directory = tempdir().unwrap();
+    put(directory.path(), "zone_drain_v1");
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    assert_eq!(gateway.get("/readyz").unwrap().body, "ok\n");
+    fs::remove_file(directory.path().join("zone-drain.wasm")).unwrap();
+    let told = |line: &Value| line["error"].as_str().is_some_and(|error| error.contains("no policy files any more"));
+    gateway.wait_for_log("the complaint", told).unwrap();
+    let ready = gateway.get("/readyz").unwrap();
+    assert!(ready.status == 200 && ready.body.contains("its 1 last good policies stay in force"), "{ready:?}");
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"]["n2"], "zone-drain: zone c is being drained");
+    assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_policies{state=\"vanished\"} 1"));
+    let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+    assert_eq!(listed["policies"][0]["state"], "vanished");
+
+    let unready = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap().get("/readyz").unwrap();
+    let name = format!("{} holds no policies", directory.path().display());
+    assert!(unready.status == 503 && unready.body.contains(&name), "{unready:?}");
+    let allowed = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-empty"]).unwrap();
+    assert_eq!(allowed.get("/readyz").unwrap().body, "ok\n");
+    let printed = plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", "."]).unwrap();
+    assert!(printed.code == Some(2) && printed.err.contains("holds no policies"), "{printed:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The real gateway under constant load while its policies change.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says by a panic what is wrong")]
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use plimsoll_harness::{Plimsoll, tempdir};
 use plimsoll_reload::{Desk, Load, Way, version, with_functions};
@@ -89,4 +89,52 @@ fn no_request_waits_for_a_compile() {
     let answers = answers.unwrap();
     println!("{took:?} until the new version, {} answers, the longest in {:?}", answers.count, answers.longest);
     assert!(answers.longest < took / 2, "{took:?} until the new version: {answers:?}");
+}
+
+/// Loading takes seconds; until it is done, each reply is an error or enforces the rule.
+#[test]
+fn there_is_no_moment_without_the_rules_that_were_there_at_the_start() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("quick.wasm"), version("quick says no").unwrap()).unwrap();
+    fs::write(directory.path().join("slow.wasm"), with_functions("slow says no", 2_000).unwrap()).unwrap();
+    fs::write(directory.path().join("slow.yaml"), "order: 1\n").unwrap();
+    let gateway = Plimsoll::serve_at_once(directory.path(), &["--no-cache"]).unwrap();
+    let (mut errors, mut enforced) = (0, 0);
+    plimsoll_harness::wait_until("both policies to be loaded", || {
+        let reply = gateway.ask("/filter", &plimsoll_reload::request()).unwrap();
+        match reply["Error"].as_str().unwrap() {
+            "" => {
+                assert_eq!(reply["FailedNodes"]["n0"], "slow: slow says no", "{reply}");
+                enforced += 1;
+            }
+            error => {
+                assert!(error.contains("failed to filter: not-loaded"), "{error}");
+                errors += 1;
+            }
+        }
+        (enforced > 20).then_some(())
+    })
+    .unwrap();
+    println!("{errors} errors, then {enforced} answers");
+    assert!(errors > 0, "the listener opened before the policy was loaded");
+}
+
+#[test]
+fn a_policy_that_compiles_for_long_holds_up_no_other() {
+    let directory = tempdir().unwrap();
+    let mut desk = Desk::new(directory.path(), "swapped");
+    desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let large = with_functions("never asked", 4_000).unwrap();
+    let answers = Load::run(&gateway, 1, |load| {
+        load.wait_for_reason("version a")?;
+        fs::write(directory.path().join("large.wasm"), &large)?;
+        fs::write(directory.path().join("large.yaml"), "mode: off\n")?;
+        fs::write(directory.path().join("swapped.yaml"), "mode: off\n")?;
+        load.wait_for_reason("")?;
+        let listed = gateway.get("/api/policies")?.body;
+        assert!(listed.contains("\"loading\"") || !listed.contains("\"large\""), "{listed}");
+        Ok(())
+    });
+    answers.unwrap();
 }

@@ -1,0 +1,42 @@
+//! The first look at the sidecars: whom a policy concerns is known before it is loaded.
+
+use std::{
+    collections::BTreeMap,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    DirectoryConfig,
+    scan::{Id, Scan},
+    source::Told,
+};
+
+/// How long the start waits for sidecars; a file system that hangs must not keep the listeners closed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every sidecar says, as far as it can be read, and read in time.
+pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<Id, Option<Told>> {
+    let (told, answers) = mpsc::channel();
+    let (root, bounds, policies) = (config.path.clone(), config.bounds(), scan.policies());
+    let read = move || {
+        for (id, sources) in policies {
+            let said = Told::read(&root, &sources, &bounds);
+            if told.send((id, said)).is_err() {
+                return;
+            }
+        }
+    };
+    let mut sidecars = BTreeMap::new();
+    if let Err(error) = thread::Builder::new().name("sidecars".to_owned()).spawn(read) {
+        // Not known is taken for "every pod".
+        tracing::warn!(%error, "the sidecars cannot be read ahead: until it is loaded, each policy concerns every pod");
+        return sidecars;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while let Ok((id, said)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        sidecars.insert(id, said);
+    }
+    sidecars
+}

@@ -1,0 +1,80 @@
+//! When to load again what failed for a reason that may pass.
+
+use std::time::{Duration, Instant};
+
+use crate::source::Marks;
+
+/// The first pause.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// The longest.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// Pauses between attempts at one content: each is twice as long as the one before.
+#[derive(Debug, Default)]
+pub(crate) struct Retry {
+    content: Option<Marks>,
+    attempts: u32,
+    next: Option<Instant>,
+}
+
+// === impl Retry ===
+
+impl Retry {
+    /// Notes that an attempt at this content failed and may succeed later; none: it could not be read.
+    pub(crate) fn failed(&mut self, content: Option<Marks>, now: Instant) {
+        if self.content != content {
+            *self = Self { content, ..Self::default() };
+        }
+        let pause = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST);
+        self.attempts += 1;
+        self.next = Some(now + pause);
+    }
+
+    /// Notes that nothing is to be tried again.
+    pub(crate) fn settle(&mut self) {
+        *self = Self::default();
+    }
+
+    /// When to try again.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Whether it is time to try again.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| next <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(module: &str) -> Marks {
+        Marks { module: module.to_owned(), sidecar: None }
+    }
+
+    #[test]
+    fn each_pause_is_twice_as_long_up_to_five_minutes() {
+        let (mut retry, now) = (Retry::default(), Instant::now());
+        let pauses: Vec<u64> = (0..11)
+            .map(|_| {
+                retry.failed(Some(content("a")), now);
+                assert!(!retry.is_due(now));
+                (retry.next().unwrap() - now).as_secs()
+            })
+            .collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    }
+
+    #[test]
+    fn another_content_begins_anew() {
+        let (mut retry, now) = (Retry::default(), Instant::now());
+        (0..5).for_each(|_| retry.failed(Some(content("a")), now));
+        retry.failed(Some(content("b")), now);
+        assert!(retry.is_due(now + FIRST));
+        retry.settle();
+        assert_eq!(retry.next(), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! Stands in for a policy of which no version is loaded: a rule that cannot be asked must not be missing.
+
+use std::{sync::Arc, time::Instant};
+
+use plimsoll_core::{
+    Annotation, Ask, Circuit, Fault, FaultKind, Member, Policy, PolicyConfig, Preemption, Traces, Verb, Verbs, Verdict,
+};
+
+use crate::scan::Id;
+
+/// Answers each verb by a fault, whose meaning for the decision is the policy's `onError`.
+///
+/// Which verbs the module has is not known until it is compiled, so it has all that a scheduler asks.
+struct NotLoaded;
+
+/// A member that stands in for a policy with this configuration.
+pub(crate) fn stand_in(id: &Id, config: PolicyConfig) -> Member {
+    Member {
+        id: Member::id_of(&id.group, &id.name),
+        name: Arc::clone(&id.name),
+        group: Arc::clone(&id.group),
+        config,
+        settings: Arc::from("null"),
+        digest: Box::default(),
+        size: 0,
+        version: 0,
+        policy: Arc::new(NotLoaded),
+        circuit: Circuit::new(Instant::now()),
+        traces: Traces::default(),
+    }
+}
+
+fn fault() -> Fault {
+    Fault::new(FaultKind::NotLoaded, "no version of it is in force; /api/policies says why")
+}
+
+// === impl NotLoaded ===
+
+impl Policy for NotLoaded {
+    fn verbs(&self) -> Verbs {
+        Verb::ALL.into_iter().filter(|verb| *verb != Verb::Validate).collect()
+    }
+
+    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
+        Err(fault())
+    }
+
+    fn filter(&self, _: &Ask, _: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        Err(fault())
+    }
+
+    fn score(&self, _: &Ask, _: &[u32]) -> Result<Vec<u32>, Fault> {
+        Err(fault())
+    }
+
+    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
+        Err(fault())
+    }
+
+    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        Err(fault())
+    }
+
+    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+        Err(fault())
+    }
+}

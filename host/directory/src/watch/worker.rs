@@ -1,0 +1,235 @@
+//! What the thread does: look, order, take up, publish.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{Directory, Event};
+use crate::{
+    DirectoryConfig, Update,
+    crew::Crew,
+    load::Outcome,
+    scan::{File, Scan},
+    settling::Settling,
+    table::{Table, Timing},
+    watcher::Watcher,
+};
+
+/// How often to look although the file system reports changes: not all of them do, such as network file systems.
+const NET: Duration = Duration::from_secs(5);
+
+/// How often to look where watching failed, or while the directory is not there.
+const FALLBACK: Duration = Duration::from_millis(500);
+
+/// The least time between two looks, however often the file system reports: events come in storms.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How long what changed together is held back until all of it is loaded, so that it is published together.
+const TOGETHER: Duration = Duration::from_millis(250);
+
+/// What the thread has.
+pub(super) struct Worker<F> {
+    config: DirectoryConfig,
+    table: Table,
+    settling: Settling,
+    watcher: Option<Watcher>,
+    crew: Crew,
+    sender: Sender<Event>,
+    events: Receiver<Event>,
+    /// Whether a report of the file system waits to be heard.
+    is_reported: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+    publish: F,
+    /// Since when the directory cannot be listed.
+    trouble: Option<Instant>,
+    /// When the next look is due, whatever is reported.
+    next_look: Instant,
+    /// Orders that are under way, and until when the others wait for them.
+    under_way: usize,
+    held_until: Instant,
+}
+
+/// The timing of one pass.
+struct Pass<'a> {
+    settling: &'a Settling,
+    now: Instant,
+}
+
+// === impl Worker ===
+
+impl<F: FnMut(Update)> Worker<F> {
+    pub(super) fn new(directory: Directory, stop: Arc<AtomicBool>, publish: F) -> Self {
+        let Directory { config, table, scan, crew, sender, events } = directory;
+        let is_reported = Arc::new(AtomicBool::new(false));
+        let now = Instant::now();
+        Self {
+            settling: Settling::new(config.settle, scan),
+            watcher: mk_watcher(&config, &is_reported, &sender),
+            config,
+            table,
+            crew,
+            sender,
+            events,
+            is_reported,
+            stop,
+            publish,
+            trouble: None,
+            next_look: now,
+            under_way: 0,
+            held_until: now,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        self.look(Instant::now());
+        while !self.stop.load(Ordering::Acquire) {
+            self.publish_if_ready(Instant::now());
+            let now = Instant::now();
+            let until = self.next_moment(now);
+            match self.events.recv_timeout(until.saturating_duration_since(now)) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Event::Done(outcome)) => self.take_up(*outcome),
+                Ok(Event::Look) => {
+                    thread::sleep(PAUSE.min(self.config.settle));
+                    self.is_reported.store(false, Ordering::Release);
+                    self.look(Instant::now());
+                }
+                Err(RecvTimeoutError::Timeout) => self.look_if_due(now),
+            }
+        }
+    }
+
+    /// When there is something to do next, if nothing happens before.
+    fn next_moment(&self, now: Instant) -> Instant {
+        let held = (self.table.has_update() && self.under_way > 0).then_some(self.held_until);
+        let moments = [self.settling.next(now), self.table.next_retry(), held.filter(|until| *until > now)];
+        moments.into_iter().flatten().fold(self.next_look, Instant::min)
+    }
+
+    /// Waking to publish what was held back is no reason to look.
+    fn look_if_due(&mut self, before: Instant) {
+        let now = Instant::now();
+        let settles = self.settling.next(before).is_some_and(|moment| moment <= now);
+        let retries = self.table.next_retry().is_some_and(|moment| moment <= now);
+        if settles || retries || self.next_look <= now {
+            self.look(now);
+        }
+    }
+
+    /// Looks once, and orders what is to be loaded.
+    fn look(&mut self, now: Instant) {
+        match Scan::take(&self.config.path) {
+            Ok(scan) => {
+                self.trouble = None;
+                self.settling.observe(Arc::new(scan), now);
+                self.follow();
+                let orders = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
+                if !orders.is_empty() {
+                    self.under_way += orders.len();
+                    self.held_until = now + TOGETHER;
+                }
+                for order in orders {
+                    self.crew.take(order, &self.sender);
+                }
+            }
+            Err(error) => {
+                let since = *self.trouble.get_or_insert(now);
+                if now.saturating_duration_since(since) >= self.config.settle {
+                    self.table.refuse(&error);
+                }
+            }
+        }
+        if self.next_look <= now {
+            self.next_look = now + self.interval();
+        }
+    }
+
+    fn take_up(&mut self, outcome: Outcome) {
+        let now = Instant::now();
+        self.under_way = self.under_way.saturating_sub(1);
+        if outcome.is_changing() {
+            self.next_look = self.next_look.min(now + self.config.settle);
+        }
+        if self.table.finish(outcome, &Pass { settling: &self.settling, now }) {
+            self.next_look = now;
+        }
+    }
+
+    /// Publishes what is different, unless more that changed with it is about to be loaded.
+    fn publish_if_ready(&mut self, now: Instant) {
+        if self.under_way > 0 && now < self.held_until {
+            return;
+        }
+        if let Some(update) = self.table.take_update() {
+            (self.publish)(update);
+        }
+    }
+
+    /// Watches the root and the groups that there are; looks often where that fails.
+    pub(super) fn follow(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let path = &self.config.path;
+        let groups = self.settling.scan().groups.iter().filter(|group| !group.is_empty());
+        let directories = std::iter::once(path.clone()).chain(groups.map(|group| path.join(&**group)));
+        if let Err(error) = watcher.follow(directories) {
+            warn_of_polling(path, &error);
+            self.watcher = None;
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        match (self.config.poll, &self.watcher) {
+            _ if self.trouble.is_some() => FALLBACK.min(self.config.poll.unwrap_or(FALLBACK)),
+            (Some(poll), _) => poll,
+            (None, Some(_)) => NET,
+            (None, None) => FALLBACK,
+        }
+    }
+}
+
+// === impl Pass ===
+
+impl Timing for Pass<'_> {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn may_read(&self, files: &mut dyn Iterator<Item = &File>) -> bool {
+        self.settling.is_settled(files, self.now)
+    }
+
+    fn may_report(&self, files: &mut dyn Iterator<Item = &File>) -> bool {
+        self.settling.is_final(files, self.now)
+    }
+
+    fn is_calm(&self) -> bool {
+        self.settling.is_calm(self.now)
+    }
+}
+
+fn mk_watcher(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &Sender<Event>) -> Option<Watcher> {
+    if config.poll.is_some() {
+        return None;
+    }
+    let (is_reported, events) = (Arc::clone(is_reported), events.clone());
+    let report = move || {
+        // One that waits stands for all: the look comes after it.
+        if !is_reported.swap(true, Ordering::AcqRel) {
+            // The thread may have ended.
+            let _ = events.send(Event::Look);
+        }
+    };
+    Watcher::new(report).inspect_err(|error| warn_of_polling(&config.path, error)).ok()
+}
+
+fn warn_of_polling(path: &Path, error: &notify::Error) {
+    let every = FALLBACK.as_millis();
+    tracing::warn!("{} cannot be watched ({error}): looking every {every} ms instead", path.display());
+}

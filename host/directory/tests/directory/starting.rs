@@ -1,0 +1,204 @@
+//! From the first moment on, each policy that was there is either in force or its `onError` applies.
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use plimsoll_core::{
+    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, SystemClock,
+};
+use plimsoll_directory::{Change, Directory, DirectoryConfig};
+
+use crate::{
+    fake::good,
+    world::{By, World, member, tag, wait_until},
+};
+
+/// What somebody does to the files.
+type Deed = fn(&World);
+
+/// Asks the root's filters about one node for a pod of this namespace; answers the error, or the reason if there is one.
+fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<String>, String> {
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(10));
+    gateway.set_roster(Arc::clone(roster));
+    let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "u"}}}}"#);
+    let pod = Arc::new(Pod::from_json(Bytes::from(pod)).unwrap());
+    let nodes = [NodeObject::Json(Bytes::from_static(br#"{"metadata": {"name": "n"}}"#))];
+    let query = Query { pod, nodes: Nodes::Objects(&nodes), received: Instant::now() };
+    let (outcome, after) = gateway.filter("", &query).map_err(|error| error.to_string())?;
+    after.run();
+    Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))
+}
+
+fn not_loaded(policy: &str) -> Result<Option<String>, String> {
+    let detail = "no version of it is in force; /api/policies says why";
+    Err(format!("policy {policy} failed to filter: {}", Fault::new(FaultKind::NotLoaded, detail)))
+}
+
+#[test]
+fn until_it_is_loaded_the_rule_of_a_policy_holds_for_the_pods_of_its_sidecar() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    world.write("x.yaml", "match:\n  namespaces: [a]\n");
+    world.loader.hold("v1");
+    let mut watched = world.start(world.config());
+    assert_eq!(watched.roster.state("x"), PolicyState::Loading);
+    assert_eq!(filter(&watched.roster, "a"), not_loaded("x"));
+    assert_eq!(filter(&watched.roster, "b"), Ok(None));
+    world.loader.let_go("v1");
+    watched.wait_for_tag("x", "v1");
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+}
+
+#[test]
+fn what_stands_in_follows_the_mode_and_the_on_error_of_the_sidecar() {
+    for (sidecar, expected) in [
+        ("onError: fail", not_loaded("x")),
+        ("order: 5", not_loaded("x")),
+        ("onError: ignore", Ok(None)),
+        ("mode: shadow", Ok(None)),
+        ("mode: off", Ok(None)),
+        // It cannot be read, so nobody knows whom the rule is for.
+        ("mode: of", not_loaded("x")),
+    ] {
+        let world = World::new();
+        world.write("x.wasm", "bad");
+        world.write("x.yaml", sidecar);
+        let mut watched = world.start(world.config());
+        assert_eq!(filter(&watched.roster, "a"), expected, "{sidecar}, before it is tried");
+        watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
+        assert_eq!(filter(&watched.roster, "a"), expected, "{sidecar}, after it was refused");
+    }
+}
+
+#[test]
+fn a_policy_that_is_bad_at_the_start_counts_until_it_is_mended_switched_off_or_removed() {
+    let mend: [(&str, Deed); 3] = [
+        ("mended", |world| world.put("x.wasm", &good("v1"))),
+        ("switched off", |world| world.put("x.yaml", "mode: off\n")),
+        ("removed", |world| world.remove("x.wasm")),
+    ];
+    for (how, mend) in mend {
+        let world = World::new();
+        world.write("x.wasm", "bad");
+        world.write("other.wasm", &good("a"));
+        world.write("other.yaml", "mode: off\n");
+        let mut watched = world.start(world.config());
+        watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
+        assert_eq!(filter(&watched.roster, "a"), not_loaded("x"));
+        mend(&world);
+        watched.wait_for(how, |roster| filter(&Arc::new(roster.clone()), "a") != not_loaded("x"));
+    }
+}
+
+#[test]
+fn a_bad_policy_that_comes_later_takes_nothing_out() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    world.write("x.yaml", "mode: off\n");
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("x", "v1");
+    world.write("y.wasm", "bad");
+    watched.wait_for("a failure", |roster| roster.state("y") == PolicyState::Failed);
+    assert_eq!(filter(&watched.roster, "a"), Ok(None));
+}
+
+#[test]
+fn with_allow_degraded_nothing_stands_in() {
+    let world = World::new();
+    world.write("x.wasm", "bad");
+    let mut watched = world.start(DirectoryConfig { allow_degraded: true, ..world.config() });
+    assert_eq!(filter(&watched.roster, "a"), Ok(None));
+    watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
+    assert_eq!(filter(&watched.roster, "a"), Ok(None));
+}
+
+#[test]
+fn a_library_does_not_stand_in() {
+    let world = World::new();
+    world.write("lib.wasm", &good("v1"));
+    world.write("a.yaml", "module: lib.wasm\nmode: off\n");
+    let watched = world.start(world.config());
+    assert_eq!(watched.roster.state("lib"), PolicyState::Library);
+    assert_eq!(filter(&watched.roster, "a"), Ok(None));
+}
+
+#[test]
+fn what_passes_is_tried_again_and_what_does_not_is_left_alone() {
+    let world = World::new();
+    world.loader.busy.lock().unwrap().insert("v1".to_owned(), 1);
+    world.write("x.wasm", &good("v1"));
+    world.write("bad.wasm", "bad");
+    let mut watched = world.start(world.config());
+    let started = Instant::now();
+    watched.wait_for_tag("x", "v1");
+    assert!(started.elapsed() >= Duration::from_millis(900), "after {:?}", started.elapsed());
+    assert_eq!(world.loader.loads_of("v1"), 2);
+    let refusals = watched.changes.iter().filter(|change| matches!(change, Change::Refused { .. })).count();
+    assert_eq!(refusals, 2, "each is told once: {:?}", watched.changes);
+}
+
+#[test]
+fn a_new_sidecar_is_tried_at_once_however_long_the_pause() {
+    let world = World::new();
+    world.loader.busy.lock().unwrap().insert("v1".to_owned(), 2);
+    world.write("x.wasm", &good("v1"));
+    let mut watched = world.watch(By::Reports);
+    assert_eq!(watched.roster.state("x"), PolicyState::Failed);
+    // The second attempt is the one after a second; the next would come two seconds later.
+    wait_until(|| world.loader.loads_of("v1") == 2);
+    let changed = Instant::now();
+    world.put("x.yaml", "memory: 128Mi\n");
+    watched.wait_for_tag("x", "v1");
+    assert!(changed.elapsed() < Duration::from_millis(1_800), "{:?}", changed.elapsed());
+}
+
+/// A file that is touched is not another one: what was refused is not compiled again.
+#[test]
+fn the_same_content_is_not_tried_again_because_it_was_written_again() {
+    let world = World::new();
+    world.loader.busy.lock().unwrap().insert("v1".to_owned(), 100);
+    world.write("x.wasm", &good("v1"));
+    world.write("other.wasm", &good("a"));
+    let mut watched = world.watch(By::Reports);
+    world.put("x.wasm", &good("v1"));
+    world.put("other.wasm", &good("b"));
+    watched.wait_for_tag("other", "b");
+    assert!(world.loader.loads_of("v1") <= 2, "{}", world.loader.loads_of("v1"));
+}
+
+#[test]
+fn an_empty_directory_is_a_failure_that_names_it_unless_it_is_allowed() {
+    let world = World::new();
+    let config = DirectoryConfig { allow_empty: false, ..world.config() };
+    let update = Directory::open(config.clone(), world.loader.clone()).unwrap().1;
+    let expected = format!("{} holds no policies: expected .wasm files", world.path("").display());
+    let [failure] = update.roster.failures() else { panic!("{:?}", update.roster.failures()) };
+    assert!(failure.error.starts_with(&expected) && !failure.kept, "{failure:?}");
+    assert_eq!(world.open().roster.failures(), []);
+    let mut watched = world.start(config);
+    world.write("x.wasm", &good("v1"));
+    watched.wait_for_tag("x", "v1");
+    watched.wait_for("no failure", |roster| roster.failures().is_empty());
+}
+
+/// As far as this user may open it: the read must not wait for the kernel's next message.
+#[test]
+fn a_file_that_makes_its_reader_wait_is_refused() {
+    let world = World::new();
+    let status = std::process::Command::new("mkfifo").arg(world.path("pipe.wasm")).status().unwrap();
+    assert!(status.success());
+    std::os::unix::fs::symlink("/proc/kmsg", world.path("kernel.wasm")).unwrap();
+    std::os::unix::fs::symlink("/proc/kmsg", world.path("sidecar.yaml")).unwrap();
+    world.write("x.wasm", &good("v1"));
+    let roster = world.open().roster;
+    assert_eq!(tag(&roster, "x").as_deref(), Some("v1"));
+    for id in ["pipe", "kernel", "sidecar"] {
+        assert_eq!(roster.state(id), PolicyState::Failed, "{id}");
+        assert!(member(&roster, id).is_none());
+    }
+    fs::remove_file(world.path("pipe.wasm")).unwrap();
+}

@@ -1,0 +1,94 @@
+//! Puts what the directory says in force, and tells of it.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
+use plimsoll_directory::{Change, Update};
+use tokio::sync::watch;
+use tracing::{error, info, warn};
+
+use crate::metrics::Metrics;
+
+/// What is said of a policy that reads placed pods where none are known.
+pub(crate) const BLIND: &str = "it reads the pods on nodes, and this gateway has no view of them: every node looks empty to it; \
+    start plimsoll with --kubeconfig or --snapshot";
+
+/// Where updates of the directory go.
+pub(crate) struct Reload {
+    gateway: Arc<Gateway>,
+    metrics: Arc<Metrics>,
+    /// Whether every policy that was there at the start is loaded or refused.
+    loaded: watch::Sender<bool>,
+    /// Whether the pods on nodes are known: not where nodes come whole, from the scheduler.
+    sees_pods: bool,
+}
+
+// === impl Reload ===
+
+impl Reload {
+    pub(crate) fn new(
+        gateway: &Arc<Gateway>,
+        metrics: &Arc<Metrics>,
+        loaded: watch::Sender<bool>,
+        sees_pods: bool,
+    ) -> Self {
+        Self { gateway: Arc::clone(gateway), metrics: Arc::clone(metrics), loaded, sees_pods }
+    }
+
+    /// Puts a roster in force.
+    pub(crate) fn apply(&self, update: Update) {
+        update.changes.iter().for_each(tell);
+        if !self.sees_pods {
+            warn_of_blind(&update);
+        }
+        self.metrics.reloaded(&update.roster, &update.changes);
+        let roster = Arc::clone(&update.roster);
+        self.gateway.set_roster(update.roster);
+        if !*self.loaded.borrow() && !is_loading(&roster) {
+            let refused = roster.states().values().filter(|state| **state == PolicyState::Failed).count();
+            let loaded = roster.members().filter(|member| !member.is_stand_in()).count();
+            info!(loaded, refused, "all policies were tried");
+            self.loaded.send_replace(true);
+        }
+    }
+}
+
+/// Whether a policy reads pods that are placed on nodes; one that is off reads nothing.
+pub(crate) fn reads_placed_pods(member: &Member) -> bool {
+    let reads = |import: &String| import.starts_with("placed.") || import == "nodes.requested";
+    member.config.mode != Mode::Off && member.policy.imports().iter().any(reads)
+}
+
+/// What a policy reads of placed pods is nothing where there is no view of them, and it may let everything pass.
+fn warn_of_blind(update: &Update) {
+    let is_new =
+        |id: &str| update.changes.iter().any(|change| matches!(change, Change::Loaded { .. }) && change.id() == id);
+    for member in update.roster.members().filter(|member| reads_placed_pods(member) && is_new(member.id())) {
+        warn!(policy = member.id(), "{BLIND}");
+    }
+}
+
+fn is_loading(roster: &Roster) -> bool {
+    roster.states().values().any(|state| *state == PolicyState::Loading)
+}
+
+fn tell(change: &Change) {
+    match change {
+        Change::Loaded { id, digest, sidecar, only_settings, version, took } => {
+            let (sidecar, took) = (sidecar.as_deref().unwrap_or("none"), crate::text::duration(*took));
+            let what = if *only_settings { "policy loaded: only its sidecar is another" } else { "policy loaded" };
+            info!(policy = id, digest, sidecar, version, %took, "{what}");
+        }
+        Change::Refused { id, error, kept: true } => {
+            error!(policy = id, error, "policy refused: its last good version stays in force");
+        }
+        Change::Refused { id, error, kept: false } => {
+            error!(policy = id, error, "policy refused: it is not in force");
+        }
+        Change::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
+        Change::Removed { id } => warn!(policy = id, "policy removed"),
+        Change::Library { id } => {
+            warn!(policy = id, "a sidecar of another policy names its module: it is a library now, and asked nothing");
+        }
+    }
+}
