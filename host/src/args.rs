@@ -62,6 +62,9 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Compile the module on standard input, as the process that the other commands start for it
+    #[command(hide = true)]
+    CompileModule(CompileModuleArgs),
 }
 
 /// How tables and reports are printed.
@@ -93,6 +96,18 @@ pub(crate) struct EngineArgs {
     #[arg(long, env = "PLIMSOLL_NO_CACHE", conflicts_with = "cache")]
     pub(crate) no_cache: bool,
 
+    /// The most disk space of compiled policies; those unused for longest go first
+    #[arg(long, env = "PLIMSOLL_CACHE_SIZE", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
+    pub(crate) cache_size: usize,
+
+    /// The most memory of the process that compiles a policy; less where the container's limit leaves less
+    #[arg(long, env = "PLIMSOLL_COMPILE_MEMORY", value_name = "SIZE", default_value = "1Gi", value_parser = quantity)]
+    pub(crate) compile_memory: usize,
+
+    /// How long compiling one policy may take
+    #[arg(long, env = "PLIMSOLL_COMPILE_TIMEOUT", value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub(crate) compile_timeout: Duration,
+
     /// The most memory that a sidecar may give its policy
     #[arg(long, env = "PLIMSOLL_MAX_POLICY_MEMORY", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) max_policy_memory: usize,
@@ -100,6 +115,17 @@ pub(crate) struct EngineArgs {
     /// How many policy calls may be under way at once
     #[arg(long, env = "PLIMSOLL_MAX_CALLS", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) max_calls: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompileModuleArgs {
+    /// Bytes of memory that this process may take
+    #[arg(long, value_name = "SIZE", value_parser = quantity)]
+    pub(crate) memory: usize,
+
+    /// Processor time that this process may take
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) cpu: Duration,
 }
 
 #[derive(Debug, clap::Args)]

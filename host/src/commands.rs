@@ -12,11 +12,11 @@ pub(crate) mod table;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::Result;
-use plimsoll_wasm::{EngineConfig, EngineError, WasmLoader};
+use anyhow::{Context, Result};
+use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, EngineError, ProcessLimits, WasmLoader};
 
 use crate::{
-    args::{Args, Command, EngineArgs},
+    args::{Args, Command, CompileModuleArgs, EngineArgs},
     demo,
 };
 
@@ -33,6 +33,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions { shell } => completions::completions(shell),
+        Command::CompileModule(args) => compile_module(&args),
     }
 }
 
@@ -48,11 +49,22 @@ fn remark(text: &str) {
     eprintln!("plimsoll: {text}");
 }
 
+/// The other end of [`ChildConfig::this_program`].
+fn compile_module(args: &CompileModuleArgs) -> Result<ExitCode> {
+    let limits = ProcessLimits { memory: args.memory as u64, cpu: args.cpu };
+    plimsoll_wasm::compile_module(limits).context("cannot compile in this process")?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The policy host as the flags want it.
 ///
 /// A cache that was asked for must work; the default one may be missing, as in a pod with a read-only root.
 fn loader(args: &EngineArgs) -> Result<WasmLoader> {
+    let memory = args.compile_memory as u64;
+    let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
     let config = EngineConfig {
+        compiler: Compiler::Child(child),
+        cache_size: args.cache_size as u64,
         cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,

@@ -15,7 +15,7 @@ use anyhow::{Result, bail, ensure};
 use plimsoll_core::TraceLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::WireConfig;
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, WasmLoader};
 
 use crate::{
     args::DemoArgs,
@@ -71,7 +71,11 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
 }
 
 fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
-    let engine = EngineConfig { cache: Some(args.directory.join("cache")), ..EngineConfig::default() };
+    let engine = EngineConfig {
+        compiler: Compiler::Child(ChildConfig::this_program()),
+        cache: Some(args.directory.join("cache")),
+        ..EngineConfig::default()
+    };
     let anywhere = ([127, 0, 0, 1], 0).into();
     Ok(ServerConfig {
         directory: DirectoryConfig::new(stage.policies.clone()),

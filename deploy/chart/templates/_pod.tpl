@@ -5,6 +5,7 @@
 - --listen={{ include "plimsoll.anywhere" . }}:8888
 - --probes={{ include "plimsoll.anywhere" . }}:8890
 - --cache=/cache/compiled
+- --cache-size={{ include "plimsoll.cacheSize" . }}
 - --request-timeout={{ .Values.requestTimeout }}
 - --drain-timeout={{ .Values.drainSeconds }}s
 - --log-format={{ .Values.logFormat }}
@@ -37,6 +38,14 @@
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* Three quarters of the volume, in bytes: who passes its limit is evicted. */ -}}
+{{- define "plimsoll.cacheSize" -}}
+{{- $size := .Values.cache.sizeLimit | toString -}}
+{{- $unit := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
+{{- $number := regexFind "^[0-9.]+" $size -}}
+{{- mulf (float64 $number) (get $unit (trimPrefix $number $size) | float64) 0.75 | int64 -}}
 {{- end }}
 
 {{- /* Keeps the replicas apart. */ -}}

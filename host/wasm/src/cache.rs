@@ -1,46 +1,50 @@
 //! Compiled modules on disk, so that a restart does not compile.
 //!
-//! What lies there is machine code that will run in this process, so the directory must be ours alone: mode
-//! 0700, and refused if somebody else owns it or can write to it. An entry is named by what it was made
-//! of (module, engine, lift) and begins with the hash of its content; one that does not fit is made again.
+//! These files are machine code that will run in this process, so the directory must be ours alone: mode 0700, and
+//! refused if somebody else owns it or can write to it. It is opened once, and everything happens below that
+//! descriptor: somebody who can rename the directory cannot put another one in its place.
+//!
+//! An entry is named by what it was made of (module, engine, lift) and begins with the hash of its content; one that
+//! does not fit is made again. The entries are bounded in number and in bytes, and those unused for longest go
+//! first. Whatever else lies in the directory is not touched.
+
+mod folder;
+mod name;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    hash::{Hash, Hasher},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{Mutex, PoisonError},
     time::SystemTime,
 };
 
-use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
 
-use crate::{
-    contract::VERSION,
-    digest::{hex, sha256},
-    engine::EngineError,
-    lift::LIFT_VERSION,
+use self::{
+    folder::{Entry, Folder},
+    name::{Generation, Name},
 };
+use crate::{code::Code, compile::MAX_CODE_BYTES, digest::sha256, engine::EngineError};
 
 /// Starts every entry; the hash of the rest follows.
 const MAGIC: &[u8; 16] = b"plimsoll-cwasm-1";
 const HASH_BYTES: usize = 32;
+const HEADER_BYTES: usize = MAGIC.len() + HASH_BYTES;
 
-/// The most entries that are kept; those unused for longest go first.
+/// The most entries that are kept.
 const MAX_ENTRIES: usize = 256;
 
 /// A directory of compiled modules.
 pub(crate) struct Cache {
-    directory: PathBuf,
-    /// Names the engine and everything else that code depends on beside the module.
-    generation: String,
+    path: PathBuf,
+    folder: Folder,
+    generation: Generation,
+    /// The most bytes of all entries together.
+    max_bytes: u64,
+    /// Held while entries are written, so that they are counted one after another.
+    writing: Mutex<()>,
 }
-
-/// Hands what an engine hashes to SHA-256, whose results are the same in every build.
-struct StableHasher(Sha256);
 
 // === impl Cache ===
 
@@ -49,157 +53,117 @@ impl Cache {
     ///
     /// # Errors
     /// If it cannot be made or written to, is not ours, or others can write to it.
-    pub(crate) fn open(directory: &Path, engine: &Engine) -> Result<Self, EngineError> {
-        let refused = |reason: String| EngineError::Cache { path: directory.to_owned(), reason };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(|error| refused(format!("it cannot be made: {error}")))?;
-        let metadata = fs::metadata(directory).map_err(|error| refused(error.to_string()))?;
-        let us = our_uid(directory).map_err(|error| refused(format!("it cannot be written to: {error}")))?;
-        check_private(&metadata, us).map_err(refused)?;
-        Ok(Self { directory: directory.to_owned(), generation: generation(engine) })
+    pub(crate) fn open(path: &Path, max_bytes: u64, engine: &Engine) -> Result<Self, EngineError> {
+        let folder = Folder::open(path).map_err(|reason| EngineError::Cache { path: path.to_owned(), reason })?;
+        let generation = Generation::of(engine);
+        let cache = Self { path: path.to_owned(), folder, generation, max_bytes, writing: Mutex::default() };
+        cache.make_room_for(0);
+        Ok(cache)
     }
 
     /// The compiled form of a module; none if there is none that can be trusted.
     pub(crate) fn get(&self, module: &[u8; 32], engine: &Engine) -> Option<Component> {
-        let path = self.path(module);
-        let compiled = match read_entry(&path) {
-            Ok(compiled) => compiled,
+        let name = self.generation.entry(module);
+        let code = match self.read(&name) {
+            Ok(code) => code,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                warn!(path = %path.display(), %error, "a compiled module is damaged; it is compiled again");
+                warn!(path = %self.shown(&name), %error, "a compiled module is damaged; it is compiled again");
                 return None;
             }
         };
-        match deserialize(engine, &compiled) {
+        match code.load(engine) {
             Ok(component) => Some(component),
             Err(error) => {
-                warn!(path = %path.display(), error = %format!("{error:#}"), "a compiled module is not usable; it is compiled again");
+                warn!(path = %self.shown(&name), %error, "a compiled module is not usable; it is compiled again");
                 None
             }
         }
     }
 
     /// Keeps the compiled form of a module. A failure costs time at the next start, no more.
-    pub(crate) fn put(&self, module: &[u8; 32], component: &Component) {
-        let path = self.path(module);
-        let result = component.serialize().map_err(|error| io::Error::other(format!("{error:#}")));
-        match result.and_then(|compiled| write_entry(&path, &compiled)) {
-            Ok(()) => debug!(path = %path.display(), "kept a compiled module"),
-            Err(error) => warn!(path = %path.display(), %error, "cannot keep a compiled module"),
+    pub(crate) fn put(&self, module: &[u8; 32], code: &Code) {
+        let name = self.generation.entry(module);
+        let size = (HEADER_BYTES + code.bytes().len()) as u64;
+        if size > self.max_bytes {
+            debug!(path = %self.shown(&name), size, "a compiled module is larger than the whole cache may be");
+            return;
         }
-        if let Err(error) = self.prune() {
-            debug!(%error, "cannot clean up compiled modules");
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make_room_for(size);
+        match self.write(&name, code) {
+            Ok(()) => debug!(path = %self.shown(&name), "kept a compiled module"),
+            Err(error) => warn!(path = %self.shown(&name), %error, "cannot keep a compiled module"),
         }
     }
 
-    fn path(&self, module: &[u8; 32]) -> PathBuf {
-        self.directory.join(format!("{}-{}.cwasm", hex(module), self.generation))
-    }
-
-    /// Drops the entries that were not used for longest.
-    fn prune(&self) -> io::Result<()> {
-        let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            entries.push((entry.metadata()?.modified()?, entry.path()));
+    fn read(&self, name: &Name) -> io::Result<Code> {
+        let mut file = self.folder.open_private(name)?;
+        let length = file.metadata()?.len();
+        if length > (HEADER_BYTES + MAX_CODE_BYTES) as u64 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is larger than any compiled module"));
         }
-        entries.sort();
-        let surplus = entries.len().saturating_sub(MAX_ENTRIES);
-        entries[..surplus].iter().try_for_each(|(_, path)| fs::remove_file(path))
-    }
-}
-
-/// Loads code that an earlier run compiled.
-#[expect(unsafe_code, reason = "wasmtime cannot tell whether machine code is its own")]
-fn deserialize(engine: &Engine, compiled: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes must be what `Component::serialize` returned, unmodified. `write_entry` is the only
-    // writer of entries and writes nothing else; `Cache::open` made sure that nobody but our own user can
-    // put a file into the directory, `read_entry` that this file is our user's, that nobody else can write
-    // to it, and that the bytes are the ones that were hashed when it was written. Whether they are of this
-    // engine and version wasmtime itself checks.
-    unsafe { Component::deserialize(engine, compiled) }
-}
-
-fn read_entry(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    let directory = fs::metadata(path.parent().unwrap_or(path))?;
-    check_private(&metadata, directory.uid()).map_err(io::Error::other)?;
-    let mut header = [0; MAGIC.len() + HASH_BYTES];
-    file.read_exact(&mut header)?;
-    let mut compiled = Vec::with_capacity(metadata.len() as usize);
-    file.read_to_end(&mut compiled)?;
-    if header[..MAGIC.len()] != *MAGIC || header[MAGIC.len()..] != sha256(&compiled) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "its content is not what was written"));
-    }
-    // Only for `prune`; a file system that cannot do it forgets in another order.
-    let _ = file.set_modified(SystemTime::now());
-    Ok(compiled)
-}
-
-/// Writes beside the entry and renames, so that nobody ever reads a part.
-fn write_entry(path: &Path, compiled: &[u8]) -> io::Result<()> {
-    let temporary = temporary_beside(path);
-    let written = create_private(&temporary).and_then(|mut file| {
-        file.write_all(MAGIC)?;
-        file.write_all(&sha256(compiled))?;
-        file.write_all(compiled)?;
-        fs::rename(&temporary, path)
-    });
-    if written.is_err() {
-        // It may not exist; the error that counts is the first.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-/// Who we are to the file system: the owner of what we write.
-fn our_uid(directory: &Path) -> io::Result<u32> {
-    let probe = temporary_beside(&directory.join("probe"));
-    let uid = create_private(&probe).and_then(|file| file.metadata()).map(|metadata| metadata.uid());
-    fs::remove_file(&probe).and(uid)
-}
-
-fn check_private(metadata: &fs::Metadata, us: u32) -> Result<(), String> {
-    if metadata.uid() != us {
-        return Err(format!("it belongs to user {}, not to user {us}, who runs plimsoll", metadata.uid()));
-    }
-    let mode = metadata.mode() & 0o777;
-    if mode & 0o022 != 0 {
-        return Err(format!("others can write to it (mode {mode:04o}); `chmod 0700` it, or name another directory"));
-    }
-    Ok(())
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-}
-
-fn temporary_beside(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    path.with_extension(format!("{}-{count}.tmp", std::process::id()))
-}
-
-fn generation(engine: &Engine) -> String {
-    let mut hasher = StableHasher(Sha256::new());
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    hasher.write(format!("{}/{VERSION}/{LIFT_VERSION}", env!("CARGO_PKG_VERSION")).as_bytes());
-    hex(&hasher.0.finalize()[..8])
-}
-
-// === impl StableHasher ===
-
-impl Hasher for StableHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact(&mut header)?;
+        let mut code = Vec::with_capacity((length as usize).saturating_sub(HEADER_BYTES));
+        Read::by_ref(&mut file).take(MAX_CODE_BYTES as u64).read_to_end(&mut code)?;
+        if header[..MAGIC.len()] != *MAGIC || header[MAGIC.len()..] != sha256(&code) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its content is not what was written"));
+        }
+        // Only for `make_room_for`; a file system that cannot do it forgets in another order.
+        let _ = file.set_modified(SystemTime::now());
+        Ok(Code::of_cache(code))
     }
 
-    fn finish(&self) -> u64 {
-        let hash: [u8; 32] = self.0.clone().finalize().into();
-        hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    /// Writes beside the entry and renames, so that nobody ever reads a part.
+    fn write(&self, name: &Name, code: &Code) -> io::Result<()> {
+        let temporary = name.temporary();
+        let written = self.folder.create_private(&temporary).and_then(|mut file| {
+            file.write_all(MAGIC)?;
+            file.write_all(&sha256(code.bytes()))?;
+            file.write_all(code.bytes())?;
+            self.folder.rename(&temporary, name)
+        });
+        if written.is_err() {
+            // It may not exist; the error that counts is the first.
+            let _ = self.folder.remove(&temporary);
+        }
+        written
+    }
+
+    /// Drops the entries that were not used for longest, and what interrupted writes have left.
+    fn make_room_for(&self, size: u64) {
+        let mut entries = match self.folder.entries() {
+            Ok(entries) => entries,
+            Err(error) => {
+                warn!(path = %self.path.display(), %error, "cannot clean up compiled modules");
+                return;
+            }
+        };
+        entries.sort_by_key(|entry| entry.modified);
+        let kept = entries.iter().filter(|entry| !entry.name.is_temporary());
+        let (mut count, mut bytes) = kept.fold((0, 0_u64), |(count, bytes), entry| (count + 1, bytes + entry.size));
+        for entry in &entries {
+            let is_surplus = count >= MAX_ENTRIES || bytes.saturating_add(size) > self.max_bytes;
+            let goes = if entry.name.is_temporary() { entry.is_abandoned() } else { is_surplus };
+            if goes && self.drop_entry(entry) && !entry.name.is_temporary() {
+                count -= 1;
+                bytes -= entry.size;
+            }
+        }
+    }
+
+    /// One that cannot be removed is left, and others go in its place.
+    fn drop_entry(&self, entry: &Entry) -> bool {
+        let result = self.folder.remove(&entry.name);
+        if let Err(error) = &result {
+            debug!(path = %self.shown(&entry.name), %error, "cannot remove a compiled module");
+        }
+        result.is_ok()
+    }
+
+    /// For logs; only the descriptor is ever opened.
+    fn shown(&self, name: &Name) -> String {
+        self.path.join(name.as_str()).display().to_string()
     }
 }

@@ -13,6 +13,9 @@ pub(crate) const VERSION: &str = "0.1.0";
 const PACKAGE: &str = "plimsoll:policy/";
 const IMPORTS: [&str; 6] = ["types", "pod", "nodes", "placed", "candidates", "host"];
 
+/// How many imports a refusal names.
+const NAMED: usize = 8;
+
 /// What lifted modules may import beside the contract; see `lift/adapter.wat`.
 pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
 
@@ -31,9 +34,13 @@ pub(crate) enum RefusedError {
     Version { name: String },
     #[error("it exports {name}, which is no verb; the verbs are {}", verbs())]
     UnknownVerb { name: String },
+    #[error("its {which} are nested deeper than {at_most}")]
+    Nested { which: &'static str, at_most: usize },
+    #[error("its compiled code has {mebi} MiB; at most {at_most} MiB are allowed")]
+    TooMuchCode { mebi: usize, at_most: usize },
     #[error("it exports no verb; expected at least one of {}, as `{}`", verbs(), core_export(Verb::Filter))]
     NoVerb,
-    #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", .0.join(", "), imports())]
+    #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", first(.0), imports())]
     Import(Vec<String>),
     #[error("it shares its memory between threads; a policy has one thread: build it without")]
     Threads,
@@ -131,6 +138,12 @@ fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
         return Ok(None);
     }
     Verb::from_name(parsed.interface).map(Some).ok_or_else(unknown)
+}
+
+/// The first few names of a list that a module can make as long as it likes.
+fn first(names: &[String]) -> String {
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    names[..names.len().min(NAMED)].join(", ") + &more
 }
 
 fn verbs() -> String {

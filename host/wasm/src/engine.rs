@@ -4,12 +4,12 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
-    component::{Component, InstancePre, Linker},
+    component::Linker,
 };
 
 use crate::{
     abi,
-    contract::RefusedError,
+    compile::Compiler,
     instance::State,
     keeper::{Keeper, MAX_USED},
     slots::Slots,
@@ -38,8 +38,12 @@ const KEPT_RESIDENT: usize = 256 << 10;
 /// What an operator says about the engine.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
+    /// Where modules are parsed and compiled.
+    pub compiler: Compiler,
     /// Where compiled modules are kept; none: they are compiled at each start.
     pub cache: Option<PathBuf>,
+    /// The most bytes that kept modules may take together; those unused for longest go first.
+    pub cache_size: u64,
     /// The most bytes of memory that one policy may be given.
     pub max_memory: usize,
     /// How many calls may be under way at once; one more waits for its turn, at most until its deadline.
@@ -80,7 +84,7 @@ pub enum EngineError {
 /// What all policies share.
 pub(crate) struct Host {
     engine: Engine,
-    linker: Linker<State>,
+    pub(crate) linker: Linker<State>,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) keeper: Keeper,
     pub(crate) slots: Slots,
@@ -97,7 +101,14 @@ impl EngineConfig {
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { cache: None, max_memory: 1 << 30, max_calls: 128, max_spares: 64 }
+        Self {
+            compiler: Compiler::default(),
+            cache: None,
+            cache_size: 256 << 20,
+            max_memory: 1 << 30,
+            max_calls: 128,
+            max_spares: 64,
+        }
     }
 }
 
@@ -119,14 +130,19 @@ impl Host {
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
-
-    /// Checks the types of all imports, once for all instances.
-    pub(crate) fn link(&self, component: &Component) -> Result<InstancePre<State>, RefusedError> {
-        self.linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))
-    }
 }
 
 fn wasmtime_config(config: &EngineConfig) -> Config {
+    let mut wasmtime = compile_config();
+    wasmtime.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(config)));
+    wasmtime
+}
+
+/// All that compiled code depends on: what one engine of these settings compiles, each other one runs.
+///
+/// Instances are made on demand. The room for instances that a pool reserves has no place in a process that only
+/// compiles, and is no part of the code.
+pub(crate) fn compile_config() -> Config {
     let mut wasmtime = Config::new();
     wasmtime
         .wasm_component_model(true)
@@ -139,8 +155,7 @@ fn wasmtime_config(config: &EngineConfig) -> Config {
         .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
         // Nobody unwinds guest frames but wasmtime, and names are enough to find a fault.
         .native_unwind_info(false)
-        .generate_address_map(false)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(config)));
+        .generate_address_map(false);
     wasmtime
 }
 

@@ -1,9 +1,9 @@
 //! The policy host: loads, lifts, bounds and calls WebAssembly guests.
 //!
 //! ```text
-//!  bytes ──> lift (a core module becomes a component) ──> compile or cache ──> link ──> GuestPolicy
-//!                                                                                          │ each call:
-//!  View <── abi (every import is one Read) <── a fresh instance, in bounds of time and memory ┘
+//!  bytes ──> cache, or a compile process: lift (a core module becomes a component), compile ──> link ──> GuestPolicy
+//!                                                                                                 │ each call:
+//!  View <── abi (every import is one Read) <── a fresh instance, in bounds of time and memory ────┘
 //! ```
 //!
 //! This is the only crate that names wasmtime. A guest can do nothing but compute, read the [`View`] of
@@ -15,6 +15,8 @@
 mod abi;
 mod cache;
 mod call;
+mod code;
+mod compile;
 mod contract;
 mod digest;
 mod engine;
@@ -30,6 +32,7 @@ mod slots;
 mod template;
 mod ticker;
 
+pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
 pub use digest::digest;
 pub use engine::{EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};

@@ -113,6 +113,10 @@ impl Survey {
                 Payload::ImportSection(imports) => {
                     for import in imports.into_imports() {
                         let import = import.map_err(|error| invalid(&error))?;
+                        // Only the adapter imports this. A module that carries its own world could name it as well.
+                        if import.module.contains(adapter::PACKAGE) {
+                            return Err(RefusedError::Import(vec![import.module.to_owned()]));
+                        }
                         survey.needs_wasi |= import.module == adapter::PREVIEW1;
                         if matches!(import.ty, TypeRef::Memory(memory) if memory.shared) {
                             return Err(RefusedError::Threads);
@@ -143,4 +147,28 @@ impl Survey {
 
 fn invalid(error: &wasmparser::BinaryReaderError) -> RefusedError {
     RefusedError::of_text(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_with_a_world_of_its_own_does_not_reach_past_the_adapter() {
+        let world = "
+            package test:own@0.1.0;
+            world own { import plimsoll:adapter/host@0.1.0; export plimsoll:policy/filter@0.1.0; }
+            package plimsoll:adapter@0.1.0 { interface host { exit: func(code: u32); } }
+            package plimsoll:policy@0.1.0 { interface filter { filter: func(node: u32) -> u32; } }";
+        for import in ["plimsoll:adapter/host@0.1.0", "cm32p2|plimsoll:adapter/host@0.1"] {
+            let text = format!(
+                r#"(module (import "{import}" "exit" (func (param i32))) (memory (export "memory") 1)
+                    (func (export "plimsoll:policy/filter@0.1.0#filter") (param i32) (result i32) i32.const 0))"#
+            );
+            let mut module = wat::parse_str(text).unwrap();
+            embed(&mut module, world, "own").unwrap();
+            let error = lift(&module).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("it imports {import}; a policy may import")), "{error}");
+        }
+    }
 }

@@ -4,17 +4,16 @@ use std::{
     collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
-use wasmtime::component::Component;
 
 use crate::{
-    abi::Exports,
     cache::Cache,
-    contract::{self, RefusedError},
+    compile::{self, Backend, Checked, CompileError},
     digest::{hex, sha256},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
@@ -48,6 +47,7 @@ pub struct Inspection {
 
 struct Inner {
     host: Arc<Host>,
+    backend: Backend,
     cache: Option<Cache>,
     /// By digest: policies that share a module share its code.
     loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
@@ -62,8 +62,9 @@ impl WasmLoader {
     /// If WebAssembly cannot run here so configured, or the cache directory is not safe to use.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let host = Arc::new(Host::new(&config)?);
-        let cache = config.cache.map(|directory| Cache::open(&directory, host.engine())).transpose()?;
-        Ok(Self(Arc::new(Inner { host, cache, loaded: Mutex::default() })))
+        let open = |directory: PathBuf| Cache::open(&directory, config.cache_size, host.engine());
+        let cache = config.cache.map(open).transpose()?;
+        Ok(Self(Arc::new(Inner { host, backend: Backend::new(config.compiler), cache, loaded: Mutex::default() })))
     }
 
     /// How many instances wait for a call.
@@ -108,15 +109,15 @@ impl fmt::Debug for WasmLoader {
 // === impl Inner ===
 
 impl Inner {
-    /// Loads a module; a bug in a compiler that it may set off refuses the module and nothing else.
+    /// Loads a module; a bug of ours that it may set off refuses the module and nothing else.
     fn guarded(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), LoadError> {
         catch_unwind(AssertUnwindSafe(|| self.load(module, digest)))
             .map_err(|_| LoadError::permanent("plimsoll itself failed while it compiled the module"))?
-            .map_err(|error| LoadError::permanent(error.to_string()))
+            .map_err(LoadError::from)
     }
 
     /// The policy, and whether its code was there already.
-    fn load(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), RefusedError> {
+    fn load(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), CompileError> {
         let kind = lift::kind(module)?;
         if let Some(policy) = self.loaded().get(digest).and_then(Weak::upgrade) {
             return Ok((policy, true));
@@ -124,40 +125,31 @@ impl Inner {
         let engine = self.host.engine();
         let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
         let from_cache = cached.is_some();
-        let component = match cached {
-            Some(component) => component,
-            None => self.compile(module, kind)?,
+        let checked = match cached {
+            Some(component) => compile::check(&component, &self.host.linker, kind)?,
+            None => {
+                let (component, code) = self.backend.compile(module, kind, engine)?;
+                let checked = compile::check(&component, &self.host.linker, kind)?;
+                if let Some(cache) = &self.cache {
+                    cache.put(digest, &code);
+                }
+                checked
+            }
         };
-        let policy = Arc::new(self.link(&component, kind)?);
-        if let Some(cache) = self.cache.as_ref().filter(|_| !from_cache) {
-            cache.put(digest, &component);
-        }
+        let policy = Arc::new(self.policy(checked));
         let mut loaded = self.loaded();
         loaded.retain(|_, policy| policy.strong_count() > 0);
         loaded.insert(*digest, Arc::downgrade(&policy));
         Ok((policy, from_cache))
     }
 
-    fn compile(&self, module: &[u8], kind: Kind) -> Result<Component, RefusedError> {
-        let lifted = match kind {
-            Kind::CoreModule => &lift::lift(module)?,
-            Kind::Component => module,
-        };
-        Component::from_binary(self.host.engine(), lifted).map_err(|error| RefusedError::of_wasmtime(&error))
-    }
-
-    fn link(&self, component: &Component, kind: Kind) -> Result<GuestPolicy, RefusedError> {
-        let engine = self.host.engine();
-        // Imports first: what is not allowed says more than what is not there.
-        let imports = contract::imports_of(component, engine, kind == Kind::CoreModule)?;
-        let verbs = contract::verbs_of(component, engine)?;
-        let exports = Exports::of(component)?;
-        let template = Arc::new(Template::new(self.host.link(component)?));
+    fn policy(&self, Checked { linked, exports, verbs, imports }: Checked) -> GuestPolicy {
+        let template = Arc::new(Template::new(linked));
         self.host.keeper.expect(&template);
-        Ok(GuestPolicy::new(Arc::clone(&self.host), template, exports, verbs, imports))
+        GuestPolicy::new(Arc::clone(&self.host), template, exports, verbs, imports)
     }
 
-    fn loaded(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Weak<GuestPolicy>>> {
+    fn loaded(&self) -> MutexGuard<'_, HashMap<[u8; 32], Weak<GuestPolicy>>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,6 +3,7 @@
 //! Each is one file below `guests/`. [`for_each_hostile!`] is the table of the hostile ones: a test is made
 //! of every line, here against the host alone, elsewhere over HTTP.
 
+pub mod bombs;
 mod hostile;
 pub mod toolchains;
 pub mod world;

@@ -7,6 +7,9 @@ use crate::contract::RefusedError;
 /// The module name under which the runtimes of languages import preview 1.
 pub(super) const PREVIEW1: &str = "wasi_snapshot_preview1";
 
+/// In the name of every interface that only the adapter imports.
+pub(super) const PACKAGE: &str = "plimsoll:adapter/";
+
 const SOURCE: &str = include_str!("adapter.wat");
 
 /// What the adapter itself imports. It is no part of the contract: a policy cannot import it by name.

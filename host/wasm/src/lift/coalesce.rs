@@ -34,13 +34,17 @@ pub(super) fn coalesce(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     let mut out = Module::new();
     Coalescer
         .parse_core_module(&mut out, Parser::new(0), module)
-        .map_err(|error| RefusedError::Invalid(error.to_string()))?;
+        .map_err(|error| match error {
+            Error::ParseError(error) => RefusedError::of_text(error.to_string()),
+            error => RefusedError::Invalid(error.to_string()),
+        })?;
     Ok(out.finish())
 }
 
 /// The segments by address; none if one is of another kind, or if they overlap, where their order matters.
 fn segments(section: DataSectionReader<'_>) -> Result<Option<Vec<Segment>>, Error<Infallible>> {
-    let mut segments = Vec::with_capacity(section.count() as usize);
+    // The count is only a claim of the file: memory is taken as segments are read.
+    let mut segments = Vec::new();
     for data in section {
         let data = data?;
         let DataKind::Active { memory_index: 0, offset_expr } = data.kind else { return Ok(None) };

@@ -101,3 +101,107 @@ fn a_module_that_is_refused_is_not_kept() {
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+/// A loader that may keep only so many bytes, and modules that differ in a number.
+fn small(directory: &Path, cache_size: u64) -> WasmLoader {
+    WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), cache_size, ..EngineConfig::default() }).unwrap()
+}
+
+fn variant(number: usize) -> Vec<u8> {
+    // A custom section: other bytes, the same code.
+    let section = format!("{number:04}");
+    [zone(), [&[0, 5, 4][..], section.as_bytes()].concat()].concat()
+}
+
+fn own_entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|ending| ending == "cwasm")).collect()
+}
+
+#[test]
+fn files_of_others_are_neither_counted_nor_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).unwrap();
+    for number in 0..300 {
+        fs::write(directory.path().join(format!("thesis-{number}.tex")), "a year of work").unwrap();
+    }
+    // These stopped the cleaning for ever, as they cannot be removed like a file.
+    fs::create_dir(directory.path().join("last-good")).unwrap();
+    let foreign = format!("{}-{}.cwasm", "ab".repeat(32), "cd".repeat(8));
+    fs::create_dir(directory.path().join(foreign)).unwrap();
+    assert!(!load(directory.path()));
+    assert!(load(directory.path()));
+    let left = fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 300 + 2 + 1);
+}
+
+#[test]
+fn the_entries_together_stay_within_their_bound_and_the_oldest_go() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).unwrap();
+    let loader = small(directory.path(), 1 << 30);
+    loader.load(&variant(0)).unwrap();
+    let size = fs::metadata(&own_entries(directory.path())[0]).unwrap().len();
+    let bound = 3 * size + size / 2;
+    let loader = small(directory.path(), bound);
+    for number in 1..10 {
+        loader.load(&variant(number)).unwrap();
+        let entries = own_entries(directory.path());
+        let bytes: u64 = entries.iter().map(|entry| fs::metadata(entry).unwrap().len()).sum();
+        assert!(bytes <= bound, "{bytes} bytes of {bound}");
+    }
+    assert_eq!(own_entries(directory.path()).len(), 3);
+    assert!(small(directory.path(), bound).inspect(&variant(9)).unwrap().from_cache);
+    assert!(!small(directory.path(), bound).inspect(&variant(1)).unwrap().from_cache);
+    // One that is larger than all room is not kept, and takes no other's place.
+    let tiny = small(directory.path(), 10);
+    assert!(own_entries(directory.path()).is_empty(), "a lower bound holds from the start");
+    tiny.load(&variant(1)).unwrap();
+    assert!(own_entries(directory.path()).is_empty());
+}
+
+#[test]
+fn a_link_in_the_place_of_the_directory_is_refused() {
+    let parent = tempfile::tempdir().unwrap();
+    fs::create_dir(parent.path().join("there")).unwrap();
+    fs::set_permissions(parent.path().join("there"), Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::symlink(parent.path().join("there"), parent.path().join("here")).unwrap();
+    let error = open(&parent.path().join("here")).unwrap_err().to_string();
+    assert!(error.contains("it is a link"), "{error}");
+}
+
+/// Another user of the machine can write to the parent, as in a volume that containers share.
+#[test]
+fn code_of_another_user_is_never_run() {
+    const STRANGER: u32 = 2000;
+    let shared = tempfile::tempdir().unwrap();
+    if fs::metadata(shared.path()).unwrap().uid() != 0 {
+        eprintln!("skipped: files can be given to another user by root alone");
+        return;
+    }
+    let (compiled, elsewhere) = (shared.path().join("compiled"), shared.path().join("elsewhere"));
+    let running = open(&compiled).unwrap();
+    // Code of another module under the name of ours, as the stranger's own build of plimsoll would write it.
+    let evil = plimsoll_guests::compile("evil", &include_str!("../../guests/good/zone.wat").replace("zone a", "EVIL!!"));
+    open(&elsewhere).unwrap().load(&evil).unwrap();
+    drop(open(&compiled).unwrap().load(&zone()).unwrap());
+    let name = only_entry(&compiled).file_name().unwrap().to_owned();
+    let poison = fs::read(only_entry(&elsewhere)).unwrap();
+    // A file of the stranger's in our directory.
+    fs::write(compiled.join(&name), &poison).unwrap();
+    std::os::unix::fs::chown(compiled.join(&name), Some(STRANGER), Some(STRANGER)).unwrap();
+    assert!(!open(&compiled).unwrap().inspect(&zone()).unwrap().from_cache);
+    // A directory of the stranger's in the place of ours.
+    fs::rename(&compiled, shared.path().join("moved")).unwrap();
+    fs::create_dir(&compiled).unwrap();
+    fs::write(compiled.join(&name), &poison).unwrap();
+    for path in [compiled.clone(), compiled.join(&name)] {
+        std::os::unix::fs::chown(path, Some(STRANGER), Some(STRANGER)).unwrap();
+    }
+    fs::set_permissions(&compiled, Permissions::from_mode(0o700)).unwrap();
+    let inspection = running.inspect(&zone()).unwrap();
+    let ask = world::patient(world::ask(world::view(&world::cluster(4))));
+    let verdicts = inspection.policy.filter(&ask, &[1]).unwrap();
+    assert!(format!("{verdicts:?}").contains("not in zone a"), "{verdicts:?}");
+    assert!(open(&compiled).unwrap_err().to_string().contains("it belongs to user 2000"));
+}

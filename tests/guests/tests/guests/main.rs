@@ -3,6 +3,7 @@
 
 mod bind;
 mod cache;
+mod compile;
 mod hostile;
 mod http;
 mod lift;

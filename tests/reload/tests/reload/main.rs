@@ -1,6 +1,8 @@
 //! The real gateway under constant load while its policies change.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says by a panic what is wrong")]
 
+mod bombs;
+
 use std::{fs, time::Duration};
 
 use plimsoll_harness::{Plimsoll, tempdir};

@@ -1,0 +1,201 @@
+//! Which compiles run at once, and with how much memory.
+//!
+//! Small modules compile side by side, large ones one at a time; neither waits for the other. Where the container
+//! has a limit of memory, all of them together stay below what it leaves.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::{cgroup, error::StoppedError};
+
+/// Modules up to this size are small. A policy in Rust has some 100 KB; a language runtime has megabytes.
+const SMALL_BYTES: u64 = 1 << 20;
+
+/// Memory of a small compile; one that needs more runs again as a large one.
+const SMALL_MEMORY: u64 = 256 << 20;
+
+/// What a compile needs at least: so much, and so many times the size of the module.
+const LEAST: u64 = 64 << 20;
+const LEAST_PER_BYTE: u64 = 16;
+
+/// How large a module is, for its compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Small,
+    Large,
+}
+
+/// Hands out permits to compile.
+pub(super) struct Admission {
+    state: Mutex<State>,
+    changed: Condvar,
+    max_small: usize,
+    /// The most memory of one compile.
+    memory: u64,
+    left: fn() -> Option<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    small: usize,
+    large: usize,
+    /// Bytes that the running compiles may take together.
+    granted: u64,
+}
+
+/// The right to run one compile; given back when it is dropped.
+pub(super) struct Permit<'a> {
+    admission: &'a Admission,
+    class: Class,
+    /// The most memory that it may take.
+    pub(super) memory: u64,
+}
+
+// === impl Class ===
+
+impl Class {
+    pub(super) fn of(size: u64) -> Self {
+        if size <= SMALL_BYTES { Self::Small } else { Self::Large }
+    }
+}
+
+// === impl Admission ===
+
+impl Admission {
+    pub(super) fn new(cores: usize, memory: u64) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), max_small: cores, memory, left: cgroup::memory_left }
+    }
+
+    /// Waits until a compile of a module of this size may run.
+    ///
+    /// # Errors
+    /// If too little memory is left although nothing else is compiled.
+    pub(super) fn enter(&self, class: Class, size: u64) -> Result<Permit<'_>, StoppedError> {
+        let needed = (LEAST + LEAST_PER_BYTE.saturating_mul(size)).min(self.memory);
+        let mut state = self.state();
+        loop {
+            if state.has_room(class, self.max_small) {
+                let left = (self.left)();
+                let memory = self.share(class, left, state.granted);
+                if memory >= needed {
+                    state.enter(class, memory);
+                    return Ok(Permit { admission: self, class, memory });
+                }
+                if state.granted == 0 {
+                    return Err(StoppedError::NoMemoryLeft { needed, left: left.unwrap_or(u64::MAX) });
+                }
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// What one more compile may take. A quarter of what is left stays with the gateway, which serves meanwhile.
+    fn share(&self, class: Class, left: Option<u64>, granted: u64) -> u64 {
+        let wanted = match class {
+            Class::Small => self.memory.min(SMALL_MEMORY),
+            Class::Large => self.memory,
+        };
+        let Some(left) = left else { return wanted };
+        let free = (left / 4 * 3).saturating_sub(granted);
+        // A small one must not wait until a large one is done.
+        let free = if class == Class::Large { free.saturating_sub(LEAST + LEAST_PER_BYTE * SMALL_BYTES) } else { free };
+        wanted.min(free)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn has_room(&self, class: Class, max_small: usize) -> bool {
+        match class {
+            Class::Small => self.small < max_small,
+            Class::Large => self.large == 0,
+        }
+    }
+
+    fn count(&mut self, class: Class) -> &mut usize {
+        match class {
+            Class::Small => &mut self.small,
+            Class::Large => &mut self.large,
+        }
+    }
+
+    fn enter(&mut self, class: Class, memory: u64) {
+        *self.count(class) += 1;
+        self.granted += memory;
+    }
+}
+
+// === impl Permit ===
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        let mut state = self.admission.state();
+        *state.count(self.class) -= 1;
+        state.granted -= self.memory;
+        drop(state);
+        self.admission.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn admission(left: fn() -> Option<u64>) -> Admission {
+        Admission { left, ..Admission::new(2, 1024 * MIB) }
+    }
+
+    #[test]
+    fn without_a_limit_each_takes_what_the_flag_says() {
+        let admission = admission(|| None);
+        assert_eq!(admission.enter(Class::Small, MIB).unwrap().memory, SMALL_MEMORY);
+        assert_eq!(admission.enter(Class::Large, 18 * MIB).unwrap().memory, 1024 * MIB);
+    }
+
+    #[test]
+    fn all_together_stay_below_three_quarters_of_what_is_left() {
+        let admission = admission(|| Some(800 * MIB));
+        let large = admission.enter(Class::Large, 18 * MIB).unwrap();
+        let small = admission.enter(Class::Small, MIB).unwrap();
+        assert!(large.memory >= 500 * MIB && small.memory >= LEAST + LEAST_PER_BYTE * MIB);
+        assert!(large.memory + small.memory <= 600 * MIB, "{} + {}", large.memory, small.memory);
+    }
+
+    #[test]
+    fn too_little_memory_is_said_when_nobody_will_give_any_back() {
+        let admission = admission(|| Some(100 * MIB));
+        let error = admission.enter(Class::Large, 18 * MIB).err().unwrap();
+        assert!(matches!(error, StoppedError::NoMemoryLeft { needed, left } if needed == 352 * MIB && left == 100 * MIB));
+    }
+
+    #[test]
+    fn large_ones_take_turns_and_small_ones_go_past() {
+        let admission = admission(|| None);
+        let first = admission.enter(Class::Large, 2 * MIB).unwrap();
+        thread::scope(|scope| {
+            let second = scope.spawn(|| admission.enter(Class::Large, 2 * MIB).unwrap().memory);
+            let (one, two) = (admission.enter(Class::Small, 1).unwrap(), admission.enter(Class::Small, 1).unwrap());
+            assert!(!second.is_finished());
+            drop((one, two, first));
+            assert_eq!(second.join().unwrap(), 1024 * MIB);
+        });
+        assert_eq!(admission.state().granted, 0);
+    }
+
+    #[test]
+    fn small_ones_are_as_many_as_cores() {
+        let admission = admission(|| None);
+        let permits = [admission.enter(Class::Small, 1).unwrap(), admission.enter(Class::Small, 1).unwrap()];
+        assert!(!admission.state().has_room(Class::Small, admission.max_small));
+        drop(permits);
+        assert!(admission.state().has_room(Class::Small, admission.max_small));
+    }
+}

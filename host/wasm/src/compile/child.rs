@@ -1,0 +1,206 @@
+//! The gateway's side of a compile process: starts it, feeds it, bounds it, and ends it on every path.
+
+use std::{
+    io::{Read, Write},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    ChildConfig,
+    admission::{Admission, Class},
+    answer::Answer,
+    error::{CompileError, StoppedError, harmless, is_shortage},
+};
+use crate::code::Code;
+
+/// Threads of one compile; more would only add stacks to its memory.
+const MAX_THREADS: usize = 4;
+
+/// How long a process that has closed its output may take to end by itself, so that its end tells why.
+const ENDING: Duration = Duration::from_secs(1);
+const ENDING_STEP: Duration = Duration::from_millis(2);
+
+/// How much of what the process wrote to standard error is kept: its end.
+const LAST_WORDS: usize = 2048;
+
+/// The signal of a process that used up its processor time; the number that all of Linux's common platforms have.
+const SIGXCPU: i32 = 24;
+
+/// The exit code of a Rust program whose main thread panicked.
+const PANICKED: i32 = 101;
+
+/// Compiles each module in a process of its own.
+pub(crate) struct ChildCompiler {
+    config: ChildConfig,
+    admission: Admission,
+    threads: usize,
+}
+
+/// A started process, which is dead and forgotten when this is dropped.
+struct Running(Child);
+
+/// What came of one process.
+enum Outcome {
+    Answer(Answer),
+    TimedOut,
+    /// It ended or closed its output without an answer.
+    Silent {
+        status: Option<ExitStatus>,
+        last_words: String,
+    },
+}
+
+// === impl ChildCompiler ===
+
+impl ChildCompiler {
+    pub(crate) fn new(config: ChildConfig) -> Self {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self { admission: Admission::new(cores, config.memory), threads: cores.min(MAX_THREADS), config }
+    }
+
+    /// The code of a module.
+    ///
+    /// # Errors
+    /// If the module is wrong, or could not be compiled now.
+    pub(crate) fn compile(&self, module: &[u8]) -> Result<Code, CompileError> {
+        let size = module.len() as u64;
+        let class = Class::of(size);
+        let permit = self.admission.enter(class, size)?;
+        match self.once(module, permit.memory) {
+            // What looked small takes its turn among the large ones.
+            Err(CompileError::Stopped(StoppedError::Memory(had))) if class == Class::Small && had < self.config.memory => {
+                drop(permit);
+                let permit = self.admission.enter(Class::Large, size)?;
+                self.once(module, permit.memory)
+            }
+            result => result,
+        }
+    }
+
+    fn once(&self, module: &[u8], memory: u64) -> Result<Code, CompileError> {
+        let (status, last_words) = match self.run(module, memory).map_err(StoppedError::Start)? {
+            Outcome::Answer(Answer::Code(code)) => return Ok(Code::of_child(code)),
+            Outcome::Answer(Answer::Refused(text)) => return Err(CompileError::RefusedByChild(harmless(&text))),
+            Outcome::Answer(Answer::Short) => return Err(StoppedError::Memory(memory).into()),
+            Outcome::TimedOut => return Err(StoppedError::Time(self.config.timeout).into()),
+            Outcome::Silent { status, last_words } => (status, last_words),
+        };
+        let last_line = last_line(&last_words);
+        Err(match (status.and_then(|status| status.signal()), status.and_then(|status| status.code())) {
+            (Some(SIGXCPU), _) => StoppedError::Time(self.config.timeout),
+            _ if is_shortage(&last_words) => StoppedError::Memory(memory),
+            _ if last_words.contains("overflowed its stack") => StoppedError::Stack,
+            (_, Some(PANICKED)) => StoppedError::Panic(last_line),
+            _ => StoppedError::Ended(end_of(status, &last_line)),
+        }
+        .into())
+    }
+
+    fn run(&self, module: &[u8], memory: u64) -> std::io::Result<Outcome> {
+        let started = Instant::now();
+        thread::scope(|scope| {
+            // Dropped before the scope waits for its threads, and ends them with the process.
+            let mut running = Running(self.command(memory).spawn()?);
+            let child = &mut running.0;
+            let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+            // Standard input stays open until the answer is there: its end tells the process that we are gone.
+            let fed = scope.spawn(|| feed(stdin, module));
+            let last_words = scope.spawn(|| stderr.map(last_words).unwrap_or_default());
+            let (tell, told) = mpsc::channel();
+            scope.spawn(move || tell.send(stdout.and_then(|mut stdout| Answer::read(&mut stdout))));
+            let answer = told.recv_timeout(self.config.timeout.saturating_sub(started.elapsed()));
+            let outcome = match answer {
+                Ok(Some(answer)) => Outcome::Answer(answer),
+                Err(RecvTimeoutError::Timeout) => Outcome::TimedOut,
+                Ok(None) | Err(RecvTimeoutError::Disconnected) => {
+                    let status = running.end();
+                    Outcome::Silent { status, last_words: last_words.join().unwrap_or_default() }
+                }
+            };
+            drop(running);
+            drop(fed);
+            Ok(outcome)
+        })
+    }
+
+    fn command(&self, memory: u64) -> Command {
+        let cpu = self.config.timeout.as_secs().saturating_add(1).saturating_mul(self.threads as u64);
+        let mut command = Command::new(&self.config.program);
+        command
+            .arg0("plimsoll")
+            .args(["compile-module", &format!("--memory={memory}"), &format!("--cpu={cpu}s")])
+            .env_clear()
+            .env("RAYON_NUM_THREADS", self.threads.to_string())
+            // Each further arena reserves address space for its growth.
+            .env("MALLOC_ARENA_MAX", "2")
+            // A terminal's interrupt is for the gateway, which ends its processes itself.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+fn feed(stdin: Option<ChildStdin>, module: &[u8]) -> Option<ChildStdin> {
+    let mut stdin = stdin?;
+    // A process that ended early says why elsewhere.
+    let _ = stdin.write_all(&(module.len() as u64).to_le_bytes()).and_then(|()| stdin.write_all(module));
+    Some(stdin)
+}
+
+/// Reads to the end, and keeps the end.
+fn last_words(mut from: impl Read) -> String {
+    let (mut kept, mut piece) = (Vec::new(), [0; 1024]);
+    while let Ok(length @ 1..) = from.read(&mut piece) {
+        kept.extend_from_slice(&piece[..length]);
+        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        kept.drain(..surplus);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+fn last_line(words: &str) -> String {
+    // After a panic the very last line is an advice for developers.
+    let tells = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
+    words.lines().rfind(tells).map(harmless).unwrap_or_default()
+}
+
+fn end_of(status: Option<ExitStatus>, last_line: &str) -> String {
+    let status = status.map_or_else(|| "it was killed".to_owned(), |status| status.to_string());
+    if last_line.is_empty() { status } else { format!("{status}: {last_line}") }
+}
+
+// === impl Running ===
+
+impl Running {
+    /// The status of a process that is about to end; none if it had to be killed.
+    fn end(&mut self) -> Option<ExitStatus> {
+        let deadline = Instant::now() + ENDING;
+        while Instant::now() < deadline {
+            match self.0.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) => thread::sleep(ENDING_STEP),
+                Err(_) => break,
+            }
+        }
+        self.kill();
+        None
+    }
+
+    fn kill(&mut self) {
+        // It may have ended already; waiting takes it off the system's list in either case.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,54 @@
+//! From the bytes of a module to a component that keeps the contract.
+
+use plimsoll_core::Verbs;
+use wasmtime::{
+    Engine,
+    component::{Component, InstancePre, Linker},
+};
+
+use super::nesting;
+use crate::{
+    abi::Exports,
+    contract::{self, RefusedError},
+    instance::State,
+    lift::{self, Kind},
+};
+
+/// A component that imports and exports what the contract says.
+pub(crate) struct Checked {
+    pub(crate) linked: InstancePre<State>,
+    pub(crate) exports: Exports,
+    pub(crate) verbs: Verbs,
+    /// What it may read, as `nodes.label`.
+    pub(crate) imports: Vec<String>,
+}
+
+/// Reads, lifts and compiles a module.
+///
+/// # Errors
+/// Says what is wrong with it and what was expected.
+pub(super) fn component(engine: &Engine, module: &[u8], kind: Kind) -> Result<Component, RefusedError> {
+    nesting::check(module)?;
+    let lifted = match kind {
+        Kind::CoreModule => &lift::lift(module)?,
+        Kind::Component => module,
+    };
+    Component::from_binary(engine, lifted).map_err(|error| RefusedError::of_wasmtime(&error))
+}
+
+/// Checks a component against the contract, and links it.
+///
+/// The compile process does this within its bounds before the gateway does it with the same component, so the gateway
+/// never walks more types than that process could.
+///
+/// # Errors
+/// Says which import or export is not as the contract says.
+pub(crate) fn check(component: &Component, linker: &Linker<State>, kind: Kind) -> Result<Checked, RefusedError> {
+    let engine = component.engine();
+    // Imports first: an import that is not allowed says more than an export that is missing.
+    let imports = contract::imports_of(component, engine, kind == Kind::CoreModule)?;
+    let verbs = contract::verbs_of(component, engine)?;
+    let exports = Exports::of(component)?;
+    let linked = linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))?;
+    Ok(Checked { linked, exports, verbs, imports })
+}

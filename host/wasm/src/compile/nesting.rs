@@ -1,0 +1,191 @@
+//! Finds types and components that are nested too deeply, without recursion.
+//!
+//! The readers behind this recurse for each level and check the depth afterwards. The compile process would survive
+//! that, but "its stack overflowed" tells an author less than this does.
+
+use wasmparser::{
+    BinaryReader, BinaryReaderError, ComponentAlias, ComponentExternName, ComponentImport, ComponentType,
+    ComponentTypeRef, CoreType, Parser, Payload,
+};
+
+use crate::contract::RefusedError;
+
+/// The deepest nesting that wasmparser itself allows.
+pub(crate) const MAX_DEPTH: usize = 100;
+
+/// A list of which entries are left to be read.
+struct Level {
+    left: u32,
+    entries: Entries,
+}
+
+/// The entries of a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entries {
+    /// Types, as in a section.
+    Types,
+    /// Declarations of an instance type.
+    Instance,
+    /// Declarations of a component type, which may be imports as well.
+    Component,
+}
+
+/// Why a scan ended early.
+enum Stop {
+    TooDeep(&'static str),
+    /// Not to be reported here: the reader behind finds it too, and says more.
+    Malformed,
+}
+
+/// Scans a core module or a component, and the worlds that a core module carries.
+///
+/// # Errors
+/// If something is nested deeper than [`MAX_DEPTH`].
+pub(super) fn check(module: &[u8]) -> Result<(), RefusedError> {
+    match sections(module, true) {
+        Err(Stop::TooDeep(which)) => Err(RefusedError::Nested { which, at_most: MAX_DEPTH }),
+        Err(Stop::Malformed) | Ok(()) => Ok(()),
+    }
+}
+
+fn sections(module: &[u8], worlds: bool) -> Result<(), Stop> {
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(module) {
+        match payload? {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentTypeSection(section) => {
+                let bytes = module.get(section.range()).ok_or(Stop::Malformed)?;
+                types(BinaryReader::new(bytes, 0))?;
+            }
+            Payload::CustomSection(section) if worlds && section.name().starts_with("component-type") => {
+                // A malformed world must not end the scan of what stands behind it.
+                if let Err(stop @ Stop::TooDeep(_)) = sections(section.data(), false) {
+                    return Err(stop);
+                }
+            }
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(Stop::TooDeep("components"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads all types of a section; the levels that are open stand in a list.
+fn types(mut reader: BinaryReader<'_>) -> Result<(), Stop> {
+    let mut open = vec![Level { left: reader.read_var_u32()?, entries: Entries::Types }];
+    while let Some(level) = open.last_mut() {
+        let Some(left) = level.left.checked_sub(1) else {
+            open.pop();
+            continue;
+        };
+        level.left = left;
+        let is_type = level.entries == Entries::Types || declares_type(&mut reader, level.entries)?;
+        if !is_type {
+            continue;
+        }
+        let entries = match peek(&reader)? {
+            0x41 => Entries::Component,
+            0x42 => Entries::Instance,
+            _ => {
+                reader.read::<ComponentType<'_>>()?;
+                continue;
+            }
+        };
+        reader.read_u8()?;
+        open.push(Level { left: reader.read_var_u32()?, entries });
+        if open.len() > MAX_DEPTH {
+            return Err(Stop::TooDeep("component types"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads one declaration; if it declares a type, only up to the type.
+fn declares_type(reader: &mut BinaryReader<'_>, entries: Entries) -> Result<bool, Stop> {
+    match reader.read_u8()? {
+        0x00 => drop(reader.read::<CoreType<'_>>()?),
+        0x01 => return Ok(true),
+        0x02 => drop(reader.read::<ComponentAlias<'_>>()?),
+        0x03 if entries == Entries::Component => drop(reader.read::<ComponentImport<'_>>()?),
+        0x04 => drop((reader.read::<ComponentExternName<'_>>()?, reader.read::<ComponentTypeRef>()?)),
+        _ => return Err(Stop::Malformed),
+    }
+    Ok(false)
+}
+
+fn peek(reader: &BinaryReader<'_>) -> Result<u8, Stop> {
+    Ok(reader.clone().read_u8()?)
+}
+
+// === impl Stop ===
+
+impl From<BinaryReaderError> for Stop {
+    fn from(_: BinaryReaderError) -> Self {
+        Self::Malformed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A component with one type: so many component types within each other.
+    fn nested_types(levels: usize) -> Vec<u8> {
+        let mut types = [0x41, 1, 1].repeat(levels - 1);
+        types.extend([0x41, 0]);
+        let mut module = b"\0asm\x0d\0\x01\0\x07".to_vec();
+        module.extend(leb(types.len() + 1));
+        module.push(1);
+        module.extend(types);
+        module
+    }
+
+    fn leb(mut number: usize) -> Vec<u8> {
+        let mut bytes = vec![];
+        while number > 0x7f {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+
+    #[test]
+    fn types_are_counted_to_the_deepest() {
+        check(&nested_types(MAX_DEPTH - 1)).unwrap();
+        let error = check(&nested_types(MAX_DEPTH)).unwrap_err().to_string();
+        assert_eq!(error, "its component types are nested deeper than 100");
+    }
+
+    #[test]
+    fn every_declaration_is_read_past() {
+        let declarations = "(core type (module)) (type (instance (export \"a\" (func)))) (alias outer 0 0 (type))
+            (export \"e\" (func)) (import \"i\" (func)) (type (func (param \"p\" u8))) (type (record (field \"f\" u8)))";
+        let deep = |levels: usize| {
+            let (open, close) = (format!("(type (component {declarations} ").repeat(levels), "))".repeat(levels));
+            wat::parse_str(format!("(component (type (func)) {open}{close})")).unwrap()
+        };
+        // The innermost has an instance type within.
+        check(&deep(MAX_DEPTH - 2)).unwrap();
+        assert!(check(&deep(MAX_DEPTH - 1)).is_err());
+    }
+
+    #[test]
+    fn components_are_counted_to_the_deepest() {
+        let deep = |levels: usize| {
+            wat::parse_str("(component ".repeat(levels) + &")".repeat(levels)).unwrap()
+        };
+        check(&deep(MAX_DEPTH)).unwrap();
+        let error = check(&deep(MAX_DEPTH + 2)).unwrap_err().to_string();
+        assert_eq!(error, "its components are nested deeper than 100");
+    }
+
+    #[test]
+    fn siblings_are_not_depth() {
+        let many = "(type (component)) (component)".repeat(10 * MAX_DEPTH);
+        check(&wat::parse_str(format!("(component {many})")).unwrap()).unwrap();
+    }
+}

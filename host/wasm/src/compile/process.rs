@@ -1,0 +1,118 @@
+//! The compile process: it bounds itself, reads one module, and writes one answer.
+
+use std::{
+    io::{self, Read},
+    thread,
+    time::Duration,
+};
+
+use rlimit::Resource;
+use wasmtime::{Engine, component::Linker};
+
+use super::{
+    answer::Answer,
+    error::{harmless, is_shortage},
+    module,
+};
+use crate::{
+    abi,
+    code::Code,
+    contract::RefusedError,
+    engine::compile_config,
+    lift,
+};
+
+/// Files that the process may have open: its pipes, and what the system's libraries read.
+const FILES: u64 = 32;
+
+/// The stack of the thread that watches for the end of the gateway.
+const WATCH_STACK: usize = 64 << 10;
+
+/// The largest module that is read at all; the directory has a lower bound.
+const MAX_MODULE_BYTES: u64 = 1 << 30;
+
+/// What the compile process may take.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessLimits {
+    /// Bytes of private, writable memory: what can become resident.
+    pub memory: u64,
+    /// Processor time of all its threads.
+    pub cpu: Duration,
+}
+
+/// Compiles the module that stands on standard input, within limits that hold for the rest of this process.
+///
+/// The other end is [`Compiler::Child`](crate::Compiler::Child), of the same program.
+///
+/// # Errors
+/// If the limits cannot be set, or the other end is gone.
+pub fn compile_module(limits: ProcessLimits) -> io::Result<()> {
+    set(limits)?;
+    let module = read_module(&mut io::stdin().lock())?;
+    end_with_the_gateway()?;
+    answer(&module).write(&mut io::stdout().lock())
+}
+
+/// Only ever lowers limits, so that an operator's own are kept.
+fn set(limits: ProcessLimits) -> io::Result<()> {
+    let seconds = limits.cpu.as_secs() + 1;
+    let bounds = [
+        // Reserved address space that cannot be written to costs nothing and is not counted.
+        (Resource::DATA, limits.memory, limits.memory),
+        // The first ends the process with a signal that says why.
+        (Resource::CPU, seconds, seconds + 1),
+        (Resource::CORE, 0, 0),
+        (Resource::FSIZE, 0, 0),
+        (Resource::NOFILE, FILES, FILES),
+    ];
+    for (resource, soft, hard) in bounds {
+        let (_, allowed) = resource.get()?;
+        resource.set(soft.min(allowed), hard.min(allowed))?;
+    }
+    Ok(())
+}
+
+fn read_module(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    from.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_MODULE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the module is too large"));
+    }
+    let mut module = Vec::with_capacity(length as usize);
+    from.take(length).read_to_end(&mut module)?;
+    if module.len() as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(module)
+}
+
+/// The gateway keeps standard input open for as long as it wants an answer.
+fn end_with_the_gateway() -> io::Result<()> {
+    let watch = || {
+        let _ = io::stdin().lock().read(&mut [0]);
+        std::process::exit(1);
+    };
+    thread::Builder::new().stack_size(WATCH_STACK).spawn(watch).map(drop)
+}
+
+fn answer(module: &[u8]) -> Answer {
+    match compile(module) {
+        Ok(code) => Answer::Code(code.into_bytes()),
+        Err(refused) => {
+            let text = harmless(&refused.to_string());
+            if is_shortage(&text) { Answer::Short } else { Answer::Refused(text) }
+        }
+    }
+}
+
+/// Does all that the gateway will do with the module, so that it never meets what was not tried here.
+fn compile(module: &[u8]) -> Result<Code, RefusedError> {
+    let kind = lift::kind(module)?;
+    let engine = Engine::new(&compile_config()).map_err(|error| RefusedError::of_wasmtime(&error))?;
+    let component = module::component(&engine, module, kind)?;
+    let mut linker = Linker::new(&engine);
+    abi::add_to_linker(&mut linker).map_err(|error| RefusedError::of_wasmtime(&error))?;
+    module::check(&component, &linker, kind)?;
+    Code::of(&component)
+}
