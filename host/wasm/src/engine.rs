@@ -2,10 +2,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
-use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
-    component::Linker,
-};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker};
 
 use crate::{
     abi,

@@ -173,7 +173,9 @@ mod tests {
     fn too_little_memory_is_said_when_nobody_will_give_any_back() {
         let admission = admission(|| Some(100 * MIB));
         let error = admission.enter(Class::Large, 18 * MIB).err().unwrap();
-        assert!(matches!(error, StoppedError::NoMemoryLeft { needed, left } if needed == 352 * MIB && left == 100 * MIB));
+        assert!(
+            matches!(error, StoppedError::NoMemoryLeft { needed, left } if needed == 352 * MIB && left == 100 * MIB)
+        );
     }
 
     #[test]

@@ -72,7 +72,9 @@ impl ChildCompiler {
         let permit = self.admission.enter(class, size)?;
         match self.once(module, permit.memory) {
             // What looked small takes its turn among the large ones.
-            Err(CompileError::Stopped(StoppedError::Memory(had))) if class == Class::Small && had < self.config.memory => {
+            Err(CompileError::Stopped(StoppedError::Memory(had)))
+                if class == Class::Small && had < self.config.memory =>
+            {
                 drop(permit);
                 let permit = self.admission.enter(Class::Large, size)?;
                 self.once(module, permit.memory)

@@ -175,9 +175,7 @@ mod tests {
 
     #[test]
     fn components_are_counted_to_the_deepest() {
-        let deep = |levels: usize| {
-            wat::parse_str("(component ".repeat(levels) + &")".repeat(levels)).unwrap()
-        };
+        let deep = |levels: usize| wat::parse_str("(component ".repeat(levels) + &")".repeat(levels)).unwrap();
         check(&deep(MAX_DEPTH)).unwrap();
         let error = check(&deep(MAX_DEPTH + 2)).unwrap_err().to_string();
         assert_eq!(error, "its components are nested deeper than 100");

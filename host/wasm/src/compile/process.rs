@@ -14,13 +14,7 @@ use super::{
     error::{harmless, is_shortage},
     module,
 };
-use crate::{
-    abi,
-    code::Code,
-    contract::RefusedError,
-    engine::compile_config,
-    lift,
-};
+use crate::{abi, code::Code, contract::RefusedError, engine::compile_config, lift};
 
 /// Files that the process may have open: its pipes, and what the system's libraries read.
 const FILES: u64 = 32;

@@ -32,12 +32,10 @@ struct Coalescer;
 /// No instruction may name a segment (the module has no data count section).
 pub(super) fn coalesce(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     let mut out = Module::new();
-    Coalescer
-        .parse_core_module(&mut out, Parser::new(0), module)
-        .map_err(|error| match error {
-            Error::ParseError(error) => RefusedError::of_text(error.to_string()),
-            error => RefusedError::Invalid(error.to_string()),
-        })?;
+    Coalescer.parse_core_module(&mut out, Parser::new(0), module).map_err(|error| match error {
+        Error::ParseError(error) => RefusedError::of_text(error.to_string()),
+        error => RefusedError::Invalid(error.to_string()),
+    })?;
     Ok(out.finish())
 }
 

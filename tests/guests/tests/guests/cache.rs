@@ -182,7 +182,8 @@ fn code_of_another_user_is_never_run() {
     let (compiled, elsewhere) = (shared.path().join("compiled"), shared.path().join("elsewhere"));
     let running = open(&compiled).unwrap();
     // Code of another module under the name of ours, as the stranger's own build of plimsoll would write it.
-    let evil = plimsoll_guests::compile("evil", &include_str!("../../guests/good/zone.wat").replace("zone a", "EVIL!!"));
+    let evil =
+        plimsoll_guests::compile("evil", &include_str!("../../guests/good/zone.wat").replace("zone a", "EVIL!!"));
     open(&elsewhere).unwrap().load(&evil).unwrap();
     drop(open(&compiled).unwrap().load(&zone()).unwrap());
     let name = only_entry(&compiled).file_name().unwrap().to_owned();
