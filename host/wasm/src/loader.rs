@@ -125,16 +125,15 @@ impl Inner {
         let engine = self.host.engine();
         let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
         let from_cache = cached.is_some();
-        let checked = match cached {
-            Some(component) => compile::check(&component, &self.host.linker, kind)?,
-            None => {
-                let (component, code) = self.backend.compile(module, kind, engine)?;
-                let checked = compile::check(&component, &self.host.linker, kind)?;
-                if let Some(cache) = &self.cache {
-                    cache.put(digest, &code);
-                }
-                checked
+        let checked = if let Some(component) = cached {
+            compile::check(&component, &self.host.linker, kind)?
+        } else {
+            let (component, code) = self.backend.compile(module, kind, engine)?;
+            let checked = compile::check(&component, &self.host.linker, kind)?;
+            if let Some(cache) = &self.cache {
+                cache.put(digest, &code);
             }
+            checked
         };
         let policy = Arc::new(self.policy(checked));
         let mut loaded = self.loaded();
@@ -143,8 +142,8 @@ impl Inner {
         Ok((policy, from_cache))
     }
 
-    fn policy(&self, Checked { linked, exports, verbs, imports }: Checked) -> GuestPolicy {
-        let template = Arc::new(Template::new(linked));
+    fn policy(&self, Checked { instances, exports, verbs, imports }: Checked) -> GuestPolicy {
+        let template = Arc::new(Template::new(instances));
         self.host.keeper.expect(&template);
         GuestPolicy::new(Arc::clone(&self.host), template, exports, verbs, imports)
     }

@@ -18,7 +18,7 @@ use rustix::{
 use super::name::Name;
 
 /// After this time a file that is still being written was given up.
-const ABANDONED: Duration = Duration::from_secs(3600);
+const ABANDONED: Duration = Duration::from_hours(1);
 
 /// A directory and who we are to its file system.
 pub(super) struct Folder {

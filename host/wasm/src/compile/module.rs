@@ -16,7 +16,7 @@ use crate::{
 
 /// A component that imports and exports what the contract says.
 pub(crate) struct Checked {
-    pub(crate) linked: InstancePre<State>,
+    pub(crate) instances: InstancePre<State>,
     pub(crate) exports: Exports,
     pub(crate) verbs: Verbs,
     /// What it may read, as `nodes.label`.
@@ -49,6 +49,6 @@ pub(crate) fn check(component: &Component, linker: &Linker<State>, kind: Kind) -
     let imports = contract::imports_of(component, engine, kind == Kind::CoreModule)?;
     let verbs = contract::verbs_of(component, engine)?;
     let exports = Exports::of(component)?;
-    let linked = linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))?;
-    Ok(Checked { linked, exports, verbs, imports })
+    let instances = linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))?;
+    Ok(Checked { instances, exports, verbs, imports })
 }

@@ -5,7 +5,7 @@
 
 use wasmparser::{
     BinaryReader, BinaryReaderError, ComponentAlias, ComponentExternName, ComponentImport, ComponentType,
-    ComponentTypeRef, CoreType, Parser, Payload,
+    ComponentTypeRef, CoreType, FromReader, Parser, Payload,
 };
 
 use crate::contract::RefusedError;
@@ -106,14 +106,22 @@ fn types(mut reader: BinaryReader<'_>) -> Result<(), Stop> {
 /// Reads one declaration; if it declares a type, only up to the type.
 fn declares_type(reader: &mut BinaryReader<'_>, entries: Entries) -> Result<bool, Stop> {
     match reader.read_u8()? {
-        0x00 => drop(reader.read::<CoreType<'_>>()?),
+        0x00 => skip::<CoreType<'_>>(reader)?,
         0x01 => return Ok(true),
-        0x02 => drop(reader.read::<ComponentAlias<'_>>()?),
-        0x03 if entries == Entries::Component => drop(reader.read::<ComponentImport<'_>>()?),
-        0x04 => drop((reader.read::<ComponentExternName<'_>>()?, reader.read::<ComponentTypeRef>()?)),
+        0x02 => skip::<ComponentAlias<'_>>(reader)?,
+        0x03 if entries == Entries::Component => skip::<ComponentImport<'_>>(reader)?,
+        0x04 => {
+            skip::<ComponentExternName<'_>>(reader)?;
+            skip::<ComponentTypeRef>(reader)?;
+        }
         _ => return Err(Stop::Malformed),
     }
     Ok(false)
+}
+
+fn skip<'a, T: FromReader<'a>>(reader: &mut BinaryReader<'a>) -> Result<(), Stop> {
+    reader.read::<T>()?;
+    Ok(())
 }
 
 fn peek(reader: &BinaryReader<'_>) -> Result<u8, Stop> {
