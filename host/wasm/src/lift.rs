@@ -157,7 +157,7 @@ mod tests {
     fn a_module_with_a_world_of_its_own_does_not_reach_past_the_adapter() {
         let world = "
             package test:own@0.1.0;
-            world own { import plimsoll:adapter/host@0.1.0; export plimsoll:policy/filter@0.1.0; }
+            world mine { import plimsoll:adapter/host@0.1.0; export plimsoll:policy/filter@0.1.0; }
             package plimsoll:adapter@0.1.0 { interface host { exit: func(code: u32); } }
             package plimsoll:policy@0.1.0 { interface filter { filter: func(node: u32) -> u32; } }";
         for import in ["plimsoll:adapter/host@0.1.0", "cm32p2|plimsoll:adapter/host@0.1"] {
@@ -166,7 +166,7 @@ mod tests {
                     (func (export "plimsoll:policy/filter@0.1.0#filter") (param i32) (result i32) i32.const 0))"#
             );
             let mut module = wat::parse_str(text).unwrap();
-            embed(&mut module, world, "own").unwrap();
+            embed(&mut module, world, "mine").unwrap();
             let error = lift(&module).unwrap_err().to_string();
             assert!(error.starts_with(&format!("it imports {import}; a policy may import")), "{error}");
         }

@@ -73,6 +73,6 @@ mod tests {
     fn a_length_beyond_the_bound_is_no_answer() {
         let mut bytes = vec![CODE];
         bytes.extend((MAX_CODE_BYTES as u64 + 1).to_le_bytes());
-        assert_eq!(Answer::read(&mut io::Read::chain(bytes.as_slice(), io::repeat(0))), None);
+        assert_eq!(Answer::read(&mut Read::chain(bytes.as_slice(), io::repeat(0))), None);
     }
 }
