@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_module_with_a_world_of_its_own_does_not_reach_past_the_adapter() {
         let world = "
-            package test:own@0.1.0;
+            package test:mine@0.1.0;
             world mine { import plimsoll:adapter/host@0.1.0; export plimsoll:policy/filter@0.1.0; }
             package plimsoll:adapter@0.1.0 { interface host { exit: func(code: u32); } }
             package plimsoll:policy@0.1.0 { interface filter { filter: func(node: u32) -> u32; } }";
