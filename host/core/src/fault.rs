@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Secrets;
+
 /// The kind of a fault; its name is what logs, metrics and the scheduler's events show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
@@ -86,6 +88,12 @@ impl Fault {
     /// Makes a fault.
     pub fn new(kind: FaultKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
+    }
+
+    /// The same fault without the secrets of the policy's settings, which a guest may quote as it fails.
+    #[must_use]
+    pub fn without(self, secrets: &Secrets) -> Self {
+        Self { detail: secrets.hide(&self.detail).into_owned(), ..self }
     }
 }
 

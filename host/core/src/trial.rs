@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Verb, View, answer::Answer,
+    Ask, Candidate, Cluster, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Secrets, Verb, View, answer::Answer,
     trace::Recording,
 };
 
@@ -76,7 +76,7 @@ impl TrialCall {
         let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(Arc::clone(&recording));
         let limits = Limits { deadline: Instant::now() + timeout, memory: self.memory };
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
-        let fault = put(policy, verb, &ask).err()?;
+        let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
         let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
         let settings = Read::Settings.to_string();
         Some(TrialFault { verb, fault, is_certain: reads.iter().all(|line| line.read == settings) })

@@ -54,6 +54,11 @@ impl View {
         Self::new(Arc::default(), Arc::default(), Arc::default(), 0).with_settings(settings)
     }
 
+    /// The policy's settings as JSON. What is shown of them goes through [`crate::Secrets`].
+    pub fn settings(&self) -> &Arc<str> {
+        &self.settings
+    }
+
     /// The same view for a policy with these settings (JSON).
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<str>) -> Self {

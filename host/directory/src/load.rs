@@ -7,7 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Traces, TrialCall, TrialFault, Verb, View,
+    Ask, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, Traces, TrialCall, TrialFault, Verb,
+    View,
 };
 
 use crate::{
@@ -196,8 +197,13 @@ fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refus
     let limits = Limits { deadline: Instant::now() + VALIDATE_FOR, memory: config.memory };
     match policy.validate(&Ask::new(Member::id_of(&id.group, &id.name), view, limits)) {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(text)) => Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label))),
+        Ok(Err(text)) => {
+            // It may quote what it refuses.
+            let text = Secrets::of(&content.sidecar.settings).hide(&text).into_owned();
+            Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
+        }
         Err(fault) => {
+            let fault = fault.without(&Secrets::of(&content.sidecar.settings));
             let text = format!("{}: validate failed: {fault}", content.module_label);
             Err(if is_passing(&fault) { Refusal::passing(text) } else { Refusal::new(text) })
         }

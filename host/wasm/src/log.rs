@@ -1,8 +1,8 @@
 //! What a guest says: log lines, bounded and harmless, to the operator's log.
 
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
-use plimsoll_core::{Ask, Origin, PodId, RequestId, Verb, View};
+use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View};
 use tracing::{debug, error, info, warn};
 
 /// The most log lines of one call.
@@ -30,6 +30,8 @@ pub(crate) enum Level {
 #[derive(Debug)]
 pub(crate) struct GuestLog {
     about: About,
+    /// What of the settings is not logged.
+    secrets: OnceCell<Secrets>,
     lines: u32,
     /// Standard output and standard error, up to the next line break.
     partial: [Vec<u8>; 2],
@@ -54,14 +56,18 @@ impl GuestLog {
     pub(crate) fn of(ask: &Ask) -> Self {
         let (policy, origin, view) = (Arc::clone(&ask.policy), ask.origin.clone(), Arc::clone(&ask.view));
         let about = About { policy, origin, view, node: None };
-        Self { about, lines: 0, partial: [Vec::new(), Vec::new()], last_words: String::new() }
+        let (secrets, partial) = (OnceCell::new(), [Vec::new(), Vec::new()]);
+        Self { about, secrets, lines: 0, partial, last_words: String::new() }
     }
 
     /// One line of the guest.
     pub(crate) fn line(&mut self, level: Level, text: &str) {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
-            self.about.emit(level, &one_line(bounded(text, MAX_LINE_BYTES)));
+            // A secret at the end of what fits is found whole.
+            let secrets = self.secrets.get_or_init(|| Secrets::of(self.about.view.settings()));
+            let text = secrets.hide(bounded(text, 2 * MAX_LINE_BYTES));
+            self.about.emit(level, &one_line(bounded(&text, MAX_LINE_BYTES)));
         } else if self.lines == MAX_LINES + 1 {
             self.about.emit(Level::Warn, "log cut: a call may write 64 lines");
         }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    Ask, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod, RequestId, Verb,
-    View,
+    Ask, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod, RequestId, Secrets,
+    Verb, View,
     answer::Answer,
     aside::aside,
     trace::{Draw, Recheck},
@@ -233,6 +233,7 @@ impl Caller {
         let question = Ask { policy: Arc::clone(&member.id), view, limits, origin };
         aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
+            .map_err(|fault| fault.without(&Secrets::of(&member.settings)))
     }
 }
 

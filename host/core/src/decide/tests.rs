@@ -10,4 +10,5 @@ mod nodes;
 mod preempt;
 mod prioritize;
 mod remember;
+mod secrets;
 mod shadow;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::path::{Path, PathRef, Scope};
-use crate::{Read, ReadError, Shown, Value};
+use crate::{Read, ReadError, Shown, Value, shown_settings};
 
 /// Reads of one evaluation that are kept one by one; what follows is kept as a read of all of the node.
 pub(super) const MAX_STEPS: usize = 16;
@@ -108,7 +108,7 @@ impl Recording {
         };
         self.whole |= is_of_others;
         if let Some(story) = self.story.as_mut().filter(|story| story.len() < MAX_LINES) {
-            let (value, other) = (Shown::of_answer(answer), other.and_then(name).cloned());
+            let (value, other) = (Shown::of_answer(&for_people(read, answer)), other.and_then(name).cloned());
             story.push(ReadLine { read: read.to_string(), value, other, is_of_others });
         }
     }
@@ -185,5 +185,13 @@ impl Recording {
         let fits = room && self.text <= MAX_TEXT;
         self.whole |= !fits;
         fits
+    }
+}
+
+/// The answer as it may be shown: settings may hold what only the policy should know.
+fn for_people<'v>(read: &Read<'_>, answer: &Result<Value<'v>, ReadError>) -> Result<Value<'v>, ReadError> {
+    match (read, answer) {
+        (Read::Settings, Ok(Value::Text(settings))) => Ok(Value::Text(shown_settings(settings).into())),
+        _ => answer.clone(),
     }
 }

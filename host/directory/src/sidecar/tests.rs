@@ -209,3 +209,39 @@ fn the_schema_in_the_documentation_is_current() {
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(written == current, "run `UPDATE_SCHEMA=1 cargo test -p plimsoll-directory schema` and commit the file");
 }
+
+#[test]
+fn no_text_about_a_sidecar_quotes_a_secret() {
+    for value in [
+        "!!int hunter2",
+        "'hunter2",
+        "\"hunter2",
+        "*hunter2",
+        "&hunter2 *hunter2",
+        "!hunter2 x",
+        "\"\\xhunter2\"",
+        "@hunter2",
+        "`hunter2`",
+        "{hunter2",
+        "[hunter2",
+        "%hunter2",
+        "| hunter2",
+        "hunter2: x",
+        ".inf",
+        "{a: hunter2, a: hunter2}",
+        "? hunter2",
+        "!!float hunter2",
+        "!!bool hunter2",
+        "!!binary hunter2-",
+        "!!timestamp hunter2",
+        "<<: hunter2",
+    ] {
+        for text in [
+            format!("settings:\n  password: {value}\n"),
+            format!("settings: {{password: {value}}}\n"),
+            format!("settings: {{b: {{password: {value}}}}}"),
+        ] {
+            assert!(parse(&text).err().is_none_or(|error| !error.contains("hunter2")), "{text}");
+        }
+    }
+}

@@ -33,6 +33,32 @@ fn explain_prints_every_read_with_its_value_and_the_verdict() {
 }
 
 #[test]
+fn explain_and_a_refusal_do_not_tell_what_looks_like_a_secret() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let policies_of = |settings: &str| {
+        let of = tempdir().unwrap();
+        fs::copy(policies().join("tenant-pool.wasm"), of.path().join("tenant-pool.wasm")).unwrap();
+        fs::write(of.path().join("tenant-pool.yaml"), format!("settings: {settings}\n")).unwrap();
+        of
+    };
+    let explain = |of: &std::path::Path| {
+        run(&["explain", "--no-cache", "--sample", "--policies", text(of), "--pod", text(&pod), "--node", "node-000"])
+    };
+    let good = policies_of("{pools: {team-a: pool-a, secret-team: hunter2-hunter2}}");
+    let printed = explain(good.path());
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(printed.out.contains("pool-a") && printed.out.contains("<not shown>"), "{}", printed.out);
+    assert!(!printed.out.contains("hunter2"), "{}", printed.out);
+    // The policy's own words quote the pool that is shared.
+    let bad = policies_of("{pools: {secret-team: hunter2-hunter2}, shared: [hunter2-hunter2]}");
+    let printed = explain(bad.path());
+    assert!(printed.err.contains("the pool '<not shown>' is shared"), "{printed:?}");
+    assert!(!printed.err.contains("hunter2"), "{}", printed.err);
+}
+
+#[test]
 fn explain_says_which_node_the_cluster_does_not_have() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");

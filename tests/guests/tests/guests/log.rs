@@ -15,6 +15,11 @@ struct Kept(Arc<Mutex<Vec<u8>>>);
 
 /// Asks a guest that logs a text so often, and returns the lines of the log.
 fn lines(times: u32, text: &str) -> Vec<String> {
+    lines_with("null", times, text)
+}
+
+/// The same of a guest with settings.
+fn lines_with(settings: &str, times: u32, text: &str) -> Vec<String> {
     let escaped = text.bytes().map(|byte| format!("\\{byte:02x}")).collect::<Vec<_>>().concat();
     let wat = format!(
         r#"(module
@@ -31,7 +36,7 @@ fn lines(times: u32, text: &str) -> Vec<String> {
         text.len()
     );
     let policy = world::loader().load(&compile("logger", &wat)).unwrap();
-    let ask = world::patient(world::ask(world::view(&world::cluster(1))));
+    let ask = world::patient(world::ask(world::view(&world::cluster(1)).with_settings(settings.into())));
     let kept = Kept::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(kept.clone()).finish();
     tracing::subscriber::with_default(subscriber, || policy.filter(&ask, &[0])).unwrap();
@@ -48,6 +53,17 @@ fn a_log_line_carries_its_policy() {
 fn a_log_line_cannot_forge_another() {
     let lines = lines(1, "a\n WARN plimsoll: b\u{1b}[31m");
     assert_eq!(lines, [r#" WARN plimsoll::guest: a  WARN plimsoll: b [31m policy="guest""#]);
+}
+
+#[test]
+fn a_log_line_does_not_tell_a_secret_of_the_settings() {
+    let settings = r#"{"apiToken":"correct horse battery staple","pool":"shared"}"#;
+    let lines = lines_with(settings, 2, "pool shared: logged in with correct horse battery staple!");
+    let expected = r#" WARN plimsoll::guest: pool shared: logged in with <not shown>! policy="guest""#;
+    assert_eq!(lines, [expected, expected]);
+    // Also where the line is cut within it.
+    let long = format!("{}correct horse battery staple", "y".repeat(1010));
+    assert!(!lines_with(settings, 1, &long)[0].contains("correct"));
 }
 
 #[test]
