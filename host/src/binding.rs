@@ -3,10 +3,10 @@
 use std::{env, fs, net::SocketAddr, sync::Arc, time::Duration};
 
 use plimsoll_cluster::{ApiBinder, ApiServer, ClusterWatch, Leadership, LeaseConfig, Pace, Standing};
-use plimsoll_core::Gateway;
+use plimsoll_core::{BindOutcome, BindReport, DecideError, Gateway, PodId, RequestId};
 use plimsoll_http::WireConfig;
 use serde_json::{Value, json};
-use tracing::warn;
+use tracing::{debug, info, warn};
 
 use crate::args::LeaseArgs;
 
@@ -52,6 +52,30 @@ pub(crate) fn may_be_asked(listen: SocketAddr, wire: &WireConfig) -> bool {
         warn!(%listen, "--bind-without-authentication: everybody who reaches this address may place any pod on any node");
     }
     possible
+}
+
+/// Logs what came of a bind. A refusal that is nobody's fault is told as a success is; of what else fails the
+/// extender wire tells.
+pub(crate) fn log(report: &BindReport<'_>) {
+    let BindReport { group, query, outcome, authors, elapsed } = report;
+    let (pod, node) = (PodId::of_bind(query), &*query.node);
+    let uid = pod.uid();
+    let (took, request) = (crate::text::duration(*elapsed), RequestId::current());
+    match outcome {
+        Ok(BindOutcome::Bound) => {
+            info!(group, %pod, uid, node, policies = authors.join(","), %took, %request, "pod bound");
+        }
+        Ok(BindOutcome::AlreadyBound) => {
+            info!(group, %pod, uid, node, %took, %request, "the pod was bound there before");
+        }
+        Ok(BindOutcome::Forward(url)) => {
+            debug!(group, %pod, uid, node, url = &**url, %request, "bind forwarded");
+        }
+        Err(DecideError::Unbound(unbound)) if unbound.is_routine() => {
+            info!(group, %pod, uid, node, %took, %request, reason = %unbound, "pod not bound");
+        }
+        Err(_) => {}
+    }
 }
 
 /// What `/api/leader` shows.

@@ -9,6 +9,8 @@ use std::{
 
 use kube::{Client, Config, config::Kubeconfig};
 
+use crate::lease::{Term, fenced_client};
+
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -24,10 +26,13 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 #[derive(Clone)]
 pub struct ApiServer {
     client: Client,
-    config: Arc<Config>,
+    fenced: Arc<Fenced>,
     url: String,
     namespace: String,
 }
+
+/// Makes a client whose connections end with a term as leader.
+type Fenced = dyn Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync;
 
 /// Why there is no way to the API server.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +44,17 @@ pub enum ConnectError {
         path: PathBuf,
         /// What is wrong with it.
         cause: String,
+    },
+    /// The kubeconfig names a proxy.
+    #[error(
+        "kubeconfig {} names the proxy {proxy}, and plimsoll does not go through one: a proxy that holds bindings back could deliver them when another replica leads; name an API server that is reached directly",
+        path.display()
+    )]
+    Proxy {
+        /// The file.
+        path: PathBuf,
+        /// Its `proxy-url`.
+        proxy: String,
     },
     /// There is no service account to be used.
     #[error(
@@ -103,7 +119,11 @@ impl Credentials {
         if let Some(context) = context {
             file.current_context = Some(context.to_owned());
         }
-        Config::try_from(file).map_err(|error| wrong(&error))
+        let config = Config::try_from(file).map_err(|error| wrong(&error))?;
+        match &config.proxy_url {
+            Some(proxy) => Err(ConnectError::Proxy { path, proxy: proxy.to_string() }),
+            None => Ok(config),
+        }
     }
 }
 
@@ -133,7 +153,17 @@ impl ApiServer {
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: chain(&error) })?;
-        Ok(Self { client, config: Arc::new(config), url, namespace })
+        let fenced = Arc::new(move |term: &Arc<Term>| fenced_client(&config, term));
+        Ok(Self { client, fenced, url, namespace })
+    }
+
+    /// An API server within a test, behind these clients.
+    #[cfg(test)]
+    pub(crate) fn within(
+        client: Client,
+        fenced: impl Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync + 'static,
+    ) -> Self {
+        Self { client, fenced: Arc::new(fenced), url: "http://within".to_owned(), namespace: "default".to_owned() }
     }
 
     /// Whether this process runs in a pod that has a service account.
@@ -156,9 +186,9 @@ impl ApiServer {
         &self.namespace
     }
 
-    /// What the client was made from.
-    pub(crate) fn config(&self) -> &Config {
-        &self.config
+    /// A client that writes while this term lasts, and never after it.
+    pub(crate) fn fenced(&self, term: &Arc<Term>) -> kube::Result<Client> {
+        (self.fenced)(term)
     }
 
     /// The client itself.

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!  Leadership ──> ready (fenced client, fresh list) ──> turn
-//!  Gateway::bind ──> pod (read) ──> bind (write) ──> assumed until the watch shows it
-//!                                     └── no answer: waits until nothing is under way, and reads
+//!  Gateway::bind ──> pod (read) ──> reserve (one step with the comparison) ──> Place::write
+//!                        no answer: the place stays until nothing is under way, and a read tells
 //! ```
 
+mod place;
 mod ready;
 mod write;
 
 use std::{
-    collections::BTreeMap,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -20,36 +20,40 @@ use std::{
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use kube::{Client, core::Request};
-use plimsoll_core::{BindError, Binder, Binding, Pod, Turn};
-use tokio::{
-    runtime::Handle,
-    task::JoinHandle,
-    time::{sleep_until, timeout_at},
-};
+use plimsoll_core::{BindError, Binder, Binding, NotReserved, Pod, Reservation, Slot, Turn};
+use tokio::{runtime::Handle, task::JoinHandle};
 
-use self::{
-    ready::{Ready, keep_ready},
-    write::{Attempt, attempt, substance},
-};
+use self::ready::{Ready, keep_ready};
 use crate::{
-    ApiServer, ClusterWatch,
+    ApiServer, Ticket, clock,
     lease::{Leadership, Standing},
 };
 
+pub(crate) use self::place::Place;
+
 /// The gateway's view of the cluster, as far as a binder changes it.
 pub trait Ledger: Send + Sync {
-    /// Shows a pod on its node at once, and until the watch does, or until it is forgotten.
-    fn assume(&self, pod: Arc<Pod>);
+    /// Shows a pod on its node from now on, with the annotations of its binding, unless the node or its pods
+    /// are not as they were `seen`. Until the ticket is concluded or released no list and no read ends the
+    /// reservation; the watch does, when it shows the pod or its end.
+    ///
+    /// # Errors
+    /// If it is not as it was seen, or the pod is on a node already, or has a reservation.
+    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved>;
 
-    /// Takes back what was assumed of the pod with this UID.
-    fn forget(&self, uid: &str);
+    /// After that moment nothing of this bind is under way: a list or a read that begins later tells what
+    /// became of it. With a `pod`, that is where it was read to be, and with which annotations.
+    fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant);
+
+    /// The bind with this ticket bound nothing, and will not.
+    fn release(&self, ticket: &Ticket);
+
+    /// The pod was read by a request that `began` then.
+    fn observe(&self, pod: &Pod, began: Instant);
 
     /// Lists nodes and pods anew; done when the gateway's view is at least as new as the moment of the call.
     fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
-
-/// How long the read may take that tells what became of a write.
-const LAST_READ: Duration = Duration::from_secs(1);
 
 /// Binds for the gateway that leads. Must not be used on a runtime's own threads: it blocks.
 pub struct ApiBinder {
@@ -75,7 +79,7 @@ impl ApiBinder {
     ) -> Self {
         let ready = Arc::default();
         let reader = api.client().clone();
-        let readying = keep_ready(api.config().clone(), Arc::clone(&ledger), leadership.changes(), Arc::clone(&ready));
+        let readying = keep_ready(api.clone(), Arc::clone(&ledger), leadership.changes(), Arc::clone(&ready));
         let readying = tokio::spawn(readying);
         Self { runtime: Handle::current(), reader, ledger, leadership, ready, readying, request_timeout }
     }
@@ -93,75 +97,39 @@ impl ApiBinder {
         ready.ok_or_else(|| not("this gateway has just begun to lead and lists the cluster"))
     }
 
-    async fn write(&self, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> Result<(), BindError> {
+    /// What this term needs, for a request whose time is over at the deadline.
+    fn ready_for(&self, deadline: Instant) -> Result<Arc<Ready>, BindError> {
         let ready = self.ready()?;
         if deadline.checked_sub(self.request_timeout).is_none_or(|received| received < ready.since) {
             let why = "this gateway began to lead after the request had come in";
             return Err(BindError::NotLeader(why.to_owned()));
         }
-        let first = attempt(&ready, pod, binding, deadline).await;
-        let Attempt::Refused(reason) = first else { return self.conclude(&ready, first, pod, binding).await };
-        // Bound by somebody, or only changed, as when its status was written: see which.
-        let now = self.read(&binding.namespace, &binding.name, deadline).await?;
-        if is_bound(&now, binding) {
-            self.ledger.assume(as_placed(&now, binding));
-            return Ok(());
-        }
-        if now.uid() != &*binding.uid || now.node().is_some() || substance(&now) != substance(pod) {
-            return Err(BindError::Conflict(reason));
-        }
-        let second = attempt(&ready, &now, binding, deadline).await;
-        self.conclude(&ready, second, &now, binding).await
+        Ok(ready)
     }
 
-    async fn conclude(&self, ready: &Ready, attempt: Attempt, pod: &Pod, binding: &Binding) -> Result<(), BindError> {
-        match attempt {
-            Attempt::Written => {
-                self.ledger.assume(Arc::new(pod.placed_on(&binding.node, &binding.annotations)));
-                Ok(())
+    /// Reads a pod; what earlier binds of it are waiting to know is taken from it.
+    pub(crate) async fn read(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {
+        let began = clock::now();
+        match clock::timeout_at(deadline, read_pod(&self.reader, namespace, name)).await {
+            Ok(Ok(pod)) => {
+                self.ledger.observe(&pod, began);
+                Ok(pod)
             }
-            Attempt::Refused(reason) => Err(BindError::Conflict(reason)),
-            Attempt::NotWritten(error) => Err(error),
-            Attempt::Unknown(why) => self.find_out(ready, pod, binding, why).await,
-        }
-    }
-
-    /// What became of a write without an answer. Until that is known nobody else may be bound to the node, so
-    /// this may take longer than the request's time: until nothing can be under way any more.
-    async fn find_out(&self, ready: &Ready, pod: &Pod, binding: &Binding, why: String) -> Result<(), BindError> {
-        let settled = ready.term.doubt(Instant::now());
-        let perhaps = Arc::new(pod.placed_on(&binding.node, &binding.annotations));
-        self.ledger.assume(Arc::clone(&perhaps));
-        // The answer alone may have been lost.
-        let mut now = self.read(&binding.namespace, &binding.name, settled).await;
-        if !now.as_ref().is_ok_and(|now| is_bound(now, binding)) {
-            sleep_until(settled.into()).await;
-            now = self.read(&binding.namespace, &binding.name, settled + LAST_READ).await;
-        }
-        match now {
-            Ok(now) if is_bound(&now, binding) => {
-                self.ledger.assume(as_placed(&now, binding));
-                Ok(())
-            }
-            Ok(_) | Err(BindError::NoPod) => {
-                self.ledger.forget(&binding.uid);
-                Err(BindError::Api(format!("the pod was not bound: {why}")))
-            }
-            Err(_) => {
-                // The next list tells.
-                self.ledger.assume(perhaps);
-                let (pod, node) = (format!("{}/{}", binding.namespace, binding.name), &*binding.node);
-                tracing::warn!(pod, node, why, "nobody knows yet whether the pod was bound");
-                Err(BindError::Timeout(why))
-            }
-        }
-    }
-
-    async fn read(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {
-        match timeout_at(deadline.into(), read_pod(&self.reader, namespace, name)).await {
-            Ok(result) => result,
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(BindError::Timeout("the pod could not be read".to_owned())),
         }
+    }
+
+    /// Reserves the place of a binding.
+    pub(crate) fn place(
+        &self,
+        pod: &Arc<Pod>,
+        binding: Binding,
+        seen: Option<&Slot>,
+    ) -> Result<Place<'_>, NotReserved> {
+        let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations));
+        let ticket = self.ledger.reserve(placed, seen)?;
+        Ok(Place::new(self, ticket, Arc::clone(pod), binding))
     }
 }
 
@@ -184,22 +152,13 @@ impl Binder for ApiBinder {
         self.runtime.block_on(self.read(namespace, name, deadline))
     }
 
-    fn bind(&self, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> Result<(), BindError> {
-        self.runtime.block_on(self.write(pod, binding, deadline))
-    }
-}
-
-impl Ledger for ClusterWatch {
-    fn assume(&self, pod: Arc<Pod>) {
-        Self::assume(self, pod);
-    }
-
-    fn forget(&self, uid: &str) {
-        Self::forget(self, uid);
-    }
-
-    fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(Self::relist(self))
+    fn reserve(
+        &self,
+        pod: &Arc<Pod>,
+        binding: Binding,
+        seen: Option<&Slot>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+        Ok(Box::new(self.place(pod, binding, seen)?))
     }
 }
 
@@ -233,13 +192,4 @@ fn pods(namespace: &str, name: &str) -> Result<String, BindError> {
     } else {
         Err(BindError::NoPod)
     }
-}
-
-fn is_bound(now: &Pod, binding: &Binding) -> bool {
-    now.uid() == &*binding.uid && now.node() == Some(&*binding.node)
-}
-
-/// As the watch will show it, with the annotations that it really has.
-fn as_placed(now: &Pod, binding: &Binding) -> Arc<Pod> {
-    Arc::new(now.placed_on(&binding.node, &BTreeMap::new()))
 }

@@ -15,11 +15,14 @@
 
 mod api;
 mod binder;
+mod clock;
 mod document;
 mod error;
 mod lease;
 mod live;
 mod once;
+#[cfg(test)]
+mod simulation;
 mod snapshot;
 mod watch;
 
@@ -28,7 +31,7 @@ pub use binder::{ApiBinder, Ledger};
 pub use document::DocumentError;
 pub use error::SnapshotError;
 pub use lease::{Leadership, LeaseConfig, Pace, Standing, Term, URL_ANNOTATION};
-pub use live::{ClusterWatch, ResourceStatus, WatchStatus};
+pub use live::{ClusterWatch, ResourceStatus, Ticket, WatchStatus};
 pub use once::list_once;
 pub use snapshot::{read_pod, read_pods, read_snapshot};
 pub use watch::{SnapshotWatch, watch_snapshot};

@@ -4,7 +4,7 @@
 //!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
 //!                  ├──> Store ──> Cluster ─┤
 //!  follow(pods)  ──┘      ↑                └──> publish (at once)
-//!                       assume
+//!                       reserve
 //! ```
 
 mod backoff;
@@ -18,15 +18,16 @@ mod wire;
 
 use std::{
     fmt,
+    future::Future,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Cluster, Pod};
+use plimsoll_core::{Cluster, NotReserved, Pod, Slot};
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
-    time,
 };
 
 use self::{
@@ -35,9 +36,10 @@ use self::{
     store::Store,
     wire::EventKind,
 };
-use crate::ApiServer;
+use crate::{ApiServer, Ledger, clock};
 
 pub use status::{ResourceStatus, WatchStatus};
+pub use store::Ticket;
 
 /// Changes within this time become one cluster.
 const BURST: Duration = Duration::from_millis(10);
@@ -45,9 +47,9 @@ const BURST: Duration = Duration::from_millis(10);
 /// A bookmark comes about every minute; when none does, the watch begins anew.
 const LONGEST_SILENCE: Duration = Duration::from_secs(75);
 
-/// How long an assumed pod may wait for the watch before a list settles it; and how often that is looked at.
-const ASSUMED_FOR: Duration = Duration::from_mins(1);
-const ASSUMED_CHECK: Duration = Duration::from_secs(10);
+/// How long a pod that was bound may wait for the watch before a list tells; and how often that is looked at.
+const RESERVED_FOR: Duration = Duration::from_mins(1);
+const RESERVED_CHECK: Duration = Duration::from_secs(10);
 
 /// Watches Nodes and pods as long as it lives.
 pub struct ClusterWatch {
@@ -108,31 +110,13 @@ impl ClusterWatch {
 
     /// How the watches are.
     pub fn status(&self) -> WatchStatus {
-        let assumed = self.shared.state().store.assumed();
+        let assumed = self.shared.state().store.reserved();
         WatchStatus { nodes: self.shared.nodes.status(), pods: self.shared.pods.status(), assumed }
     }
 
     /// The cluster that was published last; empty before the first lists are complete.
     pub fn cluster(&self) -> Arc<Cluster> {
         Arc::clone(self.shared.state().store.published())
-    }
-
-    /// Counts a pod that was bound as placed from now on; when this returns, the cluster in force shows it.
-    ///
-    /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`]. It counts until
-    /// the watch shows it or its end, until a list that began after this call does not have it, or until it
-    /// is forgotten. A pod that the watch has shown as bound already stays as the watch showed it.
-    pub fn assume(&self, pod: Arc<Pod>) {
-        let mut state = self.shared.state();
-        state.store.assume(pod, Instant::now());
-        state.publish(&self.shared.publish);
-    }
-
-    /// Takes back [`ClusterWatch::assume`]: the pod was not bound after all.
-    pub fn forget(&self, uid: &str) {
-        let mut state = self.shared.state();
-        state.store.forget(uid);
-        state.publish(&self.shared.publish);
     }
 
     /// Waits until the first lists of both resources are complete.
@@ -152,10 +136,47 @@ impl ClusterWatch {
         self.wait_for(number).await;
     }
 
+    /// Changes the store; when this returns, the cluster in force shows it.
+    fn change(&self, change: impl FnOnce(&mut Store)) {
+        let mut state = self.shared.state();
+        change(&mut state.store);
+        state.publish(&self.shared.publish);
+    }
+
     async fn wait_for(&self, number: u64) {
         let mut fulfilled = self.shared.fulfilled.subscribe();
         // The sender lives as long as we do.
         let _ = fulfilled.wait_for(|[nodes, pods]| *nodes >= number && *pods >= number).await;
+    }
+}
+
+impl Ledger for ClusterWatch {
+    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved> {
+        let mut state = self.shared.state();
+        // What has come meanwhile is part of the newest snapshot.
+        state.publish(&self.shared.publish);
+        if seen.is_some_and(|seen| !state.store.shows(pod.node().unwrap_or_default(), seen)) {
+            return Err(NotReserved::Changed);
+        }
+        let ticket = state.store.reserve(pod)?;
+        state.publish(&self.shared.publish);
+        Ok(ticket)
+    }
+
+    fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
+        self.change(|store| store.conclude(ticket, pod, settled));
+    }
+
+    fn release(&self, ticket: &Ticket) {
+        self.change(|store| store.release(ticket));
+    }
+
+    fn observe(&self, pod: &Pod, began: Instant) {
+        self.change(|store| store.observe(pod, began));
+    }
+
+    fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(Self::relist(self))
     }
 }
 
@@ -224,12 +245,12 @@ impl Shared {
         self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = wishes);
     }
 
-    /// Wants fresh lists when an assumed pod has waited for too long: they tell what became of it.
-    fn settle_assumptions(&self) {
-        let since = self.state().store.assumed_since();
+    /// Wants fresh lists when a pod that was bound has waited for too long: they tell what became of it.
+    fn look_for_the_missing(&self) {
+        let since = self.state().store.waiting_since();
         let is_under_way = *self.fulfilled.borrow() != [*self.wanted.borrow(); 2];
-        if since.is_some_and(|since| since.elapsed() > ASSUMED_FOR) && !is_under_way {
-            tracing::warn!("a pod was bound {ASSUMED_FOR:?} ago, and the watch has not shown it: listing again");
+        if since.is_some_and(|since| clock::now().saturating_duration_since(since) > RESERVED_FOR) && !is_under_way {
+            tracing::warn!("a pod was bound {RESERVED_FOR:?} ago, and the watch has not shown it: listing again");
             self.wanted.send_modify(|wanted| *wanted += 1);
         }
     }
@@ -254,14 +275,18 @@ impl State {
 
 /// At once when it was quiet; a burst of changes waits a little to be one.
 async fn keep_publishing(shared: Arc<Shared>) {
-    let mut check = time::interval(ASSUMED_CHECK);
+    let mut check = clock::now();
     loop {
         tokio::select! {
+            biased;
+            () = clock::sleep_until(check) => {
+                shared.look_for_the_missing();
+                check = clock::now() + RESERVED_CHECK;
+            }
             () = shared.changed.notified() => {
                 shared.state().publish(&shared.publish);
-                time::sleep(BURST).await;
+                clock::sleep(BURST).await;
             }
-            _ = check.tick() => shared.settle_assumptions(),
         }
     }
 }

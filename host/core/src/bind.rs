@@ -1,8 +1,8 @@
-//! The port behind which the API server lives: [`Binder`] reads a pod, and binds it.
+//! The port behind which the API server lives: [`Binder`] reads a pod, reserves its place, and binds it.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Instant};
 
-use crate::Pod;
+use crate::{Pod, Slot};
 
 /// A bind request.
 #[derive(Debug, Clone)]
@@ -65,9 +65,21 @@ pub enum BindError {
     Api(String),
 }
 
+/// Why a place was not reserved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotReserved {
+    /// The node, or what is placed on it, is no longer what the policies were shown: ask them again.
+    Changed,
+    /// The newest snapshot shows the pod on this node.
+    Placed(Box<str>),
+    /// An earlier bind of the pod to this node has a reservation, and its outcome is not known.
+    Undecided(Box<str>),
+}
+
 /// Reads and binds pods at the API server. Called on blocking threads: it may wait until the deadline.
 ///
-/// The gateway calls `pod` and `bind` for one node at a time, so that what one pod takes is seen by the next.
+/// What has to hold, whatever fails: a place that a Binding was sent for is seen as taken by every later
+/// bind, until it is known that the Binding was not carried out and cannot be any more.
 pub trait Binder: Send + Sync {
     /// Who binds now.
     fn turn(&self) -> Turn;
@@ -78,13 +90,28 @@ pub trait Binder: Send + Sync {
     /// If there is no such pod, or the API server does not answer in time.
     fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError>;
 
+    /// Reserves the pod's place: from now on the cluster in force shows the pod on the node, with the
+    /// annotations of the binding. One step with the comparison: if the node or the pods on it differ
+    /// from what was `seen`, nothing is reserved. None: no policy was shown the node.
+    ///
+    /// # Errors
+    /// If the policies must be asked again, or the pod has a place already, or may have.
+    fn reserve(
+        &self,
+        pod: &Arc<Pod>,
+        binding: Binding,
+        seen: Option<&Slot>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved>;
+}
+
+/// A place that is reserved for one pod by one bind. Dropping it gives the place back.
+pub trait Reservation {
     /// Writes the binding, if it is still this replica's turn.
     ///
-    /// Before it returns, the cluster in force shows the pod on its node with the new annotations. So it
-    /// must where it is not known whether the write happened, until a fresh read tells: or else the next
-    /// pod would be given the same device.
+    /// The place stays reserved unless it is known that nothing was written and nothing will be. No other
+    /// reservation is touched, whatever the outcome.
     ///
     /// # Errors
     /// If the binding was not written, or nobody knows.
-    fn bind(&self, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> Result<(), BindError>;
+    fn bind(self: Box<Self>, deadline: Instant) -> Result<(), BindError>;
 }

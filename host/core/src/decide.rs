@@ -24,7 +24,7 @@ pub use prioritize::PrioritizeOutcome;
 pub use query::{CandidateQuery, DecideError, NodeObject, Nodes, Query, Victims};
 pub use survey::{Survey, SurveyAnswer, SurveyColumn};
 
-pub(crate) use bind::{bind, shadow_bind};
+pub(crate) use bind::{BindLocks, Done, bind, shadow_bind};
 pub(crate) use call::Caller;
 pub(crate) use explain::explain;
 pub(crate) use filter::filter;

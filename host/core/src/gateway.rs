@@ -10,14 +10,13 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 
 use crate::{
-    BindQuery, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError, Observer, Pod,
-    RequestId, Roster, TraceLimit, Turn, Verb,
+    BindQuery, BindReport, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError,
+    Observer, Pod, RequestId, Roster, TraceLimit, Turn, Verb,
     decide::{
-        self, BindOutcome, Caller, CandidateQuery, DecideError, FilterOutcome, OwnPlace, PreemptOutcome,
-        PrioritizeOutcome, Query, Scene, Survey, Unbound,
+        self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
+        PreemptOutcome, PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
     memory::NodeMemory,
-    node_locks::NodeLocks,
     recent_pods::RecentPods,
     trace::Recheck,
 };
@@ -29,7 +28,7 @@ pub struct Gateway {
     memory: NodeMemory,
     pods: RecentPods,
     binder: OnceLock<Arc<dyn Binder>>,
-    nodes: NodeLocks,
+    binds: BindLocks,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
@@ -48,7 +47,7 @@ impl Gateway {
     /// A gateway with no policies and no cluster.
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
         let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
-        let (binder, nodes) = (OnceLock::new(), NodeLocks::default());
+        let (binder, binds) = (OnceLock::new(), BindLocks::default());
         let trace_limit = TraceLimit::default();
         let memory = NodeMemory::new(trace_limit.columns());
         let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, clock.now()));
@@ -58,7 +57,7 @@ impl Gateway {
             memory,
             pods: RecentPods::default(),
             binder,
-            nodes,
+            binds,
             clock,
             observer,
             request_timeout,
@@ -176,38 +175,38 @@ impl Gateway {
 
     /// Binds the pod to the node, with the annotations that the policies give it there.
     ///
-    /// Pods are bound to one node one after another, whichever group binds them: each policy sees what
-    /// the last pod took. A pod that is bound there already is no error.
+    /// Each policy sees what every earlier pod took, whichever group binds them. A pod that is bound there
+    /// already is no error.
     ///
     /// # Errors
     /// If the pod was not bound, or a policy failed whose faults fail the decision.
     pub fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, After), DecideError> {
         let (name, group) = (group, self.group(group)?);
-        let result = self.bind_in(group, query);
+        let result = self.bind_in(&group, query);
         let elapsed = self.clock.now().saturating_duration_since(query.received);
-        self.observer.bound(name, result.as_ref().map(|(outcome, _)| outcome), elapsed);
-        result
-    }
-
-    fn bind_in(&self, group: Group, query: &BindQuery<'_>) -> Result<(BindOutcome, After), DecideError> {
-        let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
-        match binder.turn() {
-            Turn::Mine => {}
-            Turn::Peer(url) => return Ok((BindOutcome::Forward(url), After::default())),
-            Turn::Nobody(why) => return Err(Unbound::NoTurn(why).into()),
-        }
-        let caller = self.caller(query.received);
-        let Some(held) = self.nodes.hold(&query.node, caller.time_left()) else {
-            return Err(Unbound::NodeBusy(query.node.clone().into_owned()).into());
+        let (outcome, authors) = match &result {
+            Ok(done) => (Ok(&done.outcome), done.authors.as_slice()),
+            Err(error) => (Err(error), [].as_slice()),
         };
-        let now = self.clock.unix_seconds();
-        let (outcome, view) = decide::bind(&caller, &group, binder.as_ref(), query, || self.cluster(), now)?;
-        drop(held);
+        self.observer.bound(&BindReport { group: name, query, outcome, authors, elapsed });
+        let Done { outcome, view, .. } = result?;
         let mut after = After::default();
         if let Some(view) = view {
             after.0.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
         }
         Ok((outcome, after))
+    }
+
+    fn bind_in(&self, group: &Group, query: &BindQuery<'_>) -> Result<Done, DecideError> {
+        let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
+        match binder.turn() {
+            Turn::Mine => {}
+            Turn::Peer(url) => return Ok(Done::of(BindOutcome::Forward(url))),
+            Turn::Nobody(why) => return Err(Unbound::NoTurn(why).into()),
+        }
+        let caller = self.caller(query.received);
+        let now = self.clock.unix_seconds();
+        decide::bind(&caller, group, binder.as_ref(), query, &self.binds, || self.cluster(), now)
     }
 
     /// Asks every matching policy about every node, each by itself.

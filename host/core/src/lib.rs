@@ -21,11 +21,11 @@ mod config;
 mod decide;
 mod fault;
 mod gateway;
+mod key_locks;
 mod lists;
 mod matching;
 mod memory;
 mod names;
-mod node_locks;
 mod object;
 mod observer;
 mod order;
@@ -44,7 +44,7 @@ mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
 pub use aside::{Aside, on_shared_thread};
-pub use bind::{BindError, BindQuery, Binder, Binding, Turn};
+pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Placed};
@@ -61,7 +61,7 @@ pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::KnownNodes;
 pub use names::Names;
 pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
-pub use observer::{Difference, NoObserver, Observer, Outcome, ShadowRejections};
+pub use observer::{BindReport, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use order::Order;
 pub use policy::{
     Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,

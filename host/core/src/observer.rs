@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BindOutcome, CallOf, DecideError, Fault, Member, Off, ReadLine, Verb};
+use crate::{BindOutcome, BindQuery, CallOf, DecideError, Fault, Member, Off, ReadLine, Verb};
 
 /// How one call of a policy ended.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,21 @@ pub enum Outcome<'a> {
     Fault(&'a Fault),
 }
 
+/// A bind request, and what came of it.
+#[derive(Debug, Clone, Copy)]
+pub struct BindReport<'a> {
+    /// The group that was asked.
+    pub group: &'a str,
+    /// The request.
+    pub query: &'a BindQuery<'a>,
+    /// Its outcome.
+    pub outcome: Result<&'a BindOutcome, &'a DecideError>,
+    /// The IDs of the policies that gave the pod annotations.
+    pub authors: &'a [Box<str>],
+    /// The time since the request came in.
+    pub elapsed: Duration,
+}
+
 /// Hears of every call of a policy, on the request path: it must be quick.
 pub trait Observer: Send + Sync {
     /// A policy was asked.
@@ -31,7 +46,7 @@ pub trait Observer: Send + Sync {
     /// A fault opened the policy's circuit.
     fn circuit_opened(&self, member: &Member);
     /// A group was asked to bind a pod, and this is what came of it.
-    fn bound(&self, _group: &str, _outcome: Result<&BindOutcome, &DecideError>, _elapsed: Duration) {}
+    fn bound(&self, _: &BindReport<'_>) {}
     /// Nothing is remembered of the policy's answers to this verb any more.
     fn stopped_remembering(&self, _: &Member, _: Verb, _: Off) {}
     /// A remembered answer was asked again, and came out the same or not.

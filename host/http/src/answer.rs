@@ -39,6 +39,8 @@ pub struct Answer {
     pub after: After,
     /// Whether the connection cannot be used again.
     pub(crate) close: bool,
+    /// Whether the log says already why there is no decision.
+    pub(crate) is_routine: bool,
 }
 
 /// What becomes of a request.
@@ -112,7 +114,7 @@ impl Call {
         };
         Reply::Answer(match decision {
             Ok(Decision { pieces, nodes, after }) => {
-                Answer { status: 200, pieces, nodes, error: None, pod: None, after, close: false }
+                Answer { status: 200, pieces, nodes, error: None, pod: None, after, close: false, is_routine: false }
             }
             Err(error) => self.error(error),
         })
@@ -144,7 +146,16 @@ impl Answer {
 
     /// What another replica answered to a bind.
     pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
-        Self { status: 200, pieces: vec![body], nodes: 1, error, pod: None, after: After::default(), close: false }
+        Self {
+            status: 200,
+            pieces: vec![body],
+            nodes: 1,
+            error,
+            pod: None,
+            after: After::default(),
+            close: false,
+            is_routine: false,
+        }
     }
 
     /// The reply of a URL, method or verb that has no error field of its own.
@@ -161,6 +172,7 @@ impl Answer {
             pod: error.pod,
             after: After::default(),
             close: error.close,
+            is_routine: error.is_routine,
         }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct WireError {
     pub(crate) pod: Option<Box<LoggedPod>>,
     /// Whether request bytes may be left on the connection, so that it cannot be used again.
     pub(crate) close: bool,
+    /// Whether the observer has heard of it, and tells: it is how a cluster works, and no trouble.
+    pub(crate) is_routine: bool,
 }
 
 /// A pod by its name and UID, for the log.
@@ -41,7 +43,14 @@ pub(crate) struct LoggedPod {
 impl WireError {
     fn new(status: StatusCode, text: impl Into<String>) -> Self {
         let inside = bounded(text.into(), MAX_INSIDE_BYTES);
-        Self { status, outside: bounded(inside.clone(), MAX_OUTSIDE_BYTES), inside, pod: None, close: false }
+        Self {
+            status,
+            outside: bounded(inside.clone(), MAX_OUTSIDE_BYTES),
+            inside,
+            pod: None,
+            close: false,
+            is_routine: false,
+        }
     }
 
     /// The same, about a pod.
@@ -141,6 +150,7 @@ impl From<DecideError> for WireError {
             }
             DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
             DecideError::Unbound(unbound) => {
+                let is_routine = unbound.is_routine();
                 // A UID is what a bind must name: our log alone tells those of the cluster.
                 let outside = match unbound {
                     Unbound::OtherPod { pod, .. } => {
@@ -151,7 +161,7 @@ impl From<DecideError> for WireError {
                     _ => without_uids(&text),
                 };
                 let outside = bounded(outside, MAX_OUTSIDE_BYTES);
-                Self { outside, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
+                Self { outside, is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {

@@ -239,7 +239,7 @@ impl Wire {
         let (group, verb) =
             path.map_or((NONE, NONE), |(group, call)| (if self.knows(group) { group } else { NONE }, call.as_str()));
         let failed = answer.error.is_some();
-        if let Some(error) = &answer.error {
+        if let Some(error) = answer.error.as_ref().filter(|_| !answer.is_routine) {
             log_error(group, verb, answer, error, id, parts);
         }
         let tell = || self.observer.answered(group, verb, answer.status, failed, answer.nodes, elapsed);

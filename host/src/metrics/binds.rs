@@ -1,8 +1,6 @@
 //! Metrics of binds: what came of them, and how long those took that this replica made.
 
-use std::time::Duration;
-
-use plimsoll_core::{BindOutcome, DecideError, Unbound};
+use plimsoll_core::{BindOutcome, BindReport, DecideError, Unbound};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -36,8 +34,8 @@ impl BindMetrics {
         registry.register_with_unit("bind_duration", help, Unit::Seconds, self.seconds.clone());
     }
 
-    pub(super) fn bound(&self, group: &str, outcome: Result<&BindOutcome, &DecideError>, elapsed: Duration) {
-        let (group, outcome) = (group.to_owned(), word(outcome));
+    pub(super) fn bound(&self, report: &BindReport<'_>) {
+        let (group, outcome, elapsed) = (report.group.to_owned(), word(report.outcome), report.elapsed);
         if outcome != "forwarded" {
             self.seconds.get_or_create_owned(&GroupLabels { group: group.clone() }).observe(elapsed.as_secs_f64());
         }
@@ -63,6 +61,8 @@ fn word(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
             Unbound::Clash { .. } | Unbound::TooLarge { .. } => "bad-annotations",
             Unbound::NoBinder | Unbound::NoTurn(_) => "no-leader",
             Unbound::NodeBusy(_) | Unbound::OutOfTime => "timeout",
+            Unbound::PodBusy { .. } => "undecided",
+            Unbound::Restless(_) => "changed",
             Unbound::OtherPod { .. } | Unbound::Elsewhere { .. } => "stale",
             Unbound::UnknownNode(_) => "unknown-node",
             Unbound::Binder { .. } => "api-error",

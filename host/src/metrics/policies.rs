@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindOutcome, CallOf, DecideError, Difference, Fault, FaultKind, Member, Observer, Off, Outcome, PodId, Roster,
-    ShadowRejections, Verb,
+    BindReport, CallOf, Difference, Fault, FaultKind, Member, Observer, Off, Outcome, PodId, Roster, ShadowRejections,
+    Verb,
 };
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -113,8 +113,9 @@ impl Observer for Metrics {
         self.policies.circuits_opened.get_or_create(&labels).inc();
     }
 
-    fn bound(&self, group: &str, outcome: Result<&BindOutcome, &DecideError>, elapsed: Duration) {
-        self.binds.bound(group, outcome, elapsed);
+    fn bound(&self, report: &BindReport<'_>) {
+        crate::binding::log(report);
+        self.binds.bound(report);
     }
 
     fn stopped_remembering(&self, member: &Member, verb: Verb, why: Off) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{BindError, Binder, Binding, Pod, Turn};
+use plimsoll_core::{BindError, Binder, Binding, NotReserved, Pod, Reservation, Slot, Turn};
 use serde_json::json;
 
 use crate::recording::Recording;
@@ -81,12 +81,29 @@ impl Binder for Api {
         pod.map(Arc::new).map_err(|error| BindError::Api(error.to_string()))
     }
 
-    fn bind(&self, _: &Arc<Pod>, binding: &Binding, _: Instant) -> Result<(), BindError> {
-        let mut state = self.state();
+    fn reserve(
+        &self,
+        _: &Arc<Pod>,
+        binding: Binding,
+        _: Option<&Slot>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+        Ok(Box::new(Place { api: self, binding }))
+    }
+}
+
+/// A place that nobody else asks for.
+struct Place<'a> {
+    api: &'a Api,
+    binding: Binding,
+}
+
+impl Reservation for Place<'_> {
+    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
+        let (mut state, binding) = (self.api.state(), self.binding);
         let key = (binding.namespace.to_string(), binding.name.to_string());
         let (_, node) = state.pods.get_mut(&key).ok_or(BindError::NoPod)?;
         *node = Some(binding.node.to_string());
-        state.bindings.push(binding.clone());
+        state.bindings.push(binding);
         Ok(())
     }
 }

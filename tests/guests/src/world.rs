@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, Pod, PolicyConfig,
-    Traces, Turn, View,
+    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, NotReserved, Pod,
+    PolicyConfig, Reservation, Slot, Traces, Turn, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
@@ -36,8 +36,25 @@ impl Binder for Binds {
         pod.map(Arc::new).map_err(|error| BindError::Api(error.to_string()))
     }
 
-    fn bind(&self, _: &Arc<Pod>, binding: &Binding, _: Instant) -> Result<(), BindError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(binding.clone());
+    fn reserve(
+        &self,
+        _: &Arc<Pod>,
+        binding: Binding,
+        _: Option<&Slot>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+        Ok(Box::new(Place { binds: self, binding }))
+    }
+}
+
+/// A place that nobody else asks for.
+struct Place<'a> {
+    binds: &'a Binds,
+    binding: Binding,
+}
+
+impl Reservation for Place<'_> {
+    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
+        self.binds.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.binding);
         Ok(())
     }
 }

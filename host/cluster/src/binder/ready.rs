@@ -3,12 +3,15 @@
 use std::{sync::Arc, time::Instant};
 
 use arc_swap::ArcSwapOption;
-use kube::{Client, Config};
+use kube::Client;
 use tokio::sync::watch::Receiver;
 use tracing::{info, warn};
 
 use super::Ledger;
-use crate::lease::{Standing, Term, fenced_client};
+use crate::{
+    ApiServer, clock,
+    lease::{Standing, Term},
+};
 
 /// A term that may write.
 pub(super) struct Ready {
@@ -21,7 +24,7 @@ pub(super) struct Ready {
 
 /// Lists afresh at the start of every term. It goes on until it is aborted, or the election ends.
 pub(super) async fn keep_ready(
-    config: Config,
+    api: ApiServer,
     ledger: Arc<dyn Ledger>,
     mut changes: Receiver<Standing>,
     ready: Arc<ArcSwapOption<Ready>>,
@@ -31,8 +34,9 @@ pub(super) async fn keep_ready(
         ready.store(None);
         let change = match standing {
             Standing::Leads(term) => tokio::select! {
+                biased;
                 change = changes.changed() => change,
-                made = make(&config, ledger.as_ref(), term) => {
+                made = make(&api, ledger.as_ref(), term) => {
                     ready.store(Some(Arc::new(made)));
                     changes.changed().await
                 }
@@ -46,18 +50,18 @@ pub(super) async fn keep_ready(
     }
 }
 
-async fn make(config: &Config, ledger: &dyn Ledger, term: Arc<Term>) -> Ready {
+async fn make(api: &ApiServer, ledger: &dyn Ledger, term: Arc<Term>) -> Ready {
     loop {
-        match fenced_client(config, &term) {
+        match api.fenced(&term) {
             Ok(client) => {
                 // Whatever an earlier leader wrote is seen by a list that starts now.
                 ledger.relist().await;
                 info!(term = term.number(), "the cluster was listed afresh: this gateway binds");
-                return Ready { term, client, since: Instant::now() };
+                return Ready { term, client, since: clock::now() };
             }
             Err(error) => {
                 warn!(term = term.number(), %error, "this gateway leads and cannot bind");
-                tokio::time::sleep(term.pace().pause()).await;
+                clock::sleep(term.pace().pause()).await;
             }
         }
     }

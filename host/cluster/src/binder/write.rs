@@ -9,9 +9,9 @@ use kube::{
 };
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
-use tokio::time::timeout;
 
 use super::{pods, ready::Ready};
+use crate::clock;
 
 /// What came of a write.
 #[derive(Debug)]
@@ -32,14 +32,14 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
         Ok(request) => request,
         Err(error) => return Attempt::NotWritten(error),
     };
-    let left = deadline.saturating_duration_since(Instant::now()).min(ready.term.pace().settle());
+    let left = deadline.saturating_duration_since(clock::now()).min(ready.term.pace().settle());
     if left.is_zero() {
         return Attempt::NotWritten(BindError::Timeout("there was no time left to write the binding".to_owned()));
     }
     if !ready.term.may_write() {
         return Attempt::NotWritten(BindError::NotLeader("this gateway leads no more".to_owned()));
     }
-    match timeout(left, ready.client.request_text(request)).await {
+    match clock::timeout(left, ready.client.request_text(request)).await {
         Ok(Ok(_)) => Attempt::Written,
         Ok(Err(Error::Api(status))) => refused(&status),
         Ok(Err(error)) if is_without_connection(&error) => Attempt::NotWritten(BindError::Api(text(&error))),

@@ -14,7 +14,6 @@ use kube::{Api, api::PostParams};
 use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
-    time::{sleep_until, timeout},
 };
 use tracing::{info, warn};
 
@@ -23,7 +22,10 @@ use super::{
     election::{Claim, Election, NotWritten, Step},
     record::lease_of,
 };
-use crate::ApiServer;
+use crate::{
+    ApiServer,
+    clock::{self, sleep_until, timeout},
+};
 
 /// Which Lease, and who asks for it.
 #[derive(Debug, Clone)]
@@ -92,7 +94,7 @@ impl Leadership {
     pub fn start(api: &ApiServer, config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         let (publish, standing) = watch::channel(Standing::Vacant("the cluster is not listed yet".into()));
         let (me, terms) = (unique(&config.identity), Arc::<AtomicU64>::default());
-        let election = Election::new(Arc::clone(&me), config.pace, Instant::now());
+        let election = Election::new(Arc::clone(&me), config.pace, clock::now());
         let client = Api::namespaced(api.client().clone(), &config.namespace);
         let campaign = Campaign {
             election,
@@ -194,11 +196,12 @@ impl Standing {
 impl Campaign {
     async fn run(mut self, ready: impl Future<Output = ()>, mut stopped: oneshot::Receiver<()>) {
         tokio::select! {
+            biased;
             _ = &mut stopped => return,
             () = ready => info!(identity = %self.election.me(), lease = self.config.lease(), "this gateway asks for the Lease"),
         }
         loop {
-            let now = Instant::now();
+            let now = clock::now();
             let step = self.election.step(now);
             self.publish(now);
             match step {
@@ -210,13 +213,13 @@ impl Campaign {
                         }
                         return;
                     }
-                    () = sleep_until(until.into()) => {}
+                    () = sleep_until(until) => {}
                 },
                 Step::Read => self.read().await,
                 Step::Write(claim) => {
-                    let sent = Instant::now();
+                    let sent = clock::now();
                     let result = self.write(&claim).await;
-                    self.election.wrote(sent, Instant::now(), &claim, result);
+                    self.election.wrote(sent, clock::now(), &claim, result);
                 }
             }
         }
@@ -240,7 +243,7 @@ impl Campaign {
                 Err(())
             }
         };
-        self.election.read(Instant::now(), lease);
+        self.election.read(clock::now(), lease);
     }
 
     async fn write(&mut self, claim: &Claim) -> Result<Record, NotWritten> {
@@ -281,8 +284,8 @@ impl Campaign {
     async fn let_go(&mut self) {
         let Some(term) = self.term.take() else { return };
         term.end();
-        sleep_until(term.settled().into()).await;
-        let Some(claim) = self.election.release(Instant::now()) else { return };
+        sleep_until(term.settled()).await;
+        let Some(claim) = self.election.release(clock::now()) else { return };
         if self.write(&claim).await.is_ok() {
             info!(lease = self.config.lease(), "let go of the Lease");
         } else {
@@ -349,7 +352,5 @@ impl Campaign {
 
 /// An identity that no other process has, nor this one after it is started again.
 fn unique(identity: &str) -> Arc<str> {
-    use std::hash::{BuildHasher, RandomState};
-    // Its keys come from the system's source of randomness.
-    format!("{identity}_{:016x}", RandomState::new().hash_one(std::process::id())).into()
+    format!("{identity}_{:016x}", clock::random()).into()
 }

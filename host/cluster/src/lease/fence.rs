@@ -4,6 +4,7 @@
 //! any of them. So the term is checked where the bytes leave: each time, just before the system call.
 
 use std::{
+    future::ready,
     io::{Error, ErrorKind, IoSlice, Result},
     pin::Pin,
     sync::Arc,
@@ -17,12 +18,14 @@ use hyper_util::{
         Client as HttpClient,
         connect::{Connected, Connection, HttpConnector},
     },
-    rt::TokioExecutor,
+    rt::{TokioExecutor, TokioIo},
 };
 use kube::{
     Client, Config,
     client::{Body, ClientBuilder, ConfigExt},
 };
+use socket2::SockRef;
+use tokio::net::TcpStream;
 use tower::{BoxError, ServiceExt};
 
 use super::Term;
@@ -43,9 +46,9 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(term.pace().settle()));
     // The kernel gives up bytes that the peer does not acknowledge, whatever becomes of this process.
-    connector.set_tcp_user_timeout(Some(term.pace().unacknowledged().max(Duration::from_millis(1))));
+    connector.set_tcp_user_timeout(Some(unacknowledged(term)));
     let term = Arc::clone(term);
-    let connector = connector.map_response(move |io| Fenced { io, term: Arc::clone(&term) });
+    let connector = connector.and_then(move |io: TokioIo<TcpStream>| ready(fence(io, &term)));
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
     let client = ServiceExt::<http::Request<Body>>::map_err(client, BoxError::from);
@@ -56,6 +59,22 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
     })
+}
+
+/// The connection, if the kernel has taken the bound that [`Pace::unacknowledged`] rests on.
+fn fence(io: TokioIo<TcpStream>, term: &Arc<Term>) -> std::result::Result<Fenced<TokioIo<TcpStream>>, BoxError> {
+    let wanted = unacknowledged(term);
+    let has = SockRef::from(io.inner()).tcp_user_timeout();
+    match has {
+        Ok(Some(bound)) if bound <= wanted => Ok(Fenced { io, term: Arc::clone(term) }),
+        Ok(_) => Err(format!("the kernel did not take TCP_USER_TIMEOUT = {wanted:?}: nothing is bound").into()),
+        Err(error) => Err(format!("TCP_USER_TIMEOUT cannot be read, so that nothing is bound: {error}").into()),
+    }
+}
+
+fn unacknowledged(term: &Term) -> Duration {
+    // The kernel counts in milliseconds.
+    Duration::from_millis(term.pace().unacknowledged().as_millis().max(1) as u64)
 }
 
 // === impl Fenced ===
@@ -164,6 +183,18 @@ mod tests {
         drop(client);
         assert_eq!(came.recv().await.unwrap(), "end");
         assert!(came.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_the_kernels_bound_is_not_written_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let term = term(Instant::now() + Duration::from_secs(30));
+        let connect = || async { TokioIo::new(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap()) };
+        let refused = fence(connect().await, &term).err().unwrap();
+        assert!(refused.to_string().contains("TCP_USER_TIMEOUT"), "{refused}");
+        let bounded = connect().await;
+        SockRef::from(bounded.inner()).set_tcp_user_timeout(Some(unacknowledged(&term))).unwrap();
+        assert!(fence(bounded, &term).is_ok());
     }
 
     #[tokio::test]

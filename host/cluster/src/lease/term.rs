@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{Pace, election::Hold};
+use crate::clock;
 
 /// A term: from taking the Lease to losing it. A Lease that is taken again is another term.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl Term {
     /// Whether a write may be handed to the socket at this moment. Ask right before it; it costs one reading of the clock.
     pub fn may_write(&self) -> bool {
         // Not moved behind the write by the processor or the compiler: a system call is in between.
-        nanoseconds(self.start.elapsed()) < self.write_until.load(Ordering::SeqCst)
+        nanoseconds(clock::now().saturating_duration_since(self.start)) < self.write_until.load(Ordering::SeqCst)
     }
 
     /// What was written just now, without an answer, is carried out by then or never.

@@ -1,9 +1,8 @@
 //! How long to wait before the API server is asked again.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
+
+use crate::clock;
 
 /// The first wait, and the longest.
 const FIRST: Duration = Duration::from_millis(100);
@@ -37,9 +36,9 @@ impl Backoff {
     }
 }
 
-/// From 0 to 1; the standard library's hashers are seeded anew each time.
+/// From 0 to 1.
 pub(super) fn random() -> f64 {
-    f64::from(RandomState::new().hash_one(0u8) as u32) / f64::from(u32::MAX)
+    f64::from(clock::random() as u32) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

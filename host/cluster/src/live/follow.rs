@@ -10,10 +10,7 @@ use kube::{
     client::Body,
     core::{Request, request},
 };
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout},
-};
+use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use super::{
@@ -25,6 +22,7 @@ use super::{
     status::Record,
     wire::{self, Event, EventKind, Page},
 };
+use crate::clock::{self, sleep, timeout};
 
 /// Objects in one page of a list; a page is all of the JSON that is held at once.
 const PAGE: u32 = 500;
@@ -44,10 +42,10 @@ pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Share
     let mut follower = Follower { client, resource, shared, silence, wanted, version: None };
     let mut backoff = Backoff::default();
     loop {
-        let began = Instant::now();
+        let began = clock::now();
         let was_watch = follower.version.is_some();
         let result = if was_watch { follower.watch().await } else { follower.list().await };
-        let was_steady = was_watch && began.elapsed() > STEADY;
+        let was_steady = was_watch && clock::now().saturating_duration_since(began) > STEADY;
         if was_steady {
             backoff.reset();
         }
@@ -80,7 +78,7 @@ impl Follower {
     /// Puts all that there is into the store, page by page.
     async fn list(&mut self) -> Result<(), Failure> {
         let covers = *self.wanted.borrow_and_update();
-        let began = std::time::Instant::now();
+        let began = clock::now();
         self.shared.begin(self.resource);
         let (mut next, mut count) = (None, 0);
         let version = loop {
@@ -101,7 +99,7 @@ impl Follower {
         };
         self.shared.listed(self.resource, began, covers);
         self.version = Some(version);
-        info!(resource = self.resource.name(), count, took = ?began.elapsed(), "listed");
+        info!(resource = self.resource.name(), count, took = ?clock::now().saturating_duration_since(began), "listed");
         Ok(())
     }
 
@@ -121,16 +119,27 @@ impl Follower {
             timeout: Some(WATCH_SECONDS.mul_add(0.25 * random(), WATCH_SECONDS) as u32),
             ..WatchParams::default()
         };
-        let body = self.ask(Request::new(self.resource.path()).watch(&params, &version)).await?;
+        let mut wanted = self.wanted.clone();
+        let request = Request::new(self.resource.path()).watch(&params, &version);
+        let body = tokio::select! {
+            biased;
+            // Somebody who leads waits for the list: that must not wait for a watch that does not begin.
+            _ = wanted.changed() => {
+                self.version = None;
+                return Ok(());
+            }
+            body = self.ask(request) => body?,
+        };
         self.record().well(&self.record().watches);
         let mut lines = Lines::new(body, self.silence);
         loop {
             let line = tokio::select! {
-                line = lines.next() => line,
+                biased;
                 _ = self.wanted.changed() => {
                     self.version = None;
                     return Ok(());
                 }
+                line = lines.next() => line,
             };
             match line {
                 Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,

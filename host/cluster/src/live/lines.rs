@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::BodyExt;
 use kube::client::Body;
-use tokio::time::timeout;
 
 use super::failure::Failure;
+use crate::clock::timeout;
 
 /// The longest line: etcd refuses an object of more than 1.5 MB, and its text may be a few times that.
 const MAX_LINE: usize = 16 << 20;

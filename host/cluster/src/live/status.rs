@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::resource::Resource;
+use crate::clock;
 
 /// The state of both watches at one moment.
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ impl Record {
 
     /// The API server was heard of.
     pub(super) fn alive(&self) {
-        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock::now());
     }
 
     /// A list is complete, or a watch has begun.
@@ -119,7 +120,11 @@ impl Record {
         ResourceStatus {
             resource: self.resource.name(),
             is_listed: count(&self.lists) > 0,
-            silent_for: self.alive.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed()),
+            silent_for: self
+                .alive
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .map(|at| clock::now().saturating_duration_since(at)),
             events: count(&self.events),
             bookmarks: count(&self.bookmarks),
             lists: count(&self.lists),

@@ -5,21 +5,21 @@
 mod home;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     hash::{Hash, Hasher},
     sync::Arc,
     time::Instant,
 };
 
 use hashbrown::{Equivalent, HashMap as Table};
-use plimsoll_core::{Cluster, Node, Pod, Pool, Slot, Slots};
+use plimsoll_core::{Cluster, Node, NotReserved, Pod, Pool, Slot, Slots};
 
 use self::home::Home;
 
 /// Parts of pods that nobody has any more are let go after so many pods.
 const PRUNE_EVERY: u32 = 50_000;
 
-/// Nodes, the pods that are bound to them and have not ended, and pods that are assumed to be.
+/// Nodes, the pods that are bound to them and have not ended, and pods that have a place reserved.
 ///
 /// - A Node or pod that says the same as before stays the same record, and nothing is published.
 /// - A node keeps its slot as long as it is there; the last node moves into the slot of one that goes.
@@ -29,8 +29,10 @@ pub(crate) struct Store {
     homes: HashMap<Arc<str>, Home>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
     pods: Table<ByName, u64>,
-    /// By UID.
-    assumed: HashMap<Box<str>, Assumption>,
+    /// By UID: a pod has one reservation at a time.
+    reserved: HashMap<Box<str>, Reserved>,
+    /// The reservations that were made.
+    tickets: u64,
     pool: Pool,
     pods_put: u32,
     /// The lists that have begun.
@@ -42,11 +44,34 @@ pub(crate) struct Store {
     cluster: Arc<Cluster>,
 }
 
-/// A pod that was bound, and that the watch has not shown yet.
+/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    uid: Box<str>,
+    number: u64,
+}
+
+/// A pod that is being bound, or was, and that the watch has not shown yet.
 #[derive(Debug)]
-struct Assumption {
+struct Reserved {
+    number: u64,
     pod: Arc<Pod>,
-    since: Instant,
+    /// Lists and reads that began then or later tell what became of it; none while its bind is under way.
+    settled: Option<Instant>,
+}
+
+// === impl Ticket ===
+
+impl Ticket {
+    /// The reservation with this number, which no other has, of the pod with this UID.
+    pub fn new(uid: impl Into<Box<str>>, number: u64) -> Self {
+        Self { uid: uid.into(), number }
+    }
+
+    /// The pod's UID.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
 }
 
 // === impl Store ===
@@ -93,7 +118,8 @@ impl Store {
         self.pod_lists += 1;
     }
 
-    /// A list of the pods is complete: what it did not have is gone, but for pods assumed since it `began`.
+    /// A list of the pods is complete: what it did not have is gone, but for reservations that were
+    /// not settled when it `began`.
     pub(crate) fn end_pods(&mut self, began: Instant) {
         let list = self.pod_lists;
         let gone: Vec<Arc<Pod>> =
@@ -103,13 +129,13 @@ impl Store {
             self.evict(&pod);
         }
         let refuted: Vec<Box<str>> = self
-            .assumed
+            .reserved
             .iter()
-            .filter(|(_, assumption)| assumption.since < began)
+            .filter(|(_, reserved)| reserved.settled.is_some_and(|settled| settled < began))
             .map(|(uid, _)| uid.clone())
             .collect();
         for uid in refuted {
-            self.forget(&uid);
+            self.vacate(&uid);
         }
         self.pool.prune();
     }
@@ -122,8 +148,9 @@ impl Store {
         }
         let pod = self.pool.share(pod);
         let shown = self.pods.remove_entry(&Name::of(&pod)).map(|(ByName(pod), _)| pod);
-        let assumed = self.assumed.remove(pod.uid()).map(|assumption| assumption.pod);
-        let before = [shown, assumed];
+        // The watch shows it on a node: there it stays, whatever its reservation says.
+        let reserved = self.reserved.remove(pod.uid()).map(|reserved| reserved.pod);
+        let before = [shown, reserved];
         let same = before.iter().flatten().find(|old| ***old == pod).cloned();
         let pod = same.unwrap_or_else(|| Arc::new(pod));
         for old in before.iter().flatten().filter(|old| !Arc::ptr_eq(old, &pod)) {
@@ -148,36 +175,85 @@ impl Store {
         }
         // One that is not bound is what the watch showed before it was.
         if pod.node().is_some() {
-            self.forget(pod.uid());
+            self.vacate(pod.uid());
         }
     }
 
-    /// A pod was bound: it counts from now on, until the watch shows it or its end.
-    pub(crate) fn assume(&mut self, pod: Arc<Pod>, now: Instant) {
-        let is_shown = self.pods.get_key_value(&Name::of(&pod)).is_some_and(|(ByName(own), _)| own.uid() == pod.uid());
-        if is_shown || pod.node().is_none() {
-            return;
+    /// Whether the node was last published like this; nothing may wait to be published.
+    pub(crate) fn shows(&self, node: &str, seen: &Slot) -> bool {
+        let at = self.homes.get(node).and_then(|home| home.at);
+        at.and_then(|at| self.slots.get(at)).is_some_and(|slot| is_same(slot, seen))
+    }
+
+    /// A pod gets a place: it counts from now on, until the watch shows it or its end, or its ticket says so.
+    ///
+    /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`].
+    pub(crate) fn reserve(&mut self, pod: Arc<Pod>) -> Result<Ticket, NotReserved> {
+        let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
+        let shown = self.pods.get_key_value(&Name::of(&pod)).filter(|(ByName(own), _)| own.uid() == pod.uid());
+        if let Some((ByName(shown), _)) = shown {
+            return Err(NotReserved::Placed(node_of(shown)));
         }
-        self.forget(pod.uid());
+        if let Some(earlier) = self.reserved.get(pod.uid()) {
+            return Err(NotReserved::Undecided(node_of(&earlier.pod)));
+        }
+        self.tickets += 1;
+        let ticket = Ticket::new(pod.uid(), self.tickets);
         self.settle(&pod);
-        self.assumed.insert(pod.uid().into(), Assumption { pod, since: now });
+        self.reserved.insert(ticket.uid.clone(), Reserved { number: ticket.number, pod, settled: None });
+        Ok(ticket)
     }
 
-    /// A pod that was assumed to be bound is not.
-    pub(crate) fn forget(&mut self, uid: &str) {
-        if let Some(assumption) = self.assumed.remove(uid) {
-            self.evict(&assumption.pod);
+    /// Nothing of this bind is under way after that moment: a list or a read that begins later tells what
+    /// became of it. With a `pod`, that is how it was read, and where.
+    pub(crate) fn conclude(&mut self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
+        let Some(reserved) = self.reserved.get_mut(&ticket.uid).filter(|own| own.number == ticket.number) else {
+            return;
+        };
+        reserved.settled = Some(settled);
+        if let Some(pod) = pod.filter(|pod| pod.node().is_some()) {
+            let before = std::mem::replace(&mut reserved.pod, Arc::clone(&pod));
+            self.evict(&before);
+            self.settle(&pod);
         }
     }
 
-    /// How many pods are assumed.
-    pub(crate) fn assumed(&self) -> usize {
-        self.assumed.len()
+    /// The pod was not bound by the bind with this ticket, and will not be.
+    pub(crate) fn release(&mut self, ticket: &Ticket) {
+        if self.reserved.get(&ticket.uid).is_some_and(|own| own.number == ticket.number) {
+            self.vacate(&ticket.uid);
+        }
     }
 
-    /// Since when the oldest assumption waits for the watch.
-    pub(crate) fn assumed_since(&self) -> Option<Instant> {
-        self.assumed.values().map(|assumption| assumption.since).min()
+    /// The pod was read by a request that `began` then: that tells what became of a bind that was settled.
+    pub(crate) fn observe(&mut self, pod: &Pod, began: Instant) {
+        let own = self.reserved.get(pod.uid());
+        let Some(own) = own.filter(|own| own.settled.is_some_and(|settled| settled <= began)) else { return };
+        let ticket = Ticket::new(pod.uid(), own.number);
+        match pod.node() {
+            Some(node) => {
+                let placed = Arc::new(pod.placed_on(node, &BTreeMap::new()));
+                self.conclude(&ticket, Some(placed), began);
+            }
+            None => self.release(&ticket),
+        }
+    }
+
+    /// How many pods have a place that the watch does not show.
+    pub(crate) fn reserved(&self) -> usize {
+        self.reserved.len()
+    }
+
+    /// Since when the oldest reservation waits for the watch; those whose bind is under way do not.
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        self.reserved.values().filter_map(|reserved| reserved.settled).min()
+    }
+
+    /// Takes the pod with this UID off the place that it has reserved.
+    fn vacate(&mut self, uid: &str) {
+        if let Some(reserved) = self.reserved.remove(uid) {
+            self.evict(&reserved.pod);
+        }
     }
 
     /// The cluster as it was last published.
@@ -251,13 +327,13 @@ impl Store {
                 if home.is_void() {
                     self.homes.remove(name);
                 }
-                at.inspect(|at| self.vacate(*at)).is_some()
+                at.inspect(|at| self.vacate_slot(*at)).is_some()
             }
         }
     }
 
     /// Takes a slot away; the last one moves into its place.
-    fn vacate(&mut self, at: usize) {
+    fn vacate_slot(&mut self, at: usize) {
         self.slots.swap_remove(at);
         if let Some(home) = self.slots.get(at).and_then(|moved| self.homes.get_mut(moved.node.name())) {
             home.at = Some(at);

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_cluster::{ApiBinder, Leadership, LeaseConfig, Pace, Standing, URL_ANNOTATION};
-use plimsoll_core::{BindError, Binder, Binding, Pod, Turn};
+use plimsoll_cluster::{ApiBinder, ClusterWatch, Leadership, LeaseConfig, Ledger, Pace, Standing, URL_ANNOTATION};
+use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Pod, Slot, Turn};
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
@@ -27,7 +27,11 @@ struct Desk {
 impl Desk {
     /// Its Lease lasts a second; so many lists come to an end.
     async fn new(lists: u64) -> Self {
-        let (api, notes) = (LeaseApi::start().await, Notes::new(lists));
+        let notes = Notes::new(lists);
+        Self::before(LeaseApi::start().await, notes.clone(), notes)
+    }
+
+    fn before(api: LeaseApi, ledger: Arc<dyn Ledger>, notes: Arc<Notes>) -> Self {
         let server = api.connect();
         let config = LeaseConfig {
             namespace: "default".into(),
@@ -37,7 +41,7 @@ impl Desk {
             pace: Pace::new(Duration::from_secs(1)),
         };
         let leadership = Arc::new(Leadership::start(&server, config, async {}));
-        let binder = ApiBinder::start(&server, notes.clone(), leadership.clone(), REQUEST_TIMEOUT);
+        let binder = ApiBinder::start(&server, ledger, leadership.clone(), REQUEST_TIMEOUT);
         Self { api, notes, leadership, binder: Arc::new(binder) }
     }
 
@@ -62,7 +66,12 @@ impl Desk {
 
     async fn bind_to(&self, pod: Arc<Pod>, node: &str, deadline: Instant) -> Result<(), BindError> {
         let (binder, binding) = (Arc::clone(&self.binder), binding(node));
-        spawn_blocking(move || binder.bind(&pod, &binding, deadline)).await.unwrap()
+        spawn_blocking(move || {
+            let place = binder.reserve(&pod, binding, None).expect("nobody else asks for it");
+            place.bind(deadline)
+        })
+        .await
+        .unwrap()
     }
 
     async fn bind(&self) -> Result<(), BindError> {
@@ -71,7 +80,7 @@ impl Desk {
     }
 
     fn shown(&self) -> Option<(String, String)> {
-        let pod = self.notes.last_assumed()?;
+        let pod = self.notes.last_shown()?;
         let device = pod.annotations().iter().find(|(key, _)| *key == "device").map(|(_, value)| value.to_owned());
         Some((pod.node()?.to_owned(), device?))
     }
@@ -144,7 +153,9 @@ async fn a_pod_that_is_bound_elsewhere_is_a_conflict() {
     desk.api.change(|objects| objects.pods.get_mut("p").unwrap()["spec"]["nodeName"] = "n2".into());
     let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
     assert_eq!(result, Err(BindError::Conflict("pod p is already assigned".into())));
-    assert_eq!(desk.shown(), None);
+    // It is shown where it was read to be.
+    assert_eq!(desk.notes.last_shown().unwrap().node(), Some("n2"));
+    assert!(desk.notes.released.lock().unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +184,7 @@ async fn an_answer_that_is_lost_is_found_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_binding_that_was_not_carried_out_is_assumed_until_it_cannot_be_any_more() {
+async fn the_place_of_a_binding_that_was_not_carried_out_is_held_until_it_cannot_be_any_more() {
     for fate in [Fate::Lost, Fate::Refused(504)] {
         let desk = Desk::ready().await;
         desk.api.change(|objects| objects.fates.push_back(fate));
@@ -182,7 +193,7 @@ async fn a_binding_that_was_not_carried_out_is_assumed_until_it_cannot_be_any_mo
         assert!(matches!(&result, Err(BindError::Api(why)) if why.contains("was not bound")), "{result:?}");
         assert!(started.elapsed() > Pace::new(Duration::from_secs(1)).settle());
         assert_eq!(desk.shown(), Some(on("n1", "3")));
-        assert_eq!(*desk.notes.forgotten.lock().unwrap(), ["u1"]);
+        assert_eq!(*desk.notes.released.lock().unwrap(), ["u1"]);
         // The scheduler tries again.
         desk.bind().await.unwrap();
     }
@@ -193,7 +204,7 @@ async fn a_refusal_is_told_as_the_api_server_says_it() {
     let desk = Desk::ready().await;
     desk.api.change(|objects| objects.fates.push_back(Fate::Refused(403)));
     assert_eq!(desk.bind().await, Err(BindError::Api("as the test wants (403)".into())));
-    assert_eq!(desk.shown(), None);
+    assert_eq!(*desk.notes.released.lock().unwrap(), ["u1"]);
     assert!(matches!(desk.pod("q").await, Err(BindError::NoPod)));
     for name in ["../../../nodes/n1", "a/b", "", "p?x=1", "P"] {
         let result = desk.pod(Box::leak(name.into())).await;
@@ -239,4 +250,89 @@ async fn a_standby_names_the_leader_until_the_lease_is_let_go() {
         }));
     });
     desk.until("the peer", |desk| desk.binder.turn() == Turn::Peer("http://peer:1".into())).await;
+}
+
+/// The lowest device that no pod on the node has, as a policy would give it.
+fn free_device(slot: &Slot) -> String {
+    let pods = slot.placed.as_ref().unwrap().pods();
+    let taken = |device: &String| pods.iter().any(|pod| pod.annotations().get("device") == Some(device));
+    (0..8).map(|device| device.to_string()).find(|device| !taken(device)).unwrap()
+}
+
+fn slot(cluster: &Cluster, node: &str) -> Slot {
+    cluster.slots().get(cluster.find(node).unwrap() as usize).unwrap().clone()
+}
+
+/// A bind as the gateway makes it: reads, asks, reserves, writes.
+fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node: &str) -> Result<String, String> {
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
+    let pod = binder.pod("ml", name, deadline).map_err(|error| error.to_string())?;
+    let seen = slot(&watch.cluster(), node);
+    let device = free_device(&seen);
+    let binding = Binding {
+        name: name.into(),
+        uid: pod.uid().into(),
+        annotations: [("device".into(), device.as_str().into())].into(),
+        ..binding(node)
+    };
+    let place = binder.reserve(&pod, binding, Some(&seen)).map_err(|refusal| format!("{refusal:?}"))?;
+    place.bind(deadline).map_err(|error| error.to_string())?;
+    Ok(device)
+}
+
+/// The answer to a bind is lost, the scheduler tries the pod on another node, and the watch says nothing: the
+/// end of the first attempt used to take away what the second had reserved.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved() {
+    let api = LeaseApi::start().await;
+    api.change(|objects| {
+        let mut q = objects.pods["p"].clone();
+        (q["metadata"]["name"], q["metadata"]["uid"]) = ("q".into(), "u2".into());
+        objects.pods.insert("q".to_owned(), q);
+    });
+    let watch = Arc::new(ClusterWatch::start(&api.connect(), Duration::from_mins(10), |_| {}));
+    watch.synced().await;
+    let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
+    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+    let bind = |name: &'static str, node: &'static str| {
+        let (binder, watch) = (Arc::clone(&desk.binder), Arc::clone(&watch));
+        spawn_blocking(move || bind_as_a_gateway(&binder, &watch, name, node))
+    };
+    desk.api.change(|objects| objects.fates.push_back(Fate::Lost));
+    let first = bind("p", "n0");
+    desk.until("the first Binding", |desk| desk.api.change(|objects| objects.bindings.len() == 1)).await;
+    assert_eq!(watch.status().assumed, 1);
+    // As long as the first may be carried out, no other place is given to the pod, and its own is taken.
+    let undecided = format!("{:?}", NotReserved::Undecided("n0".into()));
+    assert_eq!(bind("p", "n1").await.unwrap(), Err(undecided));
+    assert_eq!(bind("q", "n0").await.unwrap(), Ok("1".to_owned()));
+    let lost = first.await.unwrap().unwrap_err();
+    assert!(lost.contains("was not bound"), "{lost}");
+    assert_eq!(bind("p", "n1").await.unwrap(), Ok("0".to_owned()));
+    assert_eq!(watch.status().assumed, 2);
+    assert_eq!(free_device(&slot(&watch.cluster(), "n1")), "1");
+    assert_eq!(free_device(&slot(&watch.cluster(), "n0")), "0");
+}
+
+/// The scheduler does not wait for the end of the first attempt, and neither does the next pod.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_is_not_reserved_on_a_node_that_is_not_as_it_was_seen() {
+    let api = LeaseApi::start().await;
+    let watch = Arc::new(ClusterWatch::start(&api.connect(), Duration::from_mins(10), |_| {}));
+    watch.synced().await;
+    let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
+    let pod = desk.pod("p").await.unwrap();
+    let (before, other) = (slot(&watch.cluster(), "n0"), slot(&watch.cluster(), "n1"));
+    let place = desk.binder.reserve(&pod, binding("n0"), Some(&before)).map_err(|refusal| format!("{refusal:?}"));
+    let seen = slot(&watch.cluster(), "n0");
+    let late = Binding { uid: "u9".into(), name: "r".into(), ..binding("n0") };
+    let another =
+        Pod::from_json(r#"{"metadata":{"name":"r","namespace":"ml","uid":"u9"}}"#.into()).map(Arc::new).unwrap();
+    let reserve = |seen: &Slot, binding: Binding| desk.binder.reserve(&another, binding, Some(seen)).map(drop);
+    assert_eq!(reserve(&before, late.clone()), Err(NotReserved::Changed));
+    assert_eq!(reserve(&seen, late.clone()), Ok(()));
+    assert_eq!(reserve(&other, Binding { node: "n1".into(), ..late.clone() }), Ok(()));
+    drop(place.unwrap());
+    assert_eq!(reserve(&slot(&watch.cluster(), "n0"), late), Ok(()));
+    assert_eq!(watch.status().assumed, 0);
 }

@@ -6,10 +6,11 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{Arc, Mutex},
+    time::Instant,
 };
 
-use plimsoll_cluster::{ApiServer, Ledger};
-use plimsoll_core::Pod;
+use plimsoll_cluster::{ApiServer, Ledger, Ticket};
+use plimsoll_core::{NotReserved, Pod, Slot};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
@@ -49,8 +50,10 @@ pub(crate) struct LeaseApi {
 
 /// What a binder did to the view; a list is complete when the test says so.
 pub(crate) struct Notes {
-    pub(crate) assumed: Mutex<Vec<Arc<Pod>>>,
-    pub(crate) forgotten: Mutex<Vec<String>>,
+    /// As they were reserved, and as they were read later.
+    pub(crate) shown: Mutex<Vec<Arc<Pod>>>,
+    /// The UIDs of those that were not bound.
+    pub(crate) released: Mutex<Vec<String>>,
     pub(crate) lists: watch::Sender<u64>,
     pub(crate) allowed: watch::Sender<u64>,
 }
@@ -102,23 +105,31 @@ impl LeaseApi {
 
 impl Notes {
     pub(crate) fn new(lists: u64) -> Arc<Self> {
-        let (assumed, forgotten) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { assumed, forgotten, lists: watch::Sender::new(0), allowed: watch::Sender::new(lists) })
+        let (shown, released) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { shown, released, lists: watch::Sender::new(0), allowed: watch::Sender::new(lists) })
     }
 
-    pub(crate) fn last_assumed(&self) -> Option<Arc<Pod>> {
-        self.assumed.lock().unwrap().last().cloned()
+    pub(crate) fn last_shown(&self) -> Option<Arc<Pod>> {
+        self.shown.lock().unwrap().last().cloned()
     }
 }
 
 impl Ledger for Notes {
-    fn assume(&self, pod: Arc<Pod>) {
-        self.assumed.lock().unwrap().push(pod);
+    fn reserve(&self, pod: Arc<Pod>, _: Option<&Slot>) -> Result<Ticket, NotReserved> {
+        let mut shown = self.shown.lock().unwrap();
+        shown.push(Arc::clone(&pod));
+        Ok(Ticket::new(pod.uid(), shown.len() as u64))
     }
 
-    fn forget(&self, uid: &str) {
-        self.forgotten.lock().unwrap().push(uid.to_owned());
+    fn conclude(&self, _: &Ticket, pod: Option<Arc<Pod>>, _: Instant) {
+        self.shown.lock().unwrap().extend(pod);
     }
+
+    fn release(&self, ticket: &Ticket) {
+        self.released.lock().unwrap().push(ticket.uid().to_owned());
+    }
+
+    fn observe(&self, _: &Pod, _: Instant) {}
 
     fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {
@@ -170,6 +181,16 @@ impl Objects {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         match (method, segments.as_slice()) {
+            // It is open, and says nothing.
+            ("GET", ["api", "v1", "nodes" | "pods"]) if query.contains("watch=true") => None,
+            ("GET", ["api", "v1", "nodes"]) => {
+                let nodes: Vec<Value> = ["n0", "n1"].map(|name| json!({"metadata": {"name": name}})).into();
+                Some((200, json!({"metadata": {"resourceVersion": "1"}, "items": nodes})))
+            }
+            ("GET", ["api", "v1", "pods"]) => {
+                let bound = self.pods.values().filter(|pod| pod["spec"]["nodeName"].is_string());
+                Some((200, json!({"metadata": {"resourceVersion": "1"}, "items": bound.collect::<Vec<_>>()})))
+            }
             ("GET", ["apis", "coordination.k8s.io", .., "plimsoll"]) => {
                 Some(self.lease.clone().map_or_else(|| refusal(404, "no such lease"), |lease| (200, lease)))
             }
@@ -216,7 +237,7 @@ impl Objects {
             }
         }
         if !pod["spec"]["nodeName"].is_null() {
-            return refusal(409, "pod p is already assigned");
+            return refusal(409, &format!("pod {name} is already assigned"));
         }
         pod["spec"]["nodeName"] = binding["target"]["name"].clone();
         pod["metadata"]["annotations"] = binding["metadata"]["annotations"].clone();

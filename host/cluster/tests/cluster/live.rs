@@ -1,7 +1,11 @@
 //! The watch on an API server that is slow, forgets, cuts off, refuses and lies.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use plimsoll_cluster::Ledger;
 use plimsoll_core::{Cluster, Pod};
 use serde_json::{Value, json};
 
@@ -21,7 +25,7 @@ fn pod(name: &str, node: &str, version: u64) -> Value {
     })
 }
 
-fn assumed(name: &str, node: &str) -> Arc<Pod> {
+fn bound(name: &str, node: &str) -> Arc<Pod> {
     Arc::new(Pod::placed_from_json(pod(name, node, 1).to_string().as_bytes()).unwrap())
 }
 
@@ -160,9 +164,9 @@ async fn an_object_that_cannot_be_read_is_left_out_alone() {
 }
 
 #[tokio::test]
-async fn an_assumed_pod_is_in_force_when_the_call_returns() {
+async fn a_reserved_place_is_in_force_when_the_call_returns() {
     let (mut api, mut followed) = with_three_nodes(LONG).await;
-    followed.watch.assume(assumed("p2", "n2"));
+    followed.watch.reserve(bound("p2", "n2"), None).unwrap();
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
     assert_eq!(followed.watch.status().assumed, 1);
     let pods = api.watch("/pods").await;
@@ -170,8 +174,8 @@ async fn an_assumed_pod_is_in_force_when_the_call_returns() {
     followed.until_status("the watch to show it", |status| status.assumed == 0).await;
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
 
-    followed.watch.assume(assumed("p3", "n2"));
-    followed.watch.forget("uid-p3");
+    let ticket = followed.watch.reserve(bound("p3", "n2"), None).unwrap();
+    followed.watch.release(&ticket);
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
     pods.event("DELETED", &pod("p2", "n2", 102));
     followed.until("the end of p2", |cluster| placed(cluster, "n2").is_empty()).await;
@@ -180,7 +184,8 @@ async fn an_assumed_pod_is_in_force_when_the_call_returns() {
 #[tokio::test]
 async fn a_fresh_list_that_was_asked_for_is_in_force_when_the_call_returns() {
     let (api, followed) = with_three_nodes(LONG).await;
-    followed.watch.assume(assumed("ghost", "n2"));
+    let ticket = followed.watch.reserve(bound("ghost", "n2"), None).unwrap();
+    followed.watch.conclude(&ticket, None, Instant::now());
     {
         let mut world = api.world.lock().unwrap();
         (world.pods, world.version) = (vec![pod("p2", "n3", 150)], 200);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    Annotation, BindError, BindQuery, Binder, Binding, Cluster, Group, MAX_ANNOTATION_BYTES, Member, Mode, Placed, Pod,
-    Verb, View,
+    Annotation, BindError, BindQuery, Binder, Binding, Cluster, Group, MAX_ANNOTATION_BYTES, Member, Mode, NotReserved,
+    Placed, Pod, Slot, Verb, View, key_locks::KeyLocks,
 };
 
 use super::{Caller, DecideError, chain::reason_text, filter::NOT_SEEN};
@@ -37,6 +37,17 @@ pub enum Unbound {
     /// Others were bound to the node for so long.
     #[error("other pods were being bound to node {0} until the request's time was over")]
     NodeBusy(String),
+    /// An earlier bind of the pod may still be carried out, there or elsewhere.
+    #[error("pod {pod} may yet be bound to node {node} by an earlier request, whose outcome is not known: try again")]
+    PodBusy {
+        /// `namespace/name`.
+        pod: String,
+        /// The node of the earlier request.
+        node: String,
+    },
+    /// Each answer of the policies was out of date before the place could be reserved.
+    #[error("node {0} or its pods changed {MAX_ASKS} times while the policies were asked about it: try again")]
+    Restless(String),
     /// The policies took all the time.
     #[error("the request's time was over before the binding was written")]
     OutOfTime,
@@ -92,6 +103,37 @@ pub enum Unbound {
     },
 }
 
+/// How many times the policies are asked about a node that changes meanwhile. One change takes less than a
+/// millisecond of asking to miss, so that eight in a row mean a node in uproar, or a policy that is slow.
+const MAX_ASKS: u32 = 8;
+
+/// The locks of binds that are under way, by the UID of the pod and by the name of the node. They are
+/// always taken in this order, so that no two binds wait for each other.
+#[derive(Debug, Default)]
+pub(crate) struct BindLocks {
+    pods: KeyLocks,
+    nodes: KeyLocks,
+}
+
+/// A bind that did not fail.
+pub(crate) struct Done {
+    pub(crate) outcome: BindOutcome,
+    /// The IDs of the policies that gave the pod annotations.
+    pub(crate) authors: Vec<Box<str>>,
+    /// What policies in shadow mode are to be asked about.
+    pub(crate) view: Option<View>,
+}
+
+/// What the policies hand a pod on a node, by what they were shown of it.
+#[derive(Default)]
+struct Answer {
+    annotations: BTreeMap<Box<str>, Box<str>>,
+    authors: Vec<Box<str>>,
+    view: Option<View>,
+    /// The node and its pods as the policies in force saw them.
+    seen: Option<Slot>,
+}
+
 /// Annotations by key, each with its author.
 pub(super) type Merged<'g> = BTreeMap<Box<str>, (Box<str>, &'g Member)>;
 
@@ -103,40 +145,74 @@ enum Fresh {
     BoundThere,
 }
 
-/// Binds a pod to a node that is held for it; the view is what policies in shadow mode are to be asked about.
+/// Binds a pod to a node. `newest` is the cluster in force.
 ///
-/// `newest` is the cluster in force, asked for only now that nobody else is being bound to the node.
+/// The pod is locked to the end, so that binds of one pod are ordered: two of them could otherwise both be
+/// under way, to two nodes. The node is locked only until its place is reserved: the lock keeps binds from
+/// asking the policies in vain, and the reservation is what keeps them from giving out one device twice.
 pub(crate) fn bind(
     caller: &Caller,
     group: &Group,
     binder: &dyn Binder,
     query: &BindQuery<'_>,
-    newest: impl FnOnce() -> Option<Arc<Cluster>>,
+    locks: &BindLocks,
+    newest: impl Fn() -> Option<Arc<Cluster>>,
     now: u64,
-) -> Result<(BindOutcome, Option<View>), DecideError> {
+) -> Result<Done, DecideError> {
+    let busy = |node: Box<str>| Unbound::PodBusy { pod: full_name(query), node: node.into() };
+    let _pod = locks.pods.hold(&query.uid, &query.node, caller.time_left()).map_err(busy)?;
     let pod = match read(caller, binder, query)? {
         Fresh::Waiting(pod) => pod,
-        Fresh::BoundThere => return Ok((BindOutcome::AlreadyBound, None)),
+        Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
     };
-    let asked = |mode| group.answering(mode, Verb::Bind, &pod).next().is_some();
-    let view = if asked(Mode::Enforce) {
-        Some(view(&pod, &query.node, newest(), now)?)
-    } else if asked(Mode::Shadow) {
-        // A policy in shadow must not be the reason that a request fails.
-        view(&pod, &query.node, newest(), now).ok()
-    } else {
-        None
-    };
-    let annotations = match &view {
-        Some(view) => ask(caller, group, &pod, view)?,
-        None => BTreeMap::new(),
-    };
-    check_size(&pod, &annotations)?;
-    if caller.is_out_of_time() {
-        return Err(Unbound::OutOfTime.into());
+    let node = locks.nodes.hold(&query.node, &query.name, caller.time_left());
+    let node = node.map_err(|_| Unbound::NodeBusy(query.node.clone().into_owned()))?;
+    for _ in 0..MAX_ASKS {
+        let answer = ask_about(caller, group, query, &pod, newest(), now)?;
+        if caller.is_out_of_time() {
+            return Err(Unbound::OutOfTime.into());
+        }
+        let reserved = binder.reserve(&pod, binding(query, answer.annotations), answer.seen.as_ref());
+        let reservation = match reserved {
+            Ok(reservation) => reservation,
+            Err(NotReserved::Changed) => continue,
+            Err(NotReserved::Undecided(node)) => return Err(busy(node).into()),
+            Err(NotReserved::Placed(node)) => match read(caller, binder, query)? {
+                Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
+                Fresh::Waiting(_) => return Err(busy(node).into()),
+            },
+        };
+        drop(node);
+        let outcome = match reservation.bind(caller.deadline()) {
+            Ok(()) => BindOutcome::Bound,
+            Err(error) => after_error(caller, binder, query, error)?,
+        };
+        return Ok(Done { outcome, authors: answer.authors, view: answer.view });
     }
-    let outcome = write(caller, binder, query, &pod, annotations)?;
-    Ok((outcome, view.filter(|_| asked(Mode::Shadow))))
+    Err(Unbound::Restless(query.node.clone().into_owned()).into())
+}
+
+// === impl Done ===
+
+impl Done {
+    /// An outcome that needed no policy.
+    pub(crate) fn of(outcome: BindOutcome) -> Self {
+        Self { outcome, authors: Vec::new(), view: None }
+    }
+}
+
+// === impl Unbound ===
+
+impl Unbound {
+    /// Whether this is how a cluster works, and nothing is wrong: another pod or another bind was quicker,
+    /// or the pod is gone.
+    pub fn is_routine(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::OtherPod { .. } | Self::Elsewhere { .. } => true,
+            Self::Binder { error, .. } => matches!(error, BindError::NoPod | BindError::Conflict(_)),
+            _ => false,
+        }
+    }
 }
 
 /// Asks the matching policies in shadow mode; only the observer hears them.
@@ -161,32 +237,73 @@ fn read(caller: &Caller, binder: &dyn Binder, query: &BindQuery<'_>) -> Result<F
     }
 }
 
-/// The node alone, with what is placed there now.
-fn view(pod: &Arc<Pod>, node: &str, cluster: Option<Arc<Cluster>>, now: u64) -> Result<View, DecideError> {
+/// Asks the matching policies about the node as it is in this cluster.
+fn ask_about(
+    caller: &Caller,
+    group: &Group,
+    query: &BindQuery<'_>,
+    pod: &Arc<Pod>,
+    cluster: Option<Arc<Cluster>>,
+    now: u64,
+) -> Result<Answer, DecideError> {
+    let asked = |mode| group.answering(mode, Verb::Bind, pod).next().is_some();
+    let is_enforced = asked(Mode::Enforce);
+    let (view, slot) = if is_enforced {
+        let (view, slot) = view(pod, &query.node, cluster, now)?;
+        (Some(view), slot)
+    } else if asked(Mode::Shadow) {
+        // A policy in shadow must not be the reason that a request fails, nor that it is asked again.
+        (view(pod, &query.node, cluster, now).ok().map(|(view, _)| view), None)
+    } else {
+        (None, None)
+    };
+    let mut answer = match &view {
+        Some(view) if is_enforced => ask(caller, group, pod, view)?,
+        _ => Answer::default(),
+    };
+    check_size(pod, &answer.annotations)?;
+    answer.view = view.filter(|_| asked(Mode::Shadow));
+    answer.seen = slot;
+    Ok(answer)
+}
+
+/// The node alone, with what is placed there now; and the slot that it was made from.
+fn view(
+    pod: &Arc<Pod>,
+    node: &str,
+    cluster: Option<Arc<Cluster>>,
+    now: u64,
+) -> Result<(View, Option<Slot>), DecideError> {
     let cluster = cluster.ok_or(DecideError::NoCluster)?;
-    let slot = cluster.find(node).ok_or_else(|| Unbound::UnknownNode(node.to_owned()))?;
-    let placed = cluster.slots().get(slot as usize).and_then(|slot| slot.placed.as_deref());
-    // An earlier bind of it whose end nobody knew may have left the pod there: it shall not stand in its own way.
+    let at = cluster.find(node).ok_or_else(|| Unbound::UnknownNode(node.to_owned()))?;
+    let slot = cluster.slots().get(at as usize).cloned();
+    let placed = slot.as_ref().and_then(|slot| slot.placed.as_deref());
+    // An earlier bind of it whose end nobody knew may have left the pod there: it must not stand in its own way.
     let own = placed.and_then(|placed: &Placed| placed.position(pod.uid()));
-    let view = View::new(Arc::clone(pod), cluster, Arc::from([slot]), now);
-    Ok(match own {
+    let view = View::new(Arc::clone(pod), cluster, Arc::from([at]), now);
+    let view = match own {
         Some(own) => view.without(Arc::from([vec![own]])),
         None => view,
-    })
+    };
+    Ok((view, slot))
 }
 
 /// Asks the matching policies in order, and puts together what they say.
-fn ask(caller: &Caller, group: &Group, pod: &Pod, view: &View) -> Result<BTreeMap<Box<str>, Box<str>>, DecideError> {
-    let mut merged = Merged::new();
+fn ask(caller: &Caller, group: &Group, pod: &Pod, view: &View) -> Result<Answer, DecideError> {
+    let (mut merged, mut authors) = (Merged::new(), Vec::new());
     for member in group.answering(Mode::Enforce, Verb::Bind, pod) {
         let ask = |ask: &_, nodes: &[u32]| ask_bind(member, ask, nodes);
         let Some(answers) = caller.call_or_skip(member, Verb::Bind, view.clone(), ask)? else { continue };
         for answer in answers {
             let annotations = answer.map_err(|reason| Unbound::Refused(reason_text(&member.name, &reason)))?;
+            if !annotations.is_empty() {
+                authors.push(member.id().into());
+            }
             annotations.into_iter().try_for_each(|annotation| merge(&mut merged, annotation, member))?;
         }
     }
-    Ok(merged.into_iter().map(|(key, (value, _))| (key, value)).collect())
+    let annotations = merged.into_iter().map(|(key, (value, _))| (key, value)).collect();
+    Ok(Answer { annotations, authors, ..Answer::default() })
 }
 
 pub(super) fn merge<'g>(merged: &mut Merged<'g>, annotation: Annotation, member: &'g Member) -> Result<(), Unbound> {
@@ -215,30 +332,29 @@ pub(super) fn check_size(pod: &Pod, annotations: &BTreeMap<Box<str>, Box<str>>) 
     Err(Unbound::TooLarge { pod: format!("{}/{}", pod.namespace(), pod.name()), size })
 }
 
-fn write(
-    caller: &Caller,
-    binder: &dyn Binder,
-    query: &BindQuery<'_>,
-    pod: &Arc<Pod>,
-    annotations: BTreeMap<Box<str>, Box<str>>,
-) -> Result<BindOutcome, Unbound> {
+fn binding(query: &BindQuery<'_>, annotations: BTreeMap<Box<str>, Box<str>>) -> Binding {
     let text = |text: &str| Box::from(text);
-    let binding = Binding {
+    Binding {
         namespace: text(&query.namespace),
         name: text(&query.name),
         uid: text(&query.uid),
         node: text(&query.node),
         annotations,
-    };
-    match binder.bind(pod, &binding, caller.deadline()) {
-        Ok(()) => Ok(BindOutcome::Bound),
-        // Someone was quicker: perhaps our own predecessor, with this very binding.
-        Err(error @ BindError::Conflict(_)) => match read(caller, binder, query)? {
-            Fresh::BoundThere => Ok(BindOutcome::AlreadyBound),
-            Fresh::Waiting(_) => Err(Unbound::Binder { pod: full_name(query), error }),
-        },
-        Err(error) => Err(Unbound::Binder { pod: full_name(query), error }),
     }
+}
+
+/// What a bind that failed comes to.
+fn after_error(
+    caller: &Caller,
+    binder: &dyn Binder,
+    query: &BindQuery<'_>,
+    error: BindError,
+) -> Result<BindOutcome, Unbound> {
+    // Someone was quicker: perhaps our own predecessor, with this very binding.
+    if matches!(error, BindError::Conflict(_)) && matches!(read(caller, binder, query)?, Fresh::BoundThere) {
+        return Ok(BindOutcome::AlreadyBound);
+    }
+    Err(Unbound::Binder { pod: full_name(query), error })
 }
 
 fn ask_bind(

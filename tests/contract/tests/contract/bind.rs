@@ -16,7 +16,9 @@ use plimsoll_contract::{
     rules::{Fake, member},
     server::{Server, gateway},
 };
-use plimsoll_core::{Annotation, BindError, Binder, Binding, Gateway, Pod, Roster, Turn};
+use plimsoll_core::{
+    Annotation, BindError, Binder, Binding, Gateway, NotReserved, Pod, Reservation, Roster, Slot, Turn,
+};
 use plimsoll_http::{FORWARDED, Forward, Forwarding, WireConfig};
 
 use crate::world::cluster;
@@ -174,8 +176,13 @@ async fn binds_do_not_hold_up_decisions() {
             drop(self.changed.wait_while(self.answers.lock().unwrap(), |answers| !*answers).unwrap());
             Err(BindError::NoPod)
         }
-        fn bind(&self, _: &Arc<Pod>, _: &Binding, _: Instant) -> Result<(), BindError> {
-            Ok(())
+        fn reserve(
+            &self,
+            _: &Arc<Pod>,
+            _: Binding,
+            _: Option<&Slot>,
+        ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+            Err(NotReserved::Changed)
         }
     }
     let stuck = Arc::<Stuck>::default();
@@ -186,7 +193,7 @@ async fn binds_do_not_hold_up_decisions() {
     let server = Server::start(gateway, config).await.unwrap();
     let binds = (0..4).map(|node| {
         let address = server.address;
-        let body = format!(r#"{{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"n{node}"}}"#);
+        let body = format!(r#"{{"PodName":"p","PodNamespace":"default","PodUID":"u{node}","Node":"n{node}"}}"#);
         tokio::spawn(async move { Client::connect(address).await?.post("/bind", body).await })
     });
     let binds: Vec<_> = binds.collect();

@@ -114,72 +114,158 @@ fn pods_wait_for_their_node_and_are_there_when_it_comes_back() {
     assert!(store.homes.is_empty());
 }
 
+/// Reserves a place that must be free.
+fn reserved(store: &mut Store, pod: Pod) -> Ticket {
+    store.reserve(Arc::new(pod)).unwrap()
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
 #[test]
-fn an_assumed_pod_counts_until_the_watch_shows_it() {
+fn a_reserved_place_counts_until_the_watch_shows_the_pod() {
     let mut store = with_two_nodes();
-    let assumed = Arc::new(pod("p3", "u3", "n1", "x"));
-    store.assume(Arc::clone(&assumed), Instant::now());
+    let pod_there = Arc::new(pod("p3", "u3", "n1", "x"));
+    let ticket = store.reserve(Arc::clone(&pod_there)).unwrap();
     let cluster = store.publish().unwrap();
-    assert_eq!((placed(&cluster, "n1"), store.assumed()), (vec!["u1".into(), "u3".into()], 1));
+    assert_eq!((placed(&cluster, "n1"), store.reserved()), (vec!["u1".into(), "u3".into()], 1));
 
     // As it was before it was bound: the watch is behind.
     store.put_pod(pod("p3", "u3", "", "x"));
-    assert_eq!((store.publish().is_none(), store.assumed()), (true, 1));
+    assert_eq!((store.publish().is_none(), store.reserved()), (true, 1));
 
     // The same, now from the watch: nothing changes for anybody.
     store.put_pod(pod("p3", "u3", "n1", "x"));
-    assert_eq!((store.publish().is_none(), store.assumed()), (true, 0));
-    assert!(slot(store.published(), "n1").placed.as_ref().unwrap().pods().iter().any(|pod| Arc::ptr_eq(pod, &assumed)));
+    assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
+    assert!(
+        slot(store.published(), "n1").placed.as_ref().unwrap().pods().iter().any(|pod| Arc::ptr_eq(pod, &pod_there))
+    );
+    // What the bind says of it now comes too late to change anything.
+    store.release(&ticket);
+    store.conclude(&ticket, Some(pod_there), Instant::now());
+    assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
     store.remove_pod(&pod("p3", "u3", "n1", "x"));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
 }
 
 #[test]
-fn what_the_watch_shows_is_right_where_an_assumption_was_not() {
+fn what_the_watch_shows_is_right_where_a_reservation_was_not() {
     let mut store = with_two_nodes();
-    store.assume(Arc::new(pod("p3", "u3", "n1", "x")), Instant::now());
+    reserved(&mut store, pod("p3", "u3", "n1", "x"));
     store.put_pod(pod("p3", "u3", "n2", "x"));
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec!["u1".into()], vec!["u2".into(), "u3".into()]));
-    // The watch was faster than the answer to the binding.
-    store.assume(Arc::new(pod("p3", "u3", "n1", "x")), Instant::now());
-    assert_eq!((store.publish().is_none(), store.assumed()), (true, 0));
+    // The watch was faster than the next bind of the pod.
+    let late = store.reserve(Arc::new(pod("p3", "u3", "n1", "x")));
+    assert_eq!(late, Err(NotReserved::Placed("n2".into())));
+    assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
 }
 
 #[test]
-fn an_assumption_ends_with_the_pod_or_when_it_is_forgotten() {
+fn a_reservation_ends_with_the_pod_or_when_its_own_ticket_says_so() {
     let mut store = with_two_nodes();
-    let ends: [fn(&mut Store); 2] = [|store| store.remove_pod(&pod("p3", "u3", "n1", "x")), |store| store.forget("u3")];
+    let ends: [fn(&mut Store, &Ticket); 2] =
+        [|store, _| store.remove_pod(&pod("p3", "u3", "n1", "x")), |store, ticket| store.release(ticket)];
     for end in ends {
-        store.assume(Arc::new(pod("p3", "u3", "n1", "x")), Instant::now());
+        let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
         store.publish().unwrap();
-        end(&mut store);
-        assert_eq!((placed(&store.publish().unwrap(), "n1"), store.assumed()), (vec!["u1".into()], 0));
+        end(&mut store, &ticket);
+        assert_eq!((placed(&store.publish().unwrap(), "n1"), store.reserved()), (vec!["u1".into()], 0));
+        // Nobody holds a ticket of it any more: neither its end nor its success brings it back.
+        store.conclude(&ticket, Some(Arc::new(pod("p3", "u3", "n1", "x"))), Instant::now());
+        assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
     }
 }
 
 #[test]
-fn only_a_list_that_began_after_the_binding_refutes_it() {
+fn the_end_of_one_bind_does_not_touch_what_another_has_reserved_for_the_same_pod() {
     let mut store = with_two_nodes();
-    let bound = Instant::now();
+    let first = reserved(&mut store, pod("p3", "u3", "n1", "x"));
+    // While it is under way no other bind of the pod gets a place.
+    let second = store.reserve(Arc::new(pod("p3", "u3", "n2", "x")));
+    assert_eq!(second, Err(NotReserved::Undecided("n1".into())));
+    store.release(&first);
+    reserved(&mut store, pod("p3", "u3", "n2", "x"));
+    for end in [true, false] {
+        if end {
+            store.release(&first);
+        } else {
+            store.conclude(&first, Some(Arc::new(pod("p3", "u3", "n1", "x"))), Instant::now());
+        }
+        store.publish();
+        assert_eq!(placed(store.published(), "n1"), ["u1"]);
+        assert_eq!(placed(store.published(), "n2"), ["u2", "u3"]);
+    }
+}
+
+#[test]
+fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
+    let mut store = with_two_nodes();
+    let start = Instant::now();
     let list = |store: &mut Store, began| {
         store.begin_pods();
         store.put_pod(pod("p1", "u1", "n1", "x"));
         store.end_pods(began);
     };
-    store.assume(Arc::new(pod("p3", "u3", "n1", "x")), bound);
-    list(&mut store, bound.checked_sub(Duration::from_secs(1)).unwrap());
+    let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
+    // Its Binding may be under way while the list is made, whenever that began.
+    list(&mut store, start + seconds(10));
+    assert_eq!((store.reserved(), store.waiting_since()), (1, None));
+    store.conclude(&ticket, None, start + seconds(20));
+    list(&mut store, start + seconds(20));
     let cluster = store.publish().unwrap();
     assert_eq!(picture(&cluster), [("n1".into(), vec!["u1".into(), "u3".into()]), ("n2".into(), vec![])]);
-    list(&mut store, bound + Duration::from_secs(1));
+    assert_eq!(store.waiting_since(), Some(start + seconds(20)));
+    list(&mut store, start + seconds(21));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
+}
+
+#[test]
+fn a_later_read_tells_what_became_of_a_bind_that_nobody_knew_of() {
+    let start = Instant::now();
+    for (read_on, expected) in [("", (vec![], vec![])), ("n1", (vec!["u3"], vec![])), ("n2", (vec![], vec!["u3"]))] {
+        let mut store = Store::default();
+        store.put_node(node("n1", "a", 1));
+        store.put_node(node("n2", "a", 1));
+        let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
+        let read = pod("p3", "u3", read_on, "x");
+        store.observe(&read, start + seconds(5));
+        store.conclude(&ticket, None, start + seconds(10));
+        // It was under way, or may have been, when those reads began.
+        store.observe(&read, start + seconds(9));
+        store.publish();
+        assert_eq!(placed(store.published(), "n1"), ["u3"]);
+        store.observe(&read, start + seconds(10));
+        store.publish();
+        let shown = (placed(store.published(), "n1"), placed(store.published(), "n2"));
+        assert_eq!((shown.0.iter().map(|uid| &**uid).collect(), shown.1.iter().map(|uid| &**uid).collect()), expected);
+    }
+}
+
+#[test]
+fn a_slot_is_current_until_its_node_or_its_pods_change() {
+    let mut store = with_two_nodes();
+    let seen = slot(store.published(), "n1").clone();
+    assert!(store.shows("n1", &seen) && !store.shows("n2", &seen) && !store.shows("n9", &seen));
+    reserved(&mut store, pod("p3", "u3", "n2", "x"));
+    store.put_node(node("n1", "a", 2));
+    store.publish();
+    assert!(store.shows("n1", &seen), "neither a heartbeat nor another node changes it");
+    let ticket = reserved(&mut store, pod("p4", "u4", "n1", "x"));
+    store.publish();
+    assert!(!store.shows("n1", &seen));
+    store.release(&ticket);
+    store.put_node(node("n1", "b", 2));
+    store.publish();
+    assert!(!store.shows("n1", &seen));
 }
 
 #[test]
 fn a_new_pod_with_an_old_ones_name_is_another_pod() {
     let mut store = with_two_nodes();
     // The one before is still shown; its successor is bound already.
-    store.assume(Arc::new(pod("p1", "u9", "n2", "x")), Instant::now());
+    reserved(&mut store, pod("p1", "u9", "n2", "x"));
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec!["u1".into()], vec!["u9".into(), "u2".into()]));
     store.remove_pod(&pod("p1", "u1", "n1", "x"));

@@ -3,7 +3,14 @@
 mod api;
 mod devices;
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use serde_json::json;
 
@@ -188,10 +195,8 @@ fn a_bind_whose_end_nobody_knows_keeps_its_place_and_does_not_stand_in_its_own_w
         desk.bind(pod, "n1").unwrap();
         desk.api.annotation(pod, "e.com/seen").unwrap()
     };
-    let now = desk.fixture.gateway.cluster();
     assert_eq!(seen_by("q"), "p");
-    desk.fixture.gateway.set_cluster(now.unwrap());
-    assert_eq!(seen_by("p"), "");
+    assert_eq!(seen_by("p"), "q");
 }
 
 #[test]
@@ -290,21 +295,83 @@ fn nothing_is_written_once_the_time_is_over() {
 }
 
 #[test]
-fn one_node_is_bound_to_one_by_one_and_others_meanwhile() {
-    let desk = Desk::new(vec![], ["p", "q", "r"].map(mk_waiting).into());
-    desk.api.close(Some("n1"));
+fn policies_are_asked_about_one_node_one_by_one_and_about_others_meanwhile() {
+    let gate = Arc::new((Mutex::new(true), Condvar::new(), AtomicUsize::new(0)));
+    let inside = Arc::clone(&gate);
+    let slow = FakePolicy::default().bind(move |_, _| {
+        if inside.2.fetch_add(1, Ordering::SeqCst) == 0 {
+            drop(inside.1.wait_while(inside.0.lock().unwrap(), |is_closed| *is_closed).unwrap());
+        }
+        Ok(Ok(vec![]))
+    });
+    let desk = Desk::new(vec![mk_member("slow", slow, |_| {})], ["p", "q", "r"].map(mk_waiting).into());
     thread::scope(|scope| {
         let first = scope.spawn(|| desk.bind("p", "n1"));
-        desk.api.until_one_waits();
+        while gate.2.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
         assert_eq!(desk.bind("q", "n2"), Ok(BindOutcome::Bound));
         // Its time is over before the first is through.
         let received = just_in_time(desk.fixture.clock.now(), REQUEST_TIMEOUT);
         let error = desk.bind_within("r", "n1", received).unwrap_err();
         assert_eq!(unbound(&error), &Unbound::NodeBusy("n1".to_owned()));
-        desk.api.close(None);
+        *gate.0.lock().unwrap() = false;
+        gate.1.notify_all();
         assert_eq!(first.join().unwrap(), Ok(BindOutcome::Bound));
     });
     assert_eq!(desk.bind("r", "n1"), Ok(BindOutcome::Bound));
+}
+
+#[test]
+fn a_bind_without_an_answer_holds_its_place_and_its_pod_and_not_its_node() {
+    let desk = Desk::new(vec![mk_member("a", looks_around(), |_| {})], ["p", "q"].map(mk_waiting).into());
+    desk.api.lag(true);
+    desk.api.close(Some("n1"));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| desk.bind("p", "n1"));
+        desk.api.until_one_waits();
+        // The scheduler tries the pod elsewhere.
+        let received = just_in_time(desk.fixture.clock.now(), REQUEST_TIMEOUT);
+        let error = desk.bind_within("p", "n2", received).unwrap_err();
+        assert_eq!(unbound(&error), &Unbound::PodBusy { pod: "ml/p".to_owned(), node: "n1".to_owned() });
+        assert!(error.to_string().contains("may yet be bound to node n1 by an earlier request"), "{error}");
+        let second = scope.spawn(|| desk.bind("q", "n1"));
+        desk.api.until_waiting(2);
+        desk.api.close(None);
+        assert_eq!((first.join().unwrap(), second.join().unwrap()), (Ok(BindOutcome::Bound), Ok(BindOutcome::Bound)));
+    });
+    assert_eq!(desk.api.annotation("q", "e.com/seen").as_deref(), Some("p"));
+    assert_eq!(desk.bind("p", "n2").unwrap_err().to_string(), "pod ml/p is already bound to node n1");
+}
+
+#[test]
+fn policies_are_asked_again_about_a_node_that_changed_while_they_were_asked() {
+    let desk = Desk::new(vec![mk_member("a", looks_around(), |_| {})], vec![mk_waiting("p")]);
+    let gateway = Arc::clone(&desk.fixture.gateway);
+    let nodes = [super::fixture::mk_node("n1", &[])];
+    desk.api.before_reserve(move || gateway.set_cluster(mk_cluster(&nodes, &[mk_placed("other", "n1", 0, "1")])));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    assert_eq!(desk.api.annotation("p", "e.com/seen").as_deref(), Some("other"));
+    assert_eq!(desk.fixture.asked(), ["a", "a"]);
+    assert_eq!(desk.api.writes().len(), 1);
+}
+
+#[test]
+fn a_node_that_changes_whenever_policies_are_asked_is_an_error_that_can_be_retried() {
+    let desk = Arc::new(std::sync::OnceLock::<Desk>::new());
+    let other = Arc::clone(&desk);
+    let counts = AtomicUsize::new(0);
+    let restless = FakePolicy::default().bind(move |_, _| {
+        let uid = format!("u{}", counts.fetch_add(1, Ordering::SeqCst));
+        let nodes = [super::fixture::mk_node("n1", &[])];
+        let cluster = mk_cluster(&nodes, &[mk_placed(&uid, "n1", 0, "1")]);
+        other.get().unwrap().fixture.gateway.set_cluster(cluster);
+        Ok(Ok(vec![]))
+    });
+    desk.get_or_init(|| Desk::new(vec![mk_member("a", restless, |_| {})], vec![mk_waiting("p")]));
+    let error = desk.get().unwrap().bind("p", "n1").unwrap_err();
+    assert_eq!(unbound(&error), &Unbound::Restless("n1".to_owned()));
+    assert!(desk.get().unwrap().api.writes().is_empty());
 }
 
 #[test]

@@ -14,9 +14,10 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference, Fault, FaultKind,
-    FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, Policy, PolicyConfig,
-    PreemptOutcome, Preemption, Query, Read, Roster, Traces, Turns, Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, BindReport, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference, Fault,
+    FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, Policy,
+    PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Traces, Turns, Value, Verb, Verbs, Verdict, Victims,
+    View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -319,8 +320,8 @@ impl Observer for RecordingObserver {
         self.opened.lock().unwrap().push(member.id().to_owned());
     }
 
-    fn bound(&self, _: &str, outcome: Result<&BindOutcome, &DecideError>, _: Duration) {
-        self.bound.lock().unwrap().push(outcome.cloned().map_err(Clone::clone));
+    fn bound(&self, report: &BindReport<'_>) {
+        self.bound.lock().unwrap().push(report.outcome.cloned().map_err(Clone::clone));
     }
 
     fn stopped_remembering(&self, member: &Member, _: Verb, why: Off) {

@@ -16,8 +16,16 @@ enum Step {
     RemoveNode(u8),
     PutPod(u8, u8, u8),
     RemovePod(u8),
-    Assume(u8, u8),
-    Forget(u8),
+    /// A bind of the pod to the node reserves its place, if it may.
+    Reserve(u8, u8),
+    /// A bind, by number, is told that it was carried out, that it was not, or nothing at all.
+    Succeed(u8),
+    Fail(u8),
+    Lose(u8),
+    /// It reads the pod, which is on this node if it is on any.
+    FindOut(u8, u8),
+    /// Somebody reads the pod, in a request that began so many steps ago.
+    Read(u8, u8, u8),
     /// The list has of what is there only what these bits say, and began so many steps ago.
     ListNodes(u8),
     ListPods(u8, u8),
@@ -25,26 +33,47 @@ enum Step {
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let (nodes, pods) = (0u8..4, 0u8..6);
+    let (nodes, pods, binds) = (0u8..4, 0u8..6, 0u8..8);
     prop_oneof![
         (nodes.clone(), 0u8..2).prop_map(|(node, zone)| Step::PutNode(node, zone)),
         nodes.clone().prop_map(Step::RemoveNode),
         (pods.clone(), nodes.clone(), 0u8..2).prop_map(|(pod, node, app)| Step::PutPod(pod, node, app)),
         pods.clone().prop_map(Step::RemovePod),
-        (pods.clone(), nodes).prop_map(|(pod, node)| Step::Assume(pod, node)),
-        pods.prop_map(Step::Forget),
+        (pods.clone(), nodes.clone()).prop_map(|(pod, node)| Step::Reserve(pod, node)),
+        binds.clone().prop_map(Step::Succeed),
+        binds.clone().prop_map(Step::Fail),
+        binds.clone().prop_map(Step::Lose),
+        (binds, nodes.clone()).prop_map(|(bind, node)| Step::FindOut(bind, node)),
+        (pods, 0u8..5, 0u8..6).prop_map(|(pod, node, ago)| Step::Read(pod, node, ago)),
         any::<u8>().prop_map(Step::ListNodes),
         (any::<u8>(), 0u8..6).prop_map(|(bits, ago)| Step::ListPods(bits, ago)),
         Just(Step::Publish),
     ]
 }
 
-/// What the cluster should be: nodes by zone, pods by node and app; assumed ones with the step that they are from.
+/// What the cluster should be: nodes by zone, pods by node and app, and the reservation of a pod.
 #[derive(Default)]
 struct Model {
     nodes: BTreeMap<u8, u8>,
     pods: BTreeMap<u8, (u8, u8)>,
-    assumed: BTreeMap<u8, (u8, u32)>,
+    reserved: BTreeMap<u8, Place>,
+}
+
+/// A reservation: by which bind, on which node, and since which step a list or a read tells.
+#[derive(Clone, Copy)]
+struct Place {
+    bind: usize,
+    node: u8,
+    settled: Option<u32>,
+}
+
+/// What a bind is told of its write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Succeeded,
+    Failed,
+    /// Nothing: it is carried out within two steps, or never.
+    Lost,
 }
 
 /// The real thing beside its model, and a clock that only steps move.
@@ -53,6 +82,8 @@ struct Both {
     model: Model,
     start: Instant,
     step: u32,
+    /// The binds so far, whether or not their reservation is still there: the pod, and the ticket.
+    binds: Vec<(u8, Ticket)>,
 }
 
 fn mk_node(node_number: u8, zone: u8, beat: u32) -> Node {
@@ -83,27 +114,83 @@ impl Both {
             Step::PutPod(pod, node, app) => {
                 store.put_pod(mk_pod(pod, node, app));
                 model.pods.insert(pod, (node, app));
-                model.assumed.remove(&pod);
+                model.reserved.remove(&pod);
             }
             Step::RemovePod(pod) => {
                 store.remove_pod(&mk_pod(pod, 0, 0));
                 model.pods.remove(&pod);
-                model.assumed.remove(&pod);
+                model.reserved.remove(&pod);
             }
-            Step::Assume(pod, node) => {
-                let at = self.at(self.step);
-                self.store.assume(Arc::new(mk_pod(pod, node, 0)), at);
-                if !self.model.pods.contains_key(&pod) {
-                    self.model.assumed.insert(pod, (node, self.step));
-                }
-            }
-            Step::Forget(pod) => {
-                store.forget(&format!("u{pod}"));
-                model.assumed.remove(&pod);
-            }
+            Step::Reserve(pod, node) => self.reserve(pod, node),
+            Step::Succeed(bind) => self.end(bind, End::Succeeded),
+            Step::Fail(bind) => self.end(bind, End::Failed),
+            Step::Lose(bind) => self.end(bind, End::Lost),
+            Step::FindOut(bind, node) => self.find_out(bind, node),
+            Step::Read(pod, node, ago) => self.read(pod, node, ago),
             Step::ListNodes(bits) => self.list_nodes(bits),
             Step::ListPods(bits, ago) => self.list_pods(bits, ago),
             Step::Publish => self.publish_and_compare(),
+        }
+    }
+
+    fn reserve(&mut self, pod: u8, node: u8) {
+        let result = self.store.reserve(Arc::new(mk_pod(pod, node, 0)));
+        let name = |node: u8| format!("n{node}").into();
+        match (self.model.pods.get(&pod), self.model.reserved.get(&pod)) {
+            (Some((node, _)), _) => assert_eq!(result, Err(NotReserved::Placed(name(*node)))),
+            (None, Some(place)) => assert_eq!(result, Err(NotReserved::Undecided(name(place.node)))),
+            (None, None) => {
+                self.model.reserved.insert(pod, Place { bind: self.binds.len(), node, settled: None });
+                self.binds.push((pod, result.unwrap()));
+            }
+        }
+    }
+
+    /// The place that the bind of this number has now, if it has one.
+    fn place(&mut self, bind: u8) -> Option<&mut Place> {
+        // Of the latest, since those are the ones that are open.
+        let bind = self.binds.len().checked_sub(1 + usize::from(bind))?;
+        self.model.reserved.get_mut(&self.binds[bind].0).filter(|place| place.bind == bind)
+    }
+
+    /// Ends a bind; of one whose reservation is gone, or is another's now, nothing is left to end.
+    fn end(&mut self, bind: u8, end: End) {
+        let Some(number) = self.binds.len().checked_sub(1 + usize::from(bind)) else { return };
+        let (pod, ticket) = &self.binds[number];
+        let (pod, settled) = (*pod, self.step + if end == End::Lost { 2 } else { 0 });
+        match end {
+            End::Failed => self.store.release(ticket),
+            End::Succeeded | End::Lost => self.store.conclude(ticket, None, self.at(settled)),
+        }
+        match self.place(bind) {
+            Some(_) if end == End::Failed => drop(self.model.reserved.remove(&pod)),
+            Some(place) => place.settled = Some(settled),
+            None => {}
+        }
+    }
+
+    fn find_out(&mut self, bind: u8, node: u8) {
+        let Some(number) = self.binds.len().checked_sub(1 + usize::from(bind)) else { return };
+        let (now, step, pod) = (self.at(self.step), self.step, self.binds[number].0);
+        self.store.conclude(&self.binds[number].1, Some(Arc::new(mk_pod(pod, node, 0))), now);
+        if let Some(place) = self.place(bind) {
+            (place.node, place.settled) = (node, Some(step));
+        }
+    }
+
+    /// A read of the pod; 4 is no node.
+    fn read(&mut self, pod: u8, node: u8, ago: u8) {
+        let began = self.step.saturating_sub(u32::from(ago));
+        let json =
+            if node == 4 { super::pod(&format!("p{pod}"), &format!("u{pod}"), "", "0") } else { mk_pod(pod, node, 0) };
+        self.store.observe(&json, self.at(began));
+        let Some(place) = self.model.reserved.get_mut(&pod) else { return };
+        if place.settled.is_some_and(|settled| settled <= began) {
+            if node == 4 {
+                self.model.reserved.remove(&pod);
+            } else {
+                (place.node, place.settled) = (node, Some(began));
+            }
         }
     }
 
@@ -124,7 +211,7 @@ impl Both {
             self.store.put_pod(mk_pod(*number, *node, *app));
         }
         self.store.end_pods(self.at(began));
-        self.model.assumed.retain(|_, (_, since)| *since >= began);
+        self.model.reserved.retain(|_, place| place.settled.is_none_or(|settled| settled >= began));
     }
 
     /// The published cluster is the one that is built from what there is; unchanged parts are the same records.
@@ -147,7 +234,7 @@ impl Both {
         assert_carried_over(&before, &now);
         let left: BTreeSet<&str> = self.store.homes.keys().map(AsRef::as_ref).collect();
         assert!(left.iter().all(|name| !self.store.homes[*name].is_void()), "{left:?}");
-        assert_eq!(self.store.assumed(), self.model.assumed.len());
+        assert_eq!(self.store.reserved(), self.model.reserved.len());
     }
 }
 
@@ -172,8 +259,8 @@ impl Model {
     fn cluster(&self) -> Cluster {
         let nodes = self.nodes.iter().map(|(node, zone)| mk_node(*node, *zone, 0)).collect();
         let pods = self.pods.iter().map(|(number, (node, app))| mk_pod(*number, *node, *app));
-        let assumed = self.assumed.iter().map(|(number, (node, _))| mk_pod(*number, *node, 0));
-        let mut pods: Vec<Pod> = pods.chain(assumed).collect();
+        let reserved = self.reserved.iter().map(|(number, place)| mk_pod(*number, place.node, 0));
+        let mut pods: Vec<Pod> = pods.chain(reserved).collect();
         pods.sort_by(|a, b| a.name().cmp(b.name()));
         Cluster::from_objects(nodes, pods)
     }
@@ -184,7 +271,13 @@ proptest! {
 
     #[test]
     fn any_sequence_gives_the_cluster_that_is_built_from_what_is_left(steps in vec(any_step(), 1..60)) {
-        let mut both = Both { store: Store::default(), model: Model::default(), start: Instant::now(), step: 0 };
+        let mut both = Both {
+            store: Store::default(),
+            model: Model::default(),
+            start: Instant::now(),
+            step: 0,
+            binds: vec![],
+        };
         for step in &steps {
             both.apply(step);
         }

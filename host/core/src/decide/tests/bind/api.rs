@@ -1,7 +1,7 @@
 //! An API server that fits into a test: pods, who binds them, and what may go wrong.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Condvar, Mutex, Weak},
     thread,
     time::{Duration, Instant},
@@ -10,9 +10,12 @@ use std::{
 use serde_json::{Value as Json, json};
 
 use super::super::fixture::{Fixture, bytes, mk_cluster, mk_node};
-use crate::{BindError, BindOutcome, BindQuery, Binder, Binding, Clock, DecideError, Gateway, Member, Pod, Turn};
+use crate::{
+    BindError, BindOutcome, BindQuery, Binder, Binding, Clock, Cluster, DecideError, Gateway, Member, NotReserved, Pod,
+    Reservation, Slot, Turn,
+};
 
-/// Reads and binds as the real one does, and puts what it wrote in force before it returns.
+/// Reads and binds as the real one does, and puts in force what the watch shows and what is reserved.
 pub(super) struct Api {
     gateway: Weak<Gateway>,
     nodes: Vec<Json>,
@@ -27,9 +30,25 @@ struct State {
     writes: Vec<Binding>,
     /// What the next writes come to.
     ends: Vec<End>,
+    /// By number.
+    reserved: BTreeMap<u64, Reserved>,
+    next: u64,
+    /// The names of the pods whose binding the watch has not shown yet; it shows none while it lags.
+    unshown: BTreeSet<String>,
+    lags: bool,
+    /// What happens before the next place is reserved.
+    before_reserve: Option<Box<dyn FnOnce() + Send>>,
     /// Writes to this node wait.
     closed: Option<&'static str>,
     waiting: usize,
+}
+
+/// A place that a bind holds.
+struct Reserved {
+    pod: Json,
+    node: Box<str>,
+    /// Its bind has not ended.
+    is_open: bool,
 }
 
 /// How a write goes wrong.
@@ -66,12 +85,16 @@ impl Desk {
     pub(super) fn with_nodes(nodes: &[&str], members: Vec<Arc<Member>>, pods: Vec<Json>) -> Self {
         let nodes: Vec<Json> = nodes.iter().map(|name| mk_node(name, &[])).collect();
         let fixture = Fixture::new(members, Some(mk_cluster(&nodes, &[])));
-        let full_name = |pod: &Json| format!("ml/{}", pod["metadata"]["name"].as_str().unwrap());
         let state = State {
             pods: pods.into_iter().map(|pod| (full_name(&pod), pod)).collect(),
             turn: Turn::Mine,
             writes: vec![],
             ends: vec![],
+            reserved: BTreeMap::new(),
+            next: 0,
+            unshown: BTreeSet::new(),
+            lags: false,
+            before_reserve: None,
             closed: None,
             waiting: 0,
         };
@@ -143,15 +166,88 @@ impl Api {
 
     /// Waits until a write waits.
     pub(super) fn until_one_waits(&self) {
-        let state = self.state.lock().unwrap();
-        drop(self.changed.wait_while(state, |state| state.waiting == 0).unwrap());
+        self.until_waiting(1);
     }
 
-    /// Puts in force what is bound, and what is assumed.
-    fn publish(&self, state: &State, assumed: &[Json]) {
-        let bound = state.pods.values().filter(|pod| pod["spec"]["nodeName"].is_string());
-        let pods: Vec<Json> = bound.chain(assumed).cloned().collect();
+    /// Waits until this many writes wait.
+    pub(super) fn until_waiting(&self, count: usize) {
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_while(state, |state| state.waiting < count).unwrap());
+    }
+
+    /// Makes the watch lag, or show all that it has not shown.
+    pub(super) fn lag(&self, lags: bool) {
+        let mut state = self.state.lock().unwrap();
+        state.lags = lags;
+        self.publish(&mut state);
+    }
+
+    /// Does this once, before the next place is reserved.
+    pub(super) fn before_reserve(&self, act: impl FnOnce() + Send + 'static) {
+        self.state.lock().unwrap().before_reserve = Some(Box::new(act));
+    }
+
+    /// Puts in force what the watch shows, and what is reserved beside it.
+    fn publish(&self, state: &mut State) {
+        if !state.lags {
+            state.unshown.clear();
+        }
+        let is_shown = |(name, pod): &(&String, &Json)| {
+            pod["spec"]["nodeName"].is_string() && !state.unshown.contains(name.as_str())
+        };
+        let shown: BTreeMap<&String, &Json> = state.pods.iter().filter(is_shown).collect();
+        state.reserved.retain(|_, reserved| !shown.contains_key(&full_name(&reserved.pod)));
+        let reserved = state.reserved.values().map(|reserved| &reserved.pod);
+        let pods: Vec<Json> = shown.into_values().chain(reserved).cloned().collect();
         self.gateway.upgrade().unwrap().set_cluster(mk_cluster(&self.nodes, &pods));
+    }
+
+    fn cluster(&self) -> Arc<Cluster> {
+        self.gateway.upgrade().unwrap().cluster().unwrap()
+    }
+
+    /// Writes, as far as the test lets it.
+    fn write(&self, number: u64, pod: &Pod, binding: &Binding) -> Result<(), BindError> {
+        let mut state = self.state.lock().unwrap();
+        if state.closed == Some(&binding.node) {
+            state.waiting += 1;
+            self.changed.notify_all();
+            state = self.changed.wait_while(state, |state| state.closed.is_some()).unwrap();
+            state.waiting -= 1;
+        }
+        state.writes.push(binding.clone());
+        let end = state.ends.pop();
+        if let Some(End::Fails(error)) = end {
+            return Err(error);
+        }
+        let name = format!("{}/{}", binding.namespace, binding.name);
+        let stored = state.pods.get(&name).ok_or(BindError::NoPod)?;
+        if stored["metadata"]["uid"] != *binding.uid || pod.uid() != &*binding.uid {
+            return Err(BindError::Conflict("Precondition failed: UID in precondition".to_owned()));
+        }
+        if let Some(node) = stored["spec"]["nodeName"].as_str() {
+            return Err(BindError::Conflict(format!("pod is already assigned to node \"{node}\"")));
+        }
+        if !matches!(end, Some(End::IsLost)) {
+            let bound = placed(stored, binding);
+            state.pods.insert(name.clone(), bound);
+            state.unshown.insert(name);
+        }
+        // From here on the place is taken, or may be: the reservation stays until the watch shows the pod.
+        if let Some(reserved) = state.reserved.get_mut(&number) {
+            reserved.is_open = false;
+        }
+        self.publish(&mut state);
+        if end.is_some() { Err(BindError::Timeout("no answer".to_owned())) } else { Ok(()) }
+    }
+
+    /// Gives an open place back.
+    fn release(&self, number: u64) {
+        let mut state = self.state.lock().unwrap();
+        if state.reserved.get(&number).is_some_and(|reserved| reserved.is_open) {
+            state.reserved.remove(&number);
+            self.publish(&mut state);
+        }
     }
 }
 
@@ -166,41 +262,72 @@ impl Binder for Api {
         Ok(Arc::new(Pod::from_json(bytes(pod)).unwrap()))
     }
 
-    fn bind(&self, pod: &Arc<Pod>, binding: &Binding, _: Instant) -> Result<(), BindError> {
+    fn reserve(
+        &self,
+        pod: &Arc<Pod>,
+        binding: Binding,
+        seen: Option<&Slot>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+        let before = self.state.lock().unwrap().before_reserve.take();
+        if let Some(act) = before {
+            act();
+        }
         // Whoever reads the cluster too early shall be found out.
         thread::yield_now();
         let mut state = self.state.lock().unwrap();
-        if state.closed == Some(&binding.node) {
-            state.waiting += 1;
-            self.changed.notify_all();
-            state = self.changed.wait_while(state, |state| state.closed.is_some()).unwrap();
-            state.waiting -= 1;
+        let cluster = self.cluster();
+        let newest = cluster.find(&binding.node).and_then(|at| cluster.slots().get(at as usize));
+        let pods = |slot: &Slot| slot.placed.as_ref().map(|placed| placed.pods().to_vec());
+        if seen.is_some_and(|seen| newest.map(pods) != Some(pods(seen))) {
+            return Err(NotReserved::Changed);
         }
-        state.writes.push(binding.clone());
-        let end = state.ends.pop();
-        if let Some(End::Fails(error)) = end {
-            return Err(error);
+        let is_own = |reserved: &&Reserved| reserved.pod["metadata"]["uid"] == *binding.uid;
+        if let Some(open) = state.reserved.values().filter(is_own).find(|reserved| reserved.is_open) {
+            return Err(NotReserved::Undecided(open.node.clone()));
         }
-        let stored = state.pods.get(&format!("{}/{}", binding.namespace, binding.name)).ok_or(BindError::NoPod)?;
-        if stored["metadata"]["uid"] != *binding.uid || pod.uid() != &*binding.uid {
-            return Err(BindError::Conflict("Precondition failed: UID in precondition".to_owned()));
-        }
-        if let Some(node) = stored["spec"]["nodeName"].as_str() {
-            return Err(BindError::Conflict(format!("pod is already assigned to node \"{node}\"")));
-        }
-        let mut bound = stored.clone();
-        bound["spec"]["nodeName"] = json!(binding.node);
-        for (key, value) in &binding.annotations {
-            bound["metadata"]["annotations"][&**key] = json!(value);
-        }
-        if let Some(End::IsLost) = end {
-            self.publish(&state, &[bound]);
-            return Err(BindError::Timeout("no answer".to_owned()));
-        }
-        state.pods.insert(format!("{}/{}", binding.namespace, binding.name), bound);
-        self.publish(&state, &[]);
-        if let Some(End::IsSilent) = end { Err(BindError::Timeout("no answer".to_owned())) } else { Ok(()) }
+        // The pod was read after those ended, and was bound nowhere.
+        state.reserved.retain(|_, reserved| reserved.pod["metadata"]["uid"] != *binding.uid);
+        state.next += 1;
+        let number = state.next;
+        let stored = state.pods.get(&format!("{}/{}", binding.namespace, binding.name)).cloned();
+        let shown = placed(&stored.unwrap_or_else(|| mk_waiting(&binding.name)), &binding);
+        state.reserved.insert(number, Reserved { pod: shown, node: binding.node.clone(), is_open: true });
+        self.publish(&mut state);
+        Ok(Box::new(Place { api: self, number, pod: Arc::clone(pod), binding }))
     }
+}
+
+struct Place<'a> {
+    api: &'a Api,
+    number: u64,
+    pod: Arc<Pod>,
+    binding: Binding,
+}
+
+impl Reservation for Place<'_> {
+    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
+        self.api.write(self.number, &self.pod, &self.binding)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.api.release(self.number);
+    }
+}
+
+fn placed(pod: &Json, binding: &Binding) -> Json {
+    let mut pod = pod.clone();
+    pod["spec"]["nodeName"] = json!(binding.node);
+    for (key, value) in &binding.annotations {
+        pod["metadata"]["annotations"][&**key] = json!(value);
+    }
+    pod
+}
+
+fn full_name(pod: &Json) -> String {
+    let text = |key: &str| pod["metadata"][key].as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", text("namespace"), text("name"))
 }
 
 /// A little before a request would be over that had come in then.

@@ -48,22 +48,38 @@ fn any_mishap() -> impl Strategy<Value = Mishap> {
     prop_oneof![6 => Just(Mishap::None), 1 => Just(Mishap::Fails), 1 => Just(Mishap::IsSilent), 1 => Just(Mishap::IsLost)]
 }
 
-/// Binds every pod from one of some threads; whoever fails without a refusal tries again, once.
-fn bind_all(desk: &Desk, wishes: &[usize], threads: usize) -> Vec<Result<BindOutcome, DecideError>> {
+/// Binds every pod from one of some threads; what fails without a refusal is tried again, on the node of
+/// `again`. Every other pod is tried there by another thread at the same time, as by a scheduler whose time
+/// was over before the first attempt ended.
+fn bind_all(desk: &Desk, wishes: &[usize], again: &[usize], threads: usize) -> Vec<Result<BindOutcome, DecideError>> {
     let start = Barrier::new(threads);
     let mut results: BTreeMap<usize, _> = BTreeMap::new();
+    let retry = |pod: usize| desk.bind(&format!("p{pod}"), NODES[again[pod]]);
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|worker| {
-                let start = &start;
+                let (start, retry) = (&start, &retry);
                 scope.spawn(move || {
                     start.wait();
                     let own = (0..wishes.len()).filter(|pod| pod % threads == worker);
                     let bind = |pod: usize| {
-                        let (name, node) = (format!("p{pod}"), NODES[wishes[pod]]);
-                        let first = desk.bind(&name, node);
-                        let again = matches!(&first, Err(DecideError::Unbound(Unbound::Binder { .. })));
-                        (pod, if again { desk.bind(&name, node) } else { first })
+                        let first = || desk.bind(&format!("p{pod}"), NODES[wishes[pod]]);
+                        let (first, is_meanwhile) = if pod % 2 == 1 && !again.is_empty() {
+                            (thread::scope(|scope| [scope.spawn(first), scope.spawn(|| retry(pod))].map(join)), true)
+                        } else {
+                            let first = first();
+                            ([first.clone(), first], false)
+                        };
+                        let is_open =
+                            |result: &Result<_, _>| matches!(result, Err(DecideError::Unbound(Unbound::Binder { .. })));
+                        let result = if first.iter().any(is_open) && !again.is_empty() {
+                            retry(pod)
+                        } else if is_meanwhile {
+                            first.into_iter().max_by_key(Result::is_ok).unwrap()
+                        } else {
+                            first.into_iter().next().unwrap()
+                        };
+                        (pod, result)
                     };
                     own.map(bind).collect::<Vec<_>>()
                 })
@@ -76,18 +92,26 @@ fn bind_all(desk: &Desk, wishes: &[usize], threads: usize) -> Vec<Result<BindOut
     results.into_values().collect()
 }
 
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn no_device_is_given_twice_and_none_is_left_while_a_pod_is_refused(
-        wishes in vec(0..NODES.len(), 1..40),
+        (wishes, again) in (1_usize..40).prop_flat_map(|count| {
+            (vec(0..NODES.len(), count), vec(0..NODES.len(), count))
+        }),
         devices in 1u32..8,
         threads in 1usize..8,
         mishaps in vec(any_mishap(), 0..20),
+        lags: bool,
     ) {
         let pods = (0..wishes.len()).map(|pod| mk_waiting(&format!("p{pod}"))).collect();
         let desk = Desk::with_nodes(&NODES, vec![mk_member("gpu", allocates(devices), |_| {})], pods);
+        desk.api.lag(lags);
         let quiet = mishaps.iter().all(|mishap| matches!(mishap, Mishap::None));
         for mishap in mishaps {
             match mishap {
@@ -97,26 +121,28 @@ proptest! {
                 Mishap::IsLost => desk.api.next_write(End::IsLost),
             }
         }
-        let results = bind_all(&desk, &wishes, threads);
+        let again = if quiet { vec![] } else { again };
+        let results = bind_all(&desk, &wishes, &again, threads);
 
-        let mut given: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        let mut given: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (pod, node) in wishes.iter().enumerate() {
             let name = format!("p{pod}");
             let Some(bound_to) = desk.api.node_of(&name) else { continue };
-            prop_assert_eq!(&bound_to, NODES[*node]);
+            let retried = again.get(pod).map(|node| NODES[*node]);
+            prop_assert!(bound_to == NODES[*node] || Some(&*bound_to) == retried);
             let device = desk.api.annotation(&name, DEVICE).unwrap();
             prop_assert!(device.parse::<u32>().unwrap() < devices);
-            prop_assert!(given.entry(NODES[*node]).or_default().insert(device), "a device of {} twice", bound_to);
+            prop_assert!(given.entry(bound_to.clone()).or_default().insert(device), "a device of {} twice", bound_to);
         }
         for (pod, result) in results.iter().enumerate() {
             let bound = desk.api.node_of(&format!("p{pod}")).is_some();
             prop_assert!(bound || result.is_err());
-            prop_assert!(!bound || !matches!(result, Err(DecideError::Unbound(Unbound::Refused(_)))));
+            prop_assert!(!bound || !quiet || !matches!(result, Err(DecideError::Unbound(Unbound::Refused(_)))));
         }
         if quiet {
             for (at, node) in NODES.iter().enumerate() {
                 let wanted = wishes.iter().filter(|wish| **wish == at).count();
-                prop_assert_eq!(given.get(node).map_or(0, BTreeSet::len), wanted.min(devices as usize));
+                prop_assert_eq!(given.get(*node).map_or(0, BTreeSet::len), wanted.min(devices as usize));
             }
         }
     }
@@ -128,7 +154,7 @@ fn sixty_four_threads_fill_three_nodes_exactly() {
     let pods = (0..wishes.len()).map(|pod| mk_waiting(&format!("p{pod}"))).collect();
     let member = mk_member("gpu", allocates(100), |_| {});
     let desk = Desk::with_nodes(&NODES, vec![Arc::clone(&member)], pods);
-    let results = bind_all(&desk, &wishes, 64);
+    let results = bind_all(&desk, &wishes, &[], 64);
     assert_eq!(results.iter().filter(|result| **result == Ok(BindOutcome::Bound)).count(), 300);
     let full = |result: &&Result<_, DecideError>| matches!(result, Err(error) if error.to_string() == "gpu: full");
     assert_eq!(results.iter().filter(full).count(), 84);

@@ -1,0 +1,61 @@
+//! The time and the dice of this crate. Everything here waits and looks at the clock through this module, so
+//! that the simulation can run the very same tasks on a clock of its own.
+
+#[cfg(test)]
+pub(crate) mod paused;
+
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+
+/// A wait was in vain.
+#[derive(Debug)]
+pub(crate) struct Elapsed;
+
+/// This moment.
+pub(crate) fn now() -> Instant {
+    #[cfg(test)]
+    if let Some(now) = paused::now() {
+        return now;
+    }
+    Instant::now()
+}
+
+/// Any number. The standard library's hashers are keyed from the system's source of randomness.
+pub(crate) fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    #[cfg(test)]
+    if let Some(number) = paused::random() {
+        return number;
+    }
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Waits until this moment.
+pub(crate) async fn sleep_until(at: Instant) {
+    #[cfg(test)]
+    if let Some(sleep) = paused::sleep_until(at) {
+        return sleep.await;
+    }
+    tokio::time::sleep_until(at.into()).await;
+}
+
+/// Waits.
+pub(crate) async fn sleep(duration: Duration) {
+    sleep_until(now() + duration).await;
+}
+
+/// The output of a future, if it has one by this moment.
+pub(crate) async fn timeout_at<F: Future>(at: Instant, future: F) -> Result<F::Output, Elapsed> {
+    tokio::select! {
+        biased;
+        output = future => Ok(output),
+        () = sleep_until(at) => Err(Elapsed),
+    }
+}
+
+/// The output of a future, if it has one within this time.
+pub(crate) async fn timeout<F: Future>(within: Duration, future: F) -> Result<F::Output, Elapsed> {
+    timeout_at(now() + within, future).await
+}

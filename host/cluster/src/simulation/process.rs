@@ -1,0 +1,329 @@
+//! One gateway: the shipped watch, election and binder on a runtime and a clock of their own.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::Frame;
+use kube::{Client, client::Body};
+use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Slot, Turn};
+use tokio::{
+    runtime::Runtime,
+    sync::{mpsc, oneshot},
+};
+use tower::{BoxError, service_fn};
+
+use super::{
+    api::DEVICE,
+    chance::Chance,
+    sabotage::{Fault, Sabotaged},
+    world::{LEASE, micros},
+};
+use crate::{
+    ApiBinder, ApiServer, ClusterWatch, Leadership, LeaseConfig, Ledger, Pace, Standing, Term,
+    clock::{
+        self,
+        paused::{self, Clock},
+    },
+};
+
+/// The gateway's time for a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The watch begins anew after half of this without a word.
+const MAX_STALENESS: Duration = Duration::from_secs(30);
+
+/// How many times a gateway asks its policies about a node that changes.
+const ASKS: u32 = 8;
+
+pub(super) type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// What comes back: a response, or a connection that broke.
+pub(super) type Back = Result<Response<ReplyBody>, &'static str>;
+
+/// A request that has left the process.
+pub(super) struct Sent {
+    pub(super) method: Method,
+    pub(super) target: String,
+    pub(super) body: Bytes,
+    /// Whether it was written on a connection of a term.
+    pub(super) is_fenced: bool,
+    pub(super) reply: oneshot::Sender<Back>,
+}
+
+/// A bind that the scheduler wants.
+#[derive(Debug, Clone)]
+pub(super) struct Order {
+    pub(super) attempt: u64,
+    pub(super) pod: String,
+    pub(super) uid: String,
+    pub(super) node: String,
+    pub(super) is_forwarded: bool,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Bound,
+    Forward(Arc<str>),
+    /// Nobody knows.
+    Unknown,
+    Failed(String),
+}
+
+/// What a process did since it was looked at last.
+#[derive(Default)]
+pub(super) struct Outbox {
+    pub(super) sent: Vec<Sent>,
+    pub(super) outcomes: Vec<(Order, Outcome)>,
+    /// It was stopped between a decision and the socket.
+    pub(super) is_frozen: bool,
+}
+
+pub(super) struct Process {
+    pub(super) url: String,
+    clock: Arc<Clock>,
+    outbox: Arc<Mutex<Outbox>>,
+    watch: Arc<ClusterWatch>,
+    leadership: Arc<Leadership>,
+    binder: Arc<ApiBinder>,
+    /// Dropped last: what is dropped before may stop its tasks.
+    runtime: Option<Runtime>,
+    /// When it was started, by the world's clock, and by its own.
+    started: (u64, Instant),
+    /// Its clock's ticks in a thousand of the world's.
+    rate: u64,
+    /// Up to where it has run, by the world's clock.
+    pub(super) at: u64,
+    pub(super) frozen_until: u64,
+}
+
+// === impl Process ===
+
+impl Process {
+    /// A process that is started at this moment; `trouble` is how often in a hundred it is stopped at the socket.
+    pub(super) fn start(now: u64, index: usize, chance: &mut Chance, trouble: u64, fault: Option<Fault>) -> Self {
+        let (base, rate) = (Instant::now() + Duration::from_hours(1), 950 + chance.pick(101));
+        let (clock, runtime) = (Clock::new(base, chance.next()), Clock::runtime());
+        let outbox = Arc::<Mutex<Outbox>>::default();
+        let dice = Arc::new(Mutex::new(Chance::new(chance.next())));
+        let url = format!("http://gateway-{index}");
+        let config = LeaseConfig {
+            namespace: "default".to_owned(),
+            name: "plimsoll".to_owned(),
+            identity: format!("gateway-{index}"),
+            url: url.clone(),
+            pace: Pace::new(LEASE),
+        };
+        let parts = {
+            let _entered = clock.enter();
+            let _context = runtime.enter();
+            let client = client(&outbox, None);
+            let fenced_outbox = Arc::clone(&outbox);
+            let api = ApiServer::within(client, move |term| {
+                Ok(self::client(
+                    &fenced_outbox,
+                    Some(Fence { term: Arc::clone(term), dice: Arc::clone(&dice), trouble }),
+                ))
+            });
+            let watch = Arc::new(ClusterWatch::start(&api, MAX_STALENESS, |_| {}));
+            let synced = Arc::clone(&watch);
+            let leadership = Leadership::start(&api, config, async move { synced.synced().await });
+            let leadership = Arc::new(leadership);
+            let ledger: Arc<dyn Ledger> = match fault {
+                Some(fault) => Arc::new(Sabotaged::new(Arc::clone(&watch), fault)),
+                None => Arc::clone(&watch) as _,
+            };
+            let binder = ApiBinder::start(&api, ledger, Arc::clone(&leadership), REQUEST_TIMEOUT);
+            (watch, leadership, Arc::new(binder))
+        };
+        let (watch, leadership, binder) = parts;
+        let started = (now, base);
+        let runtime = Some(runtime);
+        Self { url, clock, outbox, watch, leadership, binder, runtime, started, rate, at: now, frozen_until: 0 }
+    }
+
+    /// Runs up to this moment of the world, or until something leaves the process.
+    pub(super) fn run(&mut self, until: u64) -> Outbox {
+        let Some(runtime) = &self.runtime else { return Outbox::default() };
+        let stopped = self.clock.run(runtime, self.local(until));
+        let ticks = micros(stopped.duration_since(self.started.1));
+        self.at = self.at.max((self.started.0 + ticks * 1000 / self.rate).min(until));
+        let outbox = std::mem::take(&mut *self.outbox.lock().unwrap());
+        if outbox.sent.is_empty() && outbox.outcomes.is_empty() && !outbox.is_frozen {
+            self.at = until;
+        }
+        outbox
+    }
+
+    /// It goes on after it was frozen: its clock shows at once how late it is.
+    pub(super) fn thaw(&mut self, now: u64) {
+        self.at = self.at.max(now);
+        self.clock.jump(self.local(self.at));
+    }
+
+    pub(super) fn identity(&self) -> &str {
+        self.leadership.identity()
+    }
+
+    pub(super) fn leads(&self) -> bool {
+        matches!(self.leadership.standing(), Standing::Leads(_)) && self.binder.turn() == Turn::Mine
+    }
+
+    pub(super) fn terms(&self) -> u64 {
+        self.leadership.terms()
+    }
+
+    /// The UIDs and devices that it sees on a node.
+    pub(super) fn placed(&self, node: &str) -> BTreeSet<(String, String)> {
+        let Some(slot) = slot(&self.watch.cluster(), node) else { return BTreeSet::new() };
+        let pods = slot.placed.iter().flat_map(|placed| placed.pods());
+        pods.map(|pod| (pod.uid().to_owned(), pod.annotations().get(DEVICE).unwrap_or_default().to_owned())).collect()
+    }
+
+    /// How many places it holds that its watch does not show.
+    pub(super) fn reserved(&self) -> usize {
+        self.watch.status().assumed
+    }
+
+    /// It is asked to bind a pod; policies take `asking` to answer.
+    pub(super) fn bind(&self, order: Order, devices: u64, asking: Duration) {
+        let (binder, watch, outbox) = (Arc::clone(&self.binder), Arc::clone(&self.watch), Arc::clone(&self.outbox));
+        let Some(runtime) = &self.runtime else { return };
+        let _entered = self.clock.enter();
+        runtime.spawn(async move {
+            let outcome = bind(&binder, &watch, &order, devices, asking).await;
+            outbox.lock().unwrap().outcomes.push((order, outcome));
+            paused::stop();
+        });
+    }
+
+    fn local(&self, at: u64) -> Instant {
+        self.started.1 + Duration::from_micros((at.saturating_sub(self.started.0) * self.rate).div_ceil(1000))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Its tasks end on its own clock.
+        let _entered = self.clock.enter();
+        drop(self.runtime.take());
+    }
+}
+
+/// A bind as the gateway makes it, without its locks: what must hold does not rest on them.
+async fn bind(binder: &ApiBinder, watch: &ClusterWatch, order: &Order, devices: u64, asking: Duration) -> Outcome {
+    let deadline = clock::now() + REQUEST_TIMEOUT;
+    match binder.turn() {
+        Turn::Mine => {}
+        Turn::Peer(url) => return Outcome::Forward(url),
+        Turn::Nobody(why) => return Outcome::Failed(why),
+    }
+    let pod = match binder.read("ml", &order.pod, deadline).await {
+        Ok(pod) if pod.uid() != order.uid => return Outcome::Failed("another pod".to_owned()),
+        Ok(pod) => pod,
+        Err(error) => return Outcome::Failed(error.to_string()),
+    };
+    match pod.node() {
+        Some(node) if node == order.node => return Outcome::Bound,
+        Some(node) => return Outcome::Failed(format!("it is on {node}")),
+        None => {}
+    }
+    for _ in 0..ASKS {
+        let Some(seen) = slot(&watch.cluster(), &order.node) else { return Outcome::Failed("no such node".to_owned()) };
+        clock::sleep(asking).await;
+        let Some(device) = free_device(&seen, &order.uid, devices) else { return Outcome::Failed("full".to_owned()) };
+        let binding = Binding {
+            namespace: "ml".into(),
+            name: order.pod.as_str().into(),
+            uid: order.uid.as_str().into(),
+            node: order.node.as_str().into(),
+            annotations: BTreeMap::from([(DEVICE.into(), device.as_str().into())]),
+        };
+        return match binder.place(&pod, binding, Some(&seen)) {
+            Err(NotReserved::Changed) => continue,
+            Err(refusal) => Outcome::Failed(format!("{refusal:?}")),
+            Ok(mut place) => match place.write(deadline).await {
+                Ok(()) => Outcome::Bound,
+                Err(BindError::Timeout(_)) => Outcome::Unknown,
+                Err(error) => Outcome::Failed(error.to_string()),
+            },
+        };
+    }
+    Outcome::Failed("the node is restless".to_owned())
+}
+
+fn slot(cluster: &Cluster, node: &str) -> Option<Slot> {
+    cluster.slots().get(cluster.find(node)? as usize).cloned()
+}
+
+/// The lowest device that no other pod on the node has.
+fn free_device(slot: &Slot, uid: &str, devices: u64) -> Option<String> {
+    let others = || slot.placed.iter().flat_map(|placed| placed.pods()).filter(|pod| pod.uid() != uid);
+    let is_taken = |device: &String| others().any(|pod| pod.annotations().get(DEVICE) == Some(device));
+    (0..devices).map(|device| device.to_string()).find(|device| !is_taken(device))
+}
+
+/// Lets requests out as long as a term lasts; in trouble the process is stopped just before it looks.
+#[derive(Clone)]
+struct Fence {
+    term: Arc<Term>,
+    dice: Arc<Mutex<Chance>>,
+    trouble: u64,
+}
+
+/// A client whose requests end up in the outbox.
+fn client(outbox: &Arc<Mutex<Outbox>>, fence: Option<Fence>) -> Client {
+    let outbox = Arc::clone(outbox);
+    let service = service_fn(move |request: Request<Body>| {
+        let (outbox, fence) = (Arc::clone(&outbox), fence.clone());
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect_bytes().await?;
+            if let Some(fence) = &fence {
+                if fence.dice.lock().unwrap().percent(fence.trouble) {
+                    outbox.lock().unwrap().is_frozen = true;
+                    paused::stop();
+                    clock::sleep(Duration::from_millis(1)).await;
+                }
+                if !fence.term.may_write() {
+                    return Err(BoxError::from("the term as leader is over"));
+                }
+            }
+            let (reply, answer) = oneshot::channel();
+            let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+            let sent = Sent { method: parts.method, target, body, is_fenced: fence.is_some(), reply };
+            outbox.lock().unwrap().sent.push(sent);
+            paused::stop();
+            match answer.await {
+                Ok(Ok(response)) => Ok(response),
+                Ok(Err(broken)) => Err(BoxError::from(broken)),
+                // The reply was lost: nothing comes, ever.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// A response that is whole.
+pub(super) fn whole(status: u16, body: &serde_json::Value) -> Response<ReplyBody> {
+    let body = Full::new(Bytes::from(body.to_string())).boxed_unsync();
+    Response::builder().status(status).body(body).unwrap()
+}
+
+/// A response that goes on as long as the sender is there.
+pub(super) fn stream(lines: mpsc::UnboundedReceiver<Bytes>) -> Response<ReplyBody> {
+    let frames = unfold(lines, |mut lines| async {
+        let line = lines.recv().await?;
+        Some((Ok(Frame::data(line)), lines))
+    });
+    Response::new(StreamBody::new(frames).boxed_unsync())
+}

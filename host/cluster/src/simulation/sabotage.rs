@@ -1,0 +1,110 @@
+//! The gateway's view with one part of the cure taken out: the worlds must notice.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use plimsoll_core::{NotReserved, Pod, Slot};
+
+use crate::{ClusterWatch, Ledger, Ticket, clock};
+
+/// What is taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A bind's end releases the pod by its UID, wherever another bind has put it since: this was shipped.
+    ReleasesByUid,
+    /// A place is reserved without a look at what the policies were shown.
+    ReservesBlindly,
+    /// A place is given up when nobody knows what became of its Binding.
+    ForgetsTheUnknown,
+}
+
+impl Fault {
+    pub(super) const ALL: [Self; 3] = [Self::ReleasesByUid, Self::ReservesBlindly, Self::ForgetsTheUnknown];
+}
+
+pub(super) struct Sabotaged {
+    watch: Arc<ClusterWatch>,
+    fault: Fault,
+    /// The latest ticket of each pod.
+    latest: Mutex<HashMap<String, Ticket>>,
+    /// Every ticket, and what it was given for.
+    all: Mutex<Vec<(Ticket, Arc<Pod>)>>,
+}
+
+// === impl Sabotaged ===
+
+impl Sabotaged {
+    pub(super) fn new(watch: Arc<ClusterWatch>, fault: Fault) -> Self {
+        Self { watch, fault, latest: Mutex::default(), all: Mutex::default() }
+    }
+
+    /// What `forget` did: the pod is released wherever it is.
+    fn forget(&self, uid: &str) {
+        let latest = self.latest.lock().unwrap().remove(uid);
+        if let Some(latest) = latest {
+            self.watch.release(&latest);
+        }
+    }
+
+    /// What `assume` did: the pod is moved to where this bind has put it.
+    fn assume(&self, pod: Arc<Pod>, settled: Instant) {
+        self.forget(pod.uid());
+        if let Ok(ticket) = self.watch.reserve(Arc::clone(&pod), None) {
+            self.watch.conclude(&ticket, None, settled);
+            self.latest.lock().unwrap().insert(pod.uid().to_owned(), ticket);
+        }
+    }
+
+    fn given(&self, ticket: &Ticket) -> Option<Arc<Pod>> {
+        let all = self.all.lock().unwrap();
+        all.iter().find(|(own, _)| own == ticket).map(|(_, pod)| Arc::clone(pod))
+    }
+}
+
+impl Ledger for Sabotaged {
+    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved> {
+        let seen = seen.filter(|_| self.fault != Fault::ReservesBlindly);
+        let mut result = self.watch.reserve(Arc::clone(&pod), seen);
+        if self.fault == Fault::ReleasesByUid && matches!(result, Err(NotReserved::Undecided(_))) {
+            self.forget(pod.uid());
+            result = self.watch.reserve(Arc::clone(&pod), None);
+        }
+        if let Ok(ticket) = &result {
+            self.latest.lock().unwrap().insert(pod.uid().to_owned(), ticket.clone());
+            self.all.lock().unwrap().push((ticket.clone(), pod));
+        }
+        result
+    }
+
+    fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
+        let is_unknown = pod.is_none() && settled != clock::now();
+        match (self.fault, self.given(ticket)) {
+            (Fault::ForgetsTheUnknown, _) if is_unknown => self.watch.release(ticket),
+            (Fault::ReleasesByUid, Some(given)) if is_unknown => self.assume(given, settled),
+            (Fault::ReleasesByUid, Some(given)) if pod.as_ref().is_some_and(|pod| pod.node() != given.node()) => {
+                self.forget(ticket.uid());
+            }
+            _ => self.watch.conclude(ticket, pod, settled),
+        }
+    }
+
+    fn release(&self, ticket: &Ticket) {
+        match self.fault {
+            Fault::ReleasesByUid => self.forget(ticket.uid()),
+            _ => self.watch.release(ticket),
+        }
+    }
+
+    fn observe(&self, pod: &Pod, began: Instant) {
+        self.watch.observe(pod, began);
+    }
+
+    fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.watch.relist())
+    }
+}
