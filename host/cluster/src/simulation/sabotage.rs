@@ -52,9 +52,9 @@ impl Sabotaged {
     }
 
     /// What `assume` did: the pod is moved to where this bind has put it.
-    fn assume(&self, pod: Arc<Pod>, settled: Instant) {
+    fn assume(&self, pod: &Arc<Pod>, settled: Instant) {
         self.forget(pod.uid());
-        if let Ok(ticket) = self.watch.reserve(Arc::clone(&pod), None) {
+        if let Ok(ticket) = self.watch.reserve(Arc::clone(pod), None) {
             self.watch.conclude(&ticket, None, settled);
             self.latest.lock().unwrap().insert(pod.uid().to_owned(), ticket);
         }
@@ -85,7 +85,7 @@ impl Ledger for Sabotaged {
         let is_unknown = pod.is_none() && settled != clock::now();
         match (self.fault, self.given(ticket)) {
             (Fault::ForgetsTheUnknown, _) if is_unknown => self.watch.release(ticket),
-            (Fault::ReleasesByUid, Some(given)) if is_unknown => self.assume(given, settled),
+            (Fault::ReleasesByUid, Some(given)) if is_unknown => self.assume(&given, settled),
             (Fault::ReleasesByUid, Some(given)) if pod.as_ref().is_some_and(|pod| pod.node() != given.node()) => {
                 self.forget(ticket.uid());
             }

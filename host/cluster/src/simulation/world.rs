@@ -267,7 +267,7 @@ impl World {
                     Duration::from_millis(if self.chance.percent(self.trouble) { self.chance.pick(200) } else { 1 });
                 self.processes[index].bind(order, self.devices, asking);
             }
-            Event::Hear(order, outcome) => self.hear(order, outcome),
+            Event::Hear(order, outcome) => self.hear(order, &outcome),
             Event::Thaw(index) => {
                 if self.processes[index].frozen_until <= self.now {
                     self.processes[index].thaw(self.now);
@@ -499,17 +499,17 @@ impl World {
         self.at(back, Event::Hear(order, outcome));
     }
 
-    fn hear(&mut self, order: Order, outcome: Outcome) {
+    fn hear(&mut self, order: Order, outcome: &Outcome) {
         let Some(pending) = self.pending.get_mut(&order.pod) else { return };
         if pending.attempt != order.attempt || std::mem::replace(&mut pending.heard, true) {
             return;
         }
-        if outcome != Outcome::Bound && self.chance.percent(50) {
+        if *outcome != Outcome::Bound && self.chance.percent(50) {
             // It writes why into the pod's status.
             self.api.touch(&order.pod);
             self.happened();
         }
-        if outcome == Outcome::Bound && self.now < TROUBLE {
+        if *outcome == Outcome::Bound && self.now < TROUBLE {
             // It runs for a while, and another comes in its place.
             let end = self.now + self.chance.pick(6_000) * MILLISECOND;
             return self.at(end, Event::DeletePod(order.pod));
