@@ -26,6 +26,11 @@ pub(super) const MISS: u32 = u32::MAX;
 /// A read may have led to twice as many values as there are slots, and some, before those that no slot has go.
 const SPARE_EDGES: usize = 64;
 
+/// Different reads of nodes that answers to the pods of one class may depend on; a policy beyond it is asked each time.
+///
+/// A table is as wide as these are many, for each node, and is worked out before the guest is asked.
+pub(super) const MAX_PATHS: usize = 256;
+
 /// What is known of the answers to some pods.
 #[derive(Debug)]
 pub(crate) struct Class<A> {
@@ -79,6 +84,9 @@ impl<A: Remember> Class<A> {
     pub(super) fn with(&self, lesson: &Lesson<A>) -> Result<Self, Off> {
         let (mut paths, mut trie) = (self.paths.clone(), self.trie.clone());
         let numbers: Vec<u32> = lesson.paths.iter().map(|path| number(&mut paths, path)).collect();
+        if paths.len() > MAX_PATHS {
+            return Err(Off::TooManyReads);
+        }
         for (mut trace, answer) in lesson.trie.traces() {
             for (path, _) in &mut trace {
                 *path = numbers[*path as usize];
@@ -197,7 +205,7 @@ pub(super) fn key(column: &Column, path: &Path, view: &View, node: u32, slot: u3
     column.peek(slot).unwrap_or_else(|| column.fill(path, view, node))
 }
 
-/// The number of a path in the list, where it is put if it is new.
+/// The number of a path in the list, which is not long, and where it is put if it is new.
 fn number(paths: &mut Vec<Path>, path: &Path) -> u32 {
     let known = paths.iter().position(|own| own == path);
     known.unwrap_or_else(|| {

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use hashbrown::HashMap;
 
 use super::{
     key::Key,
@@ -13,7 +14,7 @@ use super::{
     path::Path,
     since::{Basis, Epoch},
 };
-use crate::View;
+use crate::{View, aside::aside};
 
 /// Of each slot so many kinds may have been seen, and some, before they are numbered anew.
 const KINDS_PER_SLOT: usize = 4;
@@ -22,10 +23,18 @@ const SPARE_KINDS: usize = 1_024;
 /// So many lists of reads are kept for pods that come next.
 const RECENT: usize = 8;
 
+/// Longer lists of reads have an index: to go over them for each read would take the square of their length.
+const FEW: usize = 16;
+
+/// Values that are made at once before others, who wait for the thread, are let go on without it: about a millisecond.
+const MANY_KEYS: usize = 1 << 16;
+
 /// The kinds of nodes by one list of reads. A number stands for the same values in every cluster.
 #[derive(Debug)]
 pub(super) struct Kinds {
     paths: Box<[Path]>,
+    /// By path its place in `paths`, where they are many.
+    places: Option<HashMap<Path, usize, foldhash::fast::RandomState>>,
     basis: Basis,
     numbers: Mutex<Numbers<Key>>,
     column: ArcSwapOption<KindColumn>,
@@ -71,12 +80,16 @@ impl Kinds {
     fn new(paths: &[Path], all: &Arc<AtomicUsize>) -> Self {
         let basis = paths.iter().map(Path::basis).fold(Basis::NOTHING, Basis::and);
         let held = Held::new(0, all);
-        Self { paths: paths.into(), basis, numbers: Mutex::default(), column: ArcSwapOption::empty(), held }
+        let places = (paths.len() > FEW).then(|| paths.iter().cloned().zip(0..).collect());
+        Self { paths: paths.into(), places, basis, numbers: Mutex::default(), column: ArcSwapOption::empty(), held }
     }
 
     /// Where a path stands among the reads.
     pub(super) fn position(&self, path: &Path) -> Option<usize> {
-        self.paths.iter().position(|own| own == path)
+        match &self.places {
+            Some(places) => places.get(path).copied(),
+            None => self.paths.iter().position(|own| own == path),
+        }
     }
 
     /// The kinds of the slots of a view's cluster; none once too many kinds have been seen.
@@ -103,7 +116,8 @@ impl Kinds {
         let known = earlier.map_or(0, |earlier| earlier.by_slot.len().min(slots));
         let changed = earlier.map(|earlier| since.changed(earlier.made, self.basis, known)).unwrap_or_default();
         let changed: Vec<usize> = changed.into_iter().chain(known..slots).collect();
-        let keys = self.keys(&view, &changed);
+        let many = changed.len() * self.paths.len() > MANY_KEYS;
+        let keys = if many { aside(|| self.keys(&view, &changed)) } else { self.keys(&view, &changed) };
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let width = self.paths.len();
         let number = |(at, slot)| (slot, numbers.number(&keys[at * width..(at + 1) * width]));

@@ -35,7 +35,7 @@ pub(crate) struct Remembered<A> {
 /// Why nothing is remembered of a policy any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Off {
-    /// It reads too many different things of pods.
+    /// It reads too many different things of pods, or of nodes for pods of one class.
     TooManyReads,
     /// The same values led it to another read or another answer.
     NotAFunction,
@@ -70,7 +70,7 @@ impl Off {
 impl fmt::Display for Off {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooManyReads => "it reads too many different things of pods",
+            Self::TooManyReads => "it reads too many different things of pods or nodes",
             Self::NotAFunction => "the same values led it to another read or another answer",
             Self::Differed => "a remembered answer was another when it was asked again",
         })

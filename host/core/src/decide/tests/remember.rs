@@ -86,6 +86,37 @@ fn another_version_of_a_policy_remembers_nothing() {
 }
 
 #[test]
+fn a_policy_that_reads_ever_other_things_of_nodes_is_asked_each_time_in_the_end() {
+    let fickle = FakePolicy::default().filter_each(|view, node| {
+        let name = text(view, Read::Node(node, NodeRead::Name));
+        for at in 0..10 {
+            text(view, Read::Node(node, NodeRead::Label(&format!("{name}-{at}"))));
+        }
+        Verdict::Fits
+    });
+    let names: Vec<String> = (0..60).map(|at| format!("n{at}")).collect();
+    let nodes: Vec<Json> = names.iter().map(|name| mk_node(name, &[])).collect();
+    let fixture = Fixture::new(vec![mk_member("fickle", fickle.function(), |_| {})], Some(mk_cluster(&nodes, &[])));
+    let ask = |names: &[String]| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let names = cows(&names);
+        let query = Query { pod: mk_labelled("p", "a"), ..fixture.query(Nodes::Names(&names)) };
+        let (_, after) = fixture.gateway.filter("", &query).unwrap();
+        after.run();
+        fixture.evaluated()
+    };
+    // Ten reads and the name for each node: 23 nodes have less than 256 reads.
+    assert_eq!((ask(&names[..12]), ask(&names[12..23])), (vec![12], vec![11]));
+    assert_eq!(ask(&names[..23]), [0]);
+    // One more takes it over the bound: from then on it is asked, and nothing grows.
+    ask(&names[23..40]);
+    assert_eq!((ask(&names[..23]), ask(&names[..23])), (vec![23], vec![23]));
+    let member = fixture.gateway.roster().members().next().cloned().unwrap();
+    assert_eq!(member.traces.off(crate::Verb::Filter), Some(Off::TooManyReads));
+    assert!(member.traces.bytes() < 100_000, "{}", member.traces.bytes());
+}
+
+#[test]
 fn a_policy_that_reads_all_nodes_is_asked_each_time() {
     let most = FakePolicy::default().filter_each(|view, node| {
         let zone = |node| text(view, Read::Node(node, NodeRead::Label("zone")));
