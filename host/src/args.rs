@@ -115,6 +115,10 @@ pub(crate) struct EngineArgs {
     /// How many policy calls may be under way at once
     #[arg(long, env = "PLIMSOLL_MAX_CALLS", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) max_calls: u32,
+
+    /// The most memory of all policy calls under way together [default: a quarter of the container's limit, or 1Gi]
+    #[arg(long, env = "PLIMSOLL_GUEST_MEMORY", value_name = "SIZE", value_parser = quantity)]
+    pub(crate) guest_memory: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -17,7 +17,7 @@ use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, EngineError, ProcessLim
 
 use crate::{
     args::{Args, Command, CompileModuleArgs, EngineArgs},
-    demo,
+    container, demo,
 };
 
 /// Does what was asked.
@@ -68,6 +68,7 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
+        guest_memory: args.guest_memory.unwrap_or_else(container::guest_memory),
         ..EngineConfig::default()
     };
     match WasmLoader::new(config.clone()) {

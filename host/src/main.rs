@@ -7,6 +7,7 @@ mod args;
 mod binding;
 mod cluster;
 mod commands;
+mod container;
 mod demo;
 mod logging;
 mod metrics;

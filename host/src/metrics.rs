@@ -3,6 +3,7 @@
 mod binds;
 mod by_name;
 mod calls;
+mod guests;
 mod leader;
 mod policies;
 mod tls;
@@ -14,6 +15,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Cluster, PolicyState, Roster};
 use plimsoll_directory::Change;
+use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
@@ -21,8 +23,8 @@ use prometheus_client::{
 };
 
 use self::{
-    binds::BindMetrics, leader::LeaderCollector, policies::PolicyMetrics, tls::TlsMetrics, watch::WatchCollector,
-    wire::WireMetrics,
+    binds::BindMetrics, guests::GuestCollector, leader::LeaderCollector, policies::PolicyMetrics, tls::TlsMetrics,
+    watch::WatchCollector, wire::WireMetrics,
 };
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
@@ -47,6 +49,7 @@ pub(crate) struct Metrics {
     cluster_published: Counter,
     snapshot_errors: Counter<u64, AtomicU64>,
     tls: TlsMetrics,
+    guests: GuestCollector,
     watch: WatchCollector,
     leader: LeaderCollector,
 }
@@ -86,6 +89,7 @@ impl Metrics {
             cluster_published: Counter::default(),
             snapshot_errors: Counter::default(),
             tls: TlsMetrics::default(),
+            guests: GuestCollector::default(),
             watch: WatchCollector::default(),
             leader: LeaderCollector::default(),
         };
@@ -114,6 +118,7 @@ impl Metrics {
         let help = "Snapshot files that could not be read";
         registry.register("snapshot_errors", help, self.snapshot_errors.clone());
         self.tls.register(registry);
+        registry.register_collector(Box::new(self.guests.clone()));
         registry.register_collector(Box::new(self.watch.clone()));
         registry.register_collector(Box::new(self.leader.clone()));
     }
@@ -154,6 +159,11 @@ impl Metrics {
         self.cluster_nodes.set(cluster.slots().len() as i64);
         self.cluster_pods.set(cluster.pod_count() as i64);
         self.cluster_published.inc();
+    }
+
+    /// Tells of what guests share from now on.
+    pub(crate) fn guests(&self, loader: WasmLoader) {
+        self.guests.set(loader);
     }
 
     /// Tells of the watch on the API server from now on.

@@ -84,6 +84,7 @@ impl Server {
         }
 
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
+        metrics.guests(config.loader.clone());
         let allow_degraded = config.directory.allow_degraded;
         let (directory, update) = Directory::start(config.directory, Arc::new(config.loader))?;
         let (progress, loaded) = watch::channel(false);

@@ -23,6 +23,8 @@ pub enum FaultKind {
     Start,
     /// The guest read a node, pod or candidate that does not exist.
     Read,
+    /// There was no room for the call: too many calls, or too much memory of all policies together.
+    Busy,
     /// Five faults in a row: the policy is not asked for a while.
     CircuitOpen,
     /// No version of the policy is in force: it is still being loaded, or its files are refused.
@@ -44,7 +46,7 @@ pub struct Fault {
 
 impl FaultKind {
     /// Every kind, in the order in which they are documented.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Trap,
         Self::Timeout,
         Self::Memory,
@@ -53,6 +55,7 @@ impl FaultKind {
         Self::Panic,
         Self::Start,
         Self::Read,
+        Self::Busy,
         Self::CircuitOpen,
         Self::NotLoaded,
         Self::Host,
@@ -69,6 +72,7 @@ impl FaultKind {
             Self::Panic => "panic",
             Self::Start => "start",
             Self::Read => "read",
+            Self::Busy => "busy",
             Self::CircuitOpen => "circuit-open",
             Self::NotLoaded => "not-loaded",
             Self::Host => "host",

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -39,7 +40,14 @@ pub struct Gateway {
 /// Work that a request leaves behind: run it when the reply is out.
 #[must_use = "shadow policies are asked by `run`"]
 #[derive(Default)]
-pub struct After(Vec<Box<dyn FnOnce() + Send>>);
+pub struct After {
+    /// Takes the host some milliseconds at most.
+    learn: Vec<Work>,
+    /// Asks guests, and takes as long as they may.
+    ask: Vec<Work>,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
 
 // === impl Gateway ===
 
@@ -168,7 +176,7 @@ impl Gateway {
             decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), &self.memory, now)?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
-            after.0.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
+            after.ask.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
         }
         Ok((outcome, after))
     }
@@ -192,7 +200,7 @@ impl Gateway {
         let Done { outcome, view, .. } = result?;
         let mut after = After::default();
         if let Some(view) = view {
-            after.0.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
+            after.ask.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
         }
         Ok((outcome, after))
     }
@@ -216,7 +224,7 @@ impl Gateway {
     pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
         let group = self.group(group)?;
         let scene = self.scene(query)?.without_own_pod(OwnPlace::Anywhere);
-        Ok(decide::survey(&self.caller(query.received), &group, &scene))
+        Ok(decide::survey(&self.caller(query.received).in_background(), &group, &scene))
     }
 
     /// What each matching policy says about the node with this index in the request, and what it reads to say so.
@@ -226,7 +234,7 @@ impl Gateway {
     pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
         let group = self.group(group)?;
         let scene = self.scene(query)?.without_own_pod(OwnPlace::Anywhere);
-        decide::explain(&self.caller(query.received), &group, &scene, node)
+        decide::explain(&self.caller(query.received).in_background(), &group, &scene, node)
     }
 
     /// The decision tables that a policy (with its group: `gpu/binpack`) has shown so far, by verb.
@@ -276,15 +284,16 @@ impl Gateway {
     ) -> Result<(T, After), DecideError> {
         let caller = self.caller(received).with_recheck(&self.recheck);
         let outcome = decide(&caller);
-        let (mut after, limit) = (After(caller.take_lessons()), self.trace_limit);
+        let mut after = After { learn: caller.take_lessons(), ask: caller.take_recheck().into_iter().collect() };
         if !after.is_empty() {
-            let roster = self.roster();
-            after.0.push(Box::new(move || limit.keep_within(&roster)));
+            let (roster, limit) = (self.roster(), self.trace_limit);
+            after.learn.push(Box::new(move || limit.keep_within(&roster)));
         }
         match outcome {
             Ok(outcome) => Ok((outcome, after)),
             Err(error) => {
-                after.run();
+                // The reply is not out yet: no guest is asked now.
+                after.split().0.run();
                 Err(error)
             }
         }
@@ -295,18 +304,18 @@ impl Gateway {
         let pod = scene.pod();
         let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
         if verbs.iter().any(in_shadow) {
-            after.0.push(self.shadow(move |caller| decide::shadow(caller, &group, &scene, verbs)));
+            after.ask.push(self.shadow(move |caller| decide::shadow(caller, &group, &scene, verbs)));
         }
     }
 
     /// Work that asks policies in shadow mode.
-    fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Box<dyn FnOnce() + Send> {
+    fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Work {
         let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
         let request = RequestId::current();
         Box::new(move || {
             // Their time starts now: the work may have waited for its turn.
             let started = clock.now();
-            let caller = request.scope(|| Caller::new(clock, observer, started, timeout));
+            let caller = request.scope(|| Caller::new(clock, observer, started, timeout)).in_background();
             ask(&caller);
             // Nobody waits for a reply any more: what was learned is learned at once.
             caller.take_lessons().into_iter().for_each(|lesson| lesson());
@@ -325,17 +334,26 @@ impl fmt::Debug for Gateway {
 impl After {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.learn.is_empty() && self.ask.is_empty()
+    }
+
+    /// What is to be learned, which takes little, and the guests that are to be asked, which may take long: so that
+    /// the one need not wait for the other.
+    pub fn split(self) -> (Self, Self) {
+        (Self { learn: self.learn, ..Self::default() }, Self { ask: self.ask, ..Self::default() })
     }
 
     /// Does the work; it may take as long as the shadow policies may.
     pub fn run(self) {
-        self.0.into_iter().for_each(|work| work());
+        for work in self.learn.into_iter().chain(self.ask) {
+            // A bug that one policy sets off must not keep another's work from being done; the panic has told of it.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
     }
 }
 
 impl fmt::Debug for After {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("After").field(&self.0.len()).finish()
+        f.debug_struct("After").field("learn", &self.learn.len()).field("ask", &self.ask.len()).finish()
     }
 }

@@ -64,7 +64,8 @@ pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, T
 pub use observer::{BindReport, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use order::Order;
 pub use policy::{
-    Ask, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs, Verdict,
+    Ask, CallClass, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs,
+    Verdict,
 };
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

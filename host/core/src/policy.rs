@@ -1,6 +1,10 @@
 //! The ports behind which guests live: [`Policy`] answers, [`Loader`] makes one from a file's bytes.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crate::{Annotation, Fault, FaultKind, Origin, View};
 
@@ -53,11 +57,22 @@ pub enum Preemption {
     Replace(Vec<u32>),
 }
 
+/// Who waits for a call's answer; it decides what the call gets where there is not enough for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CallClass {
+    /// A decision.
+    Decision,
+    /// No decision: shadow mode, rechecks, explanations, tables, and what is asked as a policy is loaded.
+    Background,
+}
+
 /// What bounds one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The call is over at this moment, whatever the guest does.
+    /// The call is over at this moment, whatever the guest does, and however long it had to wait before it began.
     pub deadline: Instant,
+    /// The time of the guest itself, from when it begins.
+    pub timeout: Duration,
     /// Bytes of linear memory that the guest may have, all its memories together.
     pub memory: usize,
 }
@@ -65,12 +80,14 @@ pub struct Limits {
 /// One call: who is asked, what it may read, and what bounds it.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The policy's name with its group, for its log lines.
+    /// The policy's name with its group: for its log lines, and to share what there is fairly among policies.
     pub policy: Arc<str>,
     /// Answers every read of the guest.
     pub view: Arc<View>,
     /// Time and memory of this call.
     pub limits: Limits,
+    /// Who waits for the answer.
+    pub class: CallClass,
     /// What the call belongs to, for its log lines.
     pub origin: Origin,
 }
@@ -203,9 +220,38 @@ impl LoadError {
 // === impl Ask ===
 
 impl Ask {
-    /// A call that belongs to no request.
+    /// A call that belongs to no request, for one who waits for it.
     pub fn new(policy: Arc<str>, view: Arc<View>, limits: Limits) -> Self {
-        Self { policy, view, limits, origin: Origin::default() }
+        Self { policy, view, limits, class: CallClass::Decision, origin: Origin::default() }
+    }
+}
+
+// === impl CallClass ===
+
+impl CallClass {
+    /// Every class.
+    pub const ALL: [Self; 2] = [Self::Decision, Self::Background];
+
+    /// The name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Decision => "decision",
+            Self::Background => "background",
+        }
+    }
+}
+
+// === impl Limits ===
+
+impl Limits {
+    /// A call that may take all the time until then.
+    pub const fn until(deadline: Instant, memory: usize) -> Self {
+        Self { deadline, timeout: Duration::MAX, memory }
+    }
+
+    /// When a guest is stopped that began at this moment.
+    pub fn end(&self, begun: Instant) -> Instant {
+        begun.checked_add(self.timeout).map_or(self.deadline, |own| own.min(self.deadline))
     }
 }
 

@@ -12,8 +12,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Secrets, Verb, View, answer::Answer,
-    trace::Recording,
+    Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Secrets, Verb, View,
+    answer::Answer, trace::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -65,7 +65,8 @@ impl TrialCall {
         let verbs = policy.verbs();
         let try_verb = |verb| {
             let first = self.ask(policy, verb, self.timeout)?;
-            let may_pass = matches!(first.fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Host);
+            let may_pass =
+                matches!(first.fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host);
             if may_pass { self.ask(policy, verb, self.timeout.max(Duration::from_secs(1))) } else { Some(first) }
         };
         verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(try_verb).collect()
@@ -74,8 +75,9 @@ impl TrialCall {
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {
         let recording = Arc::new(Mutex::new(Recording::of_story()));
         let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(Arc::clone(&recording));
-        let limits = Limits { deadline: Instant::now() + timeout, memory: self.memory };
+        let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
+        let ask = Ask { class: CallClass::Background, ..ask };
         let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
         let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
         let settings = Read::Settings.to_string();

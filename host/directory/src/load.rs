@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, Traces, TrialCall, TrialFault, Verb,
-    View,
+    Ask, CallClass, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, Traces, TrialCall,
+    TrialFault, Verb, View,
 };
 
 use crate::{
@@ -194,8 +194,9 @@ fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refus
         return Ok(());
     }
     let view = Arc::new(View::empty(Arc::clone(&content.sidecar.settings)));
-    let limits = Limits { deadline: Instant::now() + VALIDATE_FOR, memory: config.memory };
-    match policy.validate(&Ask::new(Member::id_of(&id.group, &id.name), view, limits)) {
+    let limits = Limits::until(Instant::now() + VALIDATE_FOR, config.memory);
+    let ask = Ask::new(Member::id_of(&id.group, &id.name), view, limits);
+    match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(text)) => {
             // It may quote what it refuses.
@@ -232,7 +233,7 @@ fn put_on_trial(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), R
 
 /// Whether a fault may be the machine's.
 fn is_passing(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Host)
+    matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host)
 }
 
 fn warn_of_idle_weight(id: &Id, content: &Content, policy: &dyn Policy) {

@@ -120,7 +120,7 @@ impl Callee {
     /// A call about the first so many nodes.
     fn ask(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, nodes: u32) -> Ask {
         let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
-        let limits = Limits { deadline: Instant::now() + self.timeout, memory: self.memory };
+        let limits = Limits::until(Instant::now() + self.timeout, self.memory);
         let view = Arc::new(view.with_settings(Arc::clone(&self.settings)));
         Ask::new(Arc::from("check"), view, limits)
     }

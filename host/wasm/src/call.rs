@@ -6,7 +6,8 @@ use plimsoll_core::{Ask, Fault, FaultKind};
 
 use crate::{
     engine::Host,
-    instance::{Call, Limit},
+    instance::{Call, Limit, busy},
+    shares::{Reservation, Wish},
     template::Template,
 };
 
@@ -17,18 +18,23 @@ pub(crate) fn call<R>(
     ask: &Ask,
     ask_guest: impl FnOnce(&mut Call) -> wasmtime::Result<R>,
 ) -> Result<R, Fault> {
-    let started = Instant::now();
-    let Some(_slot) = host.slots.take(ask.limits.deadline) else {
-        return Err(Fault::new(FaultKind::Timeout, "too many calls are under way; its time was over before its turn"));
+    let wish = Wish { policy: Arc::clone(&ask.policy), class: ask.class, bytes: template.usual_memory() };
+    let Some(mut permit) = host.shares.permit(wish, ask.limits.deadline) else {
+        return Err(busy("too many calls are under way, and none ended before the request's time was over"));
     };
     let _running = host.ticker.running();
-    let limit = Limit::of(ask, started, host.max_memory);
+    // Its time begins now, however long it had to wait.
+    let limit = Limit::of(ask, Instant::now(), host.max_memory);
     let mut call = match template.take(limit.memory) {
-        Some(spare) => spare.begin(ask, limit),
-        None => Call::start(template.linked(), ask, limit)?,
+        Some(spare) => spare.begin(ask, limit, &mut permit)?,
+        None => Call::start(template.linked(), ask, limit, Reservation::of_call(&host.shares, &mut permit))?,
     };
     let result = ask_guest(&mut call);
     let result = result.map_err(|error| call.fault(&error));
+    template.has_used(call.memory());
     host.keeper.used(call.finish(), template);
-    result
+    result.map_err(|fault| {
+        let is_late = permit.is_late && fault.kind == FaultKind::Timeout && limit.is_short_for(ask);
+        if is_late { busy("it waited for other calls to end, and had too little time left after that") } else { fault }
+    })
 }

@@ -9,7 +9,7 @@ use crate::{
     compile::Compiler,
     instance::State,
     keeper::{Keeper, MAX_USED},
-    slots::Slots,
+    shares::Shares,
     ticker::{TICK, Ticker},
 };
 
@@ -45,6 +45,8 @@ pub struct EngineConfig {
     pub max_memory: usize,
     /// How many calls may be under way at once; one more waits for its turn, at most until its deadline.
     pub max_calls: u32,
+    /// Bytes of memory of all guests together.
+    pub guest_memory: usize,
     /// How many instances may wait for a call, and never more than `max_calls`; 0: all are made in their calls.
     pub max_spares: u32,
 }
@@ -84,7 +86,7 @@ pub(crate) struct Host {
     pub(crate) linker: Linker<State>,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) keeper: Keeper,
-    pub(crate) slots: Slots,
+    pub(crate) shares: Arc<Shares>,
     pub(crate) max_memory: usize,
 }
 
@@ -104,6 +106,7 @@ impl Default for EngineConfig {
             cache_size: 256 << 20,
             max_memory: 1 << 30,
             max_calls: 128,
+            guest_memory: 1 << 30,
             max_spares: 64,
         }
     }
@@ -119,9 +122,10 @@ impl Host {
         let mut linker = Linker::new(&engine);
         abi::add_to_linker(&mut linker).map_err(refused)?;
         let ticker = Arc::new(Ticker::start(engine.weak(), TICK).map_err(EngineError::Ticker)?);
-        let keeper = Keeper::start(config.spares(), Arc::clone(&ticker)).map_err(EngineError::Keeper)?;
-        let slots = Slots::new(config.max_calls);
-        Ok(Self { engine, linker, ticker, keeper, slots, max_memory: config.max_memory })
+        let shares = Arc::new(Shares::new(config.max_calls, config.guest_memory));
+        let keeper =
+            Keeper::start(config.spares(), Arc::clone(&ticker), Arc::clone(&shares)).map_err(EngineError::Keeper)?;
+        Ok(Self { engine, linker, ticker, keeper, shares, max_memory: config.max_memory })
     }
 
     pub(crate) fn engine(&self) -> &Engine {

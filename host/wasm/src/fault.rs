@@ -9,6 +9,7 @@ use crate::{
     instance::State,
     limits::TRANSFER,
     log::{bounded, one_line},
+    shares::Full,
 };
 
 /// The most bytes of a fault's text.
@@ -32,6 +33,9 @@ pub(crate) enum Stop {
     Output(String),
     #[error("{0}")]
     Host(&'static str),
+    /// `is_much`: it had, or wanted, more than half of what one call of the policy may have.
+    #[error("{full}")]
+    Full { full: Full, is_much: bool },
     /// An instance that is made ahead of its call wants to know or to say something: nobody hears of it.
     #[error("unasked")]
     Unasked,
@@ -79,6 +83,9 @@ fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (Fault
             Stop::Deadline(_) => FaultKind::Timeout,
             Stop::Output(_) => FaultKind::Output,
             Stop::Host(_) | Stop::Unasked => FaultKind::Host,
+            // Who takes much is a reason why it is taken.
+            Stop::Full { is_much: true, .. } => FaultKind::Memory,
+            Stop::Full { is_much: false, .. } => FaultKind::Busy,
             // A guest that ran out of memory mostly says so as it dies.
             Stop::Panic(_) | Stop::Exit(_) => return died(FaultKind::Panic, last_words(stop, state), state),
         };

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Fault, View};
+use plimsoll_core::{Ask, Fault, FaultKind, View};
 use wasmtime::{
     Store, UpdateDeadline,
     component::{Instance, InstancePre},
@@ -15,6 +15,7 @@ use crate::{
     fault::{Phase, Stop, classify},
     limits::{Budget, TRANSFER},
     log::GuestLog,
+    shares::{Permit, Reservation, Shares},
     ticker::TICK,
 };
 
@@ -61,8 +62,17 @@ pub(crate) struct Ahead {
     instance: Instance,
 }
 
+/// Why there is no instance ahead of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// There is no memory for it now.
+    Full,
+    /// Its start reads, logs, fails or takes much.
+    NeedsItsCall,
+}
+
 /// An instance that has been asked: all that is left to do is to give back what it holds.
-pub(crate) struct Used(#[expect(dead_code, reason = "dropping it is its use")] Store<State>);
+pub(crate) struct Used(Option<Store<State>>);
 
 // === impl State ===
 
@@ -101,11 +111,16 @@ impl Question {
 // === impl Limit ===
 
 impl Limit {
-    /// The limits of a call that began at this moment.
-    pub(crate) fn of(ask: &Ask, started: Instant, max_memory: usize) -> Self {
-        let deadline = ask.limits.deadline;
-        let allowed = deadline.saturating_duration_since(started);
+    /// The limits of a call that begins at this moment.
+    pub(crate) fn of(ask: &Ask, begun: Instant, max_memory: usize) -> Self {
+        let deadline = ask.limits.end(begun);
+        let allowed = deadline.saturating_duration_since(begun);
         Self { deadline, allowed, memory: ask.limits.memory.min(max_memory) }
+    }
+
+    /// Whether it leaves the guest less than half of its own time.
+    pub(crate) fn is_short_for(&self, ask: &Ask) -> bool {
+        self.allowed < ask.limits.timeout / 2
     }
 
     fn ahead() -> Self {
@@ -120,8 +135,13 @@ impl Call {
     ///
     /// # Errors
     /// The fault that ended its start.
-    pub(crate) fn start(linked: &InstancePre<State>, ask: &Ask, limit: Limit) -> Result<Self, Fault> {
-        let mut store = store(linked, limit, Some(Question::of(ask)));
+    pub(crate) fn start(
+        linked: &InstancePre<State>,
+        ask: &Ask,
+        limit: Limit,
+        reserved: Reservation,
+    ) -> Result<Self, Fault> {
+        let mut store = store(linked, limit, Some(Question::of(ask)), reserved);
         set_call(&mut store, ask, limit);
         match linked.instantiate(&mut store) {
             Ok(instance) => Ok(Self { store, instance, phase: Phase::Whole }),
@@ -137,6 +157,11 @@ impl Call {
         }
     }
 
+    /// Bytes that its instance has taken of the memory of all.
+    pub(crate) fn memory(&mut self) -> usize {
+        self.store.data_mut().budget.reserved().used()
+    }
+
     /// Names the end of the call.
     pub(crate) fn fault(&mut self, error: &wasmtime::Error) -> Fault {
         fault(&mut self.store, error, self.phase)
@@ -147,18 +172,24 @@ impl Call {
         if let Some(mut question) = self.store.data_mut().question.take() {
             question.log.flush();
         }
-        Used(self.store)
+        Used(Some(self.store))
     }
 }
 
 // === impl Ahead ===
 
 impl Ahead {
-    /// Makes an instance that waits for a call; none where its start needs one: it reads, logs, fails or takes much.
-    pub(crate) fn start(linked: &InstancePre<State>) -> Option<Self> {
-        let mut store = store(linked, Limit::ahead(), None);
-        let instance = linked.instantiate(&mut store).ok()?;
-        store.data().budget.denied().is_none().then_some(Self { store, instance })
+    /// Makes an instance that waits for a call.
+    ///
+    /// # Errors
+    /// If it must be made in its call, or there is no memory for it now.
+    pub(crate) fn start(linked: &InstancePre<State>, shares: &Arc<Shares>) -> Result<Self, Failed> {
+        let mut store = store(linked, Limit::ahead(), None, Reservation::warm(shares));
+        match linked.instantiate(&mut store) {
+            Ok(instance) if store.data().budget.denied().is_none() => Ok(Self { store, instance }),
+            Err(error) if matches!(error.downcast_ref(), Some(Stop::Full { .. })) => Err(Failed::Full),
+            _ => Err(Failed::NeedsItsCall),
+        }
     }
 
     /// Whether it would have started just so within this much memory.
@@ -167,18 +198,41 @@ impl Ahead {
     }
 
     /// The call that it was made for has come.
-    pub(crate) fn begin(mut self, ask: &Ask, limit: Limit) -> Call {
+    ///
+    /// # Errors
+    /// If there is no memory for the call.
+    pub(crate) fn begin(mut self, ask: &Ask, limit: Limit, permit: &mut Permit<'_>) -> Result<Call, Fault> {
         let state = self.store.data_mut();
+        state.budget.reserved().assign(permit).map_err(|full| busy(&full.to_string()))?;
         state.question = Some(Question::of(ask));
         state.limit = limit;
         state.budget.set_memory(limit.memory);
         set_call(&mut self.store, ask, limit);
-        Call { store: self.store, instance: self.instance, phase: Phase::Whole }
+        Ok(Call { store: self.store, instance: self.instance, phase: Phase::Whole })
     }
 }
 
-fn store(linked: &InstancePre<State>, limit: Limit, question: Option<Question>) -> Store<State> {
-    let mut store = Store::new(linked.engine(), State { question, budget: Budget::new(limit.memory), limit });
+// === impl Used ===
+
+impl Used {
+    /// Whether it holds so much that it should not wait to be cleared away.
+    pub(crate) fn is_large(&self) -> bool {
+        self.0.as_ref().is_some_and(|store| store.data().budget.is_large())
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        let Some(mut store) = self.0.take() else { return };
+        // The memory is free for others once it is cleared, and not before.
+        let _reserved = store.data_mut().budget.take_reservation();
+        drop(store);
+    }
+}
+
+fn store(linked: &InstancePre<State>, limit: Limit, question: Option<Question>, reserved: Reservation) -> Store<State> {
+    let budget = Budget::new(limit.memory, reserved);
+    let mut store = Store::new(linked.engine(), State { question, budget, limit });
     store.limiter(|state| &mut state.budget);
     store.set_hostcall_fuel(TRANSFER);
     store.set_max_component_handles(MAX_HANDLES);
@@ -199,6 +253,11 @@ fn fault(store: &mut Store<State>, error: &wasmtime::Error, phase: Phase) -> Fau
         log.flush();
     }
     classify(error, store.data(), phase)
+}
+
+/// There is no room for the call, which is not the policy's fault.
+pub(crate) fn busy(why: &str) -> Fault {
+    Fault::new(FaultKind::Busy, why)
 }
 
 fn ticks_until(deadline: Instant) -> u64 {

@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     instance::Used,
+    shares::Shares,
     template::{Rooms, Template},
     ticker::Ticker,
 };
@@ -28,6 +29,7 @@ pub(crate) struct Keeper {
     thread: Option<JoinHandle<()>>,
     rooms: Rooms,
     all_rooms: u32,
+    shares: Arc<Shares>,
 }
 
 struct Job {
@@ -42,13 +44,13 @@ impl Keeper {
     ///
     /// # Errors
     /// If the system has no thread to give.
-    pub(crate) fn start(spares: u32, ticker: Arc<Ticker>) -> io::Result<Self> {
+    pub(crate) fn start(most_spares: u32, ticker: Arc<Ticker>, shares: Arc<Shares>) -> io::Result<Self> {
         let (queue, jobs) = sync_channel(MAX_USED);
-        let rooms = Rooms::new(spares);
-        let theirs = rooms.clone();
-        let run = move || run(&jobs, &theirs, &ticker);
+        let rooms = Rooms::new(most_spares);
+        let (theirs, from) = (rooms.clone(), Arc::clone(&shares));
+        let run = move || run(&jobs, &theirs, &from, &ticker);
         let thread = thread::Builder::new().name("plimsoll-keeper".to_owned()).spawn(run)?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), rooms, all_rooms: spares })
+        Ok(Self { queue: Some(queue), thread: Some(thread), rooms, all_rooms: most_spares, shares })
     }
 
     /// How many spares there are.
@@ -58,12 +60,15 @@ impl Keeper {
 
     /// A module was loaded: calls of it will come.
     pub(crate) fn expect(&self, template: &Arc<Template>) {
+        self.shares.warm_pools.add(template);
         self.leave(Job { used: None, template: Arc::downgrade(template) });
     }
 
     /// A call is over: its instance is of no more use, and the next call will need one.
     pub(crate) fn used(&self, used: Used, template: &Arc<Template>) {
-        self.leave(Job { used: Some(used), template: Arc::downgrade(template) });
+        // What is large would be missed by others for as long as it waits.
+        let used = Some(used).filter(|used| !used.is_large());
+        self.leave(Job { used, template: Arc::downgrade(template) });
     }
 
     fn leave(&self, job: Job) {
@@ -86,7 +91,7 @@ impl Drop for Keeper {
     }
 }
 
-fn run(jobs: &Receiver<Job>, rooms: &Rooms, ticker: &Ticker) {
+fn run(jobs: &Receiver<Job>, rooms: &Rooms, shares: &Arc<Shares>, ticker: &Ticker) {
     let mut wanting: Vec<Weak<Template>> = Vec::new();
     while let Ok(first) = jobs.recv() {
         thread::sleep(PAUSE);
@@ -98,7 +103,7 @@ fn run(jobs: &Receiver<Job>, rooms: &Rooms, ticker: &Ticker) {
         let _running = ticker.running();
         for template in wanting.drain(..) {
             if let Some(template) = template.upgrade() {
-                template.refill(rooms);
+                template.refill(rooms, shares);
             }
         }
     }

@@ -28,7 +28,7 @@ mod lift;
 mod limits;
 mod loader;
 mod log;
-mod slots;
+mod shares;
 mod template;
 mod ticker;
 
@@ -36,3 +36,4 @@ pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
 pub use digest::digest;
 pub use engine::{EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};
+pub use shares::SharesInUse;

@@ -4,18 +4,29 @@ use std::fmt;
 
 use wasmtime::ResourceLimiter;
 
-use crate::engine::TABLE_ELEMENTS;
+use crate::{
+    engine::TABLE_ELEMENTS,
+    fault::Stop,
+    shares::{Full, Reservation},
+};
 
 /// Bytes that a guest may hand over in one call of a function, either way it calls.
 pub(crate) const TRANSFER: usize = 1 << 20;
 
-/// Grants growth up to the policy's share, all memories and tables together, and remembers a refusal.
+/// Bytes of one element of a table.
+const ELEMENT: usize = size_of::<usize>();
+
+/// Grants growth up to the policy's limit, all memories and tables together, and remembers a refusal.
+///
+/// A guest that has passed its own limit is told so, and may go on. One that finds the memory of all policies taken
+/// ends there: its answer would depend on what others do.
 #[derive(Debug)]
 pub(crate) struct Budget {
     memory: usize,
     memory_left: usize,
     elements_left: usize,
     denied: Option<Denied>,
+    reserved: Reservation,
 }
 
 /// The first growth that was refused.
@@ -28,8 +39,29 @@ pub(crate) enum Denied {
 // === impl Budget ===
 
 impl Budget {
-    pub(crate) fn new(memory: usize) -> Self {
-        Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None }
+    pub(crate) fn new(memory: usize, reserved: Reservation) -> Self {
+        Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None, reserved }
+    }
+
+    pub(crate) fn reserved(&mut self) -> &mut Reservation {
+        &mut self.reserved
+    }
+
+    /// What it holds of the memory of all; it grows no more.
+    pub(crate) fn take_reservation(&mut self) -> Reservation {
+        self.memory_left = 0;
+        self.elements_left = 0;
+        self.reserved.take()
+    }
+
+    /// Whether it holds much of the memory of all.
+    pub(crate) fn is_large(&self) -> bool {
+        self.reserved.is_large()
+    }
+
+    fn reserve(&mut self, more: usize) -> wasmtime::Result<()> {
+        let is_much = 2 * (self.taken() + more) > self.memory;
+        self.reserved.grow(more).map_err(|full: Full| wasmtime::Error::new(Stop::Full { full, is_much }))
     }
 
     /// Bytes of all memories so far.
@@ -70,6 +102,7 @@ impl ResourceLimiter for Budget {
         let more = desired.saturating_sub(current);
         let granted = more <= self.memory_left;
         if granted {
+            self.reserve(more)?;
             self.memory_left -= more;
         } else {
             self.denied.get_or_insert(Denied::Memory { wanted: desired, limit: self.memory });
@@ -84,6 +117,7 @@ impl ResourceLimiter for Budget {
         let more = desired.saturating_sub(current);
         let granted = more <= self.elements_left;
         if granted {
+            self.reserve(more * ELEMENT)?;
             self.elements_left -= more;
         } else {
             self.denied.get_or_insert(Denied::Table { wanted: desired });
@@ -94,11 +128,19 @@ impl ResourceLimiter for Budget {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::shares::Shares;
+
+    /// A budget that others take nothing of.
+    fn budget(memory: usize) -> Budget {
+        Budget::new(memory, Reservation::warm(&Arc::new(Shares::new(1, 1 << 40))))
+    }
 
     #[test]
     fn all_memories_count_together() {
-        let mut budget = Budget::new(3 << 16);
+        let mut budget = budget(3 << 16);
         assert!(budget.memory_growing(0, 1 << 16, None).unwrap());
         assert!(budget.memory_growing(0, 2 << 16, None).unwrap());
         assert!(budget.denied().is_none());
@@ -108,7 +150,7 @@ mod tests {
 
     #[test]
     fn another_limit_counts_what_is_there_already() {
-        let mut budget = Budget::new(8 << 16);
+        let mut budget = budget(8 << 16);
         assert!(budget.memory_growing(0, 2 << 16, None).unwrap());
         budget.set_memory(3 << 16);
         assert_eq!(budget.taken(), 2 << 16);
@@ -119,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_first_refusal_is_kept() {
-        let mut budget = Budget::new(0);
+        let mut budget = budget(0);
         assert!(!budget.table_growing(0, TABLE_ELEMENTS + 1, None).unwrap());
         assert!(!budget.memory_growing(0, 1 << 16, None).unwrap());
         assert_eq!(budget.denied(), Some(Denied::Table { wanted: TABLE_ELEMENTS + 1 }));

@@ -18,6 +18,7 @@ use crate::{
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
     lift::{self, Kind},
+    shares::SharesInUse,
     template::Template,
 };
 
@@ -70,6 +71,11 @@ impl WasmLoader {
     /// How many instances wait for a call.
     pub fn spares(&self) -> u32 {
         self.0.host.keeper.spares()
+    }
+
+    /// How the permits and the memory of all guests stand.
+    pub fn shares(&self) -> SharesInUse {
+        self.0.host.shares.in_use()
     }
 
     /// Loads a module and tells all about it.

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn ask() -> Ask {
-        let limits = Limits { deadline: Instant::now(), memory: 0 };
+        let limits = Limits::until(Instant::now(), 0);
         Ask::new(Arc::from("p"), Arc::new(View::empty(Arc::from("null"))), limits)
     }
 

@@ -50,7 +50,7 @@ fn cold_or(sample: &mut Sample, counts: bool) -> Option<&mut Sample> {
 
 fn ask(policy: &dyn Policy, view: &Arc<View>, nodes: &[u32], sample: Option<&mut Sample>) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(10);
-    let limits = Limits { deadline, memory: 64 << 20 };
+    let limits = Limits::until(deadline, 64 << 20);
     let ask = Ask::new("bench".into(), Arc::clone(view), limits);
     let started = Instant::now();
     let verdicts = policy.filter(&ask, nodes).map_err(|fault| anyhow!("the policy failed: {fault}"))?;

@@ -91,7 +91,7 @@ pub fn view(cluster: &Arc<Cluster>) -> View {
 /// A question about a view, with the bounds that sidecars have by default.
 pub fn ask(view: View) -> Ask {
     let config = PolicyConfig::default();
-    let limits = Limits { deadline: Instant::now() + config.timeout, memory: config.memory };
+    let limits = Limits::until(Instant::now() + config.timeout, config.memory);
     Ask::new(Arc::from("guest"), Arc::new(view), limits)
 }
 

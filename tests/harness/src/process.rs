@@ -152,6 +152,11 @@ impl Plimsoll {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|line| fits(line)).count()
     }
 
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal, by its name: `TERM`, `STOP`, ...
     ///
     /// # Errors

@@ -48,6 +48,6 @@ pub fn load(module: &Path) -> Arc<dyn Policy> {
 
 /// A call over this view, with settings in JSON.
 pub fn ask(view: View, settings: &str) -> Ask {
-    let limits = Limits { deadline: Instant::now() + Duration::from_secs(10), memory: 64 << 20 };
+    let limits = Limits::until(Instant::now() + Duration::from_secs(10), 64 << 20);
     Ask::new("test".into(), Arc::new(view.with_settings(settings.into())), limits)
 }

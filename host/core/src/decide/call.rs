@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    Ask, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod, RequestId, Secrets,
-    Verb, View,
+    Ask, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
+    RequestId, Secrets, Verb, View,
     answer::Answer,
     aside::aside,
     trace::{Draw, Recheck},
@@ -31,6 +31,7 @@ pub(crate) struct Caller {
     request: RequestId,
     deadline: Instant,
     request_timeout: Duration,
+    class: CallClass,
     /// What the calls have taught, to be learned when the reply is out.
     lessons: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// None where nothing that is remembered is asked again.
@@ -54,6 +55,7 @@ impl Caller {
             request: RequestId::current(),
             deadline: received + request_timeout,
             request_timeout,
+            class: CallClass::Decision,
             lessons: Mutex::default(),
             again: None,
         }
@@ -62,6 +64,11 @@ impl Caller {
     /// The same, and remembered answers are asked again now and then.
     pub(crate) fn with_recheck(self, recheck: &Arc<Recheck>) -> Self {
         Self { again: Some(Draw::of(recheck)), ..self }
+    }
+
+    /// The same for calls that no decision waits for.
+    pub(crate) fn in_background(self) -> Self {
+        Self { class: CallClass::Background, ..self }
     }
 
     pub(super) fn observer(&self) -> &dyn Observer {
@@ -83,7 +90,7 @@ impl Caller {
         let request = self.request.clone();
         move || {
             let started = clock.now();
-            Self { request, ..Self::new(clock, observer, started, timeout) }
+            Self { request, ..Self::new(clock, observer, started, timeout) }.in_background()
         }
     }
 
@@ -92,12 +99,15 @@ impl Caller {
         self.lessons.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
     }
 
-    /// What the calls so far have taught, and what is asked again: it is done by calling each.
+    /// What the calls so far have taught: it is learned by calling each.
     pub(crate) fn take_lessons(&self) -> Vec<Box<dyn FnOnce() + Send>> {
-        let mut lessons = std::mem::take(&mut *self.lessons.lock().unwrap_or_else(PoisonError::into_inner));
+        std::mem::take(&mut *self.lessons.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is to be asked again, if anything is: it is asked by calling it.
+    pub(crate) fn take_recheck(&self) -> Option<Box<dyn FnOnce() + Send>> {
         let clock = Arc::clone(&self.clock);
-        lessons.extend(self.again.as_ref().and_then(|again| again.take(move || clock.now())));
-        lessons
+        self.again.as_ref()?.take(move || clock.now())
     }
 
     /// When the request's time is over.
@@ -133,24 +143,25 @@ impl Caller {
         // Each piece is put to an instance of its own, so only answers about single nodes can be cut.
         let pace = &member.traces.pace;
         let cut = if matches!(verb, Verb::Filter | Verb::Score) { pieces(pace.last(verb)) } else { 1 };
+        let begun = self.now();
         let result =
-            self.bounded(member, verb, view, started, |question| split(&nodes, cut, |nodes| ask(question, nodes)));
+            self.bounded(member, verb, view, begun, |question| split(&nodes, cut, |nodes| ask(question, nodes)));
         let result = result.and_then(|answers| check(answers, asked));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
-        let elapsed =
-            self.tell(&pod, member, verb, started, result.as_ref().map(|answers| (asked, rejected(answers), asked)));
+        let told = result.as_ref().map(|answers| (asked, rejected(answers), asked));
+        let elapsed = self.tell(&pod, member, verb, (started, begun), told);
         pace.set(verb, elapsed * cut as u32);
         result
     }
 
     /// Tells the observer and the circuit: of how many nodes, how many were turned down, and how many were put to
-    /// the guest; how long it took.
+    /// the guest; how long it took. The host's own work came first, the guest was asked from `begun` on.
     pub(super) fn tell(
         &self,
         pod: &Pod,
         member: &Member,
         verb: Verb,
-        started: Instant,
+        (started, begun): (Instant, Instant),
         result: Result<(usize, usize, usize), &Fault>,
     ) -> Duration {
         let elapsed = self.clock.now().saturating_duration_since(started);
@@ -165,7 +176,7 @@ impl Caller {
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
                 self.observer.failed(self.call_of(pod, member, verb), fault);
-                if self.is_to_blame(member, fault, started) && member.circuit.failed(self.clock.now()) {
+                if self.is_to_blame(member, fault, begun) && member.circuit.failed(self.clock.now()) {
                     self.observer.circuit_opened(member);
                 }
             }
@@ -201,36 +212,36 @@ impl Caller {
         or_skip(member, verb, self.call(member, verb, view, ask))
     }
 
-    /// Whether a fault counts for the policy's circuit: not if others had left it less than half of its time.
-    fn is_to_blame(&self, member: &Member, fault: &Fault, started: Instant) -> bool {
-        let had = self.deadline.saturating_duration_since(started);
+    /// Whether a fault counts for the policy's circuit: not if others had left it no room, or less than half of its
+    /// time.
+    fn is_to_blame(&self, member: &Member, fault: &Fault, begun: Instant) -> bool {
+        let had = self.deadline.saturating_duration_since(begun);
         match fault.kind {
-            FaultKind::CircuitOpen | FaultKind::NotLoaded => false,
+            FaultKind::CircuitOpen | FaultKind::NotLoaded | FaultKind::Busy => false,
             FaultKind::Timeout => had >= member.config.timeout.min(self.request_timeout) / 2,
             _ => true,
         }
     }
 
+    /// Asks, unless the circuit is open or the request's time is over; the guest's own time begins no earlier.
     pub(super) fn bounded<A>(
         &self,
         member: &Member,
         verb: Verb,
         view: Arc<View>,
-        started: Instant,
+        begun: Instant,
         ask: impl FnOnce(&Ask) -> Result<A, Fault>,
     ) -> Result<A, Fault> {
-        if member.circuit.is_open(started) {
+        if member.circuit.is_open(begun) {
             return Err(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; it is asked again within 10 s"));
         }
-        if started >= self.deadline {
+        if begun >= self.deadline {
             return Err(Fault::new(FaultKind::Timeout, "no time was left of the request"));
         }
-        // A timeout beyond what the clock can tell is no bound of its own.
-        let own = started.checked_add(member.config.timeout).unwrap_or(self.deadline);
-        let limits = Limits { deadline: own.min(self.deadline), memory: member.config.memory };
+        let limits = Limits { deadline: self.deadline, timeout: member.config.timeout, memory: member.config.memory };
         let (request, mode) = (self.request.clone(), member.config.mode);
         let origin = Origin { request, version: member.version, mode, verb: Some(verb) };
-        let question = Ask { policy: Arc::clone(&member.id), view, limits, origin };
+        let question = Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin };
         aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
             .map_err(|fault| fault.without(&Secrets::of(&member.settings)))

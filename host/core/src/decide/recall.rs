@@ -34,14 +34,19 @@ impl Caller {
             self.recheck_later(member, verb, all, (nodes.len(), nodes.len()), |at| {
                 Some((nodes[at], answers.of(at)?.clone()))
             });
-            let elapsed =
-                self.tell(all.pod(), member, verb, started, Ok((nodes.len(), answers.count(Answer::rejects), 0)));
+            let elapsed = self.tell(
+                all.pod(),
+                member,
+                verb,
+                (started, started),
+                Ok((nodes.len(), answers.count(Answer::rejects), 0)),
+            );
             member.traces.pace.set(verb, elapsed);
             return Ok(answers);
         }
-        let (answers, evaluated, result) = self.ask_the_rest(member, verb, started, walked, view());
+        let (answers, evaluated, begun, result) = self.ask_the_rest(member, verb, walked, view());
         let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
-        let elapsed = self.tell(all.pod(), member, verb, started, told);
+        let elapsed = self.tell(all.pod(), member, verb, (started, begun), told);
         member.traces.pace.set(verb, elapsed);
         result.map(|()| answers)
     }
@@ -50,12 +55,13 @@ impl Caller {
         &self,
         member: &Arc<Member>,
         verb: Verb,
-        started: Instant,
         walked: Walked<A>,
         view: View,
-    ) -> (Answers<A>, usize, Result<(), Fault>) {
+    ) -> (Answers<A>, usize, Instant, Result<(), Fault>) {
         let mut session = Session::new(walked, view.with_settings(Arc::clone(&member.settings)));
-        let result = self.put_in_turn(member, verb, started, &mut session);
+        // What the host has looked up until here is not charged to the guest.
+        let begun = self.now();
+        let result = self.put_in_turn(member, verb, begun, &mut session);
         let (evaluated, view) = (session.evaluated(), Arc::clone(session.view()));
         let (answers, lesson) = session.finish();
         if result.is_ok() {
@@ -67,19 +73,19 @@ impl Caller {
         if let Some(lesson) = lesson {
             self.learn_later(member, verb, lesson);
         }
-        (answers, evaluated, result)
+        (answers, evaluated, begun, result)
     }
 
     fn put_in_turn<A: Answer + Remember + Debug>(
         &self,
         member: &Member,
         verb: Verb,
-        started: Instant,
+        begun: Instant,
         session: &mut Session<A>,
     ) -> Result<(), Fault> {
         let view = Arc::clone(session.view());
         let asked = view.node_count();
-        self.bounded(member, verb, view, started, |ask| A::ask(member.policy.as_ref(), ask, session))?;
+        self.bounded(member, verb, view, begun, |ask| A::ask(member.policy.as_ref(), ask, session))?;
         let answered = session.answered();
         match session.breach() {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),

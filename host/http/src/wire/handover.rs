@@ -18,7 +18,10 @@ use crate::memory::Reservation;
 
 /// Runs what replies leave behind, a bounded number at a time.
 pub(super) struct Leftovers {
-    room: Arc<Semaphore>,
+    /// For guests that are asked: slow ones take all of it.
+    asking: Arc<Semaphore>,
+    /// For what is learned of answers, which must not wait for them.
+    learning: Arc<Semaphore>,
     runtime: Handle,
     observer: Arc<dyn WireObserver>,
 }
@@ -47,8 +50,8 @@ pub(super) struct Handover {
 impl Leftovers {
     /// Must be called within the runtime that the work is to run on.
     pub(super) fn new(at_once: usize, observer: Arc<dyn WireObserver>) -> Self {
-        let room = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { room, runtime: Handle::current(), observer }
+        let room = || Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { asking: room(), learning: room(), runtime: Handle::current(), observer }
     }
 
     /// Keeps the work of a reply until the reply is out.
@@ -57,15 +60,26 @@ impl Leftovers {
     }
 
     fn run(&self, after: After) {
-        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
+        let (learn, ask) = after.split();
+        // Both are begun, whatever becomes of the other.
+        let done = [self.start(&self.learning, learn), self.start(&self.asking, ask)];
+        if done != [true; 2] {
             tracing::debug!("work after a reply is left undone: too much of it is waiting");
             self.observer.left_undone();
-            return;
-        };
+        }
+    }
+
+    /// Whether there was room for the work.
+    fn start(&self, room: &Arc<Semaphore>, work: After) -> bool {
+        if work.is_empty() {
+            return true;
+        }
+        let Ok(permit) = Arc::clone(room).try_acquire_owned() else { return false };
         self.runtime.spawn_blocking(move || {
             let _permit = permit;
-            after.run();
+            work.run();
         });
+        true
     }
 }
 

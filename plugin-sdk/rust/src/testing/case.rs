@@ -244,7 +244,7 @@ impl Case {
     }
 
     fn ask(&self, view: View) -> Ask {
-        let limits = Limits { deadline: Instant::now() + Duration::from_secs(10), memory: 64 << 20 };
+        let limits = Limits::until(Instant::now() + Duration::from_secs(10), 64 << 20);
         let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
         Ask::new(name.as_ref().into(), Arc::new(view.with_settings(Arc::clone(&self.settings))), limits)
     }

@@ -196,7 +196,7 @@ fn calls_at_once_violated() {
         let refused = || {
             let mut ask = ask();
             ask.limits.deadline = Instant::now() + Duration::from_millis(5);
-            quick.filter(&ask, &[0]).err().is_some_and(|fault| fault.detail.starts_with("too many calls"))
+            quick.filter(&ask, &[0]).err().is_some_and(|fault| fault.kind == FaultKind::Busy)
         };
         while !refused() {
             assert!(Instant::now() < deadline, "the only turn was never taken");

@@ -4,6 +4,7 @@
 mod bind;
 mod cache;
 mod compile;
+mod fair;
 mod hostile;
 mod http;
 mod lift;

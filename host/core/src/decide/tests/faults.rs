@@ -139,12 +139,16 @@ fn a_policy_has_its_own_time_and_memory() {
         mk("without end", Duration::MAX),
     ]);
     fixture.filter(&["n1"]).unwrap();
-    let limits: Vec<_> = seen.lock().unwrap().iter().map(|(name, limits)| (name.clone(), limits.deadline)).collect();
     let now = fixture.clock.now();
+    let limits: Vec<_> = seen.lock().unwrap().iter().map(|(name, limits)| (name.clone(), limits.end(now))).collect();
     assert_eq!(limits[0], ("own".into(), now + Duration::from_millis(70)));
     assert_eq!(limits[1], ("request".into(), now + REQUEST_TIMEOUT));
     assert_eq!(limits[2], ("without end".into(), now + REQUEST_TIMEOUT));
     assert!(seen.lock().unwrap().iter().all(|(_, limits)| limits.memory == 7 << 20));
+    // Whoever has to wait for a permit has its own time after that, and no more of the request's.
+    let limits = seen.lock().unwrap()[0].1;
+    assert_eq!(limits.end(now + Duration::from_secs(1)), now + Duration::from_millis(1_070));
+    assert_eq!(limits.end(now + Duration::from_hours(1)), now + REQUEST_TIMEOUT);
 }
 
 /// Policies that take this long each, of which the slow ones then report a timeout.
@@ -152,7 +156,7 @@ fn mk_slow(fixture_clock: &Arc<Mutex<Option<Arc<ManualClock>>>>, takes: Duration
     let clock = Arc::clone(fixture_clock);
     FakePolicy::default().filter(move |ask, nodes| {
         let clock = clock.lock().unwrap().clone().unwrap();
-        let given = ask.limits.deadline.saturating_duration_since(clock.now());
+        let given = ask.limits.end(clock.now()).saturating_duration_since(clock.now());
         clock.advance(takes.min(given));
         if takes > given {
             return Err(Fault::new(FaultKind::Timeout, "too slow"));
@@ -193,6 +197,17 @@ fn a_policy_is_not_blamed_for_time_that_others_used_up() {
     }
     let outcomes: Vec<_> = fixture.calls().into_iter().map(|call| call.outcome).collect();
     assert!(outcomes.chunks(3).all(|outcome| outcome[1..] == [Err(FaultKind::Timeout); 2]), "{outcomes:?}");
+    assert_eq!(fixture.opened(), [""; 0]);
+}
+
+#[test]
+fn a_policy_is_not_blamed_for_room_that_others_take() {
+    let busy = |config: &mut PolicyConfig| config.on_error = Some(OnError::Ignore);
+    let fixture = Fixture::of([mk_member("p", mk_failing(FaultKind::Busy), busy)]);
+    for _ in 0..2 * FAULTS_TO_OPEN {
+        fixture.filter(&["n1"]).unwrap();
+    }
+    assert!(fixture.calls().iter().all(|call| call.outcome == Err(FaultKind::Busy)));
     assert_eq!(fixture.opened(), [""; 0]);
 }
 

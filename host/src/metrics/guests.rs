@@ -1,0 +1,61 @@
+//! What guests share, read when Prometheus asks.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use plimsoll_core::CallClass;
+use plimsoll_wasm::{SharesInUse, WasmLoader};
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    registry::Unit,
+};
+
+/// The policy host, once there is one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GuestCollector(Arc<OnceLock<WasmLoader>>);
+
+// === impl GuestCollector ===
+
+impl GuestCollector {
+    pub(super) fn set(&self, loader: WasmLoader) {
+        // There is one policy host in a process.
+        let _ = self.0.set(loader);
+    }
+}
+
+impl Collector for GuestCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(shares) = self.0.get().map(WasmLoader::shares) else { return Ok(()) };
+        let SharesInUse { calls, waiting, waited, refused_calls, refused_memory, bytes, max_bytes } = shares;
+        let mut gauge = |name, help, unit, value: usize| {
+            let gauge = ConstGauge::new(value as i64);
+            gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
+        };
+        let bytes_of = Some(&Unit::Bytes);
+        gauge("guest_memory", "Memory of all guests, of those that wait for a call too", bytes_of, bytes)?;
+        gauge("guest_memory_limit", "What --guest-memory comes to", bytes_of, max_bytes)?;
+        gauge("guest_calls_waiting", "Calls of policies that wait for a permit", None, waiting)?;
+        let mut family = encoder.encode_descriptor(
+            "guest_calls",
+            "Calls of policies under way, by who waits for them",
+            None,
+            ConstGauge::new(0i64).metric_type(),
+        )?;
+        for (class, calls) in CallClass::ALL.into_iter().zip(calls) {
+            ConstGauge::new(calls as i64).encode(family.encode_family(&[("class", class.as_str())])?)?;
+        }
+        let waited = ConstCounter::new(waited);
+        let help = "Calls of policies that had to wait for a permit";
+        waited.encode(encoder.encode_descriptor("guest_waits", help, None, waited.metric_type())?)?;
+        let help = "Calls of policies that were refused what all share, by what";
+        let mut family = encoder.encode_descriptor("guest_refusals", help, None, waited.metric_type())?;
+        for (what, refused) in [("permit", refused_calls), ("memory", refused_memory)] {
+            ConstCounter::new(refused).encode(family.encode_family(&[("what", what)])?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! What calls share, dealt out so that no policy can take all of it: permits for calls that are under way at once,
+//! and the memory of all guests.
+//!
+//! A policy gets more as long as what it holds does not pass what is left. One that takes all it can get ends up with
+//! half, a second one with half of the rest, and so on: six of them leave one of 64 permits. As calls end, their
+//! permits are dealt out anew, which brings those that take all they can get down to equal shares, and one share is
+//! always left. Calls that no decision waits for share a quarter. Calls that wait are served in their order, those of
+//! decisions first.
+
+mod memory;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use plimsoll_core::CallClass;
+
+pub(crate) use self::memory::{Full, Reservation};
+use crate::template::WarmPools;
+
+/// The part of everything that background calls may have together.
+const BACKGROUND: usize = 4;
+
+/// Deals out permits and memory.
+pub(crate) struct Shares {
+    /// For calls of decisions, and for background calls.
+    limits: [Use; 2],
+    state: Mutex<State>,
+    /// What can be given up where memory is short.
+    pub(super) warm_pools: WarmPools,
+}
+
+/// Permits and bytes: held, or free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Use {
+    calls: usize,
+    bytes: usize,
+}
+
+/// How the shares stand; also for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SharesInUse {
+    /// Calls under way, by [`CallClass`].
+    pub calls: [usize; 2],
+    /// Calls that wait for a permit.
+    pub waiting: usize,
+    /// Calls that had no permit to begin with, since the start.
+    pub waited: u64,
+    /// Calls that were refused a permit, since the start.
+    pub refused_calls: u64,
+    /// Calls that were refused memory which they might have had alone, since the start.
+    pub refused_memory: u64,
+    /// Bytes of all guests, of instances that wait for a call too.
+    pub bytes: usize,
+    /// What they may have.
+    pub max_bytes: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// By class.
+    held: [Use; 2],
+    /// Bytes of instances that wait for a call.
+    warm: usize,
+    /// What each policy holds, by class; those that hold nothing are not here.
+    holders: HashMap<Arc<str>, [Use; 2]>,
+    /// Who waits for a permit, in order.
+    queue: VecDeque<Arc<Waiter>>,
+    waited: u64,
+    refused_calls: u64,
+    refused_memory: u64,
+}
+
+/// What a call asks for: a permit, and as much memory as such calls mostly need.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) policy: Arc<str>,
+    pub(crate) class: CallClass,
+    pub(crate) bytes: usize,
+}
+
+struct Waiter {
+    wish: Wish,
+    granted: Condvar,
+}
+
+/// A permit for one call; given back when it is dropped.
+pub(crate) struct Permit<'s> {
+    shares: &'s Shares,
+    /// Its memory goes to the instance that is made for the call.
+    wish: Wish,
+    /// Whether it had to be waited for.
+    pub(crate) is_late: bool,
+}
+
+// === impl Shares ===
+
+impl Shares {
+    pub(crate) fn new(calls: u32, bytes: usize) -> Self {
+        let all = Use { calls: calls as usize, bytes };
+        let background = Use { calls: (all.calls / BACKGROUND).max(1), bytes: bytes / BACKGROUND };
+        Self { limits: [all, background], state: Mutex::default(), warm_pools: WarmPools::default() }
+    }
+
+    /// A permit for a call; none if there is none until the deadline.
+    pub(crate) fn permit(&self, mut wish: Wish, deadline: Instant) -> Option<Permit<'_>> {
+        wish.bytes = wish.bytes.min(self.limit(wish.class).bytes);
+        let permit = |wish, is_late| Permit { shares: self, wish, is_late };
+        let mut state = self.state();
+        if wish.bytes > self.free(&state, wish.class).bytes {
+            drop(state);
+            self.warm_pools.drop_all();
+            state = self.state();
+        }
+        if self.grant(&mut state, &wish) {
+            return Some(permit(wish, false));
+        }
+        state.waited += 1;
+        let waiter = Arc::new(Waiter { wish, granted: Condvar::new() });
+        state.queue.push_back(Arc::clone(&waiter));
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                state.queue.retain(|other| !Arc::ptr_eq(other, &waiter));
+                state.refused_calls += 1;
+                return None;
+            }
+            state = waiter.granted.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            // Whoever grants a permit takes the waiter out of the queue.
+            if !state.queue.iter().any(|other| Arc::ptr_eq(other, &waiter)) {
+                return Some(permit(waiter.wish.clone(), true));
+            }
+        }
+    }
+
+    pub(crate) fn in_use(&self) -> SharesInUse {
+        let state = self.state();
+        SharesInUse {
+            calls: state.held.map(|held| held.calls),
+            waiting: state.queue.len(),
+            waited: state.waited,
+            refused_calls: state.refused_calls,
+            refused_memory: state.refused_memory,
+            bytes: state.all().bytes,
+            max_bytes: self.limits[0].bytes,
+        }
+    }
+
+    /// Takes what is wished for, if the policy may have it now.
+    fn grant(&self, state: &mut State, wish: &Wish) -> bool {
+        let (held, free) = (state.held_by(&wish.policy, wish.class), self.free(state, wish.class));
+        // What it then holds does not pass what was left.
+        let may = held.calls < free.calls && held.may_grow(wish.bytes, free.bytes);
+        if may {
+            state.change(&wish.policy, wish.class, |held| {
+                held.calls += 1;
+                held.bytes += wish.bytes;
+            });
+        }
+        may
+    }
+
+    fn limit(&self, class: CallClass) -> Use {
+        self.limits[class as usize]
+    }
+
+    /// What a class of calls may still take.
+    fn free(&self, state: &State, class: CallClass) -> Use {
+        let free = self.limit(CallClass::Decision).without(state.all());
+        match class {
+            CallClass::Decision => free,
+            CallClass::Background => free.least(self.limit(class).without(state.held[class as usize])),
+        }
+    }
+
+    fn give_back(&self, wish: &Wish) {
+        let mut state = self.state();
+        state.change(&wish.policy, wish.class, |held| {
+            held.calls -= 1;
+            held.bytes -= wish.bytes;
+        });
+        self.serve_queue(&mut state);
+    }
+
+    /// Gives each that may have its permit now what it wishes for, so that whoever waits is one who may not.
+    fn serve_queue(&self, state: &mut State) {
+        if state.queue.is_empty() {
+            return;
+        }
+        let queue = std::mem::take(&mut state.queue);
+        let (decisions, background): (Vec<_>, Vec<_>) =
+            queue.into_iter().partition(|waiter| waiter.wish.class == CallClass::Decision);
+        for waiter in decisions.into_iter().chain(background) {
+            if self.grant(state, &waiter.wish) {
+                waiter.granted.notify_one();
+            } else {
+                state.queue.push_back(waiter);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// What is taken of everything.
+    fn all(&self) -> Use {
+        let [decisions, background] = self.held;
+        Use { calls: decisions.calls + background.calls, bytes: decisions.bytes + background.bytes + self.warm }
+    }
+
+    fn held_by(&self, policy: &str, class: CallClass) -> Use {
+        self.holders.get(policy).map_or_else(Use::default, |held| held[class as usize])
+    }
+
+    fn change(&mut self, policy: &Arc<str>, class: CallClass, change: impl Fn(&mut Use)) {
+        change(&mut self.held[class as usize]);
+        let holder = self.holders.entry(Arc::clone(policy)).or_default();
+        change(&mut holder[class as usize]);
+        if *holder == <[Use; 2]>::default() {
+            self.holders.remove(policy);
+        }
+    }
+}
+
+// === impl Use ===
+
+impl Use {
+    fn without(self, held: Self) -> Self {
+        Self { calls: self.calls.saturating_sub(held.calls), bytes: self.bytes.saturating_sub(held.bytes) }
+    }
+
+    /// Whether a policy that holds this may have so many bytes more of those that are free.
+    ///
+    /// The first call may have all of them: policies that need much would get nowhere otherwise.
+    fn may_grow(self, more: usize, free: usize) -> bool {
+        more <= free && (self.calls == 0 || self.bytes + more <= free)
+    }
+
+    fn least(self, other: Self) -> Self {
+        Self { calls: self.calls.min(other.calls), bytes: self.bytes.min(other.bytes) }
+    }
+}
+
+// === impl Permit ===
+
+impl Permit<'_> {
+    /// Hands over what was wished for of memory; from then on it is not the permit's to give back.
+    fn take_memory(&mut self) -> Wish {
+        let bytes = std::mem::take(&mut self.wish.bytes);
+        Wish { bytes, ..self.wish.clone() }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.shares.give_back(&self.wish);
+    }
+}
+
+#[cfg(test)]
+mod tests;

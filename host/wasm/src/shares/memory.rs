@@ -1,0 +1,171 @@
+//! The memory of all guests together.
+
+use std::{fmt, sync::Arc};
+
+use plimsoll_core::CallClass;
+
+use super::{Permit, Shares, State, Wish};
+
+/// Instances that wait for a call may take this part of the memory, as far as calls leave it.
+const WARM: usize = 2;
+
+/// An instance that has taken more than this part of all memory is cleared away at once, in its call: what waits to be
+/// cleared is missed by others.
+const LARGE: usize = 64;
+
+/// What one instance may take of the memory of all; given back when it is dropped.
+pub(crate) struct Reservation {
+    shares: Arc<Shares>,
+    payer: Payer,
+    /// What is charged to the payer.
+    charged: usize,
+    /// What the instance has taken; at most what is charged.
+    used: usize,
+}
+
+enum Payer {
+    /// The instance waits for a call.
+    Warm,
+    Call(Arc<str>, CallClass),
+}
+
+/// There is not as much left as was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Full {
+    class: CallClass,
+    /// What calls of that class may have together.
+    max_bytes: usize,
+}
+
+// === impl Reservation ===
+
+impl Reservation {
+    /// Nothing yet, of an instance that waits for a call.
+    pub(crate) fn warm(shares: &Arc<Shares>) -> Self {
+        Self { shares: Arc::clone(shares), payer: Payer::Warm, charged: 0, used: 0 }
+    }
+
+    /// What the permit of a call came with.
+    pub(crate) fn of_call(shares: &Arc<Shares>, permit: &mut Permit<'_>) -> Self {
+        let Wish { policy, class, bytes } = permit.take_memory();
+        Self { shares: Arc::clone(shares), payer: Payer::Call(policy, class), charged: bytes, used: 0 }
+    }
+
+    /// Takes more; warm instances make room for a call.
+    pub(crate) fn grow(&mut self, more: usize) -> Result<(), Full> {
+        let missing = (self.used + more).saturating_sub(self.charged);
+        if missing > 0 {
+            self.charge(missing)?;
+        }
+        self.used += more;
+        Ok(())
+    }
+
+    fn charge(&mut self, more: usize) -> Result<(), Full> {
+        let shares = &self.shares;
+        if !shares.take(&self.payer, more) {
+            let is_call = matches!(self.payer, Payer::Call(..));
+            if !is_call || !shares.warm_pools.drop_all() || !shares.take(&self.payer, more) {
+                return Err(shares.refuse(&self.payer));
+            }
+        }
+        self.charged += more;
+        Ok(())
+    }
+
+    /// The instance waits no longer: what it holds is that of a call now.
+    pub(crate) fn assign(&mut self, permit: &mut Permit<'_>) -> Result<(), Full> {
+        let used = std::mem::take(&mut self.used);
+        *self = Self::of_call(&Arc::clone(&self.shares), permit);
+        self.grow(used)
+    }
+
+    /// Hands over all that it holds.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::warm(&self.shares))
+    }
+
+    /// What the instance has taken.
+    pub(crate) const fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Whether that is worth giving back at once.
+    pub(crate) fn is_large(&self) -> bool {
+        self.used > self.shares.limit(CallClass::Decision).bytes / LARGE
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.charged > 0 {
+            let mut state = self.shares.state();
+            state.charge(&self.payer, -(self.charged as isize));
+            self.shares.serve_queue(&mut state);
+        }
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reservation").field("charged", &self.charged).finish_non_exhaustive()
+    }
+}
+
+// === impl Shares ===
+
+impl Shares {
+    fn take(&self, payer: &Payer, more: usize) -> bool {
+        let mut state = self.state();
+        let may = match payer {
+            Payer::Warm => state.all().bytes + more <= self.limit(CallClass::Decision).bytes / WARM,
+            Payer::Call(policy, class) => {
+                let mut held = state.held_by(policy, *class);
+                // The call itself has its permit already.
+                held.calls = held.calls.saturating_sub(1);
+                held.may_grow(more, self.free(&state, *class).bytes)
+            }
+        };
+        if may {
+            state.charge(payer, more as isize);
+        }
+        may
+    }
+
+    fn refuse(&self, payer: &Payer) -> Full {
+        let class = match payer {
+            Payer::Warm => CallClass::Background,
+            Payer::Call(_, class) => {
+                self.state().refused_memory += 1;
+                *class
+            }
+        };
+        Full { class, max_bytes: self.limit(class).bytes }
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn charge(&mut self, payer: &Payer, bytes: isize) {
+        let add = |held: &mut usize| *held = held.saturating_add_signed(bytes);
+        match payer {
+            Payer::Warm => add(&mut self.warm),
+            Payer::Call(policy, class) => self.change(policy, *class, |held| add(&mut held.bytes)),
+        }
+    }
+}
+
+// === impl Full ===
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = self.max_bytes >> 20;
+        match self.class {
+            CallClass::Decision => write!(f, "the memory of all policies together is taken: {mib} MiB"),
+            CallClass::Background => {
+                write!(f, "the memory of policies that no decision waits for is taken: {mib} MiB together")
+            }
+        }
+    }
+}
