@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use plimsoll_harness::{Client, samples};
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use self::api_server::ApiServer;
 use crate::{
@@ -26,32 +27,64 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The label by which the changed nodes change sides.
 const POOL: &str = "example.com/pool";
 
+/// A cluster whose nodes change.
+pub(crate) struct Changing {
+    nodes: Vec<Value>,
+    api_server: ApiServer,
+    kubeconfig: NamedTempFile,
+    round: usize,
+}
+
+// === impl Changing ===
+
+impl Changing {
+    /// A cluster behind an API server of its own.
+    pub(crate) fn start() -> Result<Self> {
+        let nodes: Vec<Value> = (0..CLUSTER).map(world::listed_node).collect();
+        let api_server = ApiServer::start(&nodes, &world::placed_on(CLUSTER).collect::<Vec<_>>())?;
+        let kubeconfig = NamedTempFile::new()?;
+        write_kubeconfig(kubeconfig.path(), api_server.address)?;
+        Ok(Self { nodes, api_server, kubeconfig, round: 0 })
+    }
+
+    /// The file by which it is reached.
+    pub(crate) fn kubeconfig(&self) -> Result<String> {
+        Ok(self.kubeconfig.path().to_str().context("a path that is UTF-8")?.to_owned())
+    }
+
+    /// Changes 1 % of the nodes, and waits until each of these servers knows.
+    pub(crate) fn change(&mut self, clients: &mut [&mut Client]) -> Result<()> {
+        let before = clients.iter_mut().map(|client| is_kept(client)).collect::<Result<Vec<_>>>()?;
+        ensure!(before.iter().all(|one| *one == before[0]), "the servers do not know the same cluster");
+        self.api_server.changed(changed(&self.nodes, self.round, !before[0]))?;
+        self.round += 1;
+        let started = Instant::now();
+        for client in clients {
+            while is_kept(client)? == before[0] {
+                ensure!(started.elapsed() < PATIENCE, "a changed node is not seen");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Changes 1 % of the nodes, waits until plimsoll's watch has shown it, and times the next call of each verb.
 pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Result<()> {
     let ten = samples::ten();
     let setting = Setting::new(modules, &ten, None)?;
-    let nodes: Vec<Value> = (0..CLUSTER).map(world::listed_node).collect();
-    let mut api_server = ApiServer::start(&nodes, &world::placed_on(CLUSTER).collect::<Vec<_>>())?;
-    let file = tempfile::NamedTempFile::new()?;
-    write_kubeconfig(file.path(), api_server.address)?;
-    let kubeconfig = file.path().to_str().context("a path that is UTF-8")?;
-    let plimsoll = setting.plimsoll_with(&["--kubeconfig", kubeconfig])?;
+    let mut changing = Changing::start()?;
+    let plimsoll = setting.plimsoll_with(&["--kubeconfig", &changing.kubeconfig()?])?;
     plimsoll.wait_until_ready()?;
     let mut client = Client::connect(plimsoll.address)?;
     let body = world::names_body(CLUSTER);
     let mut times = VERBS.map(|_| Sample::default());
-    for round in 0..plan.times(60) {
+    for _ in 0..plan.times(60) {
         // Both verbs are warm before the change, as they are under a busy scheduler.
         for verb in VERBS {
             client.post(&format!("/{verb}"), &body)?;
         }
-        let before = is_kept(&mut client)?;
-        api_server.changed(changed(&nodes, round, !before))?;
-        let started = Instant::now();
-        while is_kept(&mut client)? == before {
-            ensure!(started.elapsed() < PATIENCE, "a changed node is not seen");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        changing.change(&mut [&mut client])?;
         for (verb, times) in VERBS.iter().zip(&mut times) {
             times.time(true, || client.post(&format!("/{verb}"), &body).map(drop))?;
         }

@@ -5,12 +5,14 @@
 //!  wire     plimsoll, Go and an echo, over loopback   reload   a module swapped under a running plimsoll
 //!  memory   of a plimsoll that watches a large cluster
 //!  languages  the same policies in Go and in Rust
+//!  against  another build of plimsoll, call by call
 //! ```
 //!
 //! One run prints one table and writes `target/bench/results.json`. Peers take turns within a run, so
 //! that what else the machine does meets all of them alike, and must give the same answers before they
 //! are measured.
 
+mod against;
 mod aims;
 mod api_server;
 mod body;
@@ -33,19 +35,24 @@ mod toggles;
 mod wire;
 mod world;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::Parser;
 use plimsoll_harness::workspace;
 
 use crate::{modules::Modules, plan::Args, report::Report};
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let args = Args::parse();
     if args.echo {
-        return echo::serve();
+        return echo::serve().map(|()| ExitCode::SUCCESS);
     }
     let plan = args.plan();
-    let modules = Modules::find(args.policies.unwrap_or_else(|| report::target().join("policies")))?;
+    let modules = Modules::find(args.policies.clone().unwrap_or_else(|| report::target().join("policies")))?;
+    if let Some(old) = &args.against {
+        return against::measure(&plan, &modules, old);
+    }
     let mut report = Report::default();
     if plan.wants("engine") {
         engine::measure(&plan, &modules, &mut report)?;
@@ -75,5 +82,5 @@ fn main() -> Result<()> {
         plots::draw(&report, &directory)?;
         page::write(&report, &directory)?;
     }
-    report.finish()
+    report.finish().map(|()| ExitCode::SUCCESS)
 }

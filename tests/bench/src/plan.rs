@@ -23,6 +23,10 @@ pub(crate) struct Args {
     #[arg(long)]
     alone: bool,
 
+    /// Compare with another build of plimsoll, call by call, and measure nothing else; exit code 1 if it was faster
+    #[arg(long, value_name = "BINARY", conflicts_with_all = ["alone", "plots"])]
+    pub(crate) against: Option<PathBuf>,
+
     /// Write charts and tables into docs/performance
     #[arg(long)]
     pub(crate) plots: bool,

@@ -77,7 +77,11 @@ impl Setting {
 
     /// Starts it with more arguments, ready or not; the binary is expected beside this one.
     pub(crate) fn plimsoll_with(&self, args: &[&str]) -> Result<Peer> {
-        let binary = beside("plimsoll")?;
+        self.serve(&beside("plimsoll")?, args)
+    }
+
+    /// The same with another binary.
+    pub(crate) fn serve(&self, binary: &Path, args: &[&str]) -> Result<Peer> {
         ensure!(binary.exists(), "{} is missing: run `cargo build --workspace --bins`", binary.display());
         let mut command = Command::new(binary);
         command
@@ -143,6 +147,6 @@ impl Turns {
 }
 
 /// A program that was built with this one.
-fn beside(name: &str) -> Result<PathBuf> {
+pub(crate) fn beside(name: &str) -> Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }

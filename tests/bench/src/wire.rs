@@ -17,7 +17,7 @@ use crate::{
 pub(crate) const CLUSTER: usize = 5_000;
 
 /// Whole nodes are 8 kB each.
-const NODE_BYTES: usize = 8_000;
+pub(crate) const NODE_BYTES: usize = 8_000;
 
 /// Of the nodes, one in so many changes between two calls.
 pub(crate) const CHANGED: usize = 100;
