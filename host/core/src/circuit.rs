@@ -1,9 +1,14 @@
 //! A policy that fails again and again is not asked for a while.
 
 use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
+
+use crate::{Fault, Verb, View, trial::FailedCall};
 
 /// Faults in a row that open the circuit.
 pub const FAULTS_TO_OPEN: u32 = 5;
@@ -18,6 +23,11 @@ pub struct Circuit {
     faults: AtomicU32,
     /// Nanoseconds after `born` until which the circuit is open; 0: closed.
     open_until: AtomicU64,
+    /// Whether a call has ended without a fault.
+    has_answered: AtomicBool,
+    /// Whether failed calls are kept until then.
+    is_on_probation: AtomicBool,
+    failed: Mutex<Option<FailedCall>>,
 }
 
 // === impl Circuit ===
@@ -25,7 +35,14 @@ pub struct Circuit {
 impl Circuit {
     /// A closed circuit.
     pub fn new(now: Instant) -> Self {
-        Self { born: now, faults: AtomicU32::new(0), open_until: AtomicU64::new(0) }
+        Self {
+            born: now,
+            faults: AtomicU32::new(0),
+            open_until: AtomicU64::new(0),
+            has_answered: AtomicBool::new(false),
+            is_on_probation: AtomicBool::new(false),
+            failed: Mutex::default(),
+        }
     }
 
     /// Whether the policy must not be asked now.
@@ -36,6 +53,9 @@ impl Circuit {
 
     /// Closes the circuit after a call without fault.
     pub fn succeeded(&self) {
+        if !self.has_answered.load(Ordering::Relaxed) {
+            self.has_answered.store(true, Ordering::Relaxed);
+        }
         // A plain load first: the line stays shared between cores in the steady state.
         if self.faults.load(Ordering::Relaxed) != 0 {
             self.faults.store(0, Ordering::Relaxed);
@@ -51,6 +71,45 @@ impl Circuit {
             self.open_until.store(self.nanos(now + OPEN_FOR), Ordering::Relaxed);
         }
         opens
+    }
+
+    /// Whether a call has ended without a fault.
+    pub fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
+    /// From now on the last failed call is kept, until one has ended without a fault.
+    pub fn begin_probation(&self) {
+        self.is_on_probation.store(true, Ordering::Relaxed);
+    }
+
+    /// Nothing is kept any more.
+    pub fn end_probation(&self) {
+        self.is_on_probation.store(false, Ordering::Relaxed);
+        self.kept().take();
+    }
+
+    /// The last failed call, once faults have opened the circuit before any call ended without one.
+    pub fn take_failed(&self) -> Option<FailedCall> {
+        if self.has_answered() || self.faults.load(Ordering::Relaxed) < FAULTS_TO_OPEN {
+            return None;
+        }
+        self.kept().take()
+    }
+
+    pub(crate) fn is_on_probation(&self) -> bool {
+        self.is_on_probation.load(Ordering::Relaxed) && !self.has_answered()
+    }
+
+    /// Keeps a call that failed, if that is of interest.
+    pub(crate) fn keep_failed(&self, verb: Verb, view: &Arc<View>, fault: &Fault) {
+        if self.is_on_probation() {
+            *self.kept() = Some(FailedCall::new(verb, view, fault));
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Option<FailedCall>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn nanos(&self, moment: Instant) -> u64 {
@@ -86,6 +145,30 @@ mod tests {
                 circuit.succeeded();
             }
         }
+    }
+
+    #[test]
+    fn a_failed_call_is_kept_only_on_probation_and_only_before_the_first_success() {
+        let (now, view) = (Instant::now(), Arc::new(View::empty(Arc::from("null"))));
+        let fault = Fault::new(crate::FaultKind::Trap, "it fails");
+        let fail = |circuit: &Circuit| {
+            circuit.failed(now);
+            circuit.keep_failed(Verb::Filter, &view, &fault);
+        };
+        let circuit = Circuit::new(now);
+        (0..5).for_each(|_| fail(&circuit));
+        assert!(circuit.take_failed().is_none(), "nobody wanted to know");
+        let circuit = Circuit::new(now);
+        circuit.begin_probation();
+        (0..4).for_each(|_| fail(&circuit));
+        assert!(circuit.take_failed().is_none(), "it may still recover");
+        fail(&circuit);
+        assert_eq!(circuit.take_failed().unwrap().fault(), &fault);
+        let circuit = Circuit::new(now);
+        circuit.begin_probation();
+        circuit.succeeded();
+        (0..5).for_each(|_| fail(&circuit));
+        assert!(circuit.take_failed().is_none() && circuit.has_answered());
     }
 
     #[test]

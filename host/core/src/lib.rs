@@ -74,5 +74,5 @@ pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, shown_settings};
 pub use slots::{Slot, Slots};
 pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
-pub use trial::{TrialCall, TrialFault, put};
+pub use trial::{FailedCall, TrialCall, TrialFault};
 pub use view::{Candidate, View};

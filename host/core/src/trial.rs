@@ -12,8 +12,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Secrets, Verb, View,
-    answer::Answer, trace::Recording,
+    Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets, Verb,
+    View, answer::Answer, trace::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -55,6 +55,46 @@ pub struct TrialFault {
     pub is_certain: bool,
 }
 
+/// A call that a policy failed, to be put to another version of it.
+#[derive(Debug)]
+pub struct FailedCall {
+    verb: Verb,
+    view: Arc<View>,
+    fault: Fault,
+}
+
+// === impl FailedCall ===
+
+impl FailedCall {
+    pub(crate) fn new(verb: Verb, view: &Arc<View>, fault: &Fault) -> Self {
+        Self { verb, view: Arc::clone(view), fault: fault.clone() }
+    }
+
+    /// What was asked.
+    pub fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// How it failed.
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    /// Puts the same call to another version, which may take this long at most.
+    ///
+    /// # Errors
+    /// How that failed, or that it does not have the verb.
+    pub fn put_to(&self, member: &Member, longest: Duration) -> Result<(), Fault> {
+        if !member.policy.verbs().has(self.verb) {
+            return Err(Fault::new(FaultKind::Host, "a verb was asked that the policy does not export"));
+        }
+        let view = View::clone(&self.view).unrecorded().with_settings(Arc::clone(&member.settings));
+        let limits = Limits::until(Instant::now() + member.config.timeout.min(longest), member.config.memory);
+        let ask = Ask::new(Arc::clone(&member.id), Arc::new(view), limits);
+        put(member.policy.as_ref(), self.verb, &Ask { class: CallClass::Background, ..ask })
+    }
+}
+
 // === impl TrialCall ===
 
 impl TrialCall {
@@ -81,7 +121,9 @@ impl TrialCall {
         let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
         let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
         let settings = Read::Settings.to_string();
-        Some(TrialFault { verb, fault, is_certain: reads.iter().all(|line| line.read == settings) })
+        // Without room for the call, nobody has asked the policy.
+        let is_certain = fault.kind != FaultKind::Busy && reads.iter().all(|line| line.read == settings);
+        Some(TrialFault { verb, fault, is_certain })
     }
 }
 
@@ -89,7 +131,7 @@ impl TrialCall {
 ///
 /// # Errors
 /// The fault that ended the call, or what is wrong with the answers.
-pub fn put(policy: &dyn Policy, verb: Verb, ask: &Ask) -> Result<(), Fault> {
+fn put(policy: &dyn Policy, verb: Verb, ask: &Ask) -> Result<(), Fault> {
     let nodes: Vec<u32> = (0..ask.view.node_count() as u32).collect();
     match verb {
         Verb::Filter => policy.filter(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),

@@ -97,6 +97,13 @@ impl View {
         self
     }
 
+    /// The same view; no read of it is written down.
+    #[must_use]
+    pub(crate) fn unrecorded(mut self) -> Self {
+        self.recording = None;
+        self
+    }
+
     /// The slot of each node of the view.
     pub(crate) fn slots(&self) -> &[u32] {
         &self.nodes

@@ -242,9 +242,13 @@ impl Caller {
         let (request, mode) = (self.request.clone(), member.config.mode);
         let origin = Origin { request, version: member.version, mode, verb: Some(verb) };
         let question = Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin };
-        aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
+        let result = aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
-            .map_err(|fault| fault.without(&Secrets::of(&member.settings)))
+            .map_err(|fault| fault.without(&Secrets::of(&member.settings)));
+        if let Err(fault) = &result {
+            member.circuit.keep_failed(verb, &question.view, fault);
+        }
+        result
     }
 }
 
