@@ -114,7 +114,10 @@ fn the_api_server_accepts_every_object() {
         .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll", "labels": labels}}))
         .unwrap();
     cluster.create(&service_monitors()).unwrap();
-    wait_until("the CRD", || cluster.kubectl(&["get", "servicemonitors", "-A"]).ok()).unwrap();
+    cluster.create(&prometheus_rules()).unwrap();
+    for kind in ["servicemonitors", "prometheusrules"] {
+        wait_until("the CRD", || cluster.kubectl(&["get", kind, "-A"]).ok()).unwrap();
+    }
     for values in every_set_of_values() {
         let manifest = render(values.as_deref()).unwrap();
         let objects = objects(&manifest).unwrap();
@@ -232,6 +235,20 @@ fn pod_of(deployment: &Value) -> Value {
 }
 
 /// The CRD of the Prometheus operator, with the fields that the chart uses and no others.
+fn prometheus_rules() -> Value {
+    let text = json!({"type": "string"});
+    let texts = json!({"type": "object", "additionalProperties": text});
+    let rule = json!({"type": "object", "required": ["alert", "expr"], "properties": {
+        "alert": text, "expr": text, "for": text, "labels": texts, "annotations": texts,
+    }});
+    let group = json!({"type": "object", "required": ["name", "rules"], "properties": {
+        "name": text, "rules": {"type": "array", "items": rule},
+    }});
+    let spec = json!({"type": "object", "properties": {"groups": {"type": "array", "items": group}}});
+    crd("PrometheusRule", &spec)
+}
+
+/// As [`prometheus_rules`].
 fn service_monitors() -> Value {
     let text = json!({"type": "string"});
     let endpoint = json!({"type": "object", "properties": {"port": text, "path": text, "interval": text}});
@@ -240,14 +257,20 @@ fn service_monitors() -> Value {
         "selector": {"type": "object", "properties": {"matchLabels": labels}},
         "endpoints": {"type": "array", "items": endpoint},
     }});
+    crd("ServiceMonitor", &spec)
+}
+
+fn crd(kind: &str, spec: &Value) -> Value {
+    let singular = kind.to_lowercase();
+    let plural = format!("{singular}s");
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+        "metadata": {"name": format!("{plural}.monitoring.coreos.com")},
         "spec": {
             "group": "monitoring.coreos.com",
             "scope": "Namespaced",
-            "names": {"kind": "ServiceMonitor", "plural": "servicemonitors", "singular": "servicemonitor"},
+            "names": {"kind": kind, "plural": plural, "singular": singular},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
                 "type": "object", "properties": {"spec": spec},
             }}}],
