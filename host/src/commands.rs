@@ -65,7 +65,7 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     let config = EngineConfig {
         compiler: Compiler::Child(child),
         cache_size: args.cache_size as u64,
-        cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
+        cache: cache_directory(args),
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
         guest_memory: args.guest_memory.unwrap_or_else(container::guest_memory),
@@ -78,6 +78,11 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         }
         loader => Ok(loader?),
     }
+}
+
+/// Where policies are kept from one start to the next; none: nowhere.
+fn cache_directory(args: &EngineArgs) -> Option<PathBuf> {
+    if args.no_cache { None } else { args.cache.clone().or_else(default_cache) }
 }
 
 /// `plimsoll` in the user's cache directory, by the XDG base directory specification.

@@ -142,6 +142,7 @@ impl Metrics {
                 Change::Refused { .. } => "refused",
                 Change::Removed { .. } => "removed",
                 Change::Library { .. } => "library",
+                Change::TakenBack { .. } => "rolled-back",
             };
             self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
         }

@@ -87,6 +87,9 @@ fn tell(change: &Change) {
         }
         Change::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
         Change::Removed { id } => warn!(policy = id, "policy removed"),
+        Change::TakenBack { id, version, back, error } => {
+            error!(policy = id, version, back, error, "policy rolled back: the version before is in force again");
+        }
         Change::Library { id } => {
             warn!(policy = id, "a sidecar of another policy names its module: it is a library now, and asked nothing");
         }

@@ -28,6 +28,8 @@ pub struct DirectoryConfig {
     pub allow_empty: bool,
     /// A policy that was there at the start and is not loaded is left out, whatever its `onError`.
     pub allow_degraded: bool,
+    /// Where the last good versions are kept, so that they outlast a restart; none: they do not.
+    pub last_good: Option<PathBuf>,
 }
 
 // === impl DirectoryConfig ===
@@ -45,6 +47,7 @@ impl DirectoryConfig {
             max_memory: memory,
             allow_empty: false,
             allow_degraded: false,
+            last_good: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use plimsoll_core::{Member, PolicyState};
@@ -20,6 +20,9 @@ use crate::{
 /// How often files that change while they are read are read again before that is called a failure.
 const READINGS: u32 = 50;
 
+/// How long a version may take to answer the call that a newer one failed.
+const REPEAT_FOR: Duration = Duration::from_secs(1);
+
 /// One policy.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -31,6 +34,8 @@ pub(crate) struct Entry {
     /// How often in a row they changed while they were read.
     readings: u32,
     version: Option<Version>,
+    /// The version before, as long as the one in force has not answered a call.
+    before: Option<Version>,
     /// The number of the version that was loaded last.
     last: u64,
     /// Whether the policy was there at the start and was never loaded: then its faults are those of a policy.
@@ -48,8 +53,27 @@ pub(crate) struct Entry {
     /// The order under way.
     order: Option<u64>,
     is_library: bool,
+    /// Whether it was there at the start.
+    is_first: bool,
     /// Its files went together with all others of the directory.
     pub(crate) has_vanished: bool,
+}
+
+/// What the first calls of a version show.
+pub(crate) enum Judgement {
+    /// Nothing yet.
+    Open,
+    /// It answers.
+    Good,
+    /// It was taken back.
+    Bad {
+        /// What it was made of.
+        marks: Marks,
+        /// What is said of its files from now on.
+        why: String,
+        /// What happened.
+        change: Change,
+    },
 }
 
 // === impl Entry ===
@@ -97,6 +121,7 @@ impl Entry {
         match (&self.version, &self.reported) {
             _ if self.is_library => PolicyState::Library,
             (Some(_), _) if self.has_vanished => PolicyState::Vanished,
+            (Some(_), Some(refusal)) if refusal.taken_back => PolicyState::RolledBack,
             (Some(_), Some(_)) => PolicyState::Kept,
             (Some(_), None) => PolicyState::Active,
             (None, Some(_)) => PolicyState::Failed,
@@ -116,6 +141,11 @@ impl Entry {
         self.renew_stand_in(id);
     }
 
+    /// Notes that it was there at the start.
+    pub(crate) fn set_first(&mut self) {
+        self.is_first = true;
+    }
+
     /// Notes what the sidecar says.
     pub(crate) fn set_told(&mut self, told: Option<Told>) {
         self.told = told.or(self.told.take());
@@ -127,6 +157,7 @@ impl Entry {
         self.is_library = is_library;
         if is_news && is_library {
             (self.version, self.held, self.reported, self.order) = (None, None, None, None);
+            self.before = None;
             self.retry.settle();
         }
         if is_news {
@@ -160,6 +191,7 @@ impl Entry {
             scan: Arc::clone(scan),
             current: self.version.clone(),
             refused: self.refused.iter().filter(|_| !retries).map(|(marks, _)| marks.clone()).collect(),
+            may_restore: self.is_first && self.version.is_none(),
             is_patient: self.version.is_none() || self.retry.next().is_some(),
         })
     }
@@ -191,7 +223,7 @@ impl Entry {
         change
     }
 
-    fn take_up(&mut self, id: &Id, result: Attempt, took: std::time::Duration, now: Instant) -> Option<Change> {
+    fn take_up(&mut self, id: &Id, result: Attempt, took: Duration, now: Instant) -> Option<Change> {
         self.readings = if matches!(result, Attempt::Changing) { self.readings + 1 } else { 0 };
         match result {
             Attempt::Changing if self.readings >= READINGS => {
@@ -220,11 +252,24 @@ impl Entry {
                 self.held = Some(refusal);
                 None
             }
-            Attempt::Loaded(version) => Some(self.put_in_force(id, version, took)),
+            Attempt::Loaded(version, before) => {
+                // Numbers go on where the files' own versions stand.
+                self.before = self.before.take().or(before);
+                Some(self.put_in_force(id, version, took))
+            }
+            Attempt::Restored(version, refusal, marks) => {
+                let change = self.put_in_force(id, version, took);
+                if refusal.passing {
+                    self.retry.failed(marks.clone(), now);
+                }
+                self.refused = marks.map(|marks| (marks, refusal.clone()));
+                self.held = Some(refusal);
+                Some(change)
+            }
         }
     }
 
-    fn put_in_force(&mut self, id: &Id, version: Version, took: std::time::Duration) -> Change {
+    fn put_in_force(&mut self, id: &Id, version: Version, took: Duration) -> Change {
         let only_settings = self.version.as_ref().is_some_and(|before| before.marks.module == version.marks.module);
         let change = Change::Loaded {
             id: id.to_string(),
@@ -235,11 +280,48 @@ impl Entry {
             took,
         };
         self.last = version.member.version;
+        // One that has not answered yet is no version to go back to, if there is another.
+        self.before = self.before.take().or(self.version.take());
+        if self.before.is_some() {
+            version.member.circuit.begin_probation();
+        }
         self.version = Some(version);
         (self.held, self.reported, self.refused) = (None, None, None);
         self.retry.settle();
         self.is_awaited = false;
         change
+    }
+
+    /// Whether there is a version to go back to.
+    pub(crate) fn is_on_probation(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Ends the probation once the version in force has answered; goes back if it fails from its first calls on,
+    /// and the version before answers the same call.
+    pub(crate) fn judge(&mut self, id: &Id) -> Judgement {
+        let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
+        let circuit = &version.member.circuit;
+        if circuit.has_answered() {
+            circuit.end_probation();
+            self.before = None;
+            return Judgement::Good;
+        }
+        let Some(call) = circuit.take_failed() else { return Judgement::Open };
+        if call.put_to(&before.member, REPEAT_FOR).is_err() {
+            return Judgement::Open;
+        }
+        let (number, back, marks) = (version.member.version, before.member.version, version.marks.clone());
+        let error = format!("it failed to {} from its first calls on ({})", call.verb(), call.fault());
+        let refusal = Refusal::taken_back(format!("{error}; the version before answers the same call"));
+        circuit.end_probation();
+        self.version = self.before.take();
+        self.refused = Some((marks.clone(), refusal.clone()));
+        self.held = None;
+        let why = refusal.text.clone();
+        self.reported = Some(refusal);
+        let change = Change::TakenBack { id: id.to_string(), version: number, back, error };
+        Judgement::Bad { marks, why, change }
     }
 
     /// Notes that the files cannot be read as one set.

@@ -16,6 +16,7 @@ mod crew;
 mod entry;
 mod error;
 mod first;
+mod last_good;
 mod load;
 mod retry;
 mod scan;

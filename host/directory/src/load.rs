@@ -14,6 +14,7 @@ use plimsoll_core::{
 use crate::{
     DirectoryError,
     config::Bounds,
+    last_good::LastGood,
     scan::{Id, Scan, Sources},
     source::{Content, Marks, Reading, Refusal, Stamps, Told, parse_sidecar, read_sidecar},
 };
@@ -41,6 +42,8 @@ pub(crate) struct Order {
     pub(crate) current: Option<Version>,
     /// A content that was refused before and is not to be tried again now.
     pub(crate) refused: Vec<Marks>,
+    /// If the files are refused, what was kept before a restart may be put in force.
+    pub(crate) may_restore: bool,
     /// It may take long, and others may go before it.
     pub(crate) is_patient: bool,
 }
@@ -65,8 +68,10 @@ pub(crate) enum Attempt {
     RefusedBefore(Marks),
     /// They are refused; the content is known if all of it could be read.
     Refused(Refusal, Option<Marks>),
-    /// A version is ready.
-    Loaded(Version),
+    /// A version is ready; the other one is the last good one of before a restart, to go back to.
+    Loaded(Version, Option<Version>),
+    /// The files are refused, and the last good version of before a restart is ready.
+    Restored(Version, Refusal, Option<Marks>),
 }
 
 /// What orders are carried out with.
@@ -74,6 +79,7 @@ pub(crate) struct Workshop {
     pub(crate) root: PathBuf,
     pub(crate) bounds: Bounds,
     pub(crate) loader: Arc<dyn Loader>,
+    pub(crate) last_good: Option<Arc<LastGood>>,
 }
 
 // === impl Workshop ===
@@ -86,13 +92,14 @@ impl Workshop {
         let result = match reading.content {
             None => Attempt::Changing,
             Some(Err(refusal)) => Attempt::Refused(refusal, None),
-            Some(Ok(content)) => self.attempt(&order, content),
+            Some(Ok(content)) => self.attempt(&order, &content),
         };
+        let result = self.restore_if_refused(&order, reading.told.as_ref(), result);
         let Order { id, number, .. } = order;
         Outcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result }
     }
 
-    fn attempt(&self, order: &Order, content: Content) -> Attempt {
+    fn attempt(&self, order: &Order, content: &Content) -> Attempt {
         let marks = content.marks.clone();
         if order.current.as_ref().is_some_and(|version| version.marks == marks) {
             return Attempt::InForce;
@@ -100,11 +107,45 @@ impl Workshop {
         if order.refused.contains(&marks) {
             return Attempt::RefusedBefore(marks);
         }
+        if let Some((_, why)) = self.taken_back(order).filter(|(bad, _)| *bad == marks) {
+            return Attempt::Refused(Refusal::taken_back(why), Some(marks));
+        }
         let current = order.current.as_ref().map(|version| version.member.as_ref());
         match build(&order.id, order.version, content, current, self.loader.as_ref()) {
-            Ok(member) => Attempt::Loaded(Version { member: Arc::new(member), marks }),
+            Ok(member) => {
+                let before = self.last_good_of(order).filter(|before| before.marks != marks);
+                if let Some(last_good) = &self.last_good {
+                    last_good.keep(&order.id, content);
+                }
+                Attempt::Loaded(Version { member: Arc::new(member), marks }, before)
+            }
             Err(refusal) => Attempt::Refused(refusal, Some(marks)),
         }
+    }
+
+    /// What was kept before a restart goes on answering, unless the sidecar switches the policy off.
+    fn restore_if_refused(&self, order: &Order, told: Option<&Told>, result: Attempt) -> Attempt {
+        let Attempt::Refused(refusal, marks) = result else { return result };
+        let is_off = told.is_some_and(|told| told.config.mode == Mode::Off);
+        match self.last_good_of(order).filter(|before| !is_off && Some(&before.marks) != marks.as_ref()) {
+            Some(version) => Attempt::Restored(version, refusal, marks),
+            None => Attempt::Refused(refusal, marks),
+        }
+    }
+
+    /// Loads the last good version of before a restart, if there is one, and it still loads.
+    fn last_good_of(&self, order: &Order) -> Option<Version> {
+        let last_good = self.last_good.as_ref().filter(|_| order.may_restore)?;
+        let content = Content::of_kept(&order.id, last_good.good(&order.id)?, &self.bounds).ok()?;
+        let member = build(&order.id, order.version, &content, None, self.loader.as_ref()).ok()?;
+        Some(Version { member: Arc::new(member), marks: content.marks })
+    }
+
+    /// The content that was taken back before a restart, and why; of no interest if nothing was kept to go back to.
+    fn taken_back(&self, order: &Order) -> Option<(Marks, String)> {
+        let last_good = self.last_good.as_ref().filter(|_| order.may_restore)?;
+        last_good.good(&order.id)?;
+        last_good.taken_back(&order.id)
     }
 }
 
@@ -133,7 +174,7 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
     let stem = sidecar.unwrap_or(module).file_stem().unwrap_or_default().to_string_lossy();
     let id = Id { group: Arc::from(""), name: Arc::from(stem.as_ref()) };
     Content::read(module, sidecar, &Bounds::default())
-        .and_then(|content| build(&id, 1, content, None, loader))
+        .and_then(|content| build(&id, 1, &content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
 
@@ -155,25 +196,25 @@ pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
 pub(crate) fn build(
     id: &Id,
     version: u64,
-    content: Content,
+    content: &Content,
     current: Option<&Member>,
     loader: &dyn Loader,
 ) -> Result<Member, Refusal> {
     let policy = match current.filter(|member| *member.digest == *content.marks.module) {
         Some(member) => Arc::clone(&member.policy),
-        None => loader.load(&content.module).map_err(|error| refusal_of(&content, &error))?,
+        None => loader.load(&content.module).map_err(|error| refusal_of(content, &error))?,
     };
     let size = content.module.len() as u64;
-    validate(id, &content, policy.as_ref())?;
-    put_on_trial(id, &content, policy.as_ref())?;
-    warn_of_idle_weight(id, &content, policy.as_ref());
+    validate(id, content, policy.as_ref())?;
+    put_on_trial(id, content, policy.as_ref())?;
+    warn_of_idle_weight(id, content, policy.as_ref());
     Ok(Member {
         id: Member::id_of(&id.group, &id.name),
         name: Arc::clone(&id.name),
         group: Arc::clone(&id.group),
-        config: content.sidecar.config,
-        settings: content.sidecar.settings,
-        digest: content.marks.module.into(),
+        config: content.sidecar.config.clone(),
+        settings: Arc::clone(&content.sidecar.settings),
+        digest: content.marks.module.as_str().into(),
         size,
         version,
         policy,

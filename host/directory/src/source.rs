@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     config::Bounds,
-    scan::{File, Scan, Sources},
+    last_good::Kept,
+    scan::{File, Id, Scan, Sources},
     sidecar::{self, Sidecar},
     stamp::Stamp,
 };
@@ -31,6 +32,8 @@ pub(crate) struct Refusal {
     pub(crate) text: String,
     /// The same files may be accepted later: the machine was at fault, or busy.
     pub(crate) passing: bool,
+    /// They were in force, and failed from their first calls on.
+    pub(crate) taken_back: bool,
 }
 
 /// Tells the content of a policy's files from any other: digests of module and sidecar.
@@ -50,6 +53,8 @@ pub(crate) struct Content {
     pub(crate) module: Vec<u8>,
     pub(crate) module_label: String,
     pub(crate) marks: Marks,
+    /// The sidecar's text; none without a sidecar.
+    pub(crate) sidecar_text: Option<String>,
 }
 
 /// One reading of a policy's files.
@@ -74,11 +79,15 @@ pub(crate) struct Told {
 
 impl Refusal {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
-        Self { text: one_line(text.as_ref()), passing: false }
+        Self { text: one_line(text.as_ref()), passing: false, taken_back: false }
     }
 
     pub(crate) fn passing(text: impl AsRef<str>) -> Self {
         Self { passing: true, ..Self::new(text) }
+    }
+
+    pub(crate) fn taken_back(text: impl AsRef<str>) -> Self {
+        Self { taken_back: true, ..Self::new(text) }
     }
 }
 
@@ -90,6 +99,15 @@ impl Content {
         let text = sidecar.map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(sidecar, text.as_deref(), bounds)?;
         Self::complete(module, sidecar, text.as_deref(), parsed, bounds)
+    }
+
+    /// A version as it was kept for a restart.
+    pub(crate) fn of_kept(id: &Id, kept: Kept, bounds: &Bounds) -> Result<Self, Refusal> {
+        let label = format!("the last good version of {id}");
+        let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
+        let sidecar = parse_sidecar(path, kept.sidecar.as_deref(), bounds)?;
+        let Kept { module, sidecar: sidecar_text, marks } = kept;
+        Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, marks, sidecar_text })
     }
 
     fn complete(
@@ -109,7 +127,8 @@ impl Content {
             )));
         }
         let marks = Marks { module: digest, sidecar: text.map(|text| self::digest(text.as_bytes())) };
-        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, marks })
+        let sidecar_text = text.map(str::to_owned);
+        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, marks, sidecar_text })
     }
 }
 

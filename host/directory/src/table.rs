@@ -11,7 +11,8 @@ use plimsoll_core::{Failure, Group, Member, PolicyState, Roster};
 
 use crate::{
     Change, DirectoryConfig, DirectoryError, Update,
-    entry::Entry,
+    entry::{Entry, Judgement},
+    last_good::LastGood,
     load::{Order, Outcome},
     scan::{File, Id, Scan, Sources},
     source::Told,
@@ -22,6 +23,7 @@ use crate::{
 pub(crate) struct Table {
     root: PathBuf,
     allow_empty: bool,
+    last_good: Option<Arc<LastGood>>,
     groups: BTreeSet<Arc<str>>,
     entries: BTreeMap<Id, Entry>,
     /// What is wrong with directories.
@@ -55,10 +57,11 @@ pub(crate) struct AtOnce;
 
 impl Table {
     /// A table that knows no policy.
-    pub(crate) fn new(config: &DirectoryConfig) -> Self {
+    pub(crate) fn new(config: &DirectoryConfig, last_good: Option<Arc<LastGood>>) -> Self {
         Self {
             root: config.path.clone(),
             allow_empty: config.allow_empty,
+            last_good,
             groups: BTreeSet::new(),
             entries: BTreeMap::new(),
             problems: BTreeMap::new(),
@@ -76,6 +79,7 @@ impl Table {
         for id in scan.policies().into_keys() {
             let said = told.remove(&id).flatten();
             let entry = self.entries.entry(id.clone()).or_default();
+            entry.set_first();
             if stand_in { entry.await_version(&id, said) } else { entry.set_told(said) }
         }
         self.note_libraries(&scan.policies());
@@ -121,6 +125,25 @@ impl Table {
         };
         self.is_different |= !is_same || state != entry.state();
         entry.named_module() != named.as_ref()
+    }
+
+    /// Looks at the first calls of versions that came in the place of others.
+    pub(crate) fn judge(&mut self) {
+        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_on_probation()) {
+            match entry.judge(id) {
+                Judgement::Open => {}
+                Judgement::Good => self.last_good.iter().for_each(|last_good| last_good.promote(id)),
+                Judgement::Bad { marks, why, change } => {
+                    self.last_good.iter().for_each(|last_good| last_good.take_back(id, &marks, &why));
+                    self.changes.push(change);
+                }
+            }
+        }
+    }
+
+    /// Whether some version may be taken back.
+    pub(crate) fn is_on_probation(&self) -> bool {
+        self.entries.values().any(Entry::is_on_probation)
     }
 
     /// Notes that the directory cannot be listed; what is in force stays.
@@ -211,6 +234,7 @@ impl Table {
 
     fn remove(&mut self, id: &Id) {
         let Some(entry) = self.entries.remove(id) else { return };
+        self.last_good.iter().for_each(|last_good| last_good.forget(id));
         if entry.member().is_some() || entry.reported().is_some() {
             self.changes.push(Change::Removed { id: id.to_string() });
         }

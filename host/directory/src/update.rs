@@ -50,6 +50,17 @@ pub enum Change {
         /// The policy.
         id: String,
     },
+    /// Its newest version failed from its first calls on, and the one before answers the same call.
+    TakenBack {
+        /// The policy.
+        id: String,
+        /// The number of the version that was taken back.
+        version: u64,
+        /// The number of the one that is in force again.
+        back: u64,
+        /// How it failed.
+        error: String,
+    },
     /// It is asked nothing by itself any more: a sidecar of another policy names its module.
     Library {
         /// The policy that it was.
@@ -67,6 +78,7 @@ impl Change {
             | Self::Unchanged { id }
             | Self::Refused { id, .. }
             | Self::Removed { id }
+            | Self::TakenBack { id, .. }
             | Self::Library { id } => id,
         }
     }

@@ -4,7 +4,7 @@ mod worker;
 
 use std::{
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -21,6 +21,7 @@ use crate::{
     DirectoryConfig, DirectoryError, Update,
     crew::Crew,
     first::read_sidecars,
+    last_good::LastGood,
     load::{Outcome, Workshop},
     scan::Scan,
     table::{AtOnce, Table},
@@ -99,9 +100,11 @@ impl Directory {
 
     fn of(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<Self, DirectoryError> {
         let scan = Arc::new(Scan::take(&config.path)?);
-        let workshop = Workshop { root: config.path.clone(), bounds: config.bounds(), loader };
+        let last_good = config.last_good.as_deref().and_then(|directory| last_good(directory, &config.path));
+        let table = Table::new(&config, last_good.clone());
+        let workshop = Workshop { root: config.path.clone(), bounds: config.bounds(), loader, last_good };
         let (sender, events) = mpsc::channel();
-        Ok(Self { table: Table::new(&config), config, scan, crew: Crew::new(workshop), sender, events })
+        Ok(Self { table, config, scan, crew: Crew::new(workshop), sender, events })
     }
 
     /// Loads what the last scan found, and waits for it.
@@ -166,6 +169,14 @@ impl fmt::Debug for Watching {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watching").finish_non_exhaustive()
     }
+}
+
+fn last_good(directory: &Path, root: &Path) -> Option<Arc<LastGood>> {
+    let opened = LastGood::open(directory, root).inspect_err(|error| {
+        let path = directory.display();
+        tracing::warn!(%error, "{path} cannot be used: the last good version of a policy does not outlast a restart");
+    });
+    opened.ok().map(Arc::new)
 }
 
 // === impl Event ===

@@ -49,6 +49,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             max_memory: args.engine.max_policy_memory,
             allow_empty: args.allow_empty,
             allow_degraded: args.allow_degraded,
+            last_good: super::cache_directory(&args.engine).map(|cache| cache.join("last-good")),
             ..DirectoryConfig::new(args.policies)
         },
         loader: super::loader(&args.engine)?,

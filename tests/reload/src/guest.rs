@@ -12,7 +12,35 @@ pub fn version(reason: &str) -> Result<Vec<u8>> {
     with_functions(reason, 0)
 }
 
-/// The same with more functions, which take time to compile and are never called.
+/// The module of a policy that traps as soon as it has read the pod, so that a trial cannot tell for whom.
+///
+/// # Errors
+/// If it is no WebAssembly, which would be a mistake here.
+pub fn failing() -> Result<Vec<u8>> {
+    let text = r#"(module
+        (import "plimsoll:policy/pod@0.1.0" "priority" (func $priority (result i32)))
+        (memory (export "memory") 1)
+        (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 4096))
+        (func (export "plimsoll:policy/filter@0.1.0#filter") (param i32) (result i32)
+          (drop (call $priority)) unreachable))"#;
+    Ok(wat::parse_str(text)?)
+}
+
+/// The module of a policy that does this (WebAssembly text) whatever it is asked.
+///
+/// # Errors
+/// If that is no WebAssembly.
+pub fn doing(body: &str) -> Result<Vec<u8>> {
+    let text = format!(
+        r#"(module
+          (memory (export "memory") 1)
+          (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 4096))
+          (func (export "plimsoll:policy/filter@0.1.0#filter") (param i32) (result i32) {body}))"#
+    );
+    Ok(wat::parse_str(text)?)
+}
+
+/// As [`version`] with more functions, which take time to compile and are never called.
 ///
 /// # Errors
 /// As for [`version`].

@@ -34,6 +34,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// How long what changed together is held back until all of it is loaded, so that it is published together.
 const TOGETHER: Duration = Duration::from_millis(250);
 
+/// How often to look at the first calls of a version that came in the place of another.
+const JUDGE_EVERY: Duration = Duration::from_millis(250);
+
 /// What the thread has.
 pub(super) struct Worker<F> {
     config: DirectoryConfig,
@@ -90,6 +93,7 @@ impl<F: FnMut(Update)> Worker<F> {
     pub(super) fn run(mut self) {
         self.look(Instant::now());
         while !self.stop.load(Ordering::Acquire) {
+            self.table.judge();
             self.publish_if_ready(Instant::now());
             let now = Instant::now();
             let until = self.next_moment(now);
@@ -109,7 +113,8 @@ impl<F: FnMut(Update)> Worker<F> {
     /// When there is something to do next, if nothing happens before.
     fn next_moment(&self, now: Instant) -> Instant {
         let held = (self.table.has_update() && self.under_way > 0).then_some(self.held_until);
-        let moments = [self.settling.next(now), self.table.next_retry(), held.filter(|until| *until > now)];
+        let judged = self.table.is_on_probation().then(|| now + JUDGE_EVERY);
+        let moments = [self.settling.next(now), self.table.next_retry(), held.filter(|until| *until > now), judged];
         moments.into_iter().flatten().fold(self.next_look, Instant::min)
     }
 

@@ -6,7 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, FaultKind, LoadError, Loader, Policy, Preemption, Read, Value, Verb, Verbs, Verdict,
+    Annotation, Ask, Fault, FaultKind, LoadError, Loader, PodRead, Policy, Preemption, Read, Value, Verb, Verbs,
+    Verdict,
 };
 
 /// Loads `good <tag> end`; anything else is refused. Remembers what it was asked.
@@ -86,7 +87,14 @@ impl Policy for FakePolicy {
         }
     }
 
-    fn filter(&self, _: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+    /// One whose tag begins with `fails` fails for every pod but that of the trial, from which nobody can tell.
+    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
+            return Err(Fault::new(FaultKind::Trap, "unreachable"));
+        }
+        if self.tag.starts_with("never") {
+            return Err(Fault::new(FaultKind::Trap, "unreachable"));
+        }
         Ok(nodes.iter().map(|_| Verdict::Unschedulable(self.tag.as_str().into())).collect())
     }
 

@@ -6,6 +6,7 @@ mod fake;
 mod loading;
 mod names;
 mod reloading;
+mod rollback;
 mod sequences;
 mod starting;
 mod threads;

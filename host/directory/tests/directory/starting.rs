@@ -21,7 +21,7 @@ use crate::{
 type Deed = fn(&World);
 
 /// Asks the root's filters about one node for a pod of this namespace; answers the error, or the reason if there is one.
-fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<String>, String> {
+pub(crate) fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<String>, String> {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(10));
     gateway.set_roster(Arc::clone(roster));
     let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "u"}}}}"#);

@@ -6,7 +6,7 @@ mod bombs;
 use std::{fs, time::Duration};
 
 use plimsoll_harness::{Plimsoll, tempdir};
-use plimsoll_reload::{Desk, Load, Way, version, with_functions};
+use plimsoll_reload::{Desk, Load, Way, doing, failing, request, version, with_functions};
 
 /// Connections that ask without a pause.
 const CLIENTS: usize = 4;
@@ -103,7 +103,7 @@ fn there_is_no_moment_without_the_rules_that_were_there_at_the_start() {
     let gateway = Plimsoll::serve_at_once(directory.path(), &["--no-cache"]).unwrap();
     let (mut errors, mut enforced) = (0, 0);
     plimsoll_harness::wait_until("both policies to be loaded", || {
-        let reply = gateway.ask("/filter", &plimsoll_reload::request()).unwrap();
+        let reply = gateway.ask("/filter", &request()).unwrap();
         match reply["Error"].as_str().unwrap() {
             "" => {
                 assert_eq!(reply["FailedNodes"]["n0"], "slow: slow says no", "{reply}");
@@ -139,4 +139,49 @@ fn a_policy_that_compiles_for_long_holds_up_no_other() {
         Ok(())
     });
     answers.unwrap();
+}
+
+#[test]
+fn a_version_that_fails_whatever_it_is_asked_never_takes_the_place_of_a_good_one() {
+    let directory = tempdir().unwrap();
+    let mut desk = Desk::new(directory.path(), "swapped");
+    desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let answers = Load::run(&gateway, 1, |load| {
+        load.wait_for_reason("version a")?;
+        for (body, fault) in [("unreachable", "trap: "), ("(loop (br 0)) unreachable", "timeout: ")] {
+            desk.put(&doing(body)?, Way::Rename)?;
+            let expected = format!("every call of filter would fail, as a trial did: {fault}");
+            let told = |line: &serde_json::Value| line["error"].as_str().is_some_and(|text| text.contains(&expected));
+            gateway.wait_for_log("the refusal", told)?;
+            load.wait_for_more(10)?;
+        }
+        Ok(())
+    });
+    assert_eq!(answers.unwrap().by_reason.len(), 1);
+}
+
+#[test]
+fn a_version_that_fails_its_first_calls_is_taken_back_and_stays_so_after_a_restart() {
+    let (directory, cache) = (tempdir().unwrap(), tempdir().unwrap());
+    let cache = cache.path().join("cache");
+    let args = ["--settle", "20ms", "--cache", cache.to_str().unwrap()];
+    let mut desk = Desk::new(directory.path(), "swapped");
+    desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &args).unwrap();
+    let reason = |gateway: &Plimsoll| {
+        let reply = gateway.ask("/filter", &request()).unwrap();
+        reply["FailedNodes"]["n0"].as_str().map(str::to_owned)
+    };
+    assert_eq!(reason(&gateway).as_deref(), Some("swapped: version a"));
+    desk.put(&failing().unwrap(), Way::Rename).unwrap();
+    plimsoll_harness::wait_until("an error", || reason(&gateway).is_none().then_some(())).unwrap();
+    plimsoll_harness::wait_until("the version before", || reason(&gateway)).unwrap();
+    for gateway in [gateway, Plimsoll::serve(directory.path(), &args).unwrap()] {
+        assert_eq!(reason(&gateway).as_deref(), Some("swapped: version a"));
+        assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_policies{state=\"rolled-back\"} 1"));
+        let listed: serde_json::Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+        assert_eq!(listed["policies"][0]["state"], "rolled-back");
+        assert!(gateway.get("/readyz").unwrap().body.contains("the version before answers the same call"));
+    }
 }

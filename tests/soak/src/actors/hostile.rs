@@ -16,6 +16,9 @@ const EVERY: Duration = Duration::from_secs(2);
 /// More calls than open its circuit.
 const CALLS: u32 = 7;
 
+/// In shadow each is asked; otherwise a trial refuses those that would fail every call.
+const HOW: [&str; 3] = ["mode: shadow", "onError: fail", "onError: ignore"];
+
 /// What any request may be answered with.
 const STATUSES: [u16; 7] = [200, 400, 404, 429, 500, 503, 504];
 
@@ -25,14 +28,14 @@ pub(crate) fn guests(stage: &Stage) {
         let mut client: Option<Client> = None;
         while stage.gate.pause(EVERY) {
             let guest = &hostile()[turn % hostile().len()];
-            let on_error = if (turn / hostile().len()).is_multiple_of(2) { "fail" } else { "ignore" };
+            let how = HOW[turn / hostile().len() % HOW.len()];
             turn += 1;
             let done = (|| -> Result<()> {
                 let client = match &mut client {
                     Some(client) => client,
                     none => none.insert(stage.connect()?),
                 };
-                put(stage, guest, on_error)?;
+                put(stage, guest, how)?;
                 for _ in 0..CALLS {
                     call(stage, client, guest)?;
                     if !stage.gate.pause(Duration::from_millis(100)) {
@@ -52,9 +55,9 @@ pub(crate) fn guests(stage: &Stage) {
     }
 }
 
-fn put(stage: &Stage, guest: &Guest, on_error: &str) -> Result<()> {
+fn put(stage: &Stage, guest: &Guest, how: &str) -> Result<()> {
     let folder = stage.group(HOSTILE);
-    fs::write(folder.join("guest.yaml"), format!("onError: {on_error}\ntimeout: 50ms\n"))?;
+    fs::write(folder.join("guest.yaml"), format!("{how}\ntimeout: 50ms\n"))?;
     fs::write(folder.join(".new"), &guest.bytes)?;
     Ok(fs::rename(folder.join(".new"), folder.join("guest.wasm"))?)
 }

@@ -1,0 +1,182 @@
+//! A version that fails from its first calls on is taken back, and that outlasts a restart.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use plimsoll_core::PolicyState;
+use plimsoll_directory::{Change, DirectoryConfig};
+
+use crate::{
+    fake::good,
+    starting::filter,
+    world::{Watched, World, member, tag},
+};
+
+/// What somebody does to a file, whose bytes were these.
+type Damage = fn(&Path, &[u8]);
+
+/// A world whose last good versions are kept in this directory.
+fn start(world: &World, last_good: &Path) -> Watched {
+    world.start(DirectoryConfig { last_good: Some(last_good.to_owned()), ..world.config() })
+}
+
+/// Loads version v1 of `x`, then this one, and has it asked until its circuit opens.
+fn replace_by(world: &World, watched: &mut Watched, version: &str) {
+    watched.wait_for_tag("x", "v1");
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+    world.put("x.wasm", &good(version));
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    ask_five_times(watched);
+}
+
+fn ask_five_times(watched: &Watched) {
+    for _ in 0..5 {
+        assert!(filter(&watched.roster, "a").is_err());
+    }
+}
+
+fn wait_for_rollback(watched: &mut Watched) {
+    watched.wait_for("the version before", |roster| roster.state("x") == PolicyState::RolledBack);
+    assert_eq!(tag(&watched.roster, "x").as_deref(), Some("v1"));
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+}
+
+#[test]
+fn a_version_that_fails_every_call_is_taken_back_and_not_tried_again() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    replace_by(&world, &mut watched, "fails");
+    wait_for_rollback(&mut watched);
+    let error = "it failed to filter from its first calls on (trap: unreachable)".to_owned();
+    assert!(watched.changes.contains(&Change::TakenBack { id: "x".to_owned(), version: 2, back: 1, error }));
+    let [failure] = watched.roster.failures() else { panic!("{:?}", watched.roster.failures()) };
+    assert!(failure.kept && failure.error.ends_with("the version before answers the same call"), "{failure:?}");
+    world.put("x.wasm", &good("fails"));
+    world.write("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    assert_eq!(watched.roster.state("x"), PolicyState::RolledBack, "the same bytes are not tried again");
+    world.put("x.wasm", &good("v2"));
+    watched.wait_for_tag("x", "v2");
+    assert_eq!((member(&watched.roster, "x").unwrap().version, watched.roster.failures().len()), (3, 0));
+}
+
+#[test]
+fn a_version_stays_that_has_answered_once_or_fails_what_the_one_before_fails() {
+    let world = World::new();
+    world.write("x.wasm", &good("fails"));
+    let mut watched = world.start(world.config());
+    watched.wait_for("x is loaded", |roster| roster.state("x") == PolicyState::Active);
+    world.put("x.wasm", &good("fails-too"));
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    ask_five_times(&watched);
+    // The other update shows that the first calls have been looked at.
+    world.write("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    assert_eq!((watched.roster.state("x"), member(&watched.roster, "x").unwrap().version), (PolicyState::Active, 2));
+}
+
+#[test]
+fn a_version_that_was_taken_back_is_not_in_force_after_a_restart() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let last_good = beside.path().join("last-good");
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, &last_good);
+    replace_by(&world, &mut watched, "fails");
+    wait_for_rollback(&mut watched);
+    drop(watched);
+    wait_for_rollback(&mut start(&world, &last_good));
+}
+
+#[test]
+fn a_version_that_has_not_answered_yet_is_taken_back_after_a_restart_as_well() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let last_good = beside.path().join("last-good");
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, &last_good);
+    watched.wait_for_tag("x", "v1");
+    world.put("x.wasm", &good("fails"));
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    drop(watched);
+    let mut watched = start(&world, &last_good);
+    watched.wait_for("x is loaded", |roster| roster.state("x") == PolicyState::Active);
+    ask_five_times(&watched);
+    wait_for_rollback(&mut watched);
+}
+
+#[test]
+fn a_file_that_went_bad_leaves_the_last_good_version_in_force_after_a_restart() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let last_good = beside.path().join("last-good");
+    world.write("x.wasm", &good("v1"));
+    world.write("x.yaml", "match:\n  namespaces: [a]\n");
+    start(&world, &last_good).wait_for_tag("x", "v1");
+    for (name, bad) in [("x.wasm", "bad"), ("x.yaml", "mode: of")] {
+        world.put(name, bad);
+        let mut watched = start(&world, &last_good);
+        watched.wait_for("the last good version", |roster| roster.state("x") == PolicyState::Kept);
+        assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())), "{name}");
+        assert_eq!(filter(&watched.roster, "b"), Ok(None), "{name}");
+    }
+    // What is switched off stays so.
+    world.put("x.yaml", "mode: off\n");
+    let mut watched = start(&world, &last_good);
+    watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
+    assert_eq!(filter(&watched.roster, "a"), Ok(None));
+    // And what is removed is forgotten.
+    world.remove("x.wasm");
+    world.remove("x.yaml");
+    watched.wait_for("x is gone", |roster| member(roster, "x").is_none());
+    world.write("x.wasm", "bad");
+    start(&world, &last_good).wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
+}
+
+#[test]
+fn nothing_is_believed_that_others_could_have_written() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let last_good = beside.path().join("last-good");
+    world.write("x.wasm", &good("v1"));
+    start(&world, &last_good).wait_for_tag("x", "v1");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let kept: Vec<_> = fs::read_dir(&last_good).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [file] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!((mode(&last_good), mode(file)), (0o700, 0o600));
+    world.put("x.wasm", "bad");
+    let bytes = fs::read(file).unwrap();
+    let damage: [(&str, Damage); 3] = [
+        ("a directory of others", |file, _| {
+            fs::set_permissions(file.parent().unwrap(), fs::Permissions::from_mode(0o777)).unwrap();
+        }),
+        ("a file of others", |file, _| fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap()),
+        ("other bytes", |file, bytes| {
+            fs::write(file, [&bytes[..bytes.len() - 4], b"tail".as_slice()].concat()).unwrap();
+        }),
+    ];
+    for (what, damage) in damage {
+        damage(file, &bytes);
+        let mut watched = start(&world, &last_good);
+        watched.wait_for(what, |roster| roster.state("x") == PolicyState::Failed);
+        drop(watched);
+        fs::set_permissions(&last_good, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(file, &bytes).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    start(&world, &last_good).wait_for("the last good version", |roster| roster.state("x") == PolicyState::Kept);
+}
+
+#[test]
+fn a_policy_that_would_fail_every_call_is_refused_before_it_is_in_force() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("x", "v1");
+    world.put("x.wasm", &good("never"));
+    watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Kept);
+    assert_eq!(
+        world.failure(&watched.roster),
+        "x.wasm: every call of filter would fail, as a trial did: trap: unreachable"
+    );
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+    // In shadow, its faults harm nobody, and are what is looked for.
+    world.put("x.yaml", "mode: shadow\n");
+    watched.wait_for("it is in shadow", |roster| member(roster, "x").unwrap().version == 2);
+}
