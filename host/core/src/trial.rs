@@ -12,8 +12,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets, Verb,
-    View, answer::Answer, trace::Recording,
+    Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets, Verb, View,
+    answer::Answer, trace::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
