@@ -89,7 +89,8 @@ impl AdminState {
         let refused = roster.failures().iter().map(|failure| format!("policy {}: {}", failure.id(), failure.error));
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
-        binder.into_iter().chain(refused).chain(blind).collect()
+        let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
+        binder.into_iter().chain(refused).chain(blind).chain(gaps).collect()
     }
 
     /// Whether a policy reads pods that this gateway does not see.

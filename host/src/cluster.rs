@@ -7,7 +7,7 @@ use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, SnapshotError, Snap
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
-use crate::metrics::Metrics;
+use crate::{metrics::Metrics, pulse};
 
 /// How often the snapshot file is looked at.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
@@ -65,14 +65,16 @@ impl ClusterSource {
             Self::Snapshot(path) => Ok(View::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
             Self::ApiServer(credentials, context) => {
                 let api = ApiServer::connect_with(&credentials, context.as_deref())?;
+                gateway.expect_cluster();
                 info!(url = api.url(), "watching the cluster");
-                let (gateway, published) = (Arc::clone(gateway), Arc::clone(metrics));
+                let (viewer, published) = (Arc::clone(gateway), Arc::clone(metrics));
                 let watch = ClusterWatch::start(&api, staleness, move |cluster| {
                     published.cluster(&cluster);
-                    gateway.set_cluster(cluster);
+                    viewer.set_cluster(cluster);
                 });
                 let watch = Arc::new(watch);
                 metrics.watch(Arc::clone(&watch));
+                pulse::start(gateway, &watch)?;
                 Ok(View::ApiServer(api, watch))
             }
         }

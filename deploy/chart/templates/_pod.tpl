@@ -7,6 +7,13 @@
 - --cache=/cache/compiled
 - --cache-size={{ include "plimsoll.cacheSize" . }}
 - --request-timeout={{ .Values.requestTimeout }}
+{{- if include "plimsoll.watches" . }}
+- --body-limit=16Mi
+- --wire-memory=128Mi
+{{- else }}
+- --body-limit=128Mi
+- --wire-memory=384Mi
+{{- end }}
 - --drain-timeout={{ .Values.drainSeconds }}s
 - --log-format={{ .Values.logFormat }}
 - --log={{ .Values.log }}

@@ -150,6 +150,9 @@ impl ApiServer {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
+        if config.accept_invalid_certs {
+            tracing::warn!(url = %config.cluster_url, "the API server's certificate is not checked: the kubeconfig says insecure-skip-tls-verify");
+        }
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: chain(&error) })?;

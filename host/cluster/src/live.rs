@@ -11,6 +11,8 @@ mod backoff;
 mod failure;
 mod follow;
 mod lines;
+mod lost;
+mod pages;
 mod resource;
 mod status;
 mod store;
@@ -68,6 +70,10 @@ struct Shared {
     wanted: watch::Sender<u64>,
     /// Which of those wishes the last complete list of each resource fulfilled; the first is number 1.
     fulfilled: watch::Sender<[u64; 2]>,
+    /// How many times the process had stood still.
+    resumed: watch::Sender<u64>,
+    /// After which of those times each watch has caught up.
+    caught_up: watch::Sender<[u64; 2]>,
 }
 
 #[derive(Default)]
@@ -99,6 +105,8 @@ impl ClusterWatch {
             pods: Record::new(Resource::Pods),
             wanted: watch::Sender::new(1),
             fulfilled: watch::Sender::new([0, 0]),
+            resumed: watch::Sender::new(0),
+            caught_up: watch::Sender::new([0, 0]),
         });
         let silence = LONGEST_SILENCE.min(max_staleness / 2);
         let follow =
@@ -141,6 +149,21 @@ impl ClusterWatch {
         let mut state = self.shared.state();
         change(&mut state.store);
         state.publish(&self.shared.publish);
+    }
+
+    /// The process has stood still: begins both watches anew, and waits until they have told what happened meanwhile.
+    ///
+    /// It does not give up by itself.
+    pub async fn catch_up(&self) {
+        let mut number = 0;
+        self.shared.resumed.send_modify(|resumed| {
+            *resumed += 1;
+            number = *resumed;
+        });
+        let mut caught_up = self.shared.caught_up.subscribe();
+        // The sender lives as long as we do.
+        let _ = caught_up.wait_for(|[nodes, pods]| *nodes >= number && *pods >= number).await;
+        self.shared.state().publish(&self.shared.publish);
     }
 
     async fn wait_for(&self, number: u64) {
@@ -213,6 +236,16 @@ impl Shared {
             Resource::Nodes => store.begin_nodes(),
             Resource::Pods => store.begin_pods(),
         }
+    }
+
+    /// Whether a watch that begins has to catch up with what happened while the process stood still.
+    fn is_behind(&self, resource: Resource, resumed: u64) -> bool {
+        self.caught_up.borrow()[resource as usize] < resumed
+    }
+
+    /// A watch that began after the process had stood still so many times has told what there was.
+    fn caught_up(&self, resource: Resource, resumed: u64) {
+        self.caught_up.send_modify(|caught_up| caught_up[resource as usize] = resumed);
     }
 
     /// Objects of a list or a watch.

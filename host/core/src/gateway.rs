@@ -3,7 +3,10 @@
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -12,7 +15,7 @@ use bytes::Bytes;
 
 use crate::{
     BindQuery, BindReport, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError,
-    Observer, Pod, RequestId, Roster, TraceLimit, Turn, Verb,
+    Observer, Pod, Pulse, RequestId, Roster, TraceLimit, Turn, Verb,
     decide::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
         PreemptOutcome, PrioritizeOutcome, Query, Scene, Survey, Unbound,
@@ -35,6 +38,9 @@ pub struct Gateway {
     request_timeout: Duration,
     trace_limit: TraceLimit,
     recheck: Arc<Recheck>,
+    /// Whether a view of the cluster is on its way.
+    expects_cluster: AtomicBool,
+    pulse: OnceLock<Arc<Pulse>>,
 }
 
 /// Work that a request leaves behind: run it when the reply is out.
@@ -71,6 +77,8 @@ impl Gateway {
             request_timeout,
             trace_limit,
             recheck,
+            expects_cluster: AtomicBool::new(false),
+            pulse: OnceLock::new(),
         }
     }
 
@@ -120,6 +128,29 @@ impl Gateway {
         self.cluster.store(Some(cluster));
     }
 
+    /// A view of the cluster is on its way: until it is there, requests that need it are told so.
+    pub fn expect_cluster(&self) {
+        self.expects_cluster.store(true, Ordering::Relaxed);
+    }
+
+    /// Declines requests while the view of the cluster is behind; of several calls the first counts.
+    pub fn set_pulse(&self, pulse: Arc<Pulse>) {
+        let _ = self.pulse.set(pulse);
+    }
+
+    /// Whether a request that came at this moment may be answered from the view of the cluster.
+    fn check_pulse(&self, received: Instant) -> Result<(), DecideError> {
+        if self.pulse.get().is_some_and(|pulse| pulse.is_behind(received)) { Err(DecideError::Behind) } else { Ok(()) }
+    }
+
+    /// The same error, unless the view is only not there yet.
+    fn explained(&self, error: DecideError) -> DecideError {
+        match error {
+            DecideError::NoCluster if self.expects_cluster.load(Ordering::Relaxed) => DecideError::Listing,
+            error => error,
+        }
+    }
+
     /// Binds through this from now on; of several calls the first counts.
     pub fn set_binder(&self, binder: Arc<dyn Binder>) {
         // A second one could not know whom the first has bound.
@@ -136,6 +167,7 @@ impl Gateway {
     /// # Errors
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
+        self.check_pulse(query.received)?;
         let group = self.group(group)?;
         let scene = self.scene(query)?;
         let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &scene))?;
@@ -148,6 +180,7 @@ impl Gateway {
     /// # Errors
     /// As for [`Gateway::filter`].
     pub fn prioritize(&self, group: &str, query: &Query<'_>) -> Result<(PrioritizeOutcome, After), DecideError> {
+        self.check_pulse(query.received)?;
         let group = self.group(group)?;
         let scene = self.scene(query)?;
         let (outcome, mut after) = self.decide(query.received, |caller| decide::prioritize(caller, &group, &scene))?;
@@ -166,6 +199,7 @@ impl Gateway {
         candidates: &[CandidateQuery<'_>],
         received: Instant,
     ) -> Result<(PreemptOutcome, After), DecideError> {
+        self.check_pulse(received)?;
         let group = self.group(group)?;
         let (caller, now) = (self.caller(received), self.clock.unix_seconds());
         let cluster = self.cluster();
@@ -173,7 +207,8 @@ impl Gateway {
             cluster.as_ref().filter(|_| pod.node().is_some()).and_then(|cluster| cluster.without_placed(&pod));
         let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), &self.memory, now)?;
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), &self.memory, now)
+                .map_err(|error| self.explained(error))?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
             after.ask.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
@@ -212,6 +247,7 @@ impl Gateway {
             Turn::Peer(url) => return Ok(Done::of(BindOutcome::Forward(url))),
             Turn::Nobody(why) => return Err(Unbound::NoTurn(why).into()),
         }
+        self.check_pulse(query.received)?;
         let caller = self.caller(query.received);
         let now = self.clock.unix_seconds();
         decide::bind(&caller, group, binder.as_ref(), query, &self.binds, || self.cluster(), now)
@@ -268,8 +304,8 @@ impl Gateway {
 
     fn scene(&self, query: &Query<'_>) -> Result<Scene, DecideError> {
         let cluster = self.cluster();
-        let scene = Scene::new(query, cluster.as_ref(), &self.memory, self.clock.unix_seconds())?;
-        Ok(scene.without_own_pod(OwnPlace::AsThePodSays))
+        let scene = Scene::new(query, cluster.as_ref(), &self.memory, self.clock.unix_seconds());
+        Ok(scene.map_err(|error| self.explained(error))?.without_own_pod(OwnPlace::AsThePodSays))
     }
 
     fn caller(&self, received: Instant) -> Caller {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{After, BindOutcome, DecideError, Gateway, Pod, PodId, Query};
+use plimsoll_core::{After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query};
 
 use crate::{
     decode::{self, ExtenderArgs, MAX_ELEMENTS},
@@ -192,9 +192,23 @@ const TO_PREEMPT: usize = 128;
 const OF_OBJECT: usize = 2;
 const OF_ELEMENT: usize = 128;
 
-fn reserve_to_read(body: &Bytes, memory: &mut Reservation) -> Result<(), WireError> {
+/// What of that is left once they are read.
+const READ: usize = 32;
+
+/// Reads a filter or prioritize request.
+fn extender_args(
+    gateway: &Gateway,
+    cluster: Option<&Cluster>,
+    body: &Bytes,
+    memory: &mut Reservation,
+) -> Result<ExtenderArgs, WireError> {
+    let before = memory.bytes();
     // An element of a list has two bytes at least: one of its own, and a comma.
-    memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))
+    memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))?;
+    let args = decode::extender_args(body, cluster, &gateway.known_nodes())?;
+    memory.shrink_to(before + READ * args.nodes.len());
+    reserve_to_decide(&args, memory)?;
+    Ok(args)
 }
 
 fn reserve_to_decide(args: &ExtenderArgs, memory: &mut Reservation) -> Result<(), WireError> {
@@ -218,10 +232,8 @@ fn filter(
     received: Instant,
     memory: &mut Reservation,
 ) -> Result<Decision, WireError> {
-    reserve_to_read(body, memory)?;
     let cluster = gateway.cluster();
-    let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
-    reserve_to_decide(&args, memory)?;
+    let args = extender_args(gateway, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
     let (outcome, after) = gateway.filter(group, &query).map_err(|error| about(&query.pod, error))?;
@@ -236,10 +248,8 @@ fn prioritize(
     received: Instant,
     memory: &mut Reservation,
 ) -> Result<Decision, WireError> {
-    reserve_to_read(body, memory)?;
     let cluster = gateway.cluster();
-    let args = decode::extender_args(body, cluster.as_deref(), &gateway.known_nodes())?;
-    reserve_to_decide(&args, memory)?;
+    let args = extender_args(gateway, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
     let (outcome, after) = gateway.prioritize(group, &query).map_err(|error| about(&query.pod, error))?;

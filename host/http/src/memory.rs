@@ -65,6 +65,11 @@ impl Reservation {
         Ok(())
     }
 
+    /// How much is reserved.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Gives back all but so many bytes.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let given = self.bytes.saturating_sub(bytes);

@@ -13,13 +13,14 @@ use tracing::info;
 use crate::{
     args::ServeArgs,
     cluster::ClusterSource,
-    logging,
+    descriptors, logging,
     runtimes::Runtimes,
     server::{Server, ServerConfig},
 };
 
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log_format, &args.log)?;
+    descriptors::raise(args.max_connections);
     let runtimes = Runtimes::start()?;
     runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;

@@ -20,12 +20,13 @@ pub(super) struct WatchCollector(Arc<OnceLock<Arc<ClusterWatch>>>);
 type Count = fn(&ResourceStatus) -> u64;
 
 /// Counters of each resource: name, help, value.
-const COUNTERS: [(&str, &str, Count); 5] = [
+const COUNTERS: [(&str, &str, Count); 6] = [
     ("watch_events", "Events of the watch, bookmarks left out", |status| status.events),
     ("watch_bookmarks", "Bookmarks of the watch", |status| status.bookmarks),
     ("watch_lists", "Complete lists; the first is one of them", |status| status.lists),
     ("watch_starts", "Watches that began", |status| status.watches),
-    ("watch_failures", "Lists and watches that failed, and objects that could not be read", |status| status.failures),
+    ("watch_failures", "Lists and watches that failed", |status| status.failures),
+    ("watch_unreadable", "Objects of lists and events that could not be read", |status| status.unreadable),
 ];
 
 // === impl WatchCollector ===
@@ -52,6 +53,13 @@ impl Collector for WatchCollector {
                 let labels = [("resource", status.resource)];
                 ConstCounter::new(value(status)).encode(family.encode_family(&labels)?)?;
             }
+        }
+        let kind = ConstGauge::new(0i64).metric_type();
+        let help = "Objects that the API server has now and that cannot be read";
+        let mut family = encoder.encode_descriptor("watch_lost_objects", help, None, kind)?;
+        for status in [&nodes, &pods] {
+            let labels = [("resource", status.resource)];
+            ConstGauge::new(status.lost as i64).encode(family.encode_family(&labels)?)?;
         }
         let kind = ConstGauge::new(0.0).metric_type();
         let help = "Time since the last sign of life of the watch";

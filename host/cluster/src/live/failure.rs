@@ -2,6 +2,8 @@
 
 use std::{error::Error, time::Duration};
 
+use bytes::Bytes;
+
 use super::wire::Status;
 
 /// What went wrong between the API server and us.
@@ -24,6 +26,14 @@ pub(super) enum Failure {
     /// Nothing came for too long.
     #[error("the API server was silent for {0:?}")]
     Silent(Duration),
+    /// A response is larger than what may be held of one; this is how it begins.
+    #[error("a response has more than {most} bytes")]
+    TooLarge {
+        /// What was allowed.
+        most: usize,
+        /// Its first bytes.
+        beginning: Bytes,
+    },
     /// What came is not what the API gives.
     #[error("the API server sent what cannot be read: {0}")]
     Malformed(String),
@@ -43,7 +53,7 @@ impl Failure {
             Self::Broken(_) | Self::Silent(_) => true,
             // No longer allowed, too many requests, or trouble of its own: none is about the version.
             Self::Refused { code, .. } => matches!(code, 401 | 403 | 429 | 500..),
-            Self::Expired(_) | Self::Malformed(_) => false,
+            Self::Expired(_) | Self::TooLarge { .. } | Self::Malformed(_) => false,
         }
     }
 

@@ -18,14 +18,16 @@ use super::{
     backoff::{Backoff, random},
     failure::Failure,
     lines::{Lines, collect},
+    lost::Lost,
+    pages::Pages,
     resource::{Object, Resource},
     status::Record,
     wire::{self, Event, EventKind, Page},
 };
 use crate::clock::{self, sleep, timeout};
 
-/// Objects in one page of a list; a page is all of the JSON that is held at once.
-const PAGE: u32 = 500;
+/// The longest wait for more events of a watch that has begun anew: what the API server had to tell was told.
+const CAUGHT_UP: Duration = Duration::from_millis(100);
 
 /// How long the API server may take to begin an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,8 +40,9 @@ const WATCH_SECONDS: f64 = 240.0;
 
 /// Follows one resource as long as it is polled.
 pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Shared>, silence: Duration) {
-    let wanted = shared.wanted.subscribe();
-    let mut follower = Follower { client, resource, shared, silence, wanted, version: None };
+    let (wanted, resumed) = (shared.wanted.subscribe(), shared.resumed.subscribe());
+    let (pages, lost) = (Pages::default(), Lost::default());
+    let mut follower = Follower { client, resource, shared, silence, wanted, resumed, version: None, pages, lost };
     let mut backoff = Backoff::default();
     loop {
         let began = clock::now();
@@ -68,8 +71,12 @@ struct Follower {
     silence: Duration,
     /// Changes when somebody wants a fresh list.
     wanted: watch::Receiver<u64>,
+    /// Changes when the process has stood still.
+    resumed: watch::Receiver<u64>,
     /// Where the watch stands; none: a list comes first.
     version: Option<String>,
+    pages: Pages,
+    lost: Lost,
 }
 
 // === impl Follower ===
@@ -80,16 +87,34 @@ impl Follower {
         let covers = *self.wanted.borrow_and_update();
         let began = clock::now();
         self.shared.begin(self.resource);
+        self.lost.begin_list();
         let (mut next, mut count) = (None, 0);
         let version = loop {
-            let params = ListParams {
-                field_selector: self.resource.selector(),
-                limit: Some(PAGE),
-                continue_token: next,
-                ..ListParams::default()
+            let text = match self.page(next.clone()).await {
+                Err(Failure::TooLarge { most, .. }) if self.pages.halve() => {
+                    debug!(
+                        resource = self.resource.name(),
+                        most,
+                        limit = self.pages.limit(),
+                        "a page is too large: it is asked for in smaller ones"
+                    );
+                    continue;
+                }
+                Err(Failure::TooLarge { most, beginning }) => {
+                    let (metadata, first) =
+                        wire::heads(&beginning).ok_or(Failure::TooLarge { most, beginning: Bytes::new() })?;
+                    let lost = first.and_then(|first| self.resource.lost_by(&first, ""));
+                    let lost = self.lose(lost, &format!("it has more than {most} bytes"), EventKind::Added);
+                    self.shared.apply(lost.map(|lost| (lost, EventKind::Added)));
+                    if metadata.next.is_empty() {
+                        break metadata.resource_version.into_owned();
+                    }
+                    next = Some(metadata.next.into_owned());
+                    continue;
+                }
+                page => page?,
             };
-            let body = self.ask(Request::new(self.resource.path()).list(&params)).await?;
-            let text = collect(body, ANSWER_TIMEOUT).await?;
+            self.pages.fits(text.len());
             let page: Page<'_> = serde_json::from_slice(&text).map_err(malformed)?;
             count += self.put_page(&page);
             if page.metadata.next.is_empty() {
@@ -97,15 +122,28 @@ impl Follower {
             }
             next = Some(page.metadata.next.into_owned());
         };
+        self.lost.end_list();
+        self.tell_lost();
         self.shared.listed(self.resource, began, covers);
         self.version = Some(version);
         info!(resource = self.resource.name(), count, took = ?clock::now().saturating_duration_since(began), "listed");
         Ok(())
     }
 
-    fn put_page(&self, page: &Page<'_>) -> usize {
+    async fn page(&self, next: Option<String>) -> Result<Bytes, Failure> {
+        let params = ListParams {
+            field_selector: self.resource.selector(),
+            limit: Some(self.pages.limit()),
+            continue_token: next,
+            ..ListParams::default()
+        };
+        let body = self.ask(Request::new(self.resource.path()).list(&params)).await?;
+        collect(body, ANSWER_TIMEOUT).await
+    }
+
+    fn put_page(&mut self, page: &Page<'_>) -> usize {
         let items = page.items.as_deref().unwrap_or_default();
-        let read: Vec<Object> = items.iter().filter_map(|item| self.read(item.get())).collect();
+        let read: Vec<Object> = items.iter().filter_map(|item| self.read(item.get(), EventKind::Added)).collect();
         self.record().alive();
         self.shared.apply(read.into_iter().map(|object| (object, EventKind::Added)));
         items.len()
@@ -119,6 +157,7 @@ impl Follower {
             timeout: Some(WATCH_SECONDS.mul_add(0.25 * random(), WATCH_SECONDS) as u32),
             ..WatchParams::default()
         };
+        let resumed = *self.resumed.borrow_and_update();
         let mut wanted = self.wanted.clone();
         let request = Request::new(self.resource.path()).watch(&params, &version);
         let body = tokio::select! {
@@ -132,6 +171,7 @@ impl Follower {
         };
         self.record().well(&self.record().watches);
         let mut lines = Lines::new(body, self.silence);
+        let mut is_behind = self.shared.is_behind(self.resource, resumed);
         loop {
             let line = tokio::select! {
                 biased;
@@ -139,7 +179,14 @@ impl Follower {
                     self.version = None;
                     return Ok(());
                 }
+                // The connection may be dead, or full of what is old: another one tells what has changed since.
+                _ = self.resumed.changed() => return Ok(()),
                 line = lines.next() => line,
+                () = sleep(CAUGHT_UP), if is_behind => {
+                    is_behind = false;
+                    self.shared.caught_up(self.resource, resumed);
+                    continue;
+                }
             };
             match line {
                 Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,
@@ -168,7 +215,7 @@ impl Follower {
         let counter = if event.kind == EventKind::Bookmark { &self.record().bookmarks } else { &self.record().events };
         counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if event.kind != EventKind::Bookmark
-            && let Some(object) = self.read(text)
+            && let Some(object) = self.read(text, event.kind)
         {
             self.shared.apply([(object, event.kind)]);
         }
@@ -188,15 +235,42 @@ impl Follower {
         }
     }
 
-    /// One that cannot be read is as one that is not there.
-    fn read(&self, json: &str) -> Option<Object> {
-        let read = self.resource.read(json).inspect_err(|error| {
-            let name = serde_json::from_str::<wire::Object<'_>>(json).map(|object| object.metadata.name.into_owned());
-            let name = name.unwrap_or_default();
-            warn!(resource = self.resource.name(), name, %error, "an object cannot be read: it is left out");
-            self.record().failed(format!("{name}: {error}"));
-        });
-        read.ok()
+    /// An object as far as it can be read; none if there is nothing to be done about it.
+    fn read(&mut self, json: &str, kind: EventKind) -> Option<Object> {
+        match self.resource.read(json) {
+            Ok(object) => {
+                if self.lost.find(&object) {
+                    self.tell_lost();
+                }
+                Some(object)
+            }
+            Err(error) => self.lose(self.resource.lost(json), &error.to_string(), kind),
+        }
+    }
+
+    /// An object cannot be read: what was known of it holds no more.
+    fn lose(&mut self, lost: Option<Object>, why: &str, kind: EventKind) -> Option<Object> {
+        let name = lost.as_ref().map_or_else(|| "one without a name".to_owned(), |lost| lost.name().into_owned());
+        self.record().unreadable.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if kind == EventKind::Deleted {
+            if let Some(lost) = &lost {
+                self.lost.find(lost);
+            }
+        } else {
+            warn!(
+                resource = self.resource.name(),
+                name,
+                error = why,
+                "an object cannot be read: it is not in view, and nothing is placed on its node"
+            );
+            self.lost.lose(name, why);
+        }
+        self.tell_lost();
+        lost
+    }
+
+    fn tell_lost(&self) {
+        self.record().set_lost(self.lost.len(), self.lost.first());
     }
 
     /// Sends a request; the body of an answer with status 200.

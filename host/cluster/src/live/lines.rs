@@ -12,8 +12,11 @@ use crate::clock::timeout;
 /// The longest line: etcd refuses an object of more than 1.5 MB, and its text may be a few times that.
 const MAX_LINE: usize = 16 << 20;
 
-/// The largest page of a list.
-const MAX_PAGE: usize = 256 << 20;
+/// The largest page of a list: a page is all of the JSON that is held at once, and 500 pods of 20 kB have 10 MB.
+const MAX_PAGE: usize = 32 << 20;
+
+/// How much of a page that is too large is kept: the metadata of the list, and that of its first object.
+const BEGINNING: usize = 1 << 20;
 
 /// Splits a response into lines, each within a time.
 pub(super) struct Lines {
@@ -70,7 +73,9 @@ pub(super) async fn collect(mut body: Body, silence: Duration) -> Result<Bytes, 
             Some(Ok(frame)) => whole.extend(frame.into_data().ok()),
         }
         if whole.len() > MAX_PAGE {
-            return Err(Failure::Malformed(format!("a response has more than {MAX_PAGE} bytes")));
+            // A copy: a part would keep the whole.
+            let beginning = Bytes::copy_from_slice(&whole[..BEGINNING.min(whole.len())]);
+            return Err(Failure::TooLarge { most: MAX_PAGE, beginning });
         }
     }
 }

@@ -1,8 +1,14 @@
 //! What is watched: how it is asked for, and how its objects are put into the store.
 
-use plimsoll_core::{Node, ObjectError, Pod};
+use std::borrow::Cow;
 
-use super::{store::Store, wire::EventKind};
+use plimsoll_core::{Node, ObjectError, Pod};
+use serde_json::json;
+
+use super::{
+    store::Store,
+    wire::{self, EventKind},
+};
 
 /// One of the two resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +21,10 @@ pub(super) enum Resource {
 pub(super) enum Object {
     Node(Node),
     Pod(Pod),
+    /// A Node that cannot be read, by its name.
+    LostNode(Box<str>),
+    /// A pod that cannot be read, with its name, UID and node alone.
+    LostPod(Pod),
 }
 
 // === impl Resource ===
@@ -49,16 +59,51 @@ impl Resource {
             Self::Pods => Pod::placed_from_json(json.as_bytes()).map(Object::Pod),
         }
     }
+
+    /// What is left of an object that cannot be read; none if it does not even have a name.
+    pub(super) fn lost(self, json: &str) -> Option<Object> {
+        let metadata = serde_json::from_str::<wire::Object<'_>>(json).ok()?.metadata;
+        let bound = serde_json::from_str::<wire::Bound<'_>>(json);
+        self.lost_by(&metadata, bound.as_ref().map_or("", |pod| &pod.spec.node_name))
+    }
+
+    /// The same by the metadata alone, and the node if that is known.
+    pub(super) fn lost_by(self, metadata: &wire::Metadata<'_>, node: &str) -> Option<Object> {
+        let wire::Metadata { namespace, name, uid, .. } = metadata;
+        if name.is_empty() {
+            return None;
+        }
+        match self {
+            Self::Nodes => Some(Object::LostNode(name.as_ref().into())),
+            Self::Pods => {
+                let metadata = json!({"namespace": namespace, "name": name, "uid": uid});
+                let pod = json!({"metadata": metadata, "spec": {"nodeName": node}}).to_string();
+                Pod::placed_from_json(pod.as_bytes()).ok().map(Object::LostPod)
+            }
+        }
+    }
 }
 
 // === impl Object ===
 
 impl Object {
+    /// The name, with the namespace where it has one.
+    pub(super) fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Node(node) => Cow::Borrowed(node.name()),
+            Self::LostNode(name) => Cow::Borrowed(name),
+            Self::Pod(pod) | Self::LostPod(pod) => Cow::Owned(format!("{}/{}", pod.namespace(), pod.name())),
+        }
+    }
+
     /// Puts it into the store as it is now, or takes it out.
     pub(super) fn apply(self, kind: EventKind, store: &mut Store) {
         match (self, kind) {
             (Self::Node(node), EventKind::Deleted) => store.remove_node(node.name()),
-            (Self::Pod(pod), EventKind::Deleted) => store.remove_pod(&pod),
+            // Without its record it is not there: nothing is placed on it until it can be read again.
+            (Self::LostNode(name), _) => store.remove_node(&name),
+            (Self::Pod(pod) | Self::LostPod(pod), EventKind::Deleted) => store.remove_pod(&pod),
+            (Self::LostPod(pod), _) => store.lose_pod(pod),
             (Self::Node(node), _) => store.put_node(node),
             (Self::Pod(pod), _) => store.put_pod(pod),
         }

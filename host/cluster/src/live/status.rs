@@ -39,8 +39,14 @@ pub struct ResourceStatus {
     pub lists: u64,
     /// Watches that began.
     pub watches: u64,
-    /// Lists and watches that failed, and objects that could not be read.
+    /// Lists and watches that failed.
     pub failures: u64,
+    /// Objects of lists and events that could not be read, so far.
+    pub unreadable: u64,
+    /// Objects that the API server has now and that cannot be read.
+    pub lost: usize,
+    /// The first of them, and why.
+    pub first_lost: Option<String>,
     /// Why the last one did; none once a list or a watch went well again.
     pub trouble: Option<String>,
 }
@@ -56,6 +62,8 @@ pub(super) struct Record {
     pub(super) lists: AtomicU64,
     pub(super) watches: AtomicU64,
     failures: AtomicU64,
+    pub(super) unreadable: AtomicU64,
+    lost: Mutex<(usize, Option<String>)>,
 }
 
 // === impl WatchStatus ===
@@ -65,11 +73,22 @@ impl WatchStatus {
     pub fn doubts(&self, max_staleness: Duration) -> Vec<String> {
         [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect()
     }
+
+    /// What is missing in the cluster in force, which may be relied on all the same: nothing is placed on a node that
+    /// it concerns.
+    pub fn gaps(&self) -> Vec<String> {
+        [&self.nodes, &self.pods].into_iter().filter_map(ResourceStatus::gap).collect()
+    }
 }
 
 // === impl ResourceStatus ===
 
 impl ResourceStatus {
+    fn gap(&self) -> Option<String> {
+        let (count, resource, first) = (self.lost, self.resource, self.first_lost.as_ref()?);
+        Some(format!("{count} {resource} cannot be read, and nothing is placed on their nodes; the first is {first}"))
+    }
+
     fn doubt(&self, max_staleness: Duration) -> Option<String> {
         let resource = self.resource;
         let why = self.trouble.as_ref().map_or_else(String::new, |trouble| format!(": {trouble}"));
@@ -94,6 +113,8 @@ impl Record {
             lists: AtomicU64::default(),
             watches: AtomicU64::default(),
             failures: AtomicU64::default(),
+            unreadable: AtomicU64::default(),
+            lost: Mutex::default(),
         }
     }
 
@@ -115,7 +136,13 @@ impl Record {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
+    /// So many objects cannot be read now; the first, and why.
+    pub(super) fn set_lost(&self, count: usize, first: Option<String>) {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = (count, first);
+    }
+
     pub(super) fn status(&self) -> ResourceStatus {
+        let (lost, first_lost) = self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ResourceStatus {
             resource: self.resource.name(),
@@ -130,6 +157,9 @@ impl Record {
             lists: count(&self.lists),
             watches: count(&self.watches),
             failures: count(&self.failures),
+            unreadable: count(&self.unreadable),
+            lost,
+            first_lost,
             trouble: self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }

@@ -29,6 +29,9 @@ pub(crate) struct Store {
     homes: HashMap<Arc<str>, Home>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
     pods: Table<ByName, u64>,
+    /// Pods that cannot be read, by namespace and name, with the list in which each was last seen. What such a pod
+    /// holds on its node is not known, so the node is out of sight: nothing is placed there.
+    lost: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, Reserved>,
     /// The reservations that were made.
@@ -128,6 +131,8 @@ impl Store {
             self.pods.remove(&Name::of(&pod));
             self.evict(&pod);
         }
+        let gone: Vec<Pod> = self.lost.values().filter(|(_, seen)| *seen < list).map(|(pod, _)| pod.clone()).collect();
+        gone.iter().for_each(|pod| self.find_pod(pod));
         let refuted: Vec<Box<str>> = self
             .reserved
             .iter()
@@ -142,6 +147,7 @@ impl Store {
 
     /// A pod as it is now; one that is bound to no node, or has ended, is not kept.
     pub(crate) fn put_pod(&mut self, pod: Pod) {
+        self.find_pod(&pod);
         if pod.node().is_none() || pod.finished() {
             self.remove_pod(&pod);
             return;
@@ -167,6 +173,7 @@ impl Store {
 
     /// A pod is gone, or holds nothing on its node any more.
     pub(crate) fn remove_pod(&mut self, pod: &Pod) {
+        self.find_pod(pod);
         let name = Name::of(pod);
         let shown = self.pods.get_key_value(&name).filter(|(ByName(shown), _)| shown.uid() == pod.uid());
         if let Some(shown) = shown.map(|(ByName(shown), _)| Arc::clone(shown)) {
@@ -176,6 +183,31 @@ impl Store {
         // One that is not bound is what the watch showed before it was.
         if pod.node().is_some() {
             self.vacate(pod.uid());
+        }
+    }
+
+    /// A pod cannot be read as it is now: what was known of it holds no more, and its node is out of sight.
+    pub(crate) fn lose_pod(&mut self, pod: Pod) {
+        self.remove_pod(&pod);
+        if let Some(node) = pod.node() {
+            let node: Arc<str> = node.into();
+            self.homes.entry(Arc::clone(&node)).or_default().lost += 1;
+            self.touch(&node);
+        }
+        self.lost.insert((pod.namespace().into(), pod.name().into()), (pod, self.pod_lists));
+    }
+
+    /// A pod can be read, or is gone: if it is one that could not be read, its node comes back into sight.
+    fn find_pod(&mut self, pod: &Pod) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let Some((lost, _)) = self.lost.remove(&(pod.namespace().into(), pod.name().into())) else { return };
+        if let Some(node) = lost.node()
+            && let Some(home) = self.homes.get_mut(node)
+        {
+            home.lost = home.lost.saturating_sub(1);
+            self.touch(node);
         }
     }
 

@@ -43,7 +43,11 @@ pub(super) struct Metadata<'a> {
     #[serde(borrow, rename = "continue")]
     pub(super) next: Cow<'a, str>,
     #[serde(borrow)]
+    pub(super) namespace: Cow<'a, str>,
+    #[serde(borrow)]
     pub(super) name: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) uid: Cow<'a, str>,
 }
 
 /// Any object.
@@ -51,6 +55,40 @@ pub(super) struct Metadata<'a> {
 pub(super) struct Object<'a> {
     #[serde(borrow, default)]
     pub(super) metadata: Metadata<'a>,
+}
+
+/// Which node a pod is bound to, where little else of it can be read.
+#[derive(Deserialize)]
+pub(super) struct Bound<'a> {
+    #[serde(borrow, default)]
+    pub(super) spec: BoundSpec<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct BoundSpec<'a> {
+    #[serde(borrow)]
+    pub(super) node_name: Cow<'a, str>,
+}
+
+/// The first two `metadata` of the beginning of a page: the list's own, and that of its first object.
+///
+/// The API server writes metadata first, in both.
+pub(super) fn heads(beginning: &[u8]) -> Option<(Metadata<'_>, Option<Metadata<'_>>)> {
+    let metadata = |text: &'_ [u8]| -> Option<usize> { find(text, b"\"metadata\":") };
+    let at = metadata(beginning)?;
+    let rest = &beginning[at..];
+    let own = serde_json::Deserializer::from_slice(rest).into_iter::<Metadata<'_>>().next()?.ok()?;
+    let items = find(rest, b"\"items\":[")?;
+    let items = &rest[items..];
+    let first = metadata(items)
+        .and_then(|at| serde_json::Deserializer::from_slice(&items[at..]).into_iter::<Metadata<'_>>().next()?.ok());
+    Some((own, first))
+}
+
+/// Where a text ends within another.
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part).map(|at| at + part.len())
 }
 
 /// What the API server says instead of an answer.

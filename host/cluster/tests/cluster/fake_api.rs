@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Value>,
     pub(crate) pods: Vec<Value>,
     pub(crate) version: u64,
+    /// Whether pages are as long as they are asked for; otherwise they have two objects.
+    pub(crate) honours_limits: bool,
     /// Answers of the next requests instead of lists and watches: path, status and body.
     pub(crate) refusals: VecDeque<(&'static str, u16, String)>,
     /// The path and query of every request.
@@ -199,12 +201,15 @@ impl World {
             return (None, true);
         }
         let items = if target.starts_with("/api/v1/nodes") { &self.nodes } else { &self.pods };
-        // Two in a page, whatever is asked for; the token is where the next one begins.
-        let from: usize =
-            target.split("continue=").nth(1).map_or(0, |rest| rest.split('&').next().unwrap().parse().unwrap());
-        let next = if from + 2 < items.len() { (from + 2).to_string() } else { String::new() };
-        let page: Vec<&Value> = items.iter().skip(from).take(2).collect();
+        let number = |key: &str| -> Option<usize> { target.split(key).nth(1)?.split('&').next()?.parse().ok() };
+        // The token is where the next page begins.
+        let from = number("continue=").unwrap_or(0);
+        let limit = number("limit=").filter(|_| self.honours_limits).unwrap_or(2);
+        let next = if from + limit < items.len() { (from + limit).to_string() } else { String::new() };
+        let page: Vec<&Value> = items.iter().skip(from).take(limit).collect();
         let metadata = json!({"resourceVersion": self.version.to_string(), "continue": next});
-        (Some((200, json!({"kind": "List", "metadata": metadata, "items": page}).to_string())), false)
+        // Metadata first, as Go writes it.
+        let items = Value::from(page.into_iter().cloned().collect::<Vec<_>>());
+        (Some((200, format!(r#"{{"kind":"List","metadata":{metadata},"items":{items}}}"#))), false)
     }
 }

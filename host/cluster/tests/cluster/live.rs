@@ -160,7 +160,117 @@ async fn an_object_that_cannot_be_read_is_left_out_alone() {
     let api = FakeApi::start(vec![node("n1", 1), broken, node("n3", 3)], vec![]).await;
     let mut followed = api.follow(LONG);
     let cluster = followed.until("the list", |cluster| cluster.slots().len() == 2).await;
-    assert_eq!((cluster.find("broken"), followed.watch.status().nodes.failures), (None, 1));
+    assert_eq!((cluster.find("broken"), followed.watch.status().nodes.unreadable), (None, 1));
+    assert!(followed.watch.status().gaps()[0].starts_with("1 nodes cannot be read"));
+    assert!(followed.watch.status().doubts(LONG).is_empty());
+}
+
+/// A pod that Kubernetes would not take.
+fn unreadable(name: &str, node: &str, version: u64) -> Value {
+    let mut pod = pod(name, node, version);
+    pod["spec"]["containers"] = json!([{"resources": {"requests": {"cpu": "lots"}}}]);
+    pod
+}
+
+#[tokio::test]
+async fn a_pod_that_cannot_be_read_any_more_takes_its_node_out_of_sight_until_it_is_gone() {
+    let (mut api, mut followed) = with_three_nodes(LONG).await;
+    let pods = api.watch("/pods").await;
+    // What was known of it holds no more, and what it holds is not known.
+    pods.event("MODIFIED", &unreadable("p1", "n1", 101));
+    followed.until("n1 to be out of sight", |cluster| cluster.find("n1").is_none()).await;
+    let gaps = followed.watch.status().gaps();
+    assert!(gaps[0].contains("web/p1"), "{gaps:?}");
+    assert!(followed.watch.status().doubts(LONG).is_empty(), "a tenant must not take the gateway out of service");
+    pods.event("MODIFIED", &pod("p1", "n1", 102));
+    followed.until("n1 with p1", |cluster| placed(cluster, "n1") == ["p1"]).await;
+    pods.event("ADDED", &unreadable("p2", "n1", 103));
+    followed.until("n1 to be out of sight again", |cluster| cluster.find("n1").is_none()).await;
+    // The end of a pod that cannot be read is its end all the same.
+    pods.event("DELETED", &unreadable("p2", "n1", 104));
+    followed.until("n1 with p1 alone", |cluster| placed(cluster, "n1") == ["p1"]).await;
+    pods.event("DELETED", &unreadable("p1", "n1", 105));
+    followed.until("n1 without pods", |cluster| placed(cluster, "n1").is_empty()).await;
+    followed.until_status("no gap", |status| status.gaps().is_empty()).await;
+    assert_eq!(followed.watch.status().pods.unreadable, 4);
+}
+
+#[tokio::test]
+async fn a_list_ends_what_could_not_be_read_and_is_gone() {
+    let (mut api, mut followed) = with_three_nodes(LONG).await;
+    let pods = api.watch("/pods").await;
+    pods.event("ADDED", &unreadable("p2", "n2", 101));
+    followed.until("n2 to be out of sight", |cluster| cluster.find("n2").is_none()).await;
+    followed.watch.relist().await;
+    assert_eq!(placed(&followed.now(), "n2"), Vec::<String>::new());
+    assert!(followed.watch.status().gaps().is_empty());
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_be_read_any_more_is_not_in_view() {
+    let (mut api, mut followed) = with_three_nodes(LONG).await;
+    let nodes = api.watch("/nodes").await;
+    let broken = |version: u64| {
+        let mut node = node("n2", version);
+        node["status"] = json!({"allocatable": {"cpu": "lots"}});
+        node
+    };
+    nodes.event("MODIFIED", &broken(101));
+    followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
+    nodes.event("MODIFIED", &node("n2", 102));
+    followed.until("n2 to be back", |cluster| cluster.find("n2").is_some()).await;
+    nodes.event("DELETED", &broken(103));
+    followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
+    followed.until_status("no gap", |status| status.gaps().is_empty()).await;
+}
+
+#[tokio::test]
+async fn pages_that_are_too_large_are_asked_for_in_smaller_ones() {
+    let large = |name: &str, bytes: usize| {
+        let mut pod = pod(name, "n1", 5);
+        pod["spec"]["x"] = "x".repeat(bytes).into();
+        pod
+    };
+    let mut pods: Vec<Value> = (0..60).map(|at| large(&format!("p{at:02}"), 600_000)).collect();
+    pods.insert(40, large("p39-huge", 33 << 20));
+    let api = FakeApi::start(vec![node("n1", 1)], vec![]).await;
+    {
+        let mut world = api.world.lock().unwrap();
+        (world.pods, world.honours_limits) = (pods, true);
+    }
+    let mut followed = api.follow(LONG);
+    let cluster = followed.until("the pods", |cluster| cluster.pod_count() > 0).await;
+    assert_eq!(placed(&cluster, "n1").len(), 60);
+    let status = followed.watch.status();
+    assert_eq!((status.pods.lost, status.pods.lists), (1, 1));
+    assert_eq!(
+        status.gaps(),
+        [
+            "1 pods cannot be read, and nothing is placed on their nodes; the first is web/p39-huge: it has more than 33554432 bytes"
+        ]
+    );
+    // Not one by one for ever after.
+    assert!(api.pages("/pods") < 60, "{} pages", api.pages("/pods"));
+}
+
+#[tokio::test]
+async fn a_process_that_stood_still_has_caught_up_once_new_watches_have_told_all() {
+    let (mut api, followed) = with_three_nodes(LONG).await;
+    let pods = api.watch("/pods").await;
+    pods.bookmark(150);
+    followed.until_status("the bookmark", |status| status.pods.bookmarks == 1).await;
+    let (again, ()) = tokio::join!(
+        async {
+            let again = api.watch("/pods").await;
+            assert_eq!(again.from(), 150);
+            again.event("ADDED", &pod("p2", "n2", 151));
+            again
+        },
+        followed.watch.catch_up()
+    );
+    assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
+    assert_eq!((api.pages("/nodes"), api.pages("/pods")), (2, 1), "no list was needed");
+    drop(again);
 }
 
 #[tokio::test]

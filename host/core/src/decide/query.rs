@@ -88,6 +88,12 @@ pub enum DecideError {
         "the request names nodes, but plimsoll has no view of the cluster: start it with --kubeconfig or --snapshot and wait until it is ready, or set nodeCacheCapable: false"
     )]
     NoCluster,
+    /// The request names nodes, and the first lists of the cluster are not complete.
+    #[error("plimsoll is still listing the cluster: try again")]
+    Listing,
+    /// The process has stood still, and its view of the cluster is as old as that.
+    #[error("plimsoll stood still and has not caught up with the cluster: try again")]
+    Behind,
     /// The node that is asked about is not in the cluster.
     #[error("the cluster has no such node")]
     UnknownNode,

@@ -16,6 +16,8 @@ pub(super) struct Home {
     pods: Vec<Arc<Pod>>,
     /// What was last published of its pods; none once they changed.
     placed: Option<Arc<Placed>>,
+    /// How many of its pods cannot be read: as long as there are any, it is not published.
+    pub(super) lost: usize,
     /// Whether it waits to be published.
     pub(super) touched: bool,
 }
@@ -40,12 +42,12 @@ impl Home {
 
     /// Nobody knows of it.
     pub(super) fn is_void(&self) -> bool {
-        self.node.is_none() && self.pods.is_empty()
+        self.node.is_none() && self.pods.is_empty() && self.lost == 0
     }
 
     /// What is published of it, if its Node is there; what says the same as before is the same record.
     pub(super) fn slot(&mut self, before: Option<&Slot>) -> Option<Slot> {
-        let node = self.node.as_mut()?;
+        let node = self.node.as_mut().filter(|_| self.lost == 0)?;
         if let Some(old) = before.map(|slot| &slot.node).filter(|old| old.json() == node.json()) {
             *node = Arc::clone(old);
         }

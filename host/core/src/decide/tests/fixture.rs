@@ -14,10 +14,10 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, BindReport, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference, Fault,
-    FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, Policy,
-    PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Traces, Turns, Value, Verb, Verbs, Verdict, Victims,
-    View,
+    Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference,
+    Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, PodId,
+    Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ShadowRejections, Traces, Turns, Value,
+    Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -302,6 +302,13 @@ pub(super) struct RecordingObserver {
     evaluated: Mutex<Vec<usize>>,
     stopped: Mutex<Vec<(String, Off)>>,
     differed: Mutex<Vec<Difference>>,
+    logged: Mutex<Vec<String>>,
+}
+
+/// What a log line says of a call.
+fn line(CallOf { request, pod, member, verb }: CallOf<'_>) -> String {
+    let pod = PodId::of(pod).map_or_else(String::new, |pod| format!("{pod} {}", pod.uid()));
+    format!("{request} {pod} {} {verb}", member.id())
 }
 
 impl Observer for RecordingObserver {
@@ -314,6 +321,15 @@ impl Observer for RecordingObserver {
             Outcome::Fault(fault) => Err(fault.kind),
         };
         self.calls.lock().unwrap().push(Call { policy: member.id().to_owned(), verb, outcome, elapsed });
+    }
+
+    fn failed(&self, call: CallOf<'_>, fault: &Fault) {
+        self.logged.lock().unwrap().push(format!("{} {}", line(call), fault.kind));
+    }
+
+    fn would_reject(&self, call: CallOf<'_>, rejections: &ShadowRejections<'_>) {
+        let ShadowRejections { asked, rejected, node, reason } = *rejections;
+        self.logged.lock().unwrap().push(format!("{} {rejected}/{asked} {node}: {reason}", line(call)));
     }
 
     fn circuit_opened(&self, member: &Member) {
@@ -388,6 +404,11 @@ impl Fixture {
 
     pub(super) fn query<'q>(&self, nodes: Nodes<'q>) -> Query<'q> {
         Query { pod: mk_pod(), nodes, received: self.clock.now() }
+    }
+
+    /// What was to be logged since the last look.
+    pub(super) fn logged(&self) -> Vec<String> {
+        std::mem::take(&mut *self.observer.logged.lock().unwrap())
     }
 
     /// The calls since the last look.

@@ -1,11 +1,11 @@
 //! Where nodes come from: names with a cluster, or objects with and without one.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value as Json;
 
 use super::fixture::*;
-use crate::{DecideError, NodeObject, NodeRead, Nodes, Read, Value, Verdict, View};
+use crate::{Clock, DecideError, NodeObject, NodeRead, Nodes, Pulse, Read, Value, Verdict, View};
 
 /// Refuses nodes by label, and tells what it sees placed there.
 fn mk_reporting() -> FakePolicy {
@@ -45,6 +45,32 @@ fn names_without_a_cluster_are_an_error_that_says_what_to_do() {
     assert_eq!(fixture.filter(&["n1"]), Err(DecideError::NoCluster));
     assert!(DecideError::NoCluster.to_string().contains("--snapshot"));
     assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::NoCluster));
+}
+
+#[test]
+fn a_view_that_is_on_its_way_is_said_to_be() {
+    let fixture = Fixture::new(vec![mk_member("p", mk_refusing(&[], "no"), |_| {})], None);
+    fixture.gateway.expect_cluster();
+    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Listing));
+    assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::Listing));
+    assert_eq!(DecideError::Listing.to_string(), "plimsoll is still listing the cluster: try again");
+}
+
+#[test]
+fn requests_that_waited_through_a_pause_are_declined_until_the_view_has_caught_up() {
+    let fixture = Fixture::of([mk_member("p", mk_refusing(&["n2"], "no"), |_| {})]);
+    let pulse = Arc::new(Pulse::new(fixture.clock.now()));
+    fixture.gateway.set_pulse(Arc::clone(&pulse));
+    assert!(fixture.filter(&["n1"]).is_ok());
+    // Frozen for 20 s: the first request is looked at before the next beat.
+    fixture.clock.advance(Duration::from_secs(20));
+    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Behind));
+    assert_eq!(fixture.prioritize(&["n1"]), Err(DecideError::Behind));
+    assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::Behind));
+    assert!(pulse.beat(fixture.clock.now(), Duration::ZERO).is_some());
+    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Behind));
+    pulse.caught_up();
+    assert!(fixture.filter(&["n1"]).is_ok());
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Policies in shadow mode are asked once the reply is out, and never obeyed.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
 
 use super::fixture::*;
-use crate::{FaultKind, Mode, Nodes, OnError, PolicyConfig, Preemption, Verb};
+use crate::{FaultKind, Mode, Nodes, OnError, Pod, PolicyConfig, Preemption, Query, RequestId, Verb};
 
 fn in_shadow(config: &mut PolicyConfig) {
     (config.mode, config.on_error) = (Mode::Shadow, Some(OnError::Fail));
@@ -94,4 +96,33 @@ fn a_policy_that_is_off_is_never_asked() {
     assert_eq!(fixture.prioritize(&["n1"]), Ok(vec![0]));
     assert_eq!(kept(&fixture.preempt(&[mk_candidate("n1", &["u"])]).unwrap()), [(0, vec!["u"])]);
     assert_eq!(fixture.calls(), []);
+}
+
+#[test]
+fn what_is_logged_of_a_call_names_the_request_the_pod_and_the_policy() {
+    let fixture = Fixture::of([
+        mk_member("shadow", mk_refusing(&["n2", "n3"], "no"), in_shadow),
+        mk_member("fails", mk_failing(FaultKind::Trap), |config| config.on_error = Some(OnError::Ignore)),
+    ]);
+    let names = cows(&["n1", "n2", "n3"]);
+    let json = br#"{"metadata":{"name":"solver-1","namespace":"team-a","uid":"u-1"}}"#;
+    let pod = Arc::new(Pod::from_json(Bytes::from_static(json)).unwrap());
+    let query = Query { pod, ..fixture.query(Nodes::Names(&names)) };
+    let id = RequestId::given(b"r-7").unwrap();
+    let (_, after) = id.scope(|| fixture.gateway.filter("", &query)).unwrap();
+    // Behind the reply nothing is in scope any more.
+    after.run();
+    assert_eq!(
+        fixture.logged(),
+        ["r-7 team-a/solver-1 u-1 fails filter trap", "r-7 team-a/solver-1 u-1 shadow filter 2/3 n2: no"]
+    );
+}
+
+#[test]
+fn the_answers_of_a_shadow_policy_are_remembered() {
+    let fixture = Fixture::of([mk_member("shadow", mk_refusing(&["n2"], "no").function(), in_shadow)]);
+    for _ in 0..3 {
+        fixture.filter(&["n1", "n2"]).unwrap();
+    }
+    assert_eq!(fixture.evaluated(), [2, 0, 0]);
 }

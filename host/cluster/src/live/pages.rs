@@ -1,0 +1,56 @@
+//! How many objects a page of a list has.
+
+/// A page is all of the JSON that is held at once.
+const MOST: u32 = 500;
+
+/// A page that is smaller may be followed by one of twice as many objects.
+const SMALL: usize = 8 << 20;
+
+/// How many objects the next page is asked for.
+#[derive(Debug)]
+pub(super) struct Pages(u32);
+
+// === impl Pages ===
+
+impl Pages {
+    /// The most objects of the next page.
+    pub(super) fn limit(&self) -> u32 {
+        self.0
+    }
+
+    /// A page was too large; false if it had one object already.
+    pub(super) fn halve(&mut self) -> bool {
+        let could = self.0 > 1;
+        self.0 = (self.0 / 2).max(1);
+        could
+    }
+
+    /// A page of so many bytes was not.
+    pub(super) fn fits(&mut self, bytes: usize) {
+        if bytes < SMALL {
+            self.0 = (self.0 * 2).min(MOST);
+        }
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self(MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_shrink_to_one_object_and_grow_again() {
+        let mut pages = Pages::default();
+        let limits: Vec<u32> = std::iter::from_fn(|| pages.halve().then(|| pages.limit())).collect();
+        assert_eq!(limits, [250, 125, 62, 31, 15, 7, 3, 1]);
+        pages.fits(SMALL);
+        assert_eq!(pages.limit(), 1);
+        (0..10).for_each(|_| pages.fits(SMALL - 1));
+        assert_eq!(pages.limit(), MOST);
+    }
+}

@@ -1,0 +1,54 @@
+//! Notices that the process has stood still, and has the watch catch up before requests are answered again.
+
+use std::{
+    io,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use plimsoll_cluster::ClusterWatch;
+use plimsoll_core::{Gateway, Pulse};
+use tokio::{runtime::Handle, time::timeout};
+use tracing::{info, warn};
+
+/// Between two beats.
+const BEAT: Duration = Duration::from_millis(250);
+
+/// After this long requests are answered all the same: without an API server the last view of the cluster stays in
+/// force, as at any other time.
+const CATCH_UP: Duration = Duration::from_secs(30);
+
+/// Starts the pulse, on a thread of its own: busy async threads must not look like a pause.
+///
+/// # Errors
+/// If the system has no thread to give.
+pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<()> {
+    let pulse = Arc::new(Pulse::new(Instant::now()));
+    gateway.set_pulse(Arc::clone(&pulse));
+    let (watch, runtime) = (Arc::downgrade(watch), Handle::current());
+    let beat = move || {
+        let mut wall = SystemTime::now();
+        loop {
+            thread::sleep(BEAT);
+            let Some(watch) = watch.upgrade() else { return };
+            // A clock that was set back says nothing.
+            let elapsed = wall.elapsed().unwrap_or_default();
+            wall = SystemTime::now();
+            if let Some(pause) = pulse.beat(Instant::now(), elapsed) {
+                warn!(?pause, "the process stood still: requests are declined until the watch has caught up");
+                runtime.spawn(catch_up(watch, Arc::clone(&pulse)));
+            }
+        }
+    };
+    thread::Builder::new().name("plimsoll-pulse".to_owned()).spawn(beat).map(drop)
+}
+
+async fn catch_up(watch: Arc<ClusterWatch>, pulse: Arc<Pulse>) {
+    let began = Instant::now();
+    match timeout(CATCH_UP, watch.catch_up()).await {
+        Ok(()) => info!(took = ?began.elapsed(), "the watch has caught up"),
+        Err(_) => warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from what it knew"),
+    }
+    pulse.caught_up();
+}
