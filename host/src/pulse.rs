@@ -46,9 +46,10 @@ pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<
 
 async fn catch_up(watch: Arc<ClusterWatch>, pulse: Arc<Pulse>) {
     let began = Instant::now();
-    match timeout(CATCH_UP, watch.catch_up()).await {
-        Ok(()) => info!(took = ?began.elapsed(), "the watch has caught up"),
-        Err(_) => warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from what it knew"),
+    if timeout(CATCH_UP, watch.catch_up()).await.is_ok() {
+        info!(took = ?began.elapsed(), "the watch has caught up");
+    } else {
+        warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from what it knew");
     }
     pulse.caught_up();
 }

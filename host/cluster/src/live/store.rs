@@ -132,7 +132,9 @@ impl Store {
             self.evict(&pod);
         }
         let gone: Vec<Pod> = self.lost.values().filter(|(_, seen)| *seen < list).map(|(pod, _)| pod.clone()).collect();
-        gone.iter().for_each(|pod| self.find_pod(pod));
+        for pod in &gone {
+            self.find_pod(pod);
+        }
         let refuted: Vec<Box<str>> = self
             .reserved
             .iter()
