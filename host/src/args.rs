@@ -288,9 +288,13 @@ pub(crate) struct LeaseArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Policy modules (.wasm), or sidecars (.yaml) to check with their module and settings
+    /// Policy modules (.wasm), sidecars (.yaml) to check with their module and settings, or directories of both
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Refuse also what could not be tried: a module that needs settings and has no sidecar
+    #[arg(long, env = "PLIMSOLL_STRICT")]
+    pub(crate) strict: bool,
 
     /// Compare the answers about sample nodes asked forwards, backwards and alone
     #[arg(long, env = "PLIMSOLL_PURITY")]
@@ -480,11 +484,11 @@ pub(crate) struct DemoArgs {
     #[arg(long, env = "PLIMSOLL_DEMO_GUESTS", value_name = "DIR", default_value = "target/demo-guests")]
     pub(crate) guests: PathBuf,
 
-    /// Where the demo puts its policies and its cluster; it is emptied first
+    /// Where the demo puts its policies and its cluster; only what an earlier demo has put there is replaced
     #[arg(long, env = "PLIMSOLL_DEMO_DIR", value_name = "DIR", default_value = "target/demo")]
     pub(crate) directory: PathBuf,
 
     /// How many pods are scheduled
-    #[arg(long, env = "PLIMSOLL_DEMO_PODS", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(6..=10_000))]
+    #[arg(long, env = "PLIMSOLL_DEMO_PODS", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(9..=10_000))]
     pub(crate) pods: u32,
 }

@@ -27,10 +27,15 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let lines = match format {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-        LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Pretty => lines.with_ansi(has_colours()).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).with(limiter.clone()).init();
     limiter.start().context("the thread that tells of lines left out cannot be started")
+}
+
+/// Colours are for terminals, and not for those who want none (<https://no-color.org>).
+fn has_colours() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// The filter, which leaves out what libraries say unless it asks for all there is, or for theirs.

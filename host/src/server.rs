@@ -72,11 +72,11 @@ impl Server {
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
         let gateway = Arc::new(gateway.with_trace_limit(config.traces));
-        let wire = on.spawn(bind(config.listen)).await??;
-        let admin = bind(config.admin).await?;
+        let wire = on.spawn(bind("--listen", config.listen)).await??;
+        let admin = bind("--admin", config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
         let probes = match config.probes {
-            Some(address) => Some(bind(address).await?),
+            Some(address) => Some(bind("--probes", address).await?),
             None => None,
         };
         if !admin_address.ip().to_canonical().is_loopback() {
@@ -172,8 +172,8 @@ impl Server {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} ({flag})"))
 }
 
 fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {

@@ -1,166 +1,164 @@
 //! `plimsoll check`: what a policy file is, or why it is refused.
 
 mod purity;
+mod target;
+mod trial;
 
-use std::{
-    fmt::Write,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt::Write, path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::{Context, Result, bail};
-use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Verb, View};
+use anyhow::{Context, Result};
+use plimsoll_core::{Fault, Verb};
 use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
 
 use crate::{
     args::{CheckArgs, Output},
-    demo::sample,
     text,
 };
 
 use purity::Purity;
+use target::{Files, Target, targets};
+use trial::{CallTime, Callee};
 
-/// What was found out about one file.
+/// What was found out about one policy.
 struct Report {
     file: PathBuf,
     sidecar: Option<PathBuf>,
     inspection: Inspection,
+    /// Why it was not called, where it could not be.
+    not_called: Option<String>,
     calls: Vec<(Verb, Result<CallTime, Fault>)>,
     /// None unless it was asked for.
     purity: Vec<Purity>,
 }
 
-/// How long a verb takes on the sample cluster.
-struct CallTime {
-    /// A fresh instance and one node.
-    first: Duration,
-    /// Each further node; none for a verb that is about one node.
-    further: Option<Duration>,
+/// A policy that was looked at.
+struct Checked {
+    target: Target,
+    report: Result<Report>,
+    /// Whether a note counts as a refusal.
+    is_strict: bool,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let loader = super::loader(&args.engine)?;
-    let reports: Vec<_> = args.files.iter().map(|file| (file, inspect(file, &loader, args.purity))).collect();
+    let all: Vec<Checked> = targets(&args.files)
+        .into_iter()
+        .map(|mut target| {
+            let files = std::mem::replace(&mut target.files, Ok(Files { module: PathBuf::new(), sidecar: None }));
+            let report = files.and_then(|files| inspect(files, &loader, args.purity));
+            Checked { target, report, is_strict: args.strict }
+        })
+        .collect();
     match args.output {
-        Output::Text => reports.iter().try_for_each(|(file, report)| super::print(&as_text(file, report)))?,
+        Output::Text => all.iter().try_for_each(|checked| super::print(&checked.as_text()))?,
         Output::Json => {
-            let all: Vec<Value> = reports.iter().map(|(file, report)| as_json(file, report)).collect();
+            let all: Vec<Value> = all.iter().map(Checked::as_json).collect();
             super::print(&format!("{:#}\n", Value::Array(all)))?;
         }
     }
-    let refused = reports.iter().any(|(_, report)| report.as_ref().map_or(true, Report::is_refused));
+    let refused = all.iter().any(|checked| checked.refusal().is_some());
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn inspect(file: &Path, loader: &WasmLoader, purity: bool) -> Result<Report> {
-    let (module, sidecar) = parts(file)?;
+fn inspect(Files { module, sidecar }: Files, loader: &WasmLoader, purity: bool) -> Result<Report> {
     let bytes = std::fs::read(&module).with_context(|| format!("{}", module.display()))?;
     let inspection = loader.inspect(&bytes)?;
     let callee = match &sidecar {
-        // Without a sidecar there are no settings that a call could be made with.
-        None => Callee::alone(&inspection),
+        None => Callee::alone(inspection.policy.clone()),
         Some(path) => Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?),
     };
-    let (calls, purity) = (call_times(&callee), if purity { Purity::of(&callee) } else { vec![] });
-    Ok(Report { file: module, sidecar, inspection, calls, purity })
-}
-
-/// The module and the sidecar that a file name stands for.
-fn parts(file: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
-    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    match ending {
-        "wasm" => {
-            let beside = ["yaml", "yml"].map(|ending| file.with_extension(ending));
-            Ok((file.to_owned(), beside.into_iter().find(|path| path.exists())))
+    let mut report = Report { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: vec![] };
+    match callee.validate() {
+        Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
+        // With a sidecar it was refused above.
+        Ok(Err(why)) => report.not_called = Some(format!("it needs settings, and has no sidecar: {why}")),
+        Ok(Ok(())) => {
+            report.calls = callee.call_times();
+            if purity {
+                report.purity = Purity::of(&callee);
+            }
         }
-        "yaml" | "yml" => Ok((plimsoll_directory::module_of(file)?, Some(file.to_owned()))),
-        _ => bail!("expected a policy module (.wasm) or a sidecar (.yaml)"),
     }
+    Ok(report)
 }
 
-/// A policy, and what it is called with.
-struct Callee {
-    policy: Arc<dyn plimsoll_core::Policy>,
-    settings: Arc<str>,
-    timeout: Duration,
-    memory: usize,
-}
+// === impl Checked ===
 
-// === impl Callee ===
-
-impl Callee {
-    fn alone(inspection: &Inspection) -> Self {
-        let config = plimsoll_core::PolicyConfig::default();
-        let policy = Arc::clone(&inspection.policy);
-        Self { policy, settings: Arc::from("null"), timeout: config.timeout, memory: config.memory }
-    }
-
-    fn of(member: &Member) -> Self {
-        let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
-        Self { policy, settings, timeout: member.config.timeout, memory: member.config.memory }
-    }
-
-    fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
-        let slots: Vec<u32> = (0..nodes).collect();
-        let started = Instant::now();
-        let ask = self.ask(pod, cluster, nodes);
-        match verb {
-            Verb::Filter => self.policy.filter(&ask, &slots).map(drop),
-            Verb::Score => self.policy.score(&ask, &slots).map(drop),
-            Verb::Rank => self.policy.rank(&ask).map(drop),
-            Verb::Bind => self.policy.bind(&ask, 0).map(drop),
-            Verb::Preempt | Verb::Validate => Ok(()),
-        }?;
-        Ok(started.elapsed())
-    }
-
-    /// A call about the first so many nodes.
-    fn ask(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, nodes: u32) -> Ask {
-        let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
-        let limits = Limits::until(Instant::now() + self.timeout, self.memory);
-        let view = Arc::new(view.with_settings(Arc::clone(&self.settings)));
-        Ask::new(Arc::from("check"), view, limits)
-    }
-
-    /// What one instance answers about these nodes, in words.
-    fn answers(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: &[u32]) -> Result<Vec<String>, Fault> {
-        let ask = self.ask(pod, cluster, sample::NODES);
-        if verb == Verb::Filter {
-            return Ok(self.policy.filter(&ask, nodes)?.iter().map(|verdict| format!("{verdict:?}")).collect());
+impl Checked {
+    /// Why it is refused, in a line; none if it is not.
+    fn refusal(&self) -> Option<String> {
+        match &self.report {
+            Err(error) => Some(format!("{error:#}")),
+            Ok(report) => report.refusal().or_else(|| report.not_called.clone().filter(|_| self.is_strict)),
         }
-        Ok(self.policy.score(&ask, nodes)?.iter().map(ToString::to_string).collect())
     }
-}
 
-/// Times the verbs that answer about nodes; the first round warms the pool up.
-fn call_times(callee: &Callee) -> Vec<(Verb, Result<CallTime, Fault>)> {
-    let timed = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
-    let timed = timed.into_iter().filter(|verb| callee.policy.verbs().has(*verb));
-    let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
-    let best = |verb, nodes| -> Result<Duration, Fault> {
-        let rounds = (0..5).map(|_| callee.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
-        Ok(rounds.into_iter().min().unwrap_or_default())
-    };
-    let time = |verb| {
-        let first = best(verb, 1)?;
-        if verb == Verb::Bind {
-            return Ok(CallTime { first, further: None });
+    fn as_text(&self) -> String {
+        let note = self.report.as_ref().ok().and_then(|report| report.not_called.as_deref());
+        let verdict = match (self.refusal(), note) {
+            (Some(why), _) => format!("REFUSED, {why}"),
+            (None, Some(note)) => format!("accepted, but not tried: {note}"),
+            (None, None) => "accepted".to_owned(),
+        };
+        let mut text = format!("{}: {verdict}\n", self.target.name);
+        let lines = match &self.report {
+            Ok(report) if !self.target.is_listed => report.lines(),
+            _ => vec![],
+        };
+        for (key, value) in lines {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {key:<9}{value}");
         }
-        let all = best(verb, sample::NODES)?;
-        Ok(CallTime { first, further: Some(all.saturating_sub(first) / (sample::NODES - 1)) })
-    };
-    timed.map(|verb| (verb, time(verb))).collect()
+        text
+    }
+
+    fn as_json(&self) -> Value {
+        let (name, refusal) = (&self.target.name, self.refusal());
+        let report = match &self.report {
+            Ok(report) => report,
+            Err(error) => {
+                return json!({"name": name, "file": name, "accepted": false, "error": format!("{error:#}")});
+            }
+        };
+        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+        let call = |(verb, time): &(Verb, Result<CallTime, Fault>)| match time {
+            Ok(time) => {
+                json!({"verb": verb.as_str(), "first_us": micros(time.first), "node_us": time.further.map(micros)})
+            }
+            Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
+        };
+        let inspection = &report.inspection;
+        json!({
+            "name": name,
+            "file": report.file,
+            "accepted": refusal.is_none(),
+            "error": refusal,
+            "note": report.not_called,
+            "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
+            "imports": inspection.imports,
+            "lifted": inspection.lifted,
+            "size": inspection.size,
+            "digest": inspection.digest,
+            "compile_us": micros(inspection.compiled_in),
+            "from_cache": inspection.from_cache,
+            "sidecar": report.sidecar,
+            "purity": report.purity.iter().map(Purity::as_json).collect::<Vec<_>>(),
+            "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
+        })
+    }
 }
 
 // === impl Report ===
 
 impl Report {
-    fn is_refused(&self) -> bool {
-        let has_fault = self.sidecar.is_some() && self.calls.iter().any(|(_, time)| time.is_err());
-        has_fault || self.purity.iter().any(Purity::differs)
+    fn refusal(&self) -> Option<String> {
+        let fault = self.calls.iter().find_map(|(verb, time)| Some((verb, time.as_ref().err()?)));
+        let fault = fault.map(|(verb, fault)| format!("it fails to {verb} on a sample node: {fault}"));
+        let differs = self.purity.iter().find(|purity| purity.differs());
+        fault.or_else(|| {
+            differs.map(|purity| format!("its answers depend on what was asked before: {}", purity.as_text()))
+        })
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
@@ -176,74 +174,31 @@ impl Report {
             ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
         ];
         if let Some(sidecar) = &self.sidecar {
-            lines.push(("sidecar", format!("{}: accepted", sidecar.display())));
+            lines.push(("sidecar", sidecar.display().to_string()));
         }
         for (verb, time) in &self.calls {
-            lines.push(("call", format!("{verb}: {}", self.call_text(time))));
+            lines.push(("call", format!("{verb}: {}", call_text(time))));
         }
         lines.extend(self.purity.iter().map(|purity| ("purity", purity.as_text())));
         lines
     }
+}
 
-    fn call_text(&self, time: &Result<CallTime, Fault>) -> String {
-        match time {
-            Ok(CallTime { first, further: Some(further) }) => format!(
-                "{} for a fresh instance and a node, {} for each further node",
-                text::duration(*first),
-                text::duration(*further)
-            ),
-            Ok(CallTime { first, further: None }) => {
-                format!("{} for a fresh instance and its one node", text::duration(*first))
-            }
-            Err(fault) if self.sidecar.is_none() => format!("not timed without a sidecar ({fault})"),
-            Err(fault) => format!("FAULT {fault}"),
+fn call_text(time: &Result<CallTime, Fault>) -> String {
+    match time {
+        Ok(CallTime { first, further: Some(further) }) => format!(
+            "{} for a fresh instance and a node, {} for each further node",
+            text::duration(*first),
+            text::duration(*further)
+        ),
+        Ok(CallTime { first, further: None }) => {
+            format!("{} for a fresh instance and its one node", text::duration(*first))
         }
+        Err(fault) => format!("FAULT {fault}"),
     }
 }
 
 fn join<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let text = texts.collect::<Vec<_>>().join(", ");
     if text.is_empty() { "none".to_owned() } else { text }
-}
-
-fn as_text(file: &Path, report: &Result<Report>) -> String {
-    let mut text = format!("{}\n", file.display());
-    let lines = match report {
-        Ok(report) => report.lines(),
-        Err(error) => vec![("REFUSED", format!("{error:#}"))],
-    };
-    for (key, value) in lines {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {key:<9}{value}");
-    }
-    text
-}
-
-fn as_json(file: &Path, report: &Result<Report>) -> Value {
-    let report = match report {
-        Ok(report) => report,
-        Err(error) => return json!({"file": file, "accepted": false, "error": format!("{error:#}")}),
-    };
-    let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
-    let call = |(verb, time): &(Verb, Result<CallTime, Fault>)| match time {
-        Ok(time) => {
-            json!({"verb": verb.as_str(), "first_us": micros(time.first), "node_us": time.further.map(micros)})
-        }
-        Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
-    };
-    let inspection = &report.inspection;
-    json!({
-        "file": report.file,
-        "accepted": !report.is_refused(),
-        "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
-        "imports": inspection.imports,
-        "lifted": inspection.lifted,
-        "size": inspection.size,
-        "digest": inspection.digest,
-        "compile_us": micros(inspection.compiled_in),
-        "from_cache": inspection.from_cache,
-        "sidecar": report.sidecar,
-        "purity": report.purity.iter().map(Purity::as_json).collect::<Vec<_>>(),
-        "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
-    })
 }

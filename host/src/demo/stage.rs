@@ -1,5 +1,7 @@
 //! The demo's own directory: copies of the sample policies, the cluster, and a pod to play with.
 
+mod marker;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -8,6 +10,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::args::DemoArgs;
+use marker::Marker;
+
+/// The demo's policies, in its directory.
+const POLICIES: &str = "policies";
 
 /// Where the demo's files are.
 pub(super) struct Stage {
@@ -31,19 +37,24 @@ impl Stage {
             }
         }
         let stage = Self {
-            policies: args.directory.join("policies"),
+            policies: args.directory.join(POLICIES),
             snapshot: args.directory.join("cluster.json"),
             pod: args.directory.join("pod.json"),
             guests: args.guests.clone(),
         };
-        if stage.policies.exists() {
-            fs::remove_dir_all(&stage.policies).with_context(|| stage.policies.display().to_string())?;
-        }
+        let mut marker = Marker::claim(&args.directory)?;
         fs::create_dir_all(&stage.policies).with_context(|| stage.policies.display().to_string())?;
         for entry in fs::read_dir(&args.policies)? {
             let path = entry?.path();
             if path.is_file() {
-                copy(&path, &stage.policies.join(path.file_name().unwrap_or_default()))?;
+                let name = path.file_name().unwrap_or_default();
+                marker.note(&Path::new(POLICIES).join(name))?;
+                copy(&path, &stage.policies.join(name))?;
+            }
+        }
+        for policy in ["zone-drain", "fragile"] {
+            for ending in ["wasm", "yaml"] {
+                marker.note(&Path::new(POLICIES).join(format!("{policy}.{ending}")))?;
             }
         }
         fs::write(&stage.snapshot, plimsoll_sample::cluster().to_string())?;

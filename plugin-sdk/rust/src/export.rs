@@ -57,6 +57,44 @@ impl<P> Table<P> {
 ///
 /// export!(Zone: filter);
 /// ```
+///
+/// A verb that the type implements and `export!` does not name would never be asked: the compiler warns of it. A
+/// [`Validate`](crate::Validate) that is not named is an error, since settings would go unchecked:
+///
+/// ```compile_fail,E0308
+/// use plimsoll_policy::prelude::*;
+///
+/// #[derive(Deserialize)]
+/// struct Zone { zone: String }
+///
+/// impl Filter for Zone {
+///     fn filter(&self, _: &Pod, _: &Node) -> Verdict { Verdict::Fits }
+/// }
+///
+/// impl Validate for Zone {
+///     fn validate(&self) -> Result<(), String> { Ok(()) }
+/// }
+///
+/// export!(Zone: filter);
+/// ```
+///
+/// ```compile_fail
+/// #![deny(deprecated)]
+/// use plimsoll_policy::prelude::*;
+///
+/// #[derive(Deserialize)]
+/// struct Zone { zone: String }
+///
+/// impl Filter for Zone {
+///     fn filter(&self, _: &Pod, _: &Node) -> Verdict { Verdict::Fits }
+/// }
+///
+/// impl Score for Zone {
+///     fn score(&self, _: &Pod, _: &Node) -> u32 { 0 }
+/// }
+///
+/// export!(Zone: filter);
+/// ```
 #[macro_export]
 macro_rules! export {
     ($policy:ty: $($verb:ident),+ $(,)?) => {
@@ -86,6 +124,65 @@ macro_rules! export {
             }
 
             $($crate::__export_verb!($verb);)+
+
+            $crate::__forgotten!($policy, validate, Validate; $($verb)+);
+            $crate::__forgotten!($policy, filter, Filter; $($verb)+);
+            $crate::__forgotten!($policy, score, Score; $($verb)+);
+            $crate::__forgotten!($policy, rank, Rank; $($verb)+);
+            $crate::__forgotten!($policy, preempt, Preempt; $($verb)+);
+            $crate::__forgotten!($policy, bind, Bind; $($verb)+);
+        };
+    };
+}
+
+/// Has the compiler look whether a verb that `export!` does not name is implemented.
+///
+/// The method of a trait that is implemented for `Named<P>` is found before that of one that is implemented for
+/// `&Named<P>`, and the first is there only if `P` has the verb.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __forgotten {
+    ($policy:ty, validate, $trait:ident; validate $($rest:ident)*) => {};
+    ($policy:ty, filter, $trait:ident; filter $($rest:ident)*) => {};
+    ($policy:ty, score, $trait:ident; score $($rest:ident)*) => {};
+    ($policy:ty, rank, $trait:ident; rank $($rest:ident)*) => {};
+    ($policy:ty, preempt, $trait:ident; preempt $($rest:ident)*) => {};
+    ($policy:ty, bind, $trait:ident; bind $($rest:ident)*) => {};
+    ($policy:ty, $verb:ident, $trait:ident; $other:ident $($rest:ident)*) => {
+        $crate::__forgotten!($policy, $verb, $trait; $($rest)*);
+    };
+    ($policy:ty, validate, $trait:ident;) => {
+        #[allow(dead_code, clippy::needless_borrow, reason = "it is there to be compiled")]
+        const _: fn() = || {
+            struct Named<P>(::core::marker::PhantomData<P>);
+            struct ValidateIsImplementedButNotNamedInExport;
+            trait Forgotten {
+                fn is_named(&self) -> ValidateIsImplementedButNotNamedInExport {
+                    ValidateIsImplementedButNotNamedInExport
+                }
+            }
+            trait Fine {
+                fn is_named(&self) {}
+            }
+            impl<P: $crate::$trait> Forgotten for Named<P> {}
+            impl<P> Fine for &Named<P> {}
+            let () = (&Named::<$policy>(::core::marker::PhantomData)).is_named();
+        };
+    };
+    ($policy:ty, $verb:ident, $trait:ident;) => {
+        #[allow(dead_code, clippy::needless_borrow, reason = "it is there to be compiled")]
+        const _: fn() = || {
+            struct Named<P>(::core::marker::PhantomData<P>);
+            trait Forgotten {
+                #[deprecated(note = "the policy implements this verb, and `export!` does not name it: it is never asked")]
+                fn $verb(&self) {}
+            }
+            trait Fine {
+                fn $verb(&self) {}
+            }
+            impl<P: $crate::$trait> Forgotten for Named<P> {}
+            impl<P> Fine for &Named<P> {}
+            (&Named::<$policy>(::core::marker::PhantomData)).$verb();
         };
     };
 }

@@ -63,7 +63,11 @@ impl<P: Exported> Instance<P> {
         self.0.get_or_init(|| {
             set_panic_hook();
             // The host asked `validate` as it loaded the policy, and refused it then.
-            settings::parse(call.door().settings()).unwrap_or_else(|error| panic!("{error}"))
+            settings::parse(call.door().settings()).unwrap_or_else(|error| {
+                // Not a panic: its place in this file would say nothing to the operator.
+                abi::panic(&format!("settings refused: {error}"));
+                std::process::abort()
+            })
         })
     }
 }

@@ -79,7 +79,7 @@ pub mod prelude {
     pub use serde::Deserialize;
 
     pub use crate::{
-        Annotation, Bind, Candidate, Candidates, Filter, Node, Nodes, Placed, Pod, Preempt, Preemption, Rank, Score,
-        Taint, Validate, Verdict, export, log, now,
+        Annotation, Bind, Candidate, Candidates, Filter, Node, Nodes, Placed, Pod, Preempt, Preemption, Quantity, Rank,
+        Score, Taint, Validate, Verdict, export, log, now, parse_quantity,
     };
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use plimsoll_core::{Cluster, Fault, Pod, ReadLine, Verb, read_for};
 use serde_json::{Value, json};
 
-use super::Callee;
+use super::trial::Callee;
 use crate::demo::sample;
 
 /// What a policy's verb shows on the sample cluster.

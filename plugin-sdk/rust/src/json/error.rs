@@ -4,6 +4,9 @@ use std::fmt::{self, Display};
 
 use serde::de::{Error, Expected, Unexpected};
 
+/// How YAML's `key:` with nothing behind it arrives.
+pub(super) const NULL: &str = "null (an empty value)";
+
 /// Why a JSON text is not the type that it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
@@ -20,7 +23,7 @@ impl JsonError {
     }
 
     pub(super) fn expected(expected: &dyn Expected, found: &str) -> Self {
-        Self::new(format!("expected {expected}, found {found}"))
+        Self::new(format!("expected {}, found {found}", in_words(&expected.to_string())))
     }
 
     /// The same error, seen from the map around it.
@@ -79,6 +82,30 @@ impl Error for JsonError {
     }
 }
 
+/// A type of Rust, as serde names it, for somebody who writes YAML.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "f32" | "f64" => "a number",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "i8" => "a whole number from -128 to 127",
+        "i16" => "a whole number from -32768 to 32767",
+        "i32" | "i64" | "isize" => "a whole number",
+        "a boolean" => "true or false",
+        "a sequence" | "tuple" => "a list",
+        "unit" => "nothing",
+        _ if expected.starts_with("struct ") || expected.starts_with("unit struct ") => "a map",
+        _ if expected.starts_with("tuple ") => "a list",
+        _ => expected,
+    }
+}
+
+/// A text that was found where something else belongs.
+pub(super) fn text_found(text: &str) -> String {
+    format!("the text {text}")
+}
+
 /// What was found; the value of a float is left out, since the code that prints it is large.
 fn describe(found: Unexpected<'_>) -> String {
     match found {
@@ -86,8 +113,8 @@ fn describe(found: Unexpected<'_>) -> String {
         Unexpected::Unsigned(value) => value.to_string(),
         Unexpected::Signed(value) => value.to_string(),
         Unexpected::Float(_) => "a number with a fraction".to_owned(),
-        Unexpected::Str(value) => format!("\"{value}\""),
-        Unexpected::Unit | Unexpected::Option => "null".to_owned(),
+        Unexpected::Str(value) => text_found(&format!("\"{value}\"")),
+        Unexpected::Unit | Unexpected::Option => NULL.to_owned(),
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "a map".to_owned(),
         _ => "something else".to_owned(),

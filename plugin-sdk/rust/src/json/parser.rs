@@ -4,7 +4,12 @@ use std::borrow::Cow;
 
 use serde::de::{Expected, Visitor};
 
-use super::{JsonError, items::Items, text};
+use super::{
+    JsonError,
+    error::{NULL, text_found},
+    items::Items,
+    text,
+};
 
 /// How deep lists and maps may lie within each other.
 const DEEPEST: usize = 64;
@@ -82,8 +87,9 @@ impl<'de> Parser<'de> {
             Some(b'"') => {
                 let start = self.at;
                 self.skip().ok();
-                self.json.get(start..self.at).unwrap_or_default()
+                &text_found(self.json.get(start..self.at).unwrap_or_default())
             }
+            Some(b'n') => NULL,
             Some(_) => self.word(),
             None => "nothing",
         };

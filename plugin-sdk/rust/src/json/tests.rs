@@ -55,19 +55,32 @@ fn an_error_names_the_field_and_what_was_expected() {
         ("{}", "the field label is missing"),
         (r#"{"label": 5}"#, "label: expected a string, found 5"),
         (r#"{"label": ["x"]}"#, "label: expected a string, found a list"),
-        (r#"{"label": null}"#, "label: expected a string, found null"),
-        (r#"{"label": "", "limits": {"x": 1, "y z": 256}}"#, "limits.y z: expected u8, found 256"),
-        (r#"{"label": "", "limits": {"x": -1}}"#, "limits.x: expected u8, found -1"),
-        (r#"{"label": "", "limits": {"x": 1.5}}"#, "limits.x: expected u8, found 1.5"),
-        (r#"{"label": "", "limits": {"x": "1"}}"#, r#"limits.x: expected u8, found "1""#),
+        (r#"{"label": null}"#, "label: expected a string, found null (an empty value)"),
+        (
+            r#"{"label": "", "limits": {"x": 1, "y z": 256}}"#,
+            "limits.y z: expected a whole number from 0 to 255, found 256",
+        ),
+        (r#"{"label": "", "limits": {"x": -1}}"#, "limits.x: expected a whole number from 0 to 255, found -1"),
+        (r#"{"label": "", "limits": {"x": 1.5}}"#, "limits.x: expected a whole number from 0 to 255, found 1.5"),
+        (
+            r#"{"label": "", "limits": {"x": "1"}}"#,
+            r#"limits.x: expected a whole number from 0 to 255, found the text "1""#,
+        ),
         (r#"{"label": "", "steps": ["stop", "go"]}"#, r#"steps[1]: expected stop, wait or move, found "go""#),
         (r#"{"label": "", "steps": [{"move": {}}]}"#, "steps[0].move: the field to is missing"),
-        (r#"{"label": "", "steps": [{"wait": "long"}]}"#, r#"steps[0].wait: expected u32, found "long""#),
+        (
+            r#"{"label": "", "steps": [{"wait": "long"}]}"#,
+            r#"steps[0].wait: expected a whole number that is not negative, found the text "long""#,
+        ),
         (r#"{"label": "", "steps": [{"stop": 1}]}"#, r#"steps[0]: expected only "stop", found a map"#),
-        (r#"{"label": "", "isStrict": "yes"}"#, r#"isStrict: expected a boolean, found "yes""#),
+        (r#"{"label": "", "isStrict": "yes"}"#, r#"isStrict: expected true or false, found the text "yes""#),
+        (r#"{"label": "", "share": "2.0"}"#, r#"share: expected a number, found the text "2.0""#),
+        (r#"{"label": "", "limits": null}"#, "limits: expected a map, found null (an empty value)"),
+        (r#"{"label": "", "steps": {}}"#, "steps: expected a list, found a map"),
+        ("5", "expected a map, found 5"),
         (r#"{"label": "", "limit": 1}"#, "there is no field limit; expected label, limits, steps, share or isStrict"),
         (r#"{"label": "", "label": ""}"#, "the field label is given twice"),
-        (r#""text""#, r#"expected struct Settings, found "text""#),
+        (r#""text""#, r#"expected a map, found the text "text""#),
     ];
     for (json, expected) in table {
         assert_eq!(error::<Settings>(json), expected, "{json}");
@@ -83,7 +96,10 @@ fn text_without_escapes_is_borrowed() {
 #[test]
 fn keys_may_stand_for_numbers() {
     assert_eq!(from_str::<BTreeMap<i16, u64>>(r#"{"-5": 1}"#).unwrap(), BTreeMap::from([(-5, 1)]));
-    assert_eq!(error::<BTreeMap<u8, u64>>(r#"{"x": 1}"#), r#"expected u8, found "x""#);
+    assert_eq!(
+        error::<BTreeMap<u8, u64>>(r#"{"x": 1}"#),
+        r#"expected a whole number from 0 to 255, found the text "x""#
+    );
 }
 
 #[test]

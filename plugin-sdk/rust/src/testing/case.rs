@@ -81,7 +81,7 @@ pub enum CaseError {
         error: WorldError,
     },
     /// The call ended with a fault.
-    #[error("{path} ({description}): {fault:?}", path = .path.display())]
+    #[error("{path} ({description}): {fault}", path = .path.display())]
     Fault {
         /// The file.
         path: PathBuf,
@@ -101,7 +101,7 @@ pub enum CaseError {
         differences: Vec<String>,
     },
     /// A directory without cases tests nothing.
-    #[error("{path} has no *.yaml", path = .0.display())]
+    #[error("{path} has no *.yaml or *.yml", path = .0.display())]
     Empty(PathBuf),
 }
 
@@ -136,7 +136,7 @@ enum TimeYaml {
     Text(String),
 }
 
-/// Reads every `*.yaml` of a directory, by name.
+/// Reads every `*.yaml` and `*.yml` of a directory, by name.
 ///
 /// # Errors
 /// If there is none, or one is no case.
@@ -147,7 +147,7 @@ pub fn cases(directory: impl AsRef<Path>) -> Result<Vec<Case>, CaseError> {
     for entry in directory.read_dir().map_err(unread)? {
         paths.push(entry.map_err(unread)?.path());
     }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"));
     paths.sort();
     if paths.is_empty() {
         return Err(CaseError::Empty(directory.to_owned()));
@@ -213,7 +213,11 @@ impl Case {
         let world = |error| CaseError::World { path: self.path.clone(), error };
         let refused = policy.validate(&self.ask(View::empty(Arc::default()))).map_err(fault)?.err();
         if refused != self.expect.refused {
-            return Ok(vec![format!("settings: expected {:?}, was {refused:?}", self.expect.refused)]);
+            let said = |refused: &Option<String>| match refused {
+                Some(why) => format!("refused with `{why}`"),
+                None => "accepted".to_owned(),
+            };
+            return Ok(vec![format!("settings: expected {}, was {}", said(&self.expect.refused), said(&refused))]);
         }
         let mut differences = vec![];
         let ask = self.ask(self.world.view().map_err(world)?);
@@ -266,5 +270,74 @@ impl TryFrom<TimeYaml> for Time {
                 _ => Err(format!("'{text}' is no time: expected Unix seconds, or such as 2026-01-31T12:00:00Z")),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Filter, Node, Pod, Verdict};
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Full {}
+
+    impl Filter for Full {
+        fn filter(&self, _: &Pod, node: &Node) -> Verdict {
+            if node.name() == "free" { Verdict::Fits } else { Verdict::unschedulable("node is full") }
+        }
+    }
+
+    crate::export!(Full: filter);
+
+    fn case(rest: &str) -> Result<Case, CaseError> {
+        Case::from_yaml("cases/a.yaml", &format!("description: d\nnodes: [{{metadata: {{name: busy}}}}]\n{rest}"))
+    }
+
+    fn failure(rest: &str) -> String {
+        case(rest).unwrap().check(&Native::<Full>::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_failed_case_is_told_in_the_words_of_cases() {
+        let table = [
+            ("expect: {filter: {busy: fits}}", "\n  filter: busy: expected fits, was {unschedulable: node is full}"),
+            ("expect: {filter: {}}", "\n  filter: busy: nothing is expected, was {unschedulable: node is full}"),
+            ("expect: {score: {busy: 1}}", " the policy has no verb score"),
+            ("expect: {refused: no}", "\n  settings: expected refused with `no`, was accepted"),
+            (
+                "settings: {x: 1}\nexpect: {}",
+                "\n  settings: expected accepted, was refused with `there is no field x; expected none`",
+            ),
+        ];
+        for (rest, expected) in table {
+            let told = failure(rest);
+            assert!(told.starts_with("cases/a.yaml (d):") && told.ends_with(expected), "{rest}: {told}");
+            assert!(!told.contains("Fault {") && !told.contains("Some("), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_expectation_that_is_none_is_told_with_what_may_stand_there() {
+        let table = [
+            ("filter: {busy: unschedulable}", "{unschedulable: the reason}`", "found `unschedulable`"),
+            ("filter: {busy: {unschedulable: [x]}}", "expected `fits`", "found `unschedulable:` with something else"),
+            ("preempt: {busy: {replace: web/a}}", "{replace: [namespace/name]}`", "found `replace:`"),
+            ("bind: {busy: fits}", "{annotations: {KEY: \"VALUE\"}}`", "found `fits`"),
+        ];
+        for (expect, expected, found) in table {
+            let error = case(&format!("expect: {{{expect}}}")).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains(found), "{expect}: {error}");
+        }
+    }
+
+    #[test]
+    fn cases_may_end_with_yml() {
+        let directory = std::env::temp_dir().join(format!("plimsoll-cases-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("a.yml"), "description: d\nexpect: {}").unwrap();
+        let found = cases(&directory).map(|cases| cases.len());
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(found.unwrap(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! What a case expects of a policy, and how an answer differs from it.
 
-use std::{collections::BTreeMap, fmt::Debug};
+use std::{collections::BTreeMap, fmt};
 
 use plimsoll_core::{Annotation, NodeRead, PlacedRead, Preemption, Read, Value, Verdict, View};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub struct Expectations {
 
 /// `fits`, or the reason why not.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "Written")]
 pub enum ExpectedVerdict {
     /// The pod may run there.
     Fits,
@@ -37,7 +37,7 @@ pub enum ExpectedVerdict {
 
 /// What becomes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "Written")]
 pub enum ExpectedPreemption {
     /// It stays as it is.
     Keep,
@@ -49,7 +49,7 @@ pub enum ExpectedPreemption {
 
 /// What a pod gets on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "Written")]
 pub enum ExpectedBinding {
     /// These annotations, by key.
     Annotations(BTreeMap<String, String>),
@@ -57,8 +57,123 @@ pub enum ExpectedBinding {
     Refused(String),
 }
 
+/// An expectation as it stands in the file: a word, or a word with what goes with it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Word(String),
+    Said(BTreeMap<String, Argument>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Argument {
+    Text(String),
+    Texts(Vec<String>),
+    Map(BTreeMap<String, String>),
+    #[expect(dead_code, reason = "it stands for all that no expectation takes")]
+    Other(serde_json::Value),
+}
+
+// === impl Written ===
+
+impl Written {
+    /// The word, and what goes with it.
+    fn parts(self) -> Option<(String, Option<Argument>)> {
+        match self {
+            Self::Word(word) => Some((word, None)),
+            Self::Said(said) if said.len() == 1 => {
+                said.into_iter().next().map(|(word, argument)| (word, Some(argument)))
+            }
+            Self::Said(_) => None,
+        }
+    }
+}
+
+/// Says what may stand there, and what does.
+fn unlike(expected: &str, found: Option<(String, Option<Argument>)>) -> String {
+    match found {
+        Some((word, None)) => format!("expected {expected}, found `{word}`"),
+        Some((word, Some(_))) => format!("expected {expected}, found `{word}:` with something else"),
+        None => format!("expected {expected}, and one of them alone"),
+    }
+}
+
+impl TryFrom<Written> for ExpectedVerdict {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match written.parts() {
+            Some((word, None)) if word == "fits" => Ok(Self::Fits),
+            Some((word, Some(Argument::Text(reason)))) if word == "unschedulable" => Ok(Self::Unschedulable(reason)),
+            Some((word, Some(Argument::Text(reason)))) if word == "unresolvable" => Ok(Self::Unresolvable(reason)),
+            found => Err(unlike("`fits`, `{unschedulable: the reason}` or `{unresolvable: the reason}`", found)),
+        }
+    }
+}
+
+impl TryFrom<Written> for ExpectedPreemption {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match written.parts() {
+            Some((word, None)) if word == "keep" => Ok(Self::Keep),
+            Some((word, Some(Argument::Text(reason)))) if word == "reject" => Ok(Self::Reject(reason)),
+            Some((word, Some(Argument::Texts(victims)))) if word == "replace" => Ok(Self::Replace(victims)),
+            found => Err(unlike("`keep`, `{reject: the reason}` or `{replace: [namespace/name]}`", found)),
+        }
+    }
+}
+
+impl TryFrom<Written> for ExpectedBinding {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match written.parts() {
+            Some((word, Some(Argument::Map(annotations)))) if word == "annotations" => {
+                Ok(Self::Annotations(annotations))
+            }
+            Some((word, Some(Argument::Text(reason)))) if word == "refused" => Ok(Self::Refused(reason)),
+            found => Err(unlike("`{annotations: {KEY: \"VALUE\"}}` or `{refused: the reason}`", found)),
+        }
+    }
+}
+
+/// As a case writes it.
+impl fmt::Display for ExpectedVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fits => f.write_str("fits"),
+            Self::Unschedulable(reason) => write!(f, "{{unschedulable: {reason}}}"),
+            Self::Unresolvable(reason) => write!(f, "{{unresolvable: {reason}}}"),
+        }
+    }
+}
+
+impl fmt::Display for ExpectedPreemption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep => f.write_str("keep"),
+            Self::Reject(reason) => write!(f, "{{reject: {reason}}}"),
+            Self::Replace(victims) => write!(f, "{{replace: [{}]}}", victims.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for ExpectedBinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Annotations(annotations) => {
+                let pairs: Vec<String> = annotations.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();
+                write!(f, "{{annotations: {{{}}}}}", pairs.join(", "))
+            }
+            Self::Refused(reason) => write!(f, "{{refused: {reason}}}"),
+        }
+    }
+}
+
 /// Lists how answers, one for each node of the view, differ from those expected.
-pub(super) fn compare<E: PartialEq + Debug>(
+pub(super) fn compare<E: PartialEq + fmt::Display>(
     verb: &str,
     view: &View,
     expected: &BTreeMap<String, E>,
@@ -76,8 +191,8 @@ pub(super) fn compare<E: PartialEq + Debug>(
     for (name, answer) in names.iter().zip(answers) {
         match expected.get(*name) {
             Some(expected) if *expected == answer => {}
-            Some(expected) => differences.push(format!("{verb}: {name}: expected {expected:?}, was {answer:?}")),
-            None => differences.push(format!("{verb}: {name}: nothing is expected, was {answer:?}")),
+            Some(expected) => differences.push(format!("{verb}: {name}: expected {expected}, was {answer}")),
+            None => differences.push(format!("{verb}: {name}: nothing is expected, was {answer}")),
         }
     }
     differences

@@ -3,10 +3,10 @@
 use std::fs;
 
 use plimsoll_commands::{matches_golden, plimsoll, steady};
-use plimsoll_harness::{policies, tempdir};
+use plimsoll_harness::{guest, policies, tempdir};
 use serde_json::Value;
 
-use crate::{run, text};
+use crate::{hostile, run, text};
 
 #[test]
 fn check_tells_what_each_sample_policy_is() {
@@ -49,4 +49,79 @@ fn check_prints_json_for_programs() {
     assert_eq!(report[0]["verbs"][0], "filter");
     assert!(report[0]["digest"].as_str().unwrap().starts_with("sha256:"));
     assert!(report[0]["calls"][0]["node_us"].as_f64().unwrap() > 0.0);
+}
+
+/// With a sidecar or without: a file that fails each call is not accepted.
+#[test]
+fn check_refuses_a_policy_that_fails_every_call() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let guests = [
+        ("endless_loop", "timeout"),
+        ("endless_loop_in_start", "timeout"),
+        ("trap_in_start", "start"),
+        ("trap_in_verb", "trap"),
+        ("host_panic", "panic"),
+    ];
+    for (guest, fault) in guests {
+        fs::write(at("policy.wasm"), hostile(guest)).unwrap();
+        for has_sidecar in [false, true] {
+            if has_sidecar {
+                fs::write(at("policy.yaml"), "order: 1\n").unwrap();
+            }
+            let printed = plimsoll(directory.path(), &["check", "--no-cache", "policy.wasm"]).unwrap();
+            assert_eq!(printed.code, Some(1), "{guest} {printed:?}");
+            let first = printed.out.lines().next().unwrap();
+            let expected = format!("policy.wasm: REFUSED, it fails to filter on a sample node: {fault}");
+            assert!(first.starts_with(&expected), "{guest} {has_sidecar}: {first}");
+        }
+        fs::remove_file(at("policy.yaml")).unwrap();
+    }
+}
+
+#[test]
+fn check_says_that_a_module_needs_settings_and_refuses_it_only_if_it_is_to_be_strict() {
+    let directory = tempdir().unwrap();
+    fs::copy(guest("machines"), directory.path().join("machines.wasm")).unwrap();
+    let check = |flags: &[&str]| {
+        plimsoll(directory.path(), &[&["check", "--no-cache", "machines.wasm"], flags].concat()).unwrap()
+    };
+    let printed = check(&[]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let why = "it needs settings, and has no sidecar: the field";
+    assert!(printed.out.starts_with(&format!("machines.wasm: accepted, but not tried: {why}")), "{}", printed.out);
+    let printed = check(&["--strict"]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.starts_with(&format!("machines.wasm: REFUSED, {why}")), "{}", printed.out);
+}
+
+#[test]
+fn check_of_a_directory_has_a_line_for_each_policy_of_each_group() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("gpu")).unwrap();
+    for ending in ["wasm", "yaml"] {
+        fs::copy(policies().join(format!("tenant-pool.{ending}")), at(&format!("tenant-pool.{ending}"))).unwrap();
+    }
+    fs::copy(guest("zone_drain_v1"), at("shared.wasm")).unwrap();
+    for name in ["one", "two"] {
+        fs::write(at(&format!("{name}.yml")), "module: shared.wasm\n").unwrap();
+    }
+    fs::write(at("gpu/broken.wasm"), hostile("trap_in_verb")).unwrap();
+    fs::write(at(".hidden.wasm"), "no wasm").unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-cache", "."]).unwrap();
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    let lines: Vec<&str> = printed.out.lines().collect();
+    let [one, pool, two, broken] = lines.as_slice() else { panic!("{}", printed.out) };
+    assert_eq!([*one, *pool, *two], [".: one: accepted", ".: tenant-pool: accepted", ".: two: accepted"]);
+    assert!(broken.starts_with(".: gpu/broken: REFUSED, it fails to filter"), "{broken}");
+    let printed = plimsoll(directory.path(), &["check", "--no-cache", "--output", "json", "."]).unwrap();
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    let accepted: Vec<bool> = report.as_array().unwrap().iter().map(|one| one["accepted"] == true).collect();
+    assert_eq!(accepted, [true, true, true, false]);
+    let printed = plimsoll(directory.path(), &["check", "--no-cache", "tenant-pool.wasm", "tenant-pool.yaml"]).unwrap();
+    assert_eq!(printed.out.matches("tenant-pool").count(), 2, "once, with its sidecar: {}", printed.out);
+    fs::create_dir(at("empty")).unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-cache", "empty"]).unwrap();
+    assert_eq!((printed.code, printed.out.as_str()), (Some(1), "empty: REFUSED, it holds no policy\n"));
 }

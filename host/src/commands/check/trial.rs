@@ -1,0 +1,111 @@
+//! Calls of a policy with sample pods and nodes: does it answer, and how fast?
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, Verb, View};
+
+use crate::demo::sample;
+
+/// A policy, and what it is called with.
+pub(super) struct Callee {
+    pub(super) policy: Arc<dyn Policy>,
+    settings: Arc<str>,
+    timeout: Duration,
+    memory: usize,
+}
+
+/// How long a verb takes on the sample cluster.
+pub(super) struct CallTime {
+    /// A fresh instance and one node.
+    pub(super) first: Duration,
+    /// Each further node; none for a verb that is about one node.
+    pub(super) further: Option<Duration>,
+}
+
+// === impl Callee ===
+
+impl Callee {
+    /// A module without a sidecar, with no settings and the default limits.
+    pub(super) fn alone(policy: Arc<dyn Policy>) -> Self {
+        let config = PolicyConfig::default();
+        Self { policy, settings: Arc::from("null"), timeout: config.timeout, memory: config.memory }
+    }
+
+    /// A module with its sidecar.
+    pub(super) fn of(member: &Member) -> Self {
+        let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
+        Self { policy, settings, timeout: member.config.timeout, memory: member.config.memory }
+    }
+
+    /// Whether it takes its settings; a policy that does not check them takes any.
+    pub(super) fn validate(&self) -> Result<Result<(), String>, Fault> {
+        if !self.policy.verbs().has(Verb::Validate) {
+            return Ok(Ok(()));
+        }
+        let view = Arc::new(View::empty(Arc::clone(&self.settings)));
+        self.policy.validate(&Ask::new(Arc::from("check"), view, self.limits()))
+    }
+
+    /// Times the verbs that answer about nodes; the first round warms the pool up.
+    pub(super) fn call_times(&self) -> Vec<(Verb, Result<CallTime, Fault>)> {
+        let timed = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
+        let timed = timed.into_iter().filter(|verb| self.policy.verbs().has(*verb));
+        let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
+        let best = |verb, nodes| -> Result<Duration, Fault> {
+            let rounds = (0..5).map(|_| self.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
+            Ok(rounds.into_iter().min().unwrap_or_default())
+        };
+        let time = |verb| {
+            let first = best(verb, 1)?;
+            if verb == Verb::Bind {
+                return Ok(CallTime { first, further: None });
+            }
+            let all = best(verb, sample::NODES)?;
+            Ok(CallTime { first, further: Some(all.saturating_sub(first) / (sample::NODES - 1)) })
+        };
+        timed.map(|verb| (verb, time(verb))).collect()
+    }
+
+    /// A call about this many nodes, from the first on.
+    pub(super) fn ask(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, nodes: u32) -> Ask {
+        let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
+        let view = Arc::new(view.with_settings(Arc::clone(&self.settings)));
+        Ask::new(Arc::from("check"), view, self.limits())
+    }
+
+    /// What one instance answers about these nodes, in words.
+    pub(super) fn answers(
+        &self,
+        pod: &Arc<Pod>,
+        cluster: &Arc<Cluster>,
+        verb: Verb,
+        nodes: &[u32],
+    ) -> Result<Vec<String>, Fault> {
+        let ask = self.ask(pod, cluster, sample::NODES);
+        if verb == Verb::Filter {
+            return Ok(self.policy.filter(&ask, nodes)?.iter().map(|verdict| format!("{verdict:?}")).collect());
+        }
+        Ok(self.policy.score(&ask, nodes)?.iter().map(ToString::to_string).collect())
+    }
+
+    fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
+        let slots: Vec<u32> = (0..nodes).collect();
+        let started = Instant::now();
+        let ask = self.ask(pod, cluster, nodes);
+        match verb {
+            Verb::Filter => self.policy.filter(&ask, &slots).map(drop),
+            Verb::Score => self.policy.score(&ask, &slots).map(drop),
+            Verb::Rank => self.policy.rank(&ask).map(drop),
+            Verb::Bind => self.policy.bind(&ask, 0).map(drop),
+            Verb::Preempt | Verb::Validate => Ok(()),
+        }?;
+        Ok(started.elapsed())
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::until(Instant::now() + self.timeout, self.memory)
+    }
+}
