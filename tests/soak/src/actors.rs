@@ -17,31 +17,36 @@ use std::thread::Scope;
 
 use crate::stage::Stage;
 
-/// Starts all actors, which wait at the gate; how many there are.
-pub(crate) fn start<'scope>(scope: &'scope Scope<'scope, '_>, stage: &'scope Stage) -> usize {
-    let actors: [fn(&Stage); 16] = [
-        static_load::names,
-        static_load::names,
-        static_load::whole_nodes,
-        static_load::unseen,
-        preempt::preempt,
-        scheduler::first,
-        scheduler::second,
-        cluster::changes,
-        cluster::outages,
-        reloads::swaps,
-        reloads::asks,
-        hostile::guests,
-        bodies::bodies,
-        connections::slow,
-        connections::churn,
-        h2::streams,
-    ];
-    for actor in actors {
+/// One kind of work, by its name in `--only`.
+pub(crate) type Actor = (&'static str, fn(&Stage));
+
+/// All actors.
+pub(crate) const ALL: [Actor; 17] = [
+    ("names", static_load::names),
+    ("names", static_load::names),
+    ("objects", static_load::whole_nodes),
+    ("unseen", static_load::unseen),
+    ("preempt", preempt::preempt),
+    ("bind", scheduler::first),
+    ("bind", scheduler::second),
+    ("changes", cluster::changes),
+    ("outages", cluster::outages),
+    ("reloads", reloads::swaps),
+    ("reloads", reloads::asks),
+    ("guests", hostile::guests),
+    ("bytes", bodies::bodies),
+    ("slow", connections::slow),
+    ("churn", connections::churn),
+    ("h2", h2::streams),
+    ("pages", pages::read),
+];
+
+/// Starts actors, which wait at the gate.
+pub(crate) fn start<'scope>(scope: &'scope Scope<'scope, '_>, actors: &[Actor], stage: &'scope Stage) {
+    for (_, actor) in actors {
+        let actor = *actor;
         scope.spawn(move || actor(stage));
     }
-    scope.spawn(move || pages::read(stage));
-    actors.len() + 1
 }
 
 /// Random numbers that are the same for the same seed.

@@ -47,8 +47,8 @@ fn main() -> Result<ExitCode> {
     let mut stage = Stage::set(&plan)?;
     let mut sampler = Sampler::new(&plan, &stage)?;
     thread::scope(|scope| -> Result<()> {
-        let running = actors::start(scope, &stage);
-        let measured = follow(&plan, &stage, &mut sampler, running);
+        actors::start(scope, &plan.actors, &stage);
+        let measured = follow(&plan, &stage, &mut sampler);
         // Also after a failure: the scope waits for the actors.
         stage.gate.set(Phase::End);
         measured
@@ -60,7 +60,8 @@ fn main() -> Result<ExitCode> {
 }
 
 /// Goes through the phases: warm-up and load, each followed by a quiet time.
-fn follow(plan: &Plan, stage: &Stage, sampler: &mut Sampler, actors: usize) -> Result<()> {
+fn follow(plan: &Plan, stage: &Stage, sampler: &mut Sampler) -> Result<()> {
+    let actors = plan.actors.len();
     for (name, load) in [("warm-up", plan.warm_up), ("load", plan.load)] {
         stage.gate.set(Phase::Load);
         sampler.sample_for(name, load, stage)?;

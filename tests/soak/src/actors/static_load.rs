@@ -19,6 +19,9 @@ const OBJECTS_EVERY: Duration = Duration::from_millis(400);
 /// Between two pods that no policy has ever seen.
 const UNSEEN_EVERY: Duration = Duration::from_millis(500);
 
+/// The first of them come faster, so that the memory of answers is full before it is judged whether memory grows.
+const FILLING: (u32, Duration) = (1_500, Duration::from_millis(25));
+
 /// How often a client makes a new connection, in rounds.
 const RECONNECT: u32 = 200;
 
@@ -128,7 +131,7 @@ pub(crate) fn unseen(stage: &Stage) {
     let mut number = 0_u32;
     while stage.gate.enter() {
         let mut client: Option<Client> = None;
-        while stage.gate.pause(UNSEEN_EVERY) {
+        while stage.gate.pause(if number < FILLING.0 { FILLING.1 } else { UNSEEN_EVERY }) {
             number += 1;
             let mut pod = pod("web", "site", number);
             pod["metadata"]["namespace"] = format!("namespace-{number}").into();
