@@ -47,7 +47,7 @@ throughput: policies ## Pods per second of a real kube-scheduler, by extender (n
 
 # The whole workspace, so that no dependency is built again with other features.
 soak: policies ## Everything at once for ten minutes, with memory and descriptors over time; SOAK='--hours 1'
-	$(CARGO) build --workspace --bins
+	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-soak
 	target/debug/plimsoll-soak $(SOAK)
 
 e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
