@@ -1,4 +1,4 @@
-//! Those who work on the gateway, each on a thread of its own.
+//! The actors: each does one kind of work on the gateway, on a thread of its own.
 
 mod attacks;
 mod bodies;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What actors should do.
+/// The state of the gate, which all actors obey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Work.

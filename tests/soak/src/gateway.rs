@@ -32,7 +32,7 @@ pub(crate) struct Gateway {
     log: Arc<Mutex<Log>>,
 }
 
-/// What was logged so far.
+/// Counts over the log so far.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Log {
     pub(crate) lines: u64,

@@ -1,4 +1,4 @@
-//! Whether what was measured is what was promised.
+//! Compares the measurements with the promises.
 
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ pub(crate) fn judge(stage: &Stage, sampler: &Sampler, exit: Option<std::process:
     verdicts
 }
 
-/// How memory grows under the load that is judged.
+/// The growth of memory under the load that is judged, in MiB.
 pub(crate) fn growth(load: &[Sample]) -> Option<Trend> {
     let points: Vec<(f64, f64)> =
         load.iter().map(|sample| (sample.seconds, sample.usage.rss_kib as f64 / 1_024.0)).collect();

@@ -1,5 +1,5 @@
 //! Everything at once, for minutes or hours, on the real `plimsoll serve`: load in both node modes, reloads, hostile
-//! guests and bodies, API server outages, slow clients. Once a second it is measured what the process holds.
+//! guests and bodies, API server outages, slow clients. Once a second its memory, descriptors and threads are measured.
 //!
 //! ```text
 //!  actors ──> plimsoll serve ──> FakeApi          Gate: load, quiet, load, quiet, end

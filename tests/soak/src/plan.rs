@@ -1,4 +1,4 @@
-//! How long it takes, and where everything is.
+//! The command line: durations, seed and paths.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -54,7 +54,7 @@ pub(crate) enum Output {
     Json,
 }
 
-/// What is done when.
+/// Durations and paths of a run.
 pub(crate) struct Plan {
     /// Load that is not judged: caches fill, and the allocator finds its size.
     pub(crate) warm_up: Duration,

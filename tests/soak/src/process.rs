@@ -1,4 +1,4 @@
-//! What the kernel knows of a process.
+//! Memory, descriptors, threads and processor time of a process, from `/proc`.
 
 use std::{fs, path::PathBuf};
 

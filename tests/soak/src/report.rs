@@ -1,4 +1,4 @@
-//! What a run showed: printed, and written beside the samples.
+//! The report of a run: printed, and written beside the samples.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, process::ExitStatus};
 
@@ -25,7 +25,7 @@ pub(crate) struct Report {
     failures: Vec<String>,
 }
 
-/// What one phase was like.
+/// Figures of one phase.
 #[derive(Debug, Serialize)]
 struct Phase {
     name: &'static str,

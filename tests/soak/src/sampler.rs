@@ -1,4 +1,4 @@
-//! Once a second: what the process holds, and what its clients saw.
+//! Samples the process and its clients once a second.
 
 use std::{
     fs::File,

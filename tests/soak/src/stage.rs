@@ -1,4 +1,4 @@
-//! What the soak runs on: an API server with the sample cluster, a directory of policies, and the gateway.
+//! The surroundings of a soak: an API server with the sample cluster, a directory of policies, and the gateway.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What the actors met: answers, refusals that were to be expected, and failures.
+//! Counts of correct answers, expected refusals and failures, by kind of request.
 
 use std::{
     collections::BTreeMap,

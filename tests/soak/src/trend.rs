@@ -1,6 +1,6 @@
-//! Whether a series of measurements grows, and how sure that is.
+//! The growth of a series of measurements, with a confidence interval.
 
-/// How much a measurement grows in an hour.
+/// The growth of a measurement per hour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Trend {
     pub(crate) per_hour: f64,

@@ -1,4 +1,4 @@
-//! What the API server stores, and what happened to it.
+//! The store of the API server: its objects, and the events of its watches.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -3,14 +3,14 @@
 use plimsoll_sample::{node, pod};
 use serde_json::json;
 
-/// What is sent over one connection, and how it ends.
+/// Bytes for one connection, and how it ends.
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) bytes: Vec<u8>,
     pub(crate) ending: Ending,
 }
 
-/// What the sender does then.
+/// The end of an attack, from the sender's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It reads the reply, which must be one of these statuses.

@@ -1,4 +1,4 @@
-//! What happens in a cluster meanwhile: heartbeats, pods that come and go, and an API server in trouble.
+//! A cluster in motion: heartbeats, pods that come and go, and an API server in trouble.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn changes(stage: &Stage) {
             number += 1;
             let mut beating = node(dice.roll(u64::from(NODES)) as u32);
             beating["status"]["conditions"] = json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": number}]);
-            // What no sample policy reads, but any policy might.
+            // No sample policy reads this, but any policy might.
             beating["metadata"]["annotations"]["example.com/beat"] = number.to_string().into();
             stage.api.put_node(beating);
             stage.api.put_pod(passing(number, "Running"));

@@ -19,7 +19,7 @@ const CALLS: u32 = 7;
 /// In shadow each is asked; otherwise a trial refuses those that would fail every call.
 const HOW: [&str; 3] = ["mode: shadow", "onError: fail", "onError: ignore"];
 
-/// What any request may be answered with.
+/// Every status that plimsoll may answer with.
 const STATUSES: [u16; 7] = [200, 400, 404, 429, 500, 503, 504];
 
 pub(crate) fn guests(stage: &Stage) {
@@ -62,7 +62,7 @@ fn put(stage: &Stage, guest: &Guest, how: &str) -> Result<()> {
     Ok(fs::rename(folder.join(".new"), folder.join("guest.wasm"))?)
 }
 
-/// Whatever the answer is, it is one: a status of ours, and JSON.
+/// Any answer will do, so long as it has a status of ours and is JSON.
 fn call(stage: &Stage, client: &mut Client, guest: &Guest) -> Result<()> {
     let pod = json!({"metadata": {"name": "hostile", "namespace": "ml", "uid": "hostile"}, "spec": {"containers": []}});
     let (path, body) = match guest.verb {

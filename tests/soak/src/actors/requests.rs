@@ -10,7 +10,7 @@ use plimsoll_harness::Client;
 use plimsoll_sample::{NODES, node_name};
 use serde_json::{Value, json};
 
-/// What became of the nodes of a filter request.
+/// The nodes of a filter request, as the reply divides them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Filtered {
     pub(super) kept: Vec<String>,

@@ -35,7 +35,7 @@ pub(crate) fn second(stage: &Stage) {
     run(stage, "second");
 }
 
-/// What became of a pod.
+/// The outcome of one scheduling attempt.
 enum Outcome {
     Bound(Duration),
     Declined(&'static str),
