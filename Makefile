@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test lint bench bench-micro throughput soak e2e fmt policies
+.PHONY: help demo demo-cluster test lint bench bench-micro throughput soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -49,6 +49,11 @@ throughput: policies ## Pods per second of a real kube-scheduler, by extender (n
 soak: policies ## Everything at once for ten minutes, with memory and descriptors over time; SOAK='--hours 1'
 	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-soak
 	target/debug/plimsoll-soak $(SOAK)
+
+fuzz: policies ## Feed generated and broken modules to the loader for a minute; FUZZ="--minutes 60" for longer
+	$(CARGO) build --workspace --bins
+	$(CARGO) build --manifest-path tests/fuzz/generator/Cargo.toml --target-dir target/fuzz/build
+	target/debug/plimsoll-fuzz $(FUZZ)
 
 e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
 	tests/e2e/control-plane/build
