@@ -141,7 +141,8 @@ impl Worker {
 
     fn call(&mut self, seed: u64, module: &[u8], policy: &dyn Policy) -> Result<()> {
         for verb in policy.verbs().iter() {
-            let limits = Limits { deadline: Instant::now() + Duration::from_millis(20), memory: 8 << 20 };
+            let timeout = Duration::from_millis(20);
+            let limits = Limits { deadline: Instant::now() + timeout, timeout, memory: 8 << 20 };
             let ask = Ask { limits, ..world::ask(world::view(&world::cluster(world::NODES))) };
             let answer = match verb {
                 Verb::Filter => policy.filter(&ask, &[0, 1, 2, 3]).map(drop),
