@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says by a panic what is wrong")]
 
 mod bombs;
+mod log;
 
 use std::{fs, time::Duration};
 
