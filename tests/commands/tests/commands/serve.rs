@@ -106,6 +106,34 @@ fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
 }
 
 #[test]
+fn a_policy_that_reads_placed_pods_is_told_of_where_none_are_known() {
+    let directory = tempdir().unwrap();
+    for file in ["zone-spread.wasm", "zone-spread.yaml"] {
+        fs::copy(policies().join(file), directory.path().join(file)).unwrap();
+    }
+    let blind = |gateway: &Plimsoll| {
+        let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+        let metrics = gateway.get("/metrics").unwrap().body;
+        let told = gateway.get("/readyz").unwrap();
+        let says_so = told.status == 200 && told.body.contains("policy zone-spread: it reads the pods on nodes");
+        (says_so, listed["policies"][0]["missing"] == json!(["placed"]), metrics.contains("policies_without_pods 1"))
+    };
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    assert_eq!(blind(&gateway), (true, true, true));
+    let told = |line: &Value| {
+        let message = line["message"].as_str().unwrap_or_default();
+        line["policy"] == "zone-spread" && message.starts_with("it reads the pods on nodes")
+    };
+    gateway.wait_for_log("the warning", told).unwrap();
+
+    let snapshot = directory.path().join("cluster.json");
+    let node = json!({"kind": "Node", "metadata": {"name": "n1"}});
+    fs::write(&snapshot, json!({"kind": "List", "items": [node]}).to_string()).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--snapshot", text(&snapshot)]).unwrap();
+    assert_eq!(blind(&gateway), (false, false, false));
+}
+
+#[test]
 fn metrics_tell_what_each_policy_did() {
     let directory = tempdir().unwrap();
     put(directory.path(), "zone_drain_v1");
