@@ -20,7 +20,7 @@ use crate::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
         PreemptOutcome, PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
-    memory::NodeMemory,
+    memory::{Memories, Sender},
     recent_pods::RecentPods,
     trace::Recheck,
 };
@@ -29,7 +29,7 @@ use crate::{
 pub struct Gateway {
     roster: ArcSwap<Roster>,
     cluster: ArcSwapOption<Cluster>,
-    memory: NodeMemory,
+    memories: Memories,
     pods: RecentPods,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindLocks,
@@ -63,12 +63,12 @@ impl Gateway {
         let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
         let (binder, binds) = (OnceLock::new(), BindLocks::default());
         let trace_limit = TraceLimit::default();
-        let memory = NodeMemory::new(trace_limit.columns());
+        let memories = Memories::new(trace_limit.columns());
         let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, clock.now()));
         Self {
             roster,
             cluster,
-            memory,
+            memories,
             pods: RecentPods::default(),
             binder,
             binds,
@@ -86,7 +86,7 @@ impl Gateway {
     #[must_use]
     pub fn with_trace_limit(self, trace_limit: TraceLimit) -> Self {
         let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, self.clock.now()));
-        Self { trace_limit, recheck, memory: NodeMemory::new(trace_limit.columns()), ..self }
+        Self { trace_limit, recheck, memories: Memories::new(trace_limit.columns()), ..self }
     }
 
     /// The policies in force.
@@ -104,9 +104,9 @@ impl Gateway {
         self.cluster.load_full()
     }
 
-    /// The nodes that requests brought whole, to compare those of the next with.
-    pub fn known_nodes(&self) -> KnownNodes {
-        self.memory.known()
+    /// The nodes that a sender's requests brought whole, to compare those of the next with.
+    pub fn known_nodes(&self, sender: Sender) -> KnownNodes {
+        self.memories.known(sender)
     }
 
     /// Reads the JSON of a pod being scheduled, unless one of the last requests has brought the same.
@@ -190,6 +190,8 @@ impl Gateway {
 
     /// Which of these candidates may be preempted, and whom would it evict?
     ///
+    /// Where the request has whole pods, their nodes are those that the same sender's requests have brought.
+    ///
     /// # Errors
     /// As for [`Gateway::filter`].
     pub fn preempt(
@@ -198,6 +200,7 @@ impl Gateway {
         pod: Arc<Pod>,
         candidates: &[CandidateQuery<'_>],
         received: Instant,
+        sender: Sender,
     ) -> Result<(PreemptOutcome, After), DecideError> {
         self.check_pulse(received)?;
         let group = self.group(group)?;
@@ -207,7 +210,7 @@ impl Gateway {
             cluster.as_ref().filter(|_| pod.node().is_some()).and_then(|cluster| cluster.without_placed(&pod));
         let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), &self.memory, now)
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), (&self.memories, sender), now)
                 .map_err(|error| self.explained(error))?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
@@ -290,12 +293,12 @@ impl Gateway {
     pub fn remembered_bytes(&self) -> usize {
         let answers = self.roster.load().remembered_bytes();
         let columns = self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes());
-        answers + columns + self.memory.column_bytes()
+        answers + columns + self.memories.column_bytes()
     }
 
     #[cfg(test)]
-    pub(crate) fn node_memory(&self) -> &NodeMemory {
-        &self.memory
+    pub(crate) fn node_memories(&self) -> &Memories {
+        &self.memories
     }
 
     fn group(&self, name: &str) -> Result<Group, DecideError> {
@@ -304,7 +307,7 @@ impl Gateway {
 
     fn scene(&self, query: &Query<'_>) -> Result<Scene, DecideError> {
         let cluster = self.cluster();
-        let scene = Scene::new(query, cluster.as_ref(), &self.memory, self.clock.unix_seconds());
+        let scene = Scene::new(query, cluster.as_ref(), &self.memories, self.clock.unix_seconds());
         Ok(scene.map_err(|error| self.explained(error))?.without_own_pod(OwnPlace::AsThePodSays))
     }
 

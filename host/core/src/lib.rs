@@ -59,7 +59,7 @@ pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
 pub use lists::{Elements, Lists};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
-pub use memory::KnownNodes;
+pub use memory::{KnownNodes, Sender};
 pub use names::Names;
 pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
 pub use observer::{BindReport, Difference, NoObserver, Observer, Outcome, ShadowRejections};

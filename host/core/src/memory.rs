@@ -2,17 +2,22 @@
 
 mod known;
 mod picture;
+mod senders;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 
-pub use self::known::KnownNodes;
 use self::picture::Picture;
+pub(crate) use self::senders::Memories;
+pub use self::{known::KnownNodes, senders::Sender};
 use crate::{Cluster, Node, NodeObject, ObjectError, Slots};
 
-/// The most bytes of nodes that are kept.
+/// The most bytes of nodes that are kept, of all senders together.
 const MAX_BYTES: usize = 512 << 20;
 
 /// Nodes of earlier requests, for schedulers that send full objects (`nodeCacheCapable: false`).
@@ -24,8 +29,8 @@ pub(crate) struct NodeMemory {
     picture: ArcSwap<Picture>,
     /// Held by writers alone: no picture gets lost, and each is followed by one.
     changing: Mutex<()>,
-    max_bytes: usize,
-    max_column_bytes: usize,
+    max_bytes: AtomicUsize,
+    max_column_bytes: AtomicUsize,
 }
 
 /// A picture of the cluster, and the slot of each node of a request.
@@ -37,7 +42,18 @@ impl NodeMemory {
     /// A memory without nodes; `max_column_bytes` bounds its columns.
     pub(crate) fn new(max_column_bytes: usize) -> Self {
         let (picture, changing) = (ArcSwap::default(), Mutex::default());
-        Self { picture, changing, max_bytes: MAX_BYTES, max_column_bytes }
+        let (max_bytes, max_column_bytes) = (AtomicUsize::new(MAX_BYTES), AtomicUsize::new(max_column_bytes));
+        Self { picture, changing, max_bytes, max_column_bytes }
+    }
+
+    /// Bounds the bytes of the nodes that it keeps, and of their columns.
+    pub(crate) fn set_limits(&self, max_bytes: usize, max_column_bytes: usize) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+        self.max_column_bytes.store(max_column_bytes, Ordering::Relaxed);
+    }
+
+    fn max_bytes(&self) -> usize {
+        self.max_bytes.load(Ordering::Relaxed)
     }
 
     /// The nodes that are known.
@@ -62,7 +78,7 @@ impl NodeMemory {
     /// If an object is not a node; the text says which.
     pub(crate) fn resolve(&self, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Result<Resolved, ObjectError> {
         let current = self.picture.load();
-        let fits = objects.iter().map(|object| picture::weight(object.json())).sum::<usize>() <= self.max_bytes;
+        let fits = objects.iter().map(|object| picture::weight(object.json())).sum::<usize>() <= self.max_bytes();
         let nodes = nodes(&current.nodes, objects, fits)?;
         if current.shows(seen)
             && let Some(slots) = current.slots(&nodes)
@@ -77,11 +93,11 @@ impl NodeMemory {
     fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Resolved> {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.picture.load().with(nodes, seen);
-        if next.bytes > self.max_bytes {
+        if next.bytes > self.max_bytes() {
             // Names that come no more would stay for ever.
             next = Picture::default().with(nodes, seen);
         }
-        next.nodes.cluster().columns().set_limit(self.max_column_bytes);
+        next.nodes.cluster().columns().set_limit(self.max_column_bytes.load(Ordering::Relaxed));
         let placed = next.slots(nodes).map(|slots| (Arc::clone(next.nodes.cluster()), slots));
         self.picture.store(Arc::new(next));
         placed

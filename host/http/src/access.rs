@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use plimsoll_core::Sender;
+
 use crate::tls::Identity;
 
 /// The Common Name of kube-scheduler's own certificate in most clusters.
@@ -27,6 +29,8 @@ pub struct BindAccess {
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) identity: Identity,
+    /// Whose nodes those are that it sends: its name's, or else its address's, since a port says nothing.
+    pub(crate) sender: Sender,
     /// Whether both the listener's address and the client's are loopback addresses.
     is_local: bool,
 }
@@ -79,7 +83,12 @@ impl Client {
     /// The client at an address, of a listener that was bound to another.
     pub(crate) fn new(address: SocketAddr, identity: Identity, listener: IpAddr) -> Self {
         let is_local = is_loopback(listener) && is_loopback(address.ip());
-        Self { address, identity, is_local }
+        let sender = Sender::of(&match &identity {
+            Identity::Client(Some(name)) => format!("name {name}"),
+            Identity::Replica => "replica".to_owned(),
+            Identity::Client(None) | Identity::Anonymous => format!("address {}", address.ip().to_canonical()),
+        });
+        Self { address, identity, sender, is_local }
     }
 
     /// The name in its certificate.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query};
+use plimsoll_core::{After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query, Sender};
 
 use crate::{
     decode::{self, ExtenderArgs, MAX_ELEMENTS},
@@ -59,11 +59,18 @@ struct Decision {
     after: After,
 }
 
+/// When a request came in, and from whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) received: Instant,
+    pub(crate) sender: Sender,
+}
+
 /// Answers the body of a POST to `path`, as a server without peers does.
 pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> Answer {
-    let mut unlimited = Reservation::unlimited();
+    let (mut unlimited, arrival) = (Reservation::unlimited(), Arrival { received, sender: Sender::default() });
     match Call::from_path(path) {
-        Some((group, call)) => match call.answer(gateway, group, body, received, &mut unlimited) {
+        Some((group, call)) => match call.answer(gateway, group, body, arrival, &mut unlimited) {
             Reply::Answer(answer) => answer,
             Reply::Forward(peer) => call.error(WireError::not_forwarded(&peer, "there is no way to it")),
         },
@@ -99,14 +106,14 @@ impl Call {
         gateway: &Gateway,
         group: &str,
         body: &Bytes,
-        received: Instant,
+        arrival: Arrival,
         memory: &mut Reservation,
     ) -> Reply {
         let decision = match self {
-            Self::Filter => filter(gateway, group, body, received, memory),
-            Self::Prioritize => prioritize(gateway, group, body, received, memory),
-            Self::Preempt => preempt(gateway, group, body, received, memory),
-            Self::Bind => match bind(gateway, group, body, received) {
+            Self::Filter => filter(gateway, group, body, arrival, memory),
+            Self::Prioritize => prioritize(gateway, group, body, arrival, memory),
+            Self::Preempt => preempt(gateway, group, body, arrival, memory),
+            Self::Bind => match bind(gateway, group, body, arrival.received) {
                 Ok(Bind::Forward(peer)) => return Reply::Forward(peer),
                 Ok(Bind::Done(after)) => Ok(Decision { pieces: vec![encode::bound().into()], nodes: 1, after }),
                 Err(error) => Err(error),
@@ -198,6 +205,7 @@ const READ: usize = 32;
 /// Reads a filter or prioritize request.
 fn extender_args(
     gateway: &Gateway,
+    sender: Sender,
     cluster: Option<&Cluster>,
     body: &Bytes,
     memory: &mut Reservation,
@@ -205,7 +213,7 @@ fn extender_args(
     let before = memory.bytes();
     // An element of a list has two bytes at least: one of its own, and a comma.
     memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))?;
-    let args = decode::extender_args(body, cluster, &gateway.known_nodes())?;
+    let args = decode::extender_args(body, cluster, &gateway.known_nodes(sender))?;
     memory.shrink_to(before + READ * args.nodes.len());
     reserve_to_decide(&args, memory)?;
     Ok(args)
@@ -229,13 +237,13 @@ fn filter(
     gateway: &Gateway,
     group: &str,
     body: &Bytes,
-    received: Instant,
+    Arrival { received, sender }: Arrival,
     memory: &mut Reservation,
 ) -> Result<Decision, WireError> {
     let cluster = gateway.cluster();
-    let args = extender_args(gateway, cluster.as_deref(), body, memory)?;
+    let args = extender_args(gateway, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
+    let query = Query { pod: gateway.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = gateway.filter(group, &query).map_err(|error| about(&query.pod, error))?;
     let pieces = encode::filter(&args.nodes, &outcome, |bytes| memory.grow(bytes))?;
     Ok(Decision { pieces, nodes: args.nodes.len(), after })
@@ -245,13 +253,13 @@ fn prioritize(
     gateway: &Gateway,
     group: &str,
     body: &Bytes,
-    received: Instant,
+    Arrival { received, sender }: Arrival,
     memory: &mut Reservation,
 ) -> Result<Decision, WireError> {
     let cluster = gateway.cluster();
-    let args = extender_args(gateway, cluster.as_deref(), body, memory)?;
+    let args = extender_args(gateway, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: gateway.pod(args.pod)?, nodes, received };
+    let query = Query { pod: gateway.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = gateway.prioritize(group, &query).map_err(|error| about(&query.pod, error))?;
     let pieces = vec![encode::prioritize(&args.nodes, &outcome, |bytes| memory.grow(bytes))?.into()];
     Ok(Decision { pieces, nodes: args.nodes.len(), after })
@@ -261,14 +269,14 @@ fn preempt(
     gateway: &Gateway,
     group: &str,
     body: &Bytes,
-    received: Instant,
+    Arrival { received, sender }: Arrival,
     memory: &mut Reservation,
 ) -> Result<Decision, WireError> {
     // The reply repeats names and UIDs of the request, each at most once; what it writes around them is counted here.
     memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
     let args = decode::preempt_args(body)?;
     let pod = gateway.pod(args.pod)?;
-    let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
+    let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
     Ok(Decision { pieces, nodes: args.candidates.len(), after })

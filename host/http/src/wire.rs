@@ -31,7 +31,7 @@ use self::{
 use crate::{
     BindAccess, FORWARDED, Forward, WireConfig,
     access::{Client, Denial},
-    answer::{Answer, Call, Reply},
+    answer::{Answer, Arrival, Call, Reply},
     decode,
     error::WireError,
     memory::Reservation,
@@ -120,7 +120,10 @@ impl server::Service for Arc<Wire> {
                 match taken.and_then(|taken| {
                     self.admit(call, &client).map(|()| taken).map_err(|denial| WireError::denied(&denial))
                 }) {
-                    Ok(taken) => self.decide_or_forward(call, group, taken, received, &id, &parts).await,
+                    Ok(taken) => {
+                        let arrival = Arrival { received, sender: client.sender };
+                        self.decide_or_forward(call, group, taken, arrival, &id, &parts).await
+                    }
                     Err(error) => (call.error(error), None),
                 }
             }
@@ -155,15 +158,15 @@ impl Wire {
         call: Call,
         group: &str,
         taken: Taken,
-        received: Instant,
+        arrival: Arrival,
         id: &RequestId,
         parts: &Parts,
     ) -> (Answer, Option<Reservation>) {
         let body = taken.bytes.clone();
-        let (reply, reserved) = self.decide(call, group, taken, received, id).await;
+        let (reply, reserved) = self.decide(call, group, taken, arrival, id).await;
         let answer = match reply {
             Reply::Answer(answer) => answer,
-            Reply::Forward(peer) => self.forward(&peer, group, body, received, parts).await,
+            Reply::Forward(peer) => self.forward(&peer, group, body, arrival.received, parts).await,
         };
         (answer, reserved)
     }
@@ -206,7 +209,7 @@ impl Wire {
         call: Call,
         group: &str,
         taken: Taken,
-        received: Instant,
+        arrival: Arrival,
         id: &RequestId,
     ) -> (Reply, Option<Reservation>) {
         let turn = self.turns.take(call, if self.knows(group) { group } else { "" });
@@ -219,7 +222,7 @@ impl Wire {
             // Held here: a caller that leaves does not make room before its decision is through.
             let _permit = permit;
             let Taken { bytes, mut reserved } = taken;
-            let reply = id.scope(|| call.answer(&gateway, &group, &bytes, received, &mut reserved));
+            let reply = id.scope(|| call.answer(&gateway, &group, &bytes, arrival, &mut reserved));
             // What is left is the reply, and the body that parts of it may point into.
             let size = |answer: &Answer| answer.pieces.iter().map(Bytes::len).sum::<usize>();
             reserved.shrink_to(bytes.len() + if let Reply::Answer(answer) = &reply { size(answer) } else { 0 });

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result};
-use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Verb};
+use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Verb};
 use serde_json::{Value, json};
 
 use super::{
@@ -42,7 +42,12 @@ pub(crate) fn ask(
     let names: Vec<Cow<'_, str>> =
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
     let at = names.iter().position(|name| name == node).with_context(|| format!("the cluster has no node '{node}'"))?;
-    let query = Query { pod: Arc::clone(pod), nodes: Nodes::Names(&names), received: Instant::now() };
+    let query = Query {
+        pod: Arc::clone(pod),
+        nodes: Nodes::Names(&names),
+        received: Instant::now(),
+        sender: Sender::default(),
+    };
     Ok(gateway.explain(group, &query, at as u32)?)
 }
 

@@ -5,7 +5,7 @@ mod report;
 use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Result, bail};
-use plimsoll_core::{Explanation, Nodes, Pod, Query};
+use plimsoll_core::{Explanation, Nodes, Pod, Query, Sender};
 
 use super::{
     explain,
@@ -58,7 +58,12 @@ fn ask(laptop: &Laptop, args: &RunArgs, pod: &Arc<Pod>) -> Result<Report> {
     } else {
         args.nodes.iter().map(|name| Cow::Borrowed(name.as_str())).collect()
     };
-    let query = |names| Query { pod: Arc::clone(pod), nodes: Nodes::Names(names), received: Instant::now() };
+    let query = |names| Query {
+        pod: Arc::clone(pod),
+        nodes: Nodes::Names(names),
+        received: Instant::now(),
+        sender: Sender::default(),
+    };
     let survey = gateway.survey(&args.group, &query(&names))?;
     let filter = gateway.filter(&args.group, &query(&names)).map(|(outcome, _)| outcome);
     let rejected = |at: usize| match &filter {

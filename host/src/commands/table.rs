@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets};
 use plimsoll_core::{
     Circuit, Condition, DecisionRow, DecisionTable, Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster,
-    Traces, Verb, Verbs,
+    Sender, Traces, Verb, Verbs,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +34,12 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
         laptop.about(pod);
         let names: Vec<Cow<'_, str>> =
             laptop.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-        let query = || Query { pod: Arc::clone(pod), nodes: Nodes::Names(&names), received: Instant::now() };
+        let query = || Query {
+            pod: Arc::clone(pod),
+            nodes: Nodes::Names(&names),
+            received: Instant::now(),
+            sender: Sender::default(),
+        };
         laptop.gateway.filter(&member.group, &query())?.1.run();
         laptop.gateway.prioritize(&member.group, &query())?.1.run();
     }

@@ -8,8 +8,8 @@ use std::{borrow::Cow, cmp::Reverse, sync::Arc};
 use hashbrown::HashMap;
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Slot, Verb, View,
-    memory::NodeMemory,
+    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Slot, Verb, View,
+    memory::Memories,
 };
 
 use super::{
@@ -60,13 +60,13 @@ pub(crate) fn preempt(
     pod: &Arc<Pod>,
     queries: &[CandidateQuery<'_>],
     cluster: Option<&Cluster>,
-    memory: &NodeMemory,
+    nodes: (&Memories, Sender),
     now: u64,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
     let asks = |mode, verb| group.answering(mode, verb, pod).next().is_some();
     let decides = asks(Mode::Enforce, Verb::Filter) || asks(Mode::Enforce, Verb::Preempt);
     let in_shadow = asks(Mode::Shadow, Verb::Preempt);
-    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, memory, now);
+    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, nodes, now);
     if !decides {
         // A policy in shadow must not be the reason that a request fails.
         let proposal = if in_shadow { preempting().ok() } else { None };
@@ -111,7 +111,7 @@ impl<'p> Preempting<'p> {
         pod: Arc<Pod>,
         queries: &[CandidateQuery<'_>],
         cluster: Option<&Cluster>,
-        memory: &NodeMemory,
+        nodes: (&Memories, Sender),
         now: u64,
     ) -> Result<Self, DecideError> {
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
@@ -120,7 +120,7 @@ impl<'p> Preempting<'p> {
             if matches!(query.victims, Victims::Uids(_)) && cluster.is_none() {
                 return Err(DecideError::NoCluster);
             }
-            match place(query, cluster, memory)? {
+            match place(query, cluster, nodes)? {
                 Ok((slot, victims)) => {
                     slots.push(slot);
                     let pdb_violations = query.pdb_violations.clamp(0, i64::from(u32::MAX)) as u32;
@@ -241,7 +241,7 @@ fn ask_preempt(member: &Member, ask: &Ask, candidates: &[u32]) -> Result<Vec<Pre
 fn place(
     query: &CandidateQuery<'_>,
     cluster: Option<&Cluster>,
-    memory: &NodeMemory,
+    (memories, sender): (&Memories, Sender),
 ) -> Result<Result<(Slot, Vec<u32>), &'static str>, DecideError> {
     let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
     let (slot, mut victims) = match &query.victims {
@@ -252,9 +252,10 @@ fn place(
             (slot, victims)
         }
         Victims::Pods(objects) => {
-            // A scheduler that sends whole objects has sent this node with the filter request.
+            // A scheduler that sends whole objects has sent this node with a filter request, of this pod or of another:
+            // candidates are mostly nodes that its own filters had refused for this one.
             let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
-            let sent = memory.find(&query.node).map(|node| Slot { node, placed });
+            let sent = memories.find_node(sender, &query.node).map(|node| Slot { node, placed });
             let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1)) };
             let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
             let victims = place_pods(&mut slot, pods);

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
-use crate::{Cluster, Fault, Node, ObjectError, Pod, Unbound, Verb};
+use crate::{Cluster, Fault, Node, ObjectError, Pod, Sender, Unbound, Verb};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub struct Query<'q> {
     pub nodes: Nodes<'q>,
     /// When the request came in; its deadline counts from here.
     pub received: Instant,
+    /// Who sent it: whole nodes are kept for the sender's next requests.
+    pub sender: Sender,
 }
 
 /// The nodes of a request, as it names them.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Candidate, Cluster, Pod, View, memory::NodeMemory};
+use crate::{Candidate, Cluster, Pod, View, memory::Memories};
 
 use super::{DecideError, Nodes, Query, Rejection};
 
@@ -40,7 +40,7 @@ impl Scene {
     pub(crate) fn new(
         query: &Query<'_>,
         cluster: Option<&Arc<Cluster>>,
-        memory: &NodeMemory,
+        memories: &Memories,
         now: u64,
     ) -> Result<Self, DecideError> {
         let pod = Arc::clone(&query.pod);
@@ -53,7 +53,7 @@ impl Scene {
             }
             Nodes::Slots { cluster, slots } => Ok(Self::of_slots(pod, seen(cluster)?, Arc::clone(slots), now)),
             Nodes::Objects(objects) => {
-                let (cluster, slots) = memory.resolve(objects, cluster)?;
+                let (cluster, slots) = memories.with(query.sender, |memory| memory.resolve(objects, cluster))?;
                 Ok(Self::of_slots(pod, cluster, slots.into(), now))
             }
         }

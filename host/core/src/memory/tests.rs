@@ -114,12 +114,12 @@ fn what_is_kept_does_not_hold_the_request() {
 
 #[test]
 fn names_that_come_no_more_are_forgotten_before_all_take_too_much() {
-    let mut memory = memory();
-    memory.max_bytes = 3 * picture::weight(&json("a", "1"));
+    let memory = memory();
+    memory.set_limits(3 * picture::weight(&json("a", "1")), 1 << 20);
     for names in [["a", "b"], ["c", "a"], ["d", "e"]] {
         let request: Vec<_> = names.iter().map(|name| (*name, "1")).collect();
         assert_eq!(resolve(&memory, &objects(&request), None).len(), 2);
-        assert!(bytes_kept(&memory) <= memory.max_bytes);
+        assert!(bytes_kept(&memory) <= memory.max_bytes());
         assert!(names.iter().all(|name| memory.find(name).is_some()));
     }
     assert!(memory.find("a").is_none());
@@ -142,8 +142,8 @@ proptest! {
         requests in vec((vec((0..5usize, 0..3usize), 0..8), 0..3usize, any::<bool>()), 1..12),
         room in 2..20usize,
     ) {
-        let mut memory = memory();
-        memory.max_bytes = room * picture::weight(&json("a", "1"));
+        let memory = memory();
+        memory.set_limits(room * picture::weight(&json("a", "1")), 1 << 20);
         let clusters = [None, Some(cluster(&["a", "b"])), Some(cluster(&["b", "c", "d"]))];
         for (nodes, seen, recognised) in requests {
             let (seen, known) = (clusters[seen].as_ref(), memory.known());
@@ -159,7 +159,7 @@ proptest! {
                 let expected = seen.and_then(|seen| seen.slots()[seen.find(slot.node.name())? as usize].placed.clone());
                 prop_assert_eq!(slot.placed.map(|placed| Arc::as_ptr(&placed)), expected.map(|placed| Arc::as_ptr(&placed)));
             }
-            prop_assert!(bytes_kept(&memory) <= memory.max_bytes);
+            prop_assert!(bytes_kept(&memory) <= memory.max_bytes());
             prop_assert_eq!(memory.picture.load().bytes, bytes_kept(&memory));
         }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_core::{
-    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, SystemClock,
+    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, Sender, SystemClock,
 };
 use plimsoll_directory::{Change, Directory, DirectoryConfig};
 
@@ -27,7 +27,7 @@ pub(crate) fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<Str
     let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "u"}}}}"#);
     let pod = Arc::new(Pod::from_json(Bytes::from(pod)).unwrap());
     let nodes = [NodeObject::Json(Bytes::from_static(br#"{"metadata": {"name": "n"}}"#))];
-    let query = Query { pod, nodes: Nodes::Objects(&nodes), received: Instant::now() };
+    let query = Query { pod, nodes: Nodes::Objects(&nodes), received: Instant::now(), sender: Sender::default() };
     let (outcome, after) = gateway.filter("", &query).map_err(|error| error.to_string())?;
     after.run();
     Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))

@@ -10,6 +10,7 @@ mod hostile;
 mod keys;
 mod probes;
 mod recordings;
+mod senders;
 mod service;
 mod slow;
 mod tls;

@@ -11,7 +11,7 @@ use std::{
 
 use plimsoll_core::{
     BindQuery, CandidateQuery, DecideError, Fault, Gateway, Loader, Member, NoObserver, Nodes, OnError, Pod,
-    PolicyConfig, Query, Roster, SystemClock, Verb, Victims,
+    PolicyConfig, Query, Roster, Sender, SystemClock, Verb, Victims,
 };
 use plimsoll_guests::{Expected, Guest, hostile, world, zone};
 use plimsoll_wasm::WasmLoader;
@@ -70,7 +70,12 @@ fn fault_of_failing_decision(guest: &Guest) -> Fault {
 /// What the scheduler would be told.
 fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
     let names: Vec<Cow<'_, str>> = (0..world::NODES).map(|n| format!("n{n}").into()).collect();
-    let query = Query { pod: Arc::new(Pod::default()), nodes: Nodes::Names(&names), received: Instant::now() };
+    let query = Query {
+        pod: Arc::new(Pod::default()),
+        nodes: Nodes::Names(&names),
+        received: Instant::now(),
+        sender: Sender::default(),
+    };
     match verb {
         Verb::Filter => {
             let (outcome, _after) = gateway.filter("", &query)?;
@@ -83,7 +88,10 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
             let candidate =
                 |n: u32| CandidateQuery { node: format!("n{n}").into(), victims: victims(n), pdb_violations: 0 };
             let candidates: Vec<_> = (0..world::NODES).map(candidate).collect();
-            Ok(format!("{:?}", gateway.preempt("", Arc::new(Pod::default()), &candidates, Instant::now())?.0))
+            Ok(format!(
+                "{:?}",
+                gateway.preempt("", Arc::new(Pod::default()), &candidates, Instant::now(), Sender::default())?.0
+            ))
         }
         Verb::Bind => {
             let query = BindQuery {

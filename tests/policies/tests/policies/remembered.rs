@@ -9,7 +9,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Circuit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Slot,
+    Circuit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Sender, Slot,
     SurveyAnswer, SystemClock, TraceLimit, Traces, Verb, Verdict,
 };
 use plimsoll_policies::{build, load};
@@ -112,7 +112,12 @@ fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
 
 /// Compares what the gateway answers, which remembers, with a survey, which asks each time.
 fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
-    let query = || Query { pod: Arc::clone(pod), nodes: Nodes::Names(names), received: Instant::now() };
+    let query = || Query {
+        pod: Arc::clone(pod),
+        nodes: Nodes::Names(names),
+        received: Instant::now(),
+        sender: Sender::default(),
+    };
     let survey = gateway.survey("", &query()).unwrap();
     let (filtered, after) = gateway.filter("", &query()).unwrap();
     after.run();

@@ -16,8 +16,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference,
     Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, PodId,
-    Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ShadowRejections, Traces, Turns, Value,
-    Verb, Verbs, Verdict, Victims, View,
+    Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender, ShadowRejections, Traces, Turns,
+    Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -397,13 +397,13 @@ impl Fixture {
     }
 
     pub(super) fn preempt(&self, candidates: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
-        let (outcome, after) = self.gateway.preempt("", mk_pod(), candidates, self.clock.now())?;
+        let (outcome, after) = self.gateway.preempt("", mk_pod(), candidates, self.clock.now(), Sender::default())?;
         after.run();
         Ok(outcome)
     }
 
     pub(super) fn query<'q>(&self, nodes: Nodes<'q>) -> Query<'q> {
-        Query { pod: mk_pod(), nodes, received: self.clock.now() }
+        Query { pod: mk_pod(), nodes, received: self.clock.now(), sender: Sender::default() }
     }
 
     /// What was to be logged since the last look.

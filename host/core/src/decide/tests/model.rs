@@ -13,7 +13,7 @@ use self::{
 };
 use super::fixture::*;
 use crate::{
-    Circuit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, TraceLimit, Traces,
+    Circuit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, Sender, TraceLimit, Traces,
     Verdict, View,
 };
 
@@ -107,7 +107,7 @@ impl Model {
         let slots: Vec<u32> = names.iter().map(|name| self.cluster.find(name).unwrap()).collect();
         let objects = self.objects(&slots, rng);
         let nodes = if rng.below(2) == 0 { Nodes::Names(&cows) } else { Nodes::Objects(&objects) };
-        let query = Query { pod: Arc::clone(&pod), nodes, received };
+        let query = Query { pod: Arc::clone(&pod), nodes, received, sender: Sender::default() };
         if is_filter {
             let outcome = self.fixture.gateway.filter("", &query).map(|(outcome, after)| {
                 after.run();
@@ -135,7 +135,7 @@ impl Model {
 
     /// Whole nodes as a request brings them: those that are known are told by it, or not.
     fn objects(&self, slots: &[u32], rng: &mut Rng) -> Vec<NodeObject> {
-        let known = self.fixture.gateway.known_nodes();
+        let known = self.fixture.gateway.known_nodes(Sender::default());
         let object = |slot: &u32| {
             let json = self.cluster.slots()[*slot as usize].node.json();
             match known.by_json(json).filter(|_| rng.below(2) == 0) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::fixture::*;
 use crate::{
-    CandidateQuery, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read, Value, Verb,
-    Verdict, Victims, View,
+    CandidateQuery, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read, Sender, Value,
+    Verb, Verdict, Victims, View,
 };
 
 /// n1 holds a, b and c of priority 1 to 3; n2 holds d.
@@ -21,7 +21,8 @@ fn mk_world() -> Arc<Cluster> {
 
 /// A filter request brings the whole node.
 fn learn(fixture: &Fixture, node: &serde_json::Value) {
-    fixture.gateway.node_memory().resolve(&[NodeObject::Json(bytes(node))], None).unwrap();
+    let nodes = [NodeObject::Json(bytes(node))];
+    fixture.gateway.node_memories().with(Sender::default(), |memory| memory.resolve(&nodes, None).map(drop)).unwrap();
 }
 
 fn number(view: &View, read: Read<'_>) -> i64 {

@@ -177,7 +177,7 @@ proptest! {
         // One cluster and one gateway for several: what was learned from one body is expected of the next.
         let (cluster, gateway) = (cluster(), gateway());
         for body in bodies {
-            let Some(quick) = quick::args(&body, cluster.names(), &gateway.known_nodes()) else { continue };
+            let Some(quick) = quick::args(&body, cluster.names(), &gateway.known_nodes(plimsoll_core::Sender::default())) else { continue };
             let slow = by_serde(&body, cluster.names());
             let slow = slow.map_err(|error| TestCaseError::fail(format!("{body:?}: {error}")))?;
             prop_assert_eq!(read(&quick), read(&slow));
@@ -216,7 +216,7 @@ proptest! {
     ) {
         let gateway = gateway();
         for (nodes, as_go) in requests {
-            let args = quick::args(&whole(&nodes, as_go), cluster().names(), &gateway.known_nodes()).unwrap();
+            let args = quick::args(&whole(&nodes, as_go), cluster().names(), &gateway.known_nodes(plimsoll_core::Sender::default())).unwrap();
             let Nodes::Objects(objects) = args.nodes.as_query(None) else { panic!("whole nodes") };
             for (object, json) in objects.iter().zip(nodes) {
                 prop_assert_eq!(matches!(object, NodeObject::Known(_)), json != NODES[3]);

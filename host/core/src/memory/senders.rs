@@ -1,0 +1,158 @@
+//! The node memories of those who send whole nodes: nobody's nodes are taken for another's.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::BuildHasher,
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use arc_swap::ArcSwap;
+
+use super::{KnownNodes, MAX_BYTES, NodeMemory};
+
+/// The most senders whose nodes are kept; of more, those go that sent nothing for longest. Schedulers are few, and each
+/// has one that leads.
+const MAX_SENDERS: usize = 4;
+
+/// Who sent a request, as far as the connection tells: a name in a certificate, or an address.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sender(u64);
+
+/// A node memory for each sender; together they keep no more than one alone would.
+#[derive(Debug)]
+pub(crate) struct Memories {
+    kept: ArcSwap<Vec<Arc<Kept>>>,
+    /// Held while a sender is added.
+    adding: Mutex<()>,
+    /// Counts requests with whole nodes.
+    count: AtomicU64,
+    nothing: KnownNodes,
+    max_column_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    sender: Sender,
+    memory: NodeMemory,
+    /// The count at the sender's last request.
+    used: AtomicU64,
+}
+
+// === impl Sender ===
+
+impl Sender {
+    /// The sender with this name, which may be any text.
+    pub fn of(name: &str) -> Self {
+        // Nobody can choose a name that stands for another's.
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        Self(KEY.hash_one(name))
+    }
+}
+
+// === impl Memories ===
+
+impl Memories {
+    /// No memories; `max_column_bytes` bounds the columns of all of them.
+    pub(crate) fn new(max_column_bytes: usize) -> Self {
+        let (kept, adding, count) = (ArcSwap::default(), Mutex::default(), AtomicU64::new(0));
+        Self { kept, adding, count, nothing: KnownNodes::default(), max_column_bytes }
+    }
+
+    /// The nodes that a sender has brought.
+    pub(crate) fn known(&self, sender: Sender) -> KnownNodes {
+        let kept = self.kept.load();
+        let own = kept.iter().find(|kept| kept.sender == sender);
+        own.map_or_else(|| self.nothing.clone(), |kept| kept.memory.known())
+    }
+
+    /// Does something with the memory of a sender that brings nodes; it is made if there is none.
+    pub(crate) fn with<T>(&self, sender: Sender, then: impl FnOnce(&NodeMemory) -> T) -> T {
+        let own = self.find(sender).unwrap_or_else(|| self.add(sender));
+        own.used.store(self.count.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        then(&own.memory)
+    }
+
+    /// The node that a sender brought last under a name.
+    pub(crate) fn find_node(&self, sender: Sender, name: &str) -> Option<Arc<crate::Node>> {
+        self.find(sender)?.memory.find(name)
+    }
+
+    /// Bytes of what is known of the columns of all of them.
+    pub(crate) fn column_bytes(&self) -> usize {
+        self.kept.load().iter().map(|kept| kept.memory.column_bytes()).sum()
+    }
+
+    fn find(&self, sender: Sender) -> Option<Arc<Kept>> {
+        self.kept.load().iter().find(|kept| kept.sender == sender).cloned()
+    }
+
+    fn add(&self, sender: Sender) -> Arc<Kept> {
+        let _one_at_a_time = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = self.find(sender) {
+            return own;
+        }
+        let mut all = self.kept.load().to_vec();
+        if all.len() == MAX_SENDERS {
+            let oldest = all.iter().enumerate().min_by_key(|(_, kept)| kept.used.load(Ordering::Relaxed));
+            oldest.map(|(at, _)| at).map(|at| all.swap_remove(at));
+        }
+        let own = Arc::new(Kept { sender, memory: NodeMemory::new(self.max_column_bytes), used: AtomicU64::new(0) });
+        all.push(Arc::clone(&own));
+        // What one has beyond its share goes when it next brings something new.
+        for kept in &all {
+            kept.memory.set_limits(MAX_BYTES / all.len(), self.max_column_bytes / all.len());
+        }
+        self.kept.store(Arc::new(all));
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::NodeObject;
+
+    fn bring(memories: &Memories, sender: Sender, zone: &str) {
+        let json = format!(r#"{{"metadata":{{"name":"n1","labels":{{"zone":"{zone}"}}}}}}"#);
+        memories.with(sender, |memory| memory.resolve(&[NodeObject::Json(Bytes::from(json))], None).map(drop)).unwrap();
+    }
+
+    fn zone(memories: &Memories, sender: Sender) -> Option<String> {
+        let node = memories.find_node(sender, "n1")?;
+        node.labels().get("zone").map(ToOwned::to_owned)
+    }
+
+    #[test]
+    fn a_name_stands_for_the_node_that_its_own_sender_brought_last() {
+        let memories = Memories::new(1 << 20);
+        let (scheduler, stranger) = (Sender::of("scheduler"), Sender::of("stranger"));
+        assert_ne!(scheduler, stranger);
+        bring(&memories, scheduler, "a");
+        bring(&memories, stranger, "b");
+        assert_eq!(zone(&memories, scheduler).as_deref(), Some("a"));
+        assert_eq!(zone(&memories, stranger).as_deref(), Some("b"));
+        bring(&memories, Sender::of("scheduler"), "c");
+        assert_eq!(zone(&memories, scheduler).as_deref(), Some("c"));
+        assert_eq!(zone(&memories, Sender::default()), None);
+        assert_eq!(memories.known(scheduler).order().len(), 1);
+        assert_eq!(memories.known(Sender::default()).order().len(), 0);
+    }
+
+    #[test]
+    fn of_more_senders_than_are_kept_the_one_that_was_silent_for_longest_goes() {
+        let memories = Memories::new(1 << 20);
+        let senders: Vec<Sender> = (0..=MAX_SENDERS).map(|at| Sender::of(&at.to_string())).collect();
+        for sender in &senders[..MAX_SENDERS] {
+            bring(&memories, *sender, "a");
+        }
+        bring(&memories, senders[0], "a");
+        bring(&memories, senders[MAX_SENDERS], "a");
+        let kept: Vec<bool> = senders.iter().map(|sender| zone(&memories, *sender).is_some()).collect();
+        assert_eq!(kept, [true, false, true, true, true]);
+    }
+}
