@@ -214,6 +214,11 @@ impl RecentKinds {
         self.lists.load().first().cloned()
     }
 
+    /// Lets go of all.
+    pub(super) fn forget(&self) {
+        self.lists.store(Arc::default());
+    }
+
     /// Bytes of all that are in use.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)

@@ -139,6 +139,7 @@ impl<A: Remember> Remembered<A> {
         // The first reason stands.
         let _ = self.off.set(why);
         self.classes.store(Arc::default());
+        self.kinds.forget();
     }
 
     /// Publishes what a call has taught, beside what others published meanwhile.

@@ -40,9 +40,26 @@ fn put(directory: &Path, name: &str, module: &[u8], sidecar: &Value) {
     fs::write(path.with_extension("yaml"), sidecar.to_string()).unwrap();
 }
 
+/// A guest that tells pods apart by their priority, and lets all of them pass.
+fn by_priority() -> Vec<u8> {
+    let wat = r#"(module
+      (import "plimsoll:policy/pod@0.1.0" "priority" (func $priority (result i32)))
+      (memory (export "memory") 1)
+      (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+      (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32)
+        (drop (call $priority))
+        (i32.const 64)))"#;
+    compile("by-priority", wat)
+}
+
 fn request() -> Value {
+    request_of(0)
+}
+
+fn request_of(priority: u32) -> Value {
     let nodes: Vec<Value> = (0..5).map(|node| json!({"metadata": {"name": format!("n{node}")}})).collect();
-    let pod = json!({"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": []}});
+    let spec = json!({"containers": [], "priority": priority});
+    let pod = json!({"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": spec});
     json!({"Pod": pod, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": null})
 }
 
@@ -112,6 +129,29 @@ fn a_policy_in_shadow_mode_that_loops_takes_no_permit_from_decisions() {
         (metric(&gateway, "plimsoll_policy_calls_total", &["-hog", "timeout"]) > 0).then_some(())
     })
     .unwrap();
+}
+
+#[test]
+fn what_policies_answer_is_learned_while_policies_in_shadow_mode_loop() {
+    let directory = tempdir().unwrap();
+    let endless = asked_each_time("(loop $again (br $again))");
+    put(directory.path(), "hog", &endless, &json!({"mode": "shadow", "timeout": "20s"}));
+    put(directory.path(), "learner", &by_priority(), &json!({"timeout": PATIENT}));
+    let gateway = serve(directory.path(), &[]);
+    // More replies than may have work behind them at once: the work of each goes on for 20 s.
+    let dropped = || {
+        ask_all(&gateway, "/filter", 1, 1);
+        (metric(&gateway, "plimsoll_shadow_dropped_total", &[]) > 0).then_some(())
+    };
+    wait_until("shadow policies that are not asked", dropped).unwrap();
+    let evaluations = || metric(&gateway, "plimsoll_policy_evaluations_total", &["learner"]);
+    let remembered = || {
+        let before = evaluations();
+        let reply = gateway.ask("/filter", &request_of(7)).unwrap();
+        assert_eq!(reply["Error"], "");
+        (evaluations() == before).then_some(())
+    };
+    wait_until("an answer from memory", remembered).unwrap();
 }
 
 #[test]
