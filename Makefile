@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test lint bench bench-micro throughput soak fuzz e2e fmt policies
+.PHONY: help demo demo-cluster test simulate lint bench bench-micro throughput soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -25,6 +25,10 @@ test: policies ## Run every test: unit, property, contract, guests, reload, comm
 	@status=0; PLIMSOLL_SKIPPED=$(SKIPPED) $(CARGO) test --workspace --no-fail-fast || status=$$?; \
 	if [ -s $(SKIPPED) ]; then echo; echo "$$(sort -u $(SKIPPED) | wc -l) tests were skipped:"; sort -u $(SKIPPED); fi; \
 	exit $$status
+
+WORLDS ?= 100000
+simulate: ## Two gateways in random worlds (WORLDS=100000; SEED=N runs one again): no device twice, no pod lost
+	$(if $(SEED),PLIMSOLL_SIMULATION_SEED=$(SEED)) PLIMSOLL_SIMULATION_WORLDS=$(WORLDS) $(CARGO) test --package plimsoll-cluster --lib simulation::in_no -- --nocapture
 
 lint: ## Formatting, clippy, dependency rules, documentation
 	$(CARGO) fmt --all --check

@@ -86,7 +86,7 @@ pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
     let mut shown = match leadership.standing() {
         Standing::Leads(term) => json!({"state": "leads", "term": term.number(), "mayWrite": term.may_write()}),
         Standing::Follows { holder, url } => json!({"state": "follows", "leader": holder, "url": url}),
-        Standing::Vacant(why) => json!({"state": "vacant", "reason": why}),
+        standing => json!({"state": "vacant", "reason": standing.vacancy()}),
     };
     shown["identity"] = leadership.identity().into();
     shown["terms"] = leadership.terms().into();

@@ -144,7 +144,7 @@ impl Binder for ApiBinder {
             Standing::Follows { holder, url: None } => {
                 Turn::Nobody(format!("{holder} holds the Lease and does not say where it can be reached"))
             }
-            Standing::Vacant(why) => Turn::Nobody(why.as_ref().to_owned()),
+            standing => Turn::Nobody(standing.vacancy().unwrap_or_default()),
         }
     }
 

@@ -146,7 +146,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if name == "tests" || name == "demo" {
+        // The simulation is a test, and nobody but its reader meets its texts.
+        if name == "tests" || name == "demo" || name == "simulation" {
             continue;
         }
         if path.is_dir() {

@@ -41,7 +41,7 @@ pub(super) async fn keep_ready(
                     changes.changed().await
                 }
             },
-            Standing::Follows { .. } | Standing::Vacant(_) => changes.changed().await,
+            Standing::Follows { .. } | Standing::Awaits { .. } | Standing::Vacant(_) => changes.changed().await,
         };
         if change.is_err() {
             ready.store(None);

@@ -188,6 +188,12 @@ impl Election {
         (record.holder.as_ref() != Some(&self.me) && !self.is_free(seen, now)).then_some(record)
     }
 
+    /// When the Lease is free, unless it changes before: for one that somebody else holds.
+    pub(crate) fn runs_out(&self) -> Option<Instant> {
+        let seen = self.seen.as_ref()?;
+        Some(seen.since + seen.record.as_ref()?.pace.expiry())
+    }
+
     fn see(&mut self, now: Instant, record: Option<Record>) {
         let version = |record: &Option<Record>| record.as_ref().map(|record| record.version.clone());
         let is_ours = |record: &Record| record.holder.as_ref() == Some(&self.me);

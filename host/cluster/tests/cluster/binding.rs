@@ -243,13 +243,33 @@ async fn a_standby_names_the_leader_until_the_lease_is_let_go() {
     assert!(lease["metadata"]["annotations"][URL_ANNOTATION].is_null());
 
     let desk = Desk::new(1).await;
-    desk.api.change(|objects| {
-        objects.lease = Some(json!({
-            "metadata": {"name": "plimsoll", "resourceVersion": "77", "annotations": {URL_ANNOTATION: "http://peer:1"}},
-            "spec": {"holderIdentity": "peer", "leaseDurationSeconds": 60},
-        }));
-    });
+    desk.api.change(|objects| objects.lease = Some(held_by("peer", "http://peer:1")));
     desk.until("the peer", |desk| desk.binder.turn() == Turn::Peer("http://peer:1".into())).await;
+}
+
+fn held_by(holder: &str, url: &str) -> serde_json::Value {
+    json!({
+        "metadata": {"name": "plimsoll", "resourceVersion": "77", "annotations": {URL_ANNOTATION: url}},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 60},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bind_is_not_forwarded_to_oneself_while_the_lease_of_the_predecessor_runs_out() {
+    let desk = Desk::new(1).await;
+    // As a container leaves it that was killed and started again: another process, the same URL.
+    desk.api.change(|objects| objects.lease = Some(held_by("me_1", "http://me:1/")));
+    let says_why = |turn: Turn| {
+        let Turn::Nobody(why) = turn else { return false };
+        let seconds = why.strip_prefix("the Lease of this gateway's predecessor (me_1) runs out in ");
+        let seconds = seconds.and_then(|rest| rest.strip_suffix(" s"));
+        seconds.is_some_and(|seconds| (1..=68).contains(&seconds.parse::<u64>().unwrap()))
+    };
+    desk.until("the reason", |desk| says_why(desk.binder.turn())).await;
+    // It lets go, and so nobody is waited for.
+    desk.api.change(|objects| objects.lease.as_mut().unwrap()["spec"]["holderIdentity"] = "".into());
+    desk.api.change(|objects| objects.lease.as_mut().unwrap()["metadata"]["resourceVersion"] = "78".into());
+    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
 }
 
 /// The lowest device that no pod on the node has, as a policy would give it.

@@ -49,6 +49,13 @@ async fn a_certificate_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
+async fn a_proxy_is_refused_by_name() {
+    let proxied = CLUSTER.replace("127.0.0.1:1'", "127.0.0.1:1', proxy-url: 'http://proxy:3128'");
+    let error = connect_error(&format!("{proxied}\n{CONTEXT}\nusers: [{{name: u, user: {{}}}}]"));
+    assert!(error.starts_with("kubeconfig kubeconfig names the proxy http://proxy:3128/, and"), "{error}");
+}
+
+#[tokio::test]
 async fn a_process_outside_of_a_pod_has_no_service_account() {
     if ApiServer::is_in_cluster() {
         // The tests themselves run in a pod.

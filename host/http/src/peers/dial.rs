@@ -49,15 +49,10 @@ impl Dial {
     async fn connect(self, uri: Uri) -> io::Result<Link> {
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{uri}: {text}"));
         let host = uri.host().ok_or_else(|| wrong("it has no host"))?.trim_matches(['[', ']']);
-        let (tls, port) = match (uri.scheme_str(), &self.tls) {
-            (Some("http"), _) => (None, 80),
-            (Some("https"), Some(tls)) => (Some(tls), 443),
-            (Some("https"), None) => return Err(wrong("this replica has no certificate for https")),
-            _ => return Err(wrong("it is neither http nor https")),
-        };
+        let port = default_port(uri.scheme_str(), self.tls.is_some()).map_err(wrong)?;
         let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(port))).await?;
         stream.set_nodelay(true)?;
-        Ok(match tls {
+        Ok(match &self.tls {
             Some(tls) => Link::new(tls.connect(stream).await?),
             None => Link::new(stream),
         })
@@ -76,6 +71,18 @@ impl Service<Uri> for Dial {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = self.clone().connect(uri);
         Box::pin(async { timeout(CONNECT_TIMEOUT, connecting).await.map_err(io::Error::from)? })
+    }
+}
+
+/// The port of a URL that has none. A replica that has a certificate says nothing in the clear, whatever the
+/// Lease says: a bind would be told to whoever answers there.
+fn default_port(scheme: Option<&str>, has_tls: bool) -> Result<u16, &'static str> {
+    match (scheme, has_tls) {
+        (Some("http"), false) => Ok(80),
+        (Some("https"), true) => Ok(443),
+        (Some("http"), true) => Err("this replica has TLS and sends no bind in the clear"),
+        (Some("https"), false) => Err("this replica has no certificate for https"),
+        _ => Err("it is neither http nor https"),
     }
 }
 
@@ -110,5 +117,25 @@ impl Write for Link {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_with_tls_dials_nothing_in_the_clear() {
+        assert_eq!(default_port(Some("http"), false), Ok(80));
+        assert_eq!(default_port(Some("https"), true), Ok(443));
+        for (scheme, has_tls, why) in [
+            (Some("http"), true, "sends no bind in the clear"),
+            (Some("https"), false, "no certificate"),
+            (Some("ftp"), true, "neither http nor https"),
+            (None, true, "neither http nor https"),
+        ] {
+            let refused = default_port(scheme, has_tls).unwrap_err();
+            assert!(refused.contains(why), "{scheme:?} {has_tls}: {refused}");
+        }
     }
 }
