@@ -9,7 +9,7 @@ use plimsoll_cluster::Ledger;
 use plimsoll_core::{Cluster, Pod};
 use serde_json::{Value, json};
 
-use crate::fake_api::{FakeApi, Followed};
+use crate::fake_api::{FakeApi, Followed, filler};
 
 /// Far longer than a test takes.
 const LONG: Duration = Duration::from_mins(10);
@@ -228,7 +228,7 @@ async fn a_node_that_cannot_be_read_any_more_is_not_in_view() {
 async fn pages_that_are_too_large_are_asked_for_in_smaller_ones() {
     let large = |name: &str, bytes: usize| {
         let mut pod = pod(name, "n1", 5);
-        pod["spec"]["x"] = "x".repeat(bytes).into();
+        pod["spec"]["x"] = filler(bytes).into();
         pod
     };
     let mut pods: Vec<Value> = (0..60).map(|at| large(&format!("p{at:02}"), 600_000)).collect();
