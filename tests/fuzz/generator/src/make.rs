@@ -45,18 +45,26 @@ impl Maker {
     /// One module; none if a generator gave up.
     pub(crate) fn module(&self, random: &mut Random) -> Option<Vec<u8>> {
         // Generators and mutators have faults of their own, which are not looked for here.
-        let made = catch_unwind(AssertUnwindSafe(|| match random.below(8) {
-            0 => generated(random, Config::default()),
-            1 | 2 => generated(random, self.policy_config(random)),
-            3 => component(random),
-            4 | 5 => mutated(random, random_seed(self, random)),
-            6 => Some(broken(random, random_seed(self, random).to_vec())),
-            _ => self.wrapped(random),
-        }))
-        .ok()??;
+        let made = catch_unwind(AssertUnwindSafe(|| self.made(random))).ok()??;
         let again = random.one_in(6);
         let made = if again { broken(random, made) } else { made };
         Some(made).filter(|module| module.len() <= MAX_BYTES)
+    }
+
+    fn made(&self, random: &mut Random) -> Option<Vec<u8>> {
+        let (config, seed) = (self.policy_config(random), self.seed(random));
+        match random.below(8) {
+            0 => generated(random, Config::default()),
+            1 | 2 => generated(random, config),
+            3 => component(random),
+            4 | 5 => mutated(random, seed),
+            6 => Some(broken(random, seed.to_vec())),
+            _ => self.wrapped(random),
+        }
+    }
+
+    fn seed(&self, random: &mut Random) -> &[u8] {
+        random.pick(&self.seeds).as_slice()
     }
 
     /// Modules that come as far as the compiler, and to a call.
@@ -79,20 +87,16 @@ impl Maker {
 
     /// One module within another: as a nested component, as a world, or one behind the other.
     fn wrapped(&self, random: &mut Random) -> Option<Vec<u8>> {
-        let inner = if random.one_in(2) { component(random)? } else { random_seed(self, random).to_vec() };
+        let inner = if random.one_in(2) { component(random)? } else { self.seed(random).to_vec() };
         Some(match random.below(3) {
             0 => [b"\0asm\x0d\0\x01\0", &section(4, &inner)[..]].concat(),
             1 => {
                 let world = [&[18][..], b"component-type:own", &inner].concat();
-                [random_seed(self, random), &section(0, &world)].concat()
+                [self.seed(random), &section(0, &world)].concat()
             }
-            _ => [random_seed(self, random), inner.get(8..).unwrap_or_default()].concat(),
+            _ => [self.seed(random), inner.get(8..).unwrap_or_default()].concat(),
         })
     }
-}
-
-fn random_seed<'m>(maker: &'m Maker, random: &mut Random) -> &'m [u8] {
-    random.pick(&maker.seeds)
 }
 
 fn generated(random: &mut Random, config: Config) -> Option<Vec<u8>> {
@@ -120,7 +124,8 @@ fn mutated(random: &mut Random, seed: &[u8]) -> Option<Vec<u8>> {
 
 /// Changes a few bytes: flips, numbers at the edge, cuts, copies.
 fn broken(random: &mut Random, mut module: Vec<u8>) -> Vec<u8> {
-    const EDGES: [&[u8]; 5] = [&[0xff, 0xff, 0xff, 0xff, 0x0f], &[0x80, 0x80, 0x80, 0x80, 0x01], &[0x7f], &[0], &[0x41]];
+    const EDGES: [&[u8]; 5] =
+        [&[0xff, 0xff, 0xff, 0xff, 0x0f], &[0x80, 0x80, 0x80, 0x80, 0x01], &[0x7f], &[0], &[0x41]];
     for _ in 0..=random.below(6) {
         if module.len() < 10 {
             return module;
