@@ -1,7 +1,7 @@
 //! Two builds of plimsoll beside each other: is the new one slower?
 //!
 //! Three servers run at once: the new build, the old one, and the new one once more, as a control. Each call is put to
-//! all of them with the same body, one right after another, in one order and then in the reverse. Calls make rounds; a
+//! all of them with the same body, one right after another, in an order that changes. Calls make rounds; a
 //! round has a ratio of medians. Servers are started anew several times, since two processes of one build differ for as
 //! long as they live.
 

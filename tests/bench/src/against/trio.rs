@@ -16,11 +16,15 @@ use crate::servers::{Setting, beside};
 #[derive(Debug)]
 pub(super) struct Build(PathBuf);
 
+/// The orders in which servers are called, one after another: each server is as often the first, the second and the
+/// last, none is called twice in a row (its second call would find its memory in the caches), and each comes as often
+/// after the one before it in the circle.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0], [1, 2, 0], [1, 0, 2]];
+
 /// The new build, the old one, and the new one again.
 pub(super) struct Trio {
     servers: [(Client, Peer); 3],
-    /// Which one comes first changes from call to call.
-    is_reversed: bool,
+    calls: usize,
 }
 
 /// Microseconds of a call by server.
@@ -53,7 +57,7 @@ impl Trio {
             peer.wait_until_ready()?;
             Ok((Client::connect(peer.address)?, peer))
         };
-        Ok(Self { servers: [start(new)?, start(old)?, start(new)?], is_reversed: false })
+        Ok(Self { servers: [start(new)?, start(old)?, start(new)?], calls: 0 })
     }
 
     /// Asks all three, and compares what they say.
@@ -71,9 +75,8 @@ impl Trio {
     /// Puts one call to each.
     pub(super) fn call(&mut self, verb: &str, body: &[u8]) -> Result<Times> {
         let (path, mut times) = (format!("/{verb}"), Times::default());
-        self.is_reversed = !self.is_reversed;
-        for at in 0..self.servers.len() {
-            let at = if self.is_reversed { self.servers.len() - 1 - at } else { at };
+        self.calls += 1;
+        for at in ORDERS[self.calls % ORDERS.len()] {
             let started = Instant::now();
             self.servers[at].0.post(&path, body)?;
             times[at] = started.elapsed().as_secs_f64() * 1e6;
@@ -95,5 +98,25 @@ impl Rounds {
         self.new.push(of(0));
         self.old.push(of(1));
         self.again.push(of(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_server_is_called_twice_in_a_row_and_all_are_treated_alike() {
+        let calls: Vec<usize> = ORDERS.concat();
+        let mut after = [[0; 3]; 3];
+        for (at, server) in calls.iter().enumerate() {
+            after[calls[(at + calls.len() - 1) % calls.len()]][*server] += 1;
+        }
+        assert_eq!(after, [[0, 4, 2], [2, 0, 4], [4, 2, 0]]);
+        for place in 0..3 {
+            let mut there = ORDERS.map(|order| order[place]);
+            there.sort_unstable();
+            assert_eq!(there, [0, 0, 1, 1, 2, 2]);
+        }
     }
 }
