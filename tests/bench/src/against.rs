@@ -1,9 +1,9 @@
 //! Two builds of plimsoll beside each other: is the new one slower?
 //!
 //! Three servers run at once: the new build, the old one, and the new one once more, as a control. Each call is put to
-//! all of them with the same body, one right after another, in an order that changes. Calls make rounds; a
-//! round has a ratio of medians. Servers are started anew several times, since two processes of one build differ for as
-//! long as they live.
+//! all of them with the same body, one right after another, in an order that changes. Calls make rounds; a round has a
+//! ratio of medians. Servers are started anew several times, since two processes of one build differ for as long as
+//! they live.
 
 mod interval;
 mod trio;
@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use self::{
     interval::Interval,
-    trio::{Build, Rounds, Trio},
+    trio::{Builds, Rounds, Trio},
 };
 use crate::{
     changed::Changing,
@@ -59,7 +59,7 @@ struct Line {
 /// Compares the build beside this program with another binary; 1 if it is slower.
 pub(crate) fn measure(plan: &Plan, modules: &Modules, old: &Path) -> Result<ExitCode> {
     ensure!(old.exists(), "--against: {} does not exist", old.display());
-    let builds = Build::pair(old)?;
+    let builds = Builds::of(old)?;
     let mut lines = Vec::new();
     for (policies, nodes, work) in [
         (1, CLUSTER, "steady"),
@@ -79,7 +79,7 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, old: &Path) -> Result<Exit
 fn names(
     plan: &Plan,
     modules: &Modules,
-    builds: &[Build; 2],
+    builds: &Builds,
     (policies, nodes, work): (usize, usize, &str),
     lines: &mut Vec<Line>,
 ) -> Result<()> {
@@ -103,7 +103,7 @@ fn names(
     add(&row, rounds, lines)
 }
 
-fn objects(plan: &Plan, modules: &Modules, builds: &[Build; 2], work: &str, lines: &mut Vec<Line>) -> Result<()> {
+fn objects(plan: &Plan, modules: &Modules, builds: &Builds, work: &str, lines: &mut Vec<Line>) -> Result<()> {
     let row = format!("{work} objects {CLUSTER} 10");
     if !plan.wants(&row) {
         return Ok(());
@@ -125,7 +125,7 @@ fn objects(plan: &Plan, modules: &Modules, builds: &[Build; 2], work: &str, line
 fn by_call(
     plan: &Plan,
     setting: &Setting,
-    builds: &[Build; 2],
+    builds: &Builds,
     calls: usize,
     mut body: impl FnMut() -> Bytes,
 ) -> Result<[Rounds; 2]> {
@@ -148,7 +148,7 @@ fn by_call(
 }
 
 /// The first calls of each verb after 1 % of the nodes has changed.
-fn changed(plan: &Plan, modules: &Modules, builds: &[Build; 2], samples: &[Sample]) -> Result<[Rounds; 2]> {
+fn changed(plan: &Plan, modules: &Modules, builds: &Builds, samples: &[Sample]) -> Result<[Rounds; 2]> {
     let setting = Setting::new(modules, samples, None)?;
     let body = world::names_body(CLUSTER);
     let mut rounds = VERBS.map(|_| Rounds::default());
@@ -172,7 +172,7 @@ fn changed(plan: &Plan, modules: &Modules, builds: &[Build; 2], samples: &[Sampl
 }
 
 /// The first call of each verb after a start.
-fn cold(plan: &Plan, modules: &Modules, builds: &[Build; 2], samples: &[Sample]) -> Result<[Rounds; 2]> {
+fn cold(plan: &Plan, modules: &Modules, builds: &Builds, samples: &[Sample]) -> Result<[Rounds; 2]> {
     let setting = Setting::new(modules, samples, Some(world::snapshot(CLUSTER).as_bytes()))?;
     let body = world::names_body(CLUSTER);
     let mut rounds = VERBS.map(|_| Rounds::default());

@@ -5,16 +5,22 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use plimsoll_harness::{Client, Peer};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::interval::median;
 use crate::servers::{Setting, beside};
 
-/// A binary that serves.
+/// The binaries that are compared: the new one, the old one, and a copy of the new one.
+///
+/// Processes of one file share the memory of their code: whichever came after the other would find it in the caches.
 #[derive(Debug)]
-pub(super) struct Build(PathBuf);
+pub(super) struct Builds {
+    binaries: [PathBuf; 3],
+    _copies: TempDir,
+}
 
 /// The orders in which servers are called, one after another: each server is as often the first, the second and the
 /// last, none is called twice in a row (its second call would find its memory in the caches), and each comes as often
@@ -38,12 +44,16 @@ pub(super) struct Rounds {
     pub(super) again: Vec<f64>,
 }
 
-// === impl Build ===
+// === impl Builds ===
 
-impl Build {
+impl Builds {
     /// The build beside this program, and another one.
-    pub(super) fn pair(old: &Path) -> Result<[Self; 2]> {
-        Ok([Self(beside("plimsoll")?), Self(old.to_owned())])
+    pub(super) fn of(old: &Path) -> Result<Self> {
+        let (new, copies) = (beside("plimsoll")?, tempfile::tempdir()?);
+        let copy = copies.path().join("plimsoll");
+        std::fs::copy(&new, &copy)
+            .with_context(|| format!("{}: run `cargo build --workspace --bins`", new.display()))?;
+        Ok(Self { binaries: [new, old.to_owned(), copy], _copies: copies })
     }
 }
 
@@ -51,13 +61,14 @@ impl Build {
 
 impl Trio {
     /// Starts all three, and waits until they are ready.
-    pub(super) fn start(setting: &Setting, [new, old]: &[Build; 2], args: &[&str]) -> Result<Self> {
-        let start = |build: &Build| -> Result<(Client, Peer)> {
-            let peer = setting.serve(&build.0, args)?;
+    pub(super) fn start(setting: &Setting, builds: &Builds, args: &[&str]) -> Result<Self> {
+        let start = |binary: &Path| -> Result<(Client, Peer)> {
+            let peer = setting.serve(binary, args)?;
             peer.wait_until_ready()?;
             Ok((Client::connect(peer.address)?, peer))
         };
-        Ok(Self { servers: [start(new)?, start(old)?, start(new)?], calls: 0 })
+        let [new, old, again] = &builds.binaries;
+        Ok(Self { servers: [start(new)?, start(old)?, start(again)?], calls: 0 })
     }
 
     /// Asks all three, and compares what they say.
