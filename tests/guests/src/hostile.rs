@@ -74,6 +74,7 @@ macro_rules! for_each_hostile {
             table_bomb: wat, Filter, Fault(Memory, "a table of 100001 elements was refused");
             three_memories: wat, Score, Refused("memories");
             trap_in_start: wat, Filter, Fault(Start, "unreachable");
+            trap_after_read: wat, Filter, Fault(Trap, "unreachable");
             trap_in_verb: wat, Filter, Fault(Trap, "integer divide by zero, in share; it was asked about n3");
             truncated: half, Filter, Refused("is the file complete?");
             two_memories: wat, Score, Fault(Memory, "was refused; all together may have 64 MiB");

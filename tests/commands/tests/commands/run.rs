@@ -71,7 +71,7 @@ fn run_says_once_what_is_wrong_with_a_pod() {
     assert_eq!(printed.err.matches("expected JSON as kubectl writes it").count(), 1, "{}", printed.err);
 }
 
-/// Good filters beside one that fails every call, as `kubectl describe pod` would send an operator here.
+/// Good filters beside one that fails every call and that no trial call can find out, as `kubectl describe pod` would send an operator here.
 #[test]
 fn run_never_says_that_a_node_fits_when_the_decision_failed() {
     let directory = tempdir().unwrap();
@@ -79,7 +79,7 @@ fn run_never_says_that_a_node_fits_when_the_decision_failed() {
     fs::create_dir(&dir).unwrap();
     fs::write(&pod, POD).unwrap();
     fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
-    fs::write(dir.join("broken.wasm"), hostile("trap_in_verb")).unwrap();
+    fs::write(dir.join("broken.wasm"), hostile("trap_after_read")).unwrap();
     let on = ["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
     let printed = run(&on);
     assert_eq!(printed.code, Some(1), "{printed:?}");

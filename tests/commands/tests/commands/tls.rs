@@ -88,7 +88,7 @@ fn a_refusal_is_logged_with_its_reason_and_counted_and_a_flood_is_not() {
     let lines = gateway.count_log(|line| line["reason"] == "plain_http");
     assert!(lines <= 15, "{lines} lines");
     // The admin side stays plain.
-    assert_eq!(gateway.get("/readyz").unwrap().status, 200);
+    assert_eq!(gateway.get("/healthz").unwrap().status, 200);
 }
 
 #[test]
