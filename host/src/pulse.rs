@@ -8,7 +8,7 @@ use std::{
 };
 
 use plimsoll_cluster::ClusterWatch;
-use plimsoll_core::{Gateway, Pulse};
+use plimsoll_core::{Gateway, Pause, Pulse};
 use tokio::{runtime::Handle, time::timeout};
 use tracing::{info, warn};
 
@@ -36,20 +36,20 @@ pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<
             let elapsed = wall.elapsed().unwrap_or_default();
             wall = SystemTime::now();
             if let Some(pause) = pulse.beat(Instant::now(), elapsed) {
-                warn!(?pause, "the process stood still: requests are declined until the watch has caught up");
-                runtime.spawn(catch_up(watch, Arc::clone(&pulse)));
+                warn!(pause = ?pause.length, "the process stood still: requests are declined until the watch has caught up");
+                runtime.spawn(catch_up(watch, Arc::clone(&pulse), pause));
             }
         }
     };
     thread::Builder::new().name("plimsoll-pulse".to_owned()).spawn(beat).map(drop)
 }
 
-async fn catch_up(watch: Arc<ClusterWatch>, pulse: Arc<Pulse>) {
+async fn catch_up(watch: Arc<ClusterWatch>, pulse: Arc<Pulse>, pause: Pause) {
     let began = Instant::now();
     if timeout(CATCH_UP, watch.catch_up()).await.is_ok() {
         info!(took = ?began.elapsed(), "the watch has caught up");
     } else {
         warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from what it knew");
     }
-    pulse.caught_up();
+    pulse.caught_up(&pause);
 }

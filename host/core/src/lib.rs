@@ -68,7 +68,7 @@ pub use policy::{
     Ask, CallClass, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs,
     Verdict,
 };
-pub use pulse::{LONGEST_PAUSE, Pulse};
+pub use pulse::{LONGEST_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{CallOf, Origin, PodId, RequestId};

@@ -3,7 +3,7 @@
 //! What it knows of the cluster is then as old as the pause, and requests that came meanwhile are answered first.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,18 @@ pub struct Pulse {
     started: Instant,
     /// Milliseconds after `started`.
     last: AtomicU64,
-    is_behind: AtomicBool,
+    pauses: AtomicU64,
+    /// The number of the newest pause, until the view of the cluster has caught up with it; 0: it has.
+    behind: AtomicU64,
+}
+
+/// The process has stood still.
+#[derive(Debug)]
+pub struct Pause {
+    /// For how long.
+    pub length: Duration,
+    /// Pauses are counted from 1.
+    number: u64,
 }
 
 // === impl Pulse ===
@@ -24,30 +35,31 @@ pub struct Pulse {
 impl Pulse {
     /// One that beats from this moment on.
     pub fn new(now: Instant) -> Self {
-        Self { started: now, last: AtomicU64::new(0), is_behind: AtomicBool::new(false) }
+        Self { started: now, last: AtomicU64::new(0), behind: AtomicU64::new(0), pauses: AtomicU64::new(0) }
     }
 
     /// The process runs. `elapsed` is what another clock says since the last beat: one that may go on while the
     /// machine is suspended. Returns how long it has stood still, if that counts.
-    pub fn beat(&self, now: Instant, elapsed: Duration) -> Option<Duration> {
-        let pause = self.since(now).max(elapsed);
-        let is_long = pause > LONGEST_PAUSE;
-        if is_long {
+    pub fn beat(&self, now: Instant, elapsed: Duration) -> Option<Pause> {
+        let length = self.since(now).max(elapsed);
+        let pause = (length > LONGEST_PAUSE).then(|| {
+            let number = self.pauses.fetch_add(1, Ordering::Relaxed) + 1;
             // Before the beat: no request may come between.
-            self.is_behind.store(true, Ordering::Release);
-        }
+            self.behind.store(number, Ordering::Release);
+            Pause { length, number }
+        });
         self.last.store(self.millis(now), Ordering::Release);
-        is_long.then_some(pause)
+        pause
     }
 
-    /// The view of the cluster has caught up.
-    pub fn caught_up(&self) {
-        self.is_behind.store(false, Ordering::Release);
+    /// The view of the cluster has caught up with a pause. If there was another one meanwhile, it is behind still.
+    pub fn caught_up(&self, pause: &Pause) {
+        let _ = self.behind.compare_exchange(pause.number, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Whether a request that came at this moment must not be answered from the view of the cluster.
     pub fn is_behind(&self, received: Instant) -> bool {
-        self.is_behind.load(Ordering::Acquire) || self.since(received) > LONGEST_PAUSE
+        self.behind.load(Ordering::Acquire) != 0 || self.since(received) > LONGEST_PAUSE
     }
 
     /// The time from the last beat to this moment.
@@ -69,18 +81,32 @@ mod tests {
         let start = Instant::now();
         let (pulse, at) = (Pulse::new(start), |millis| start + Duration::from_millis(millis));
         let tick = Duration::from_millis(250);
-        assert_eq!(pulse.beat(at(250), tick), None);
+        let length = |pause: Option<Pause>| pause.map(|pause| pause.length);
+        assert_eq!(length(pulse.beat(at(250), tick)), None);
         assert!(!pulse.is_behind(at(2_200)), "late, as on a busy machine");
         // Queued requests are looked at before the next beat.
         assert!(pulse.is_behind(at(20_000)));
-        assert_eq!(pulse.beat(at(20_000), tick), Some(Duration::from_millis(19_750)));
+        let pause = pulse.beat(at(20_000), tick).unwrap();
+        assert_eq!(pause.length, Duration::from_millis(19_750));
         assert!(pulse.is_behind(at(20_001)));
-        assert_eq!(pulse.beat(at(20_250), tick), None);
+        assert_eq!(length(pulse.beat(at(20_250), tick)), None);
         assert!(pulse.is_behind(at(20_250)), "not before it has caught up");
-        pulse.caught_up();
+        pulse.caught_up(&pause);
         assert!(!pulse.is_behind(at(20_300)));
         // A machine that was suspended: only the other clock went on.
-        assert_eq!(pulse.beat(at(20_500), Duration::from_mins(5)), Some(Duration::from_mins(5)));
+        assert_eq!(length(pulse.beat(at(20_500), Duration::from_mins(5))), Some(Duration::from_mins(5)));
         assert!(pulse.is_behind(at(20_501)));
+    }
+
+    #[test]
+    fn to_catch_up_with_one_pause_is_not_to_catch_up_with_the_next() {
+        let start = Instant::now();
+        let (pulse, at) = (Pulse::new(start), |seconds| start + Duration::from_secs(seconds));
+        let first = pulse.beat(at(10), Duration::ZERO).unwrap();
+        let second = pulse.beat(at(20), Duration::ZERO).unwrap();
+        pulse.caught_up(&first);
+        assert!(pulse.is_behind(at(20)));
+        pulse.caught_up(&second);
+        assert!(!pulse.is_behind(at(20)));
     }
 }

@@ -63,8 +63,8 @@ pub(crate) struct Entry {
 pub(crate) enum Judgement {
     /// Nothing yet.
     Open,
-    /// It answers.
-    Good,
+    /// It answers; what it was made of.
+    Good(Marks),
     /// It was taken back.
     Bad {
         /// What it was made of.
@@ -304,8 +304,9 @@ impl Entry {
         let circuit = &version.member.circuit;
         if circuit.has_answered() {
             circuit.end_probation();
+            let marks = version.marks.clone();
             self.before = None;
-            return Judgement::Good;
+            return Judgement::Good(marks);
         }
         let Some(call) = circuit.take_failed() else { return Judgement::Open };
         if call.put_to(&before.member, REPEAT_FOR).is_err() {

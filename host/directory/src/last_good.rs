@@ -85,6 +85,11 @@ impl LastGood {
 
     /// Keeps a version that was loaded: as the last good one if there is none yet, else until it has answered.
     pub(crate) fn keep(&self, id: &Id, content: &Content) {
+        if self.good(id).is_some_and(|good| good.marks == content.marks) {
+            // After a restart the same version is loaded again.
+            self.remove(id, NEW);
+            return;
+        }
         let kind = if self.path(id, GOOD).exists() { NEW } else { GOOD };
         let header = Header {
             policy: id.to_string(),
@@ -94,7 +99,7 @@ impl LastGood {
         let written = serde_json::to_vec(&header).map_err(io::Error::other).and_then(|mut head| {
             head.push(b'\n');
             let size = (head.len() + content.module.len()) as u64;
-            let (files, bytes) = self.size()?;
+            let (files, bytes) = self.size_without(&self.path(id, kind))?;
             if bytes + size > MOST_BYTES || files >= MOST_FILES {
                 return Err(io::Error::other("there is no room for it"));
             }
@@ -103,14 +108,17 @@ impl LastGood {
         if let Err(error) = written {
             // Half a pair would be worse than none: an older version must not come back.
             self.remove(id, kind);
-            tracing::debug!(policy = %id, %error, "the version cannot be kept for a restart");
+            tracing::warn!(policy = %id, %error, "the version cannot be kept for a restart");
         }
     }
 
     /// The version that was loaded last has answered: it is the good one now.
-    pub(crate) fn promote(&self, id: &Id) {
-        // There may be none, for want of room.
-        let _ = fs::rename(self.path(id, NEW), self.path(id, GOOD));
+    pub(crate) fn promote(&self, id: &Id, marks: &Marks) {
+        // There may be none, for want of room; an older version must not come back in its place.
+        let is_kept = fs::rename(self.path(id, NEW), self.path(id, GOOD)).is_ok();
+        if !is_kept && self.good(id).is_some_and(|good| good.marks != *marks) {
+            self.remove(id, GOOD);
+        }
         self.remove(id, BAD);
     }
 
@@ -156,11 +164,15 @@ impl LastGood {
         self.directory.join(format!("{}.{kind}", &name[..32]))
     }
 
-    /// How many files there are, and how many bytes.
-    fn size(&self) -> io::Result<(usize, u64)> {
+    /// How many files there are beside the one that is about to be replaced, and how many bytes.
+    fn size_without(&self, replaced: &Path) -> io::Result<(usize, u64)> {
         let mut sum = (0, 0);
         for entry in fs::read_dir(&self.directory)? {
-            let metadata = entry?.metadata()?;
+            let entry = entry?;
+            if entry.path() == replaced {
+                continue;
+            }
+            let metadata = entry.metadata()?;
             sum = (sum.0 + 1, sum.1 + metadata.len());
         }
         Ok(sum)
@@ -220,4 +232,47 @@ fn temporary_beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     path.with_extension(format!("{}-{count}.tmp", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Bounds;
+
+    fn content(id: &Id, module: &[u8]) -> Content {
+        let marks = Marks { module: digest(module), sidecar: None };
+        Content::of_kept(id, Kept { module: module.to_vec(), sidecar: None, marks }, &Bounds::default()).unwrap()
+    }
+
+    #[test]
+    fn an_older_version_does_not_come_back_where_there_was_no_room_for_the_one_that_answered() {
+        let directory = tempfile::tempdir().unwrap();
+        let last_good = LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap();
+        let id = Id { group: "".into(), name: "p".into() };
+        let (old, new) = (content(&id, b"old"), content(&id, &vec![1; MOST_BYTES as usize]));
+        last_good.keep(&id, &old);
+        // As after a restart with unchanged files: it is kept once.
+        last_good.keep(&id, &old);
+        assert_eq!(last_good.size_without(Path::new("")).unwrap().0, 1);
+        last_good.promote(&id, &old.marks);
+        assert_eq!(last_good.good(&id).unwrap().marks, old.marks);
+        last_good.keep(&id, &new);
+        assert_eq!(last_good.good(&id).unwrap().marks, old.marks, "until the new one has answered");
+        last_good.promote(&id, &new.marks);
+        assert!(last_good.good(&id).is_none());
+    }
+
+    #[test]
+    fn the_version_that_is_replaced_takes_no_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let last_good = LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap();
+        let id = Id { group: "".into(), name: "p".into() };
+        let size = MOST_BYTES as usize / 2 - 1000;
+        for number in 0..4 {
+            let version = content(&id, &vec![number; size]);
+            last_good.keep(&id, &version);
+            last_good.promote(&id, &version.marks);
+            assert_eq!(last_good.good(&id).unwrap().marks, version.marks);
+        }
+    }
 }

@@ -132,7 +132,7 @@ impl Table {
         for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_on_probation()) {
             match entry.judge(id) {
                 Judgement::Open => {}
-                Judgement::Good => self.last_good.iter().for_each(|last_good| last_good.promote(id)),
+                Judgement::Good(marks) => self.last_good.iter().for_each(|last_good| last_good.promote(id, &marks)),
                 Judgement::Bad { marks, why, change } => {
                     self.last_good.iter().for_each(|last_good| last_good.take_back(id, &marks, &why));
                     self.changes.push(change);

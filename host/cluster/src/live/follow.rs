@@ -24,10 +24,13 @@ use super::{
     status::Record,
     wire::{self, Event, EventKind, Page},
 };
-use crate::clock::{self, sleep, timeout};
+use crate::clock::{self, sleep, sleep_until, timeout};
 
-/// The longest wait for more events of a watch that has begun anew: what the API server had to tell was told.
+/// A watch that has begun anew has told all that was late once nothing came for this long.
 const CAUGHT_UP: Duration = Duration::from_millis(100);
+
+/// The same after this long, however much comes: in a busy cluster there is always an event.
+const CAUGHT_UP_ANYHOW: Duration = Duration::from_secs(1);
 
 /// How long the API server may take to begin an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -172,7 +175,9 @@ impl Follower {
         self.record().well(&self.record().watches);
         let mut lines = Lines::new(body, self.silence);
         let mut is_behind = self.shared.is_behind(self.resource, resumed);
+        let caught_up = clock::now() + CAUGHT_UP_ANYHOW;
         loop {
+            let quiet = clock::now() + CAUGHT_UP;
             let line = tokio::select! {
                 biased;
                 _ = self.wanted.changed() => {
@@ -181,12 +186,12 @@ impl Follower {
                 }
                 // The connection may be dead, or full of what is old: another one tells what has changed since.
                 _ = self.resumed.changed() => return Ok(()),
-                line = lines.next() => line,
-                () = sleep(CAUGHT_UP), if is_behind => {
+                () = sleep_until(quiet.min(caught_up)), if is_behind => {
                     is_behind = false;
                     self.shared.caught_up(self.resource, resumed);
                     continue;
                 }
+                line = lines.next() => line,
             };
             match line {
                 Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,

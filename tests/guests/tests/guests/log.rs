@@ -46,20 +46,20 @@ fn lines_with(settings: &str, times: u32, text: &str) -> Vec<String> {
 
 #[test]
 fn a_log_line_carries_its_policy() {
-    assert_eq!(lines(1, "two GPUs"), [r#" WARN plimsoll::guest: two GPUs policy="guest""#]);
+    assert_eq!(lines(1, "two GPUs"), [r#" WARN plimsoll::guest: two GPUs policy="guest" node="n0""#]);
 }
 
 #[test]
 fn a_log_line_cannot_forge_another() {
     let lines = lines(1, "a\n WARN plimsoll: b\u{1b}[31m");
-    assert_eq!(lines, [r#" WARN plimsoll::guest: a  WARN plimsoll: b [31m policy="guest""#]);
+    assert_eq!(lines, [r#" WARN plimsoll::guest: a  WARN plimsoll: b [31m policy="guest" node="n0""#]);
 }
 
 #[test]
 fn a_log_line_does_not_tell_a_secret_of_the_settings() {
     let settings = r#"{"apiToken":"correct horse battery staple","pool":"shared"}"#;
     let lines = lines_with(settings, 2, "pool shared: logged in with correct horse battery staple!");
-    let expected = r#" WARN plimsoll::guest: pool shared: logged in with <not shown>! policy="guest""#;
+    let expected = r#" WARN plimsoll::guest: pool shared: logged in with <not shown>! policy="guest" node="n0""#;
     assert_eq!(lines, [expected, expected]);
     // Also where the line is cut within it.
     let long = format!("{}correct horse battery staple", "y".repeat(1010));

@@ -67,9 +67,9 @@ fn requests_that_waited_through_a_pause_are_declined_until_the_view_has_caught_u
     assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Behind));
     assert_eq!(fixture.prioritize(&["n1"]), Err(DecideError::Behind));
     assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::Behind));
-    assert!(pulse.beat(fixture.clock.now(), Duration::ZERO).is_some());
+    let pause = pulse.beat(fixture.clock.now(), Duration::ZERO).unwrap();
     assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Behind));
-    pulse.caught_up();
+    pulse.caught_up(&pause);
     assert!(fixture.filter(&["n1"]).is_ok());
 }
 
