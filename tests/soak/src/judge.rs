@@ -12,7 +12,7 @@ use crate::{
 const GROWTH: f64 = 1.0;
 
 /// A run as long as this must show it; a shorter one fails only if growth is beyond its own noise.
-const SHOWN_AFTER: f64 = 3_000.0;
+const SHOWN_AFTER: f64 = 2_700.0;
 
 /// Descriptors and threads that two quiet times may differ by: a connection of the watch that is being renewed.
 const SLACK: u64 = 2;
