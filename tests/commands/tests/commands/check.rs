@@ -73,9 +73,10 @@ fn check_refuses_a_policy_that_fails_every_call() {
             assert_eq!(printed.code, Some(1), "{guest} {printed:?}");
             let first = printed.out.lines().next().unwrap();
             // With a sidecar it is loaded as a directory would load it, by a trial call.
-            let expected = match has_sidecar {
-                false => format!("it fails to filter on a sample node: {fault}"),
-                true => format!("policy.wasm: every call of filter would fail, as a trial did: {fault}"),
+            let expected = if has_sidecar {
+                format!("policy.wasm: every call of filter would fail, as a trial did: {fault}")
+            } else {
+                format!("it fails to filter on a sample node: {fault}")
             };
             assert!(first.starts_with(&format!("policy.wasm: REFUSED, {expected}")), "{guest}: {first}");
         }
