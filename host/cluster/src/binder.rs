@@ -84,7 +84,7 @@ impl ApiBinder {
         Self { runtime: Handle::current(), reader, ledger, leadership, ready, readying, request_timeout }
     }
 
-    /// What this term needs for its writes, if it may write.
+    /// Returns the connections of this term, if it may write.
     fn ready(&self) -> Result<Arc<Ready>, BindError> {
         let not = |why: &str| BindError::NotLeader(why.to_owned());
         let Standing::Leads(term) = self.leadership.standing() else {
@@ -97,7 +97,7 @@ impl ApiBinder {
         ready.ok_or_else(|| not("this gateway has just begun to lead and lists the cluster"))
     }
 
-    /// What this term needs, for a request whose time is over at the deadline.
+    /// Returns the connections of this term, for a request whose time is over at the deadline.
     fn ready_for(&self, deadline: Instant) -> Result<Arc<Ready>, BindError> {
         let ready = self.ready()?;
         if deadline.checked_sub(self.request_timeout).is_none_or(|received| received < ready.since) {

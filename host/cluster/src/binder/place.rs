@@ -27,18 +27,18 @@ pub(crate) struct Place<'b> {
     end: End,
 }
 
-/// What dropping the place does.
+/// The effect of dropping the place.
 #[derive(Clone, Copy)]
 enum End {
     /// Nothing was sent.
     Release,
-    /// What was sent is carried out by then, or never.
+    /// A Binding that was sent is carried out by then, or never.
     Doubt(Instant),
     /// It has been said.
     Told,
 }
 
-/// What a read shows of a pod that was to be bound.
+/// The state of a pod that was to be bound, as a read shows it.
 enum Shown {
     /// It is bound to the node of the binding.
     Here(Arc<Pod>),
