@@ -90,7 +90,8 @@ fn devices_are_filled_exactly_though_the_leader_is_frozen_past_its_lease() {
 fn a_leader_that_is_told_to_stop_hands_over_at_once() {
     let cluster = ControlPlane::start().unwrap();
     let policies = tempdir().unwrap();
-    let start = || cluster.gateway_with_kubeconfig(policies.path(), &["--lease-duration", "60s"]).unwrap();
+    let start =
+        || cluster.gateway_with_kubeconfig(policies.path(), &["--lease-duration", "60s", "--allow-empty"]).unwrap();
     // Nobody may wait for a minute: the Lease is there, and nobody holds it.
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plimsoll", "namespace": "default"}});
     cluster.create(&lease).unwrap();
