@@ -21,8 +21,8 @@ pub struct WireConfig {
     pub reply_timeout: Duration,
     /// How long requests in flight may go on once the server stops.
     pub drain: Duration,
-    /// Connections open at once; at the limit one that never sent a request makes room, then one that sends its
-    /// body too slowly, then the one that was idle for longest.
+    /// Connections open at once; at the limit one without a whole request makes room, then one that is slow with a
+    /// body or a reply, then one that is idle.
     pub max_connections: usize,
     /// Requests in flight at once on all connections, from their head to the end of their reply.
     pub max_requests: usize,

@@ -3,6 +3,7 @@
 mod connection;
 mod patient;
 mod registry;
+mod state;
 
 use std::{error::Error, future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,7 +27,7 @@ use self::{
 };
 use crate::{Tls, WireConfig, access::Client};
 
-pub(crate) use self::registry::BodyAwaited;
+pub(crate) use self::state::BodyAwaited;
 
 /// How long the server waits when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -122,7 +123,7 @@ pub(crate) async fn serve(
 async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, SocketAddr, Permit) {
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, registry.enter().await),
+            Ok((stream, peer)) => return (stream, peer, registry.enter(peer.ip()).await),
             // The peer left before we came to it.
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {

@@ -29,7 +29,8 @@ use tokio::{
 use super::{
     Bounds, Service,
     patient::Patient,
-    registry::{InFlight, Permit},
+    registry::Permit,
+    state::{InFlight, ReaderAwaited},
 };
 use crate::{Tls, access::Client, tls::Identity};
 
@@ -61,6 +62,7 @@ struct Streams {
 /// A body whose request is in flight until the server has taken over the last of it.
 struct Tracked<B> {
     body: B,
+    _reader: ReaderAwaited,
     _in_flight: InFlight,
 }
 
@@ -98,10 +100,16 @@ async fn speak<S: Service>(
         ended = connection.as_mut() => ended,
         () = state.cut_off() => return,
         () = state.closing() => {
+            // Without a whole head there is no request to finish, and hyper would wait for the rest of it.
+            if state.unused_for().is_some() {
+                return;
+            }
             connection.as_mut().graceful_shutdown();
             select! {
                 ended = connection => ended,
                 () = state.cut_off() => return,
+                // An h2 peer is asked by a PING whether requests are on their way, and may never answer.
+                () = state.parted() => return,
             }
         }
     };
@@ -138,7 +146,7 @@ async fn serve<S: Service>(
     } else {
         service.refuse(request)
     };
-    Ok(response.map(|body| Tracked { body, _in_flight: in_flight }))
+    Ok(response.map(|body| Tracked { body, _reader: in_flight.await_reader(), _in_flight: in_flight }))
 }
 
 // === impl Streams ===

@@ -19,7 +19,10 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::{Bounds, registry::Connection};
+use super::{
+    Bounds,
+    state::{ConnectionState, ReaderAwaited},
+};
 
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -30,20 +33,26 @@ const MIN_WAIT: Duration = Duration::from_millis(10);
 /// A stream with its peer's deadlines.
 pub(super) struct Patient<S> {
     stream: S,
-    connection: Arc<Connection>,
+    connection: Arc<ConnectionState>,
     bounds: Bounds,
     protocol: Option<Protocol>,
     /// When the head of the next request began to arrive, and how many requests had begun by then.
     head: Option<(Instant, u64)>,
     reading: Pin<Box<Sleep>>,
     /// Since when the peer takes no bytes.
-    stalled: Option<Pin<Box<Sleep>>>,
+    stalled: Option<Stall>,
     /// Whether it is a flush that takes its time.
     flushing: bool,
     /// Since when the peer takes its time with a reply, and how many requests had begun by then.
     slow: Option<(Instant, u64)>,
     /// When the last reply was out that the peer took its time with.
     written: Option<Instant>,
+}
+
+/// The peer takes no bytes.
+struct Stall {
+    until: Pin<Box<Sleep>>,
+    _reader: ReaderAwaited,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +64,7 @@ enum Protocol {
 // === impl Patient ===
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, connection: Arc<Connection>, bounds: Bounds) -> Self {
+    pub(super) fn new(stream: S, connection: Arc<ConnectionState>, bounds: Bounds) -> Self {
         let reading = Box::pin(sleep_until(Instant::now() + bounds.header_timeout));
         Self {
             stream,
@@ -87,6 +96,7 @@ impl<S> Patient<S> {
         let may_be_head = self.protocol == Some(Protocol::Http1) && !self.is_owed_nothing();
         if may_be_head && self.head.is_none_or(|(_, at)| at != served) {
             self.head = Some((Instant::now(), served));
+            self.connection.head_began(served);
         }
     }
 
@@ -134,10 +144,11 @@ impl<S> Patient<S> {
             self.slow = Some((began, served));
             // However steadily it reads: what is held for a reply is not held for ever.
             let until = (now + self.bounds.write_timeout).min(began + self.bounds.reply_timeout);
-            self.stalled = Some(Box::pin(sleep_until(until)));
+            self.stalled =
+                Some(Stall { until: Box::pin(sleep_until(until)), _reader: self.connection.await_reader() });
         }
         if let Some(stalled) = &mut self.stalled {
-            ready!(stalled.as_mut().poll(cx));
+            ready!(stalled.until.as_mut().poll(cx));
         }
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read its reply"))
     }

@@ -1,22 +1,28 @@
-//! Every open connection: how many there may be, which is idle or slow, and how each is told to close.
+//! Every open connection: how many there may be, and which one makes room for another.
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout},
 };
 
-/// A sender that takes longer for a body is the first to go where there is no room: a scheduler on the same
-/// network takes some milliseconds.
-const SLOW_BODY: Duration = Duration::from_secs(1);
+use super::state::{ConnectionState, InFlight};
+
+/// A sender that takes longer for a body, or to read a reply, is among the first to go where there is no room: a
+/// scheduler on the same network takes some milliseconds.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// A connection without a request may be this young before it is among the first to go: its head may be on its way.
+const YOUNG: Duration = Duration::from_millis(100);
 
 /// How long a request waits for others to end, and how many may wait: each has its head in memory.
 const ADMISSION: Duration = Duration::from_millis(200);
@@ -30,42 +36,38 @@ pub(super) struct Registry {
     room: Arc<Semaphore>,
     requests: Arc<Semaphore>,
     waiting: Semaphore,
-    open: Mutex<HashMap<u64, Arc<Connection>>>,
-    next: AtomicU64,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    connections: HashMap<u64, Arc<ConnectionState>>,
+    next: u64,
+    /// How many each peer has.
+    of_peer: HashMap<IpAddr, Arc<AtomicUsize>>,
 }
 
 /// The right to one connection, and its entry; both end with it.
 pub(super) struct Permit {
     registry: Arc<Registry>,
     key: u64,
-    connection: Arc<Connection>,
+    peer: IpAddr,
+    connection: Arc<ConnectionState>,
     _room: OwnedSemaphorePermit,
 }
 
-/// What is known about one connection.
-pub(super) struct Connection {
-    opened: Instant,
-    in_flight: AtomicUsize,
-    served: AtomicU64,
-    /// Milliseconds after `opened` since which no request is in flight.
-    idle_since: AtomicU64,
-    /// Bodies that are awaited, and milliseconds after `opened` since which there is one at least.
-    awaited: AtomicUsize,
-    awaited_since: AtomicU64,
-    closing: Notify,
-    cut: Notify,
+/// Why a connection can be spared; the last goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Spare {
+    /// It has sent requests, and may send more: most likely a scheduler's.
+    Idle,
+    /// It has sent no request, or not the whole head of its next, and there was hardly time to.
+    Young,
+    /// It is slow with a body, or to read a reply.
+    Slow,
+    /// It has sent no request, or not the whole head of its next.
+    Unused,
 }
-
-/// One request in flight.
-pub(super) struct InFlight {
-    registry: Arc<Registry>,
-    connection: Arc<Connection>,
-    /// None until it is admitted.
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-/// The body of a request is awaited; a connection that is slow with it is the first to make room.
-pub(crate) struct BodyAwaited(Option<Arc<Connection>>);
 
 // === impl Registry ===
 
@@ -77,17 +79,15 @@ impl Registry {
             requests: semaphore(max_requests),
             waiting: Semaphore::new(MAX_WAITING),
             open: Mutex::default(),
-            next: AtomicU64::new(0),
         }
     }
 
     /// Enters a new connection, once there is room for it.
-    pub(super) async fn enter(self: &Arc<Self>) -> Permit {
+    pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> Permit {
         let room = self.room().await;
-        let connection = Arc::new(Connection::new());
-        let key = self.next.fetch_add(1, Ordering::Relaxed);
-        self.open().insert(key, Arc::clone(&connection));
-        Permit { registry: Arc::clone(self), key, connection, _room: room }
+        let peer = network(peer);
+        let (key, connection) = self.open().add(peer);
+        Permit { registry: Arc::clone(self), key, peer, connection, _room: room }
     }
 
     /// Waits for room, which other connections make.
@@ -96,7 +96,7 @@ impl Registry {
         loop {
             match Arc::clone(&self.room).try_acquire_owned() {
                 Ok(room) => return room,
-                Err(_) => self.make_room(since.elapsed() > SLOW_BODY),
+                Err(_) => self.make_room(since.elapsed() > SLOW),
             }
             if let Ok(Ok(room)) = timeout(LOOK, Arc::clone(&self.room).acquire_owned()).await {
                 return room;
@@ -105,14 +105,16 @@ impl Registry {
     }
 
     /// The right to one more request; none if too many are in flight, and none of them ends soon.
-    async fn admit(&self) -> Option<OwnedSemaphorePermit> {
+    pub(super) async fn admit(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() {
             return Some(permit);
         }
         let _waiting = self.waiting.try_acquire().ok()?;
         let until = Instant::now() + ADMISSION;
         while Instant::now() < until {
-            self.cut_slowest_body();
+            if let Some((_, slow)) = self.open().spare(|spare| spare == Spare::Slow) {
+                slow.cut();
+            }
             if let Ok(Ok(permit)) = timeout(LOOK, Arc::clone(&self.requests).acquire_owned()).await {
                 return Some(permit);
             }
@@ -120,154 +122,138 @@ impl Registry {
         None
     }
 
-    /// Ends one connection, if any can be spared: first one that never sent a request, then one that is slow with
-    /// a body, then the one that was idle for longest. The scheduler's own has sent some, and is quick.
+    /// Ends one connection, if any can be spared.
     ///
-    /// Unless it is urgent, a body that is awaited may still turn out to be slow.
+    /// Unless it is urgent, none is that was merely idle while a body is awaited, which may still turn out to be slow.
     pub(super) fn make_room(&self, is_urgent: bool) {
-        if self.close_idlest(|connection| connection.served() == 0) || self.cut_slowest_body() {
+        let open = self.open();
+        // It ends within moments: one after another makes room, not several for one.
+        if open.connections.values().any(|connection| connection.is_leaving()) {
             return;
         }
-        if is_urgent || !self.open().values().any(|connection| connection.body_awaited_for().is_some()) {
-            self.close_idlest(|_| true);
+        let may_be_idle =
+            is_urgent || !open.connections.values().any(|connection| connection.body_awaited_for().is_some());
+        match open.spare(|spare| may_be_idle || spare != Spare::Idle) {
+            Some((Spare::Slow, connection)) => connection.cut(),
+            Some((_, connection)) => connection.leave(),
+            None => {}
         }
-    }
-
-    /// Tells the connection that was idle for longest to close, of those that fit; whether there was one.
-    fn close_idlest(&self, fits: impl Fn(&Connection) -> bool) -> bool {
-        let open = self.open();
-        let idle = open.values().filter(|connection| connection.is_idle() && fits(connection));
-        let idlest = idle.min_by_key(|connection| connection.idle_since());
-        idlest.inspect(|connection| connection.closing.notify_one()).is_some()
-    }
-
-    /// Cuts off the connection that has kept us waiting for a body for longest; whether there was one.
-    fn cut_slowest_body(&self) -> bool {
-        let open = self.open();
-        let slow = open.values().filter_map(|connection| Some((connection.body_awaited_for()?, connection)));
-        let slowest = slow.filter(|(waited, _)| *waited >= SLOW_BODY).max_by_key(|(waited, _)| *waited);
-        slowest.inspect(|(_, connection)| connection.cut.notify_one()).is_some()
     }
 
     /// Tells every connection to close once its requests are through.
     pub(super) fn close_all(&self) {
-        self.open().values().for_each(|connection| connection.closing.notify_one());
+        self.open().connections.values().for_each(|connection| connection.close());
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What counts as one peer: an IPv6 host has a whole network of addresses.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        address => address,
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn add(&mut self, peer: IpAddr) -> (u64, Arc<ConnectionState>) {
+        let of_peer = Arc::clone(self.of_peer.entry(peer).or_default());
+        of_peer.fetch_add(1, Ordering::Relaxed);
+        let connection = Arc::new(ConnectionState::new(of_peer));
+        self.next += 1;
+        self.connections.insert(self.next, Arc::clone(&connection));
+        (self.next, connection)
+    }
+
+    fn remove(&mut self, key: u64, peer: IpAddr) {
+        self.connections.remove(&key);
+        let of_peer = self.of_peer.get(&peer);
+        if of_peer.is_some_and(|of_peer| of_peer.fetch_sub(1, Ordering::Relaxed) == 1) {
+            self.of_peer.remove(&peer);
+        }
+    }
+
+    /// The connection that can be spared best, of those that may be: of those alike, the peer's that has the most, and
+    /// of its own the one that has waited for longest.
+    fn spare(&self, may: impl Fn(Spare) -> bool) -> Option<(Spare, &ConnectionState)> {
+        let spare = |connection: &Arc<ConnectionState>| {
+            let (spare, waited) = Spare::of(connection)?;
+            may(spare).then(|| (spare, connection.of_peer(), waited))
+        };
+        let all = self.connections.values().filter_map(|connection| Some((spare(connection)?, connection)));
+        all.max_by_key(|(rank, _)| *rank).map(|((spare, ..), connection)| (spare, connection.as_ref()))
+    }
+}
+
+// === impl Spare ===
+
+impl Spare {
+    /// Whether a connection can be spared, and how long it has waited.
+    fn of(connection: &ConnectionState) -> Option<(Self, Duration)> {
+        if let Some(unused) = connection.unused_for() {
+            return Some((if unused < YOUNG { Self::Young } else { Self::Unused }, unused));
+        }
+        if let Some(awaited) = connection.awaited_for().filter(|awaited| *awaited >= SLOW) {
+            return Some((Self::Slow, awaited));
+        }
+        connection.is_at_rest().then(|| (Self::Idle, connection.idle_since().elapsed()))
     }
 }
 
 // === impl Permit ===
 
 impl Permit {
-    pub(super) fn connection(&self) -> &Arc<Connection> {
+    pub(super) fn connection(&self) -> &Arc<ConnectionState> {
         &self.connection
     }
 
     /// A request begins; it is in flight until the guard is dropped.
     pub(super) fn begin(&self) -> InFlight {
-        let connection = Arc::clone(&self.connection);
-        connection.in_flight.fetch_add(1, Ordering::Relaxed);
-        connection.served.fetch_add(1, Ordering::Relaxed);
-        InFlight { registry: Arc::clone(&self.registry), connection, permit: None }
+        InFlight::begin(&self.registry, &self.connection)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.registry.open().remove(&self.key);
+        self.registry.open().remove(self.key, self.peer);
     }
 }
 
-// === impl Connection ===
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Connection {
-    fn new() -> Self {
-        Self {
-            opened: Instant::now(),
-            in_flight: AtomicUsize::new(0),
-            served: AtomicU64::new(0),
-            idle_since: AtomicU64::new(0),
-            awaited: AtomicUsize::new(0),
-            awaited_since: AtomicU64::new(0),
-            closing: Notify::new(),
-            cut: Notify::new(),
+    #[test]
+    fn an_ipv6_network_counts_as_one_peer_and_a_mapped_address_as_ipv4() {
+        let table = [
+            ("192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2::1", "2001:db8:1:2::"),
+        ];
+        for (address, expected) in table {
+            assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap(), "{address}");
         }
     }
 
-    /// Requests that have begun so far.
-    pub(super) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.load(Ordering::Relaxed) == 0
-    }
-
-    pub(super) fn idle_since(&self) -> Instant {
-        self.opened + Duration::from_millis(self.idle_since.load(Ordering::Relaxed))
-    }
-
-    /// Waits until the connection is told to close.
-    pub(super) async fn closing(&self) {
-        self.closing.notified().await;
-    }
-
-    /// Waits until the connection must end at once.
-    pub(super) async fn cut_off(&self) {
-        self.cut.notified().await;
-    }
-
-    fn body_awaited_for(&self) -> Option<Duration> {
-        let is_awaited = self.awaited.load(Ordering::Relaxed) > 0;
-        let since = Duration::from_millis(self.awaited_since.load(Ordering::Relaxed));
-        is_awaited.then(|| self.opened.elapsed().saturating_sub(since))
-    }
-
-    fn now(&self) -> u64 {
-        self.opened.elapsed().as_millis() as u64
-    }
-}
-
-// === impl InFlight ===
-
-impl InFlight {
-    /// Whether there is room for one more request; it may wait a little for it.
-    pub(super) async fn is_admitted(&mut self) -> bool {
-        self.permit = self.registry.admit().await;
-        self.permit.is_some()
-    }
-
-    /// Its body is awaited, unless it has ended already.
-    pub(super) fn await_body(&self, has_ended: bool) -> BodyAwaited {
-        if has_ended {
-            return BodyAwaited(None);
+    #[test]
+    fn of_connections_alike_the_one_of_the_peer_with_the_most_goes() {
+        let mut open = Open::default();
+        let [few, many] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse::<IpAddr>().unwrap());
+        // The older one is of the peer that has few.
+        let (first, _) = open.add(few);
+        let added: Vec<_> = (0..3).map(|_| open.add(many)).collect();
+        let (_, spared) = open.spare(|_| true).unwrap();
+        assert!(added.iter().any(|(_, connection)| std::ptr::eq(&**connection, spared)));
+        for (key, _) in added {
+            open.remove(key, many);
         }
-        let connection = Arc::clone(&self.connection);
-        // Of several on one connection the first counts: a slow sender could hide behind quick ones.
-        if connection.awaited.load(Ordering::Relaxed) == 0 {
-            connection.awaited_since.store(connection.now(), Ordering::Relaxed);
-        }
-        connection.awaited.fetch_add(1, Ordering::Relaxed);
-        BodyAwaited(Some(connection))
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.connection.idle_since.store(self.connection.now(), Ordering::Relaxed);
-        self.connection.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-// === impl BodyAwaited ===
-
-impl Drop for BodyAwaited {
-    fn drop(&mut self) {
-        if let Some(connection) = &self.0 {
-            connection.awaited.fetch_sub(1, Ordering::Relaxed);
-        }
+        open.remove(first, few);
+        assert!(open.connections.is_empty() && open.of_peer.is_empty());
     }
 }

@@ -10,6 +10,7 @@ mod hostile;
 mod keys;
 mod probes;
 mod recordings;
+mod room;
 mod senders;
 mod service;
 mod slow;

@@ -26,17 +26,17 @@ use crate::{
 const SHORT: Duration = Duration::from_millis(200);
 
 /// More than the buffers of a connection hold: the reply of a filter that knows none of these nodes.
-fn many_unknown() -> String {
+pub(crate) fn many_unknown() -> String {
     let names: Vec<String> = (0..90_000).map(|number| format!("\"{:-<100}{number}\"", "node")).collect();
     format!(r#"{{"Pod":{{}},"NodeNames":[{}]}}"#, names.join(","))
 }
 
-fn head(length: usize) -> String {
+pub(crate) fn head(length: usize) -> String {
     format!("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n")
 }
 
 /// A connection whose buffer for what it receives is small.
-async fn small_reader(address: SocketAddr) -> TcpStream {
+pub(crate) async fn small_reader(address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(8 << 10).unwrap();
     within("connecting", socket.connect(address)).await.unwrap().unwrap()

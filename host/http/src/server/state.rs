@@ -1,0 +1,267 @@
+//! What is known about one connection: whether it is idle, for what its peer is awaited, and how it is told to end.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit},
+    time::{Instant, sleep},
+};
+
+use super::registry::Registry;
+
+/// How long an idle connection may take to part: an h2 peer answers one PING, which takes one round trip.
+const PARTING: Duration = Duration::from_millis(250);
+
+/// What is known about one connection.
+pub(super) struct ConnectionState {
+    opened: Instant,
+    /// How many connections its peer has, this one included.
+    of_peer: Arc<AtomicUsize>,
+    in_flight: AtomicUsize,
+    served: AtomicU64,
+    /// Milliseconds after `opened` since which no request is in flight.
+    idle_since: AtomicU64,
+    /// How many requests had begun when the head of another began to arrive, plus one; and when that was.
+    head: AtomicU64,
+    head_since: AtomicU64,
+    bodies: Waiting,
+    replies: Waiting,
+    /// Whether it was told to make room.
+    is_leaving: AtomicBool,
+    closing: Notify,
+    cut: Notify,
+}
+
+/// What the peer is awaited for: how often at once, and since when, in milliseconds after `opened`.
+#[derive(Default)]
+struct Waiting {
+    count: AtomicUsize,
+    since: AtomicU64,
+}
+
+/// One request in flight.
+pub(super) struct InFlight {
+    registry: Arc<Registry>,
+    connection: Arc<ConnectionState>,
+    /// None until it is admitted.
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The body of a request is awaited; a connection that is slow with it is among the first to make room.
+pub(crate) struct BodyAwaited(Option<Arc<ConnectionState>>);
+
+/// A reply is written, and its reader awaited; the same goes for one that is slow.
+pub(super) struct ReaderAwaited(Arc<ConnectionState>);
+
+// === impl ConnectionState ===
+
+impl ConnectionState {
+    pub(super) fn new(of_peer: Arc<AtomicUsize>) -> Self {
+        Self {
+            opened: Instant::now(),
+            of_peer,
+            in_flight: AtomicUsize::new(0),
+            served: AtomicU64::new(0),
+            idle_since: AtomicU64::new(0),
+            head: AtomicU64::new(0),
+            head_since: AtomicU64::new(0),
+            bodies: Waiting::default(),
+            replies: Waiting::default(),
+            is_leaving: AtomicBool::new(false),
+            closing: Notify::new(),
+            cut: Notify::new(),
+        }
+    }
+
+    /// How many connections its peer has.
+    pub(super) fn of_peer(&self) -> usize {
+        self.of_peer.load(Ordering::Relaxed)
+    }
+
+    /// Requests that have begun so far.
+    pub(super) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    /// Whether no request is in flight; a reply may still be on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn idle_since(&self) -> Instant {
+        self.opened + Duration::from_millis(self.idle_since.load(Ordering::Relaxed))
+    }
+
+    /// Whether it waits for nothing but a request.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.is_idle() && !self.replies.is_any()
+    }
+
+    /// The head of a request began to arrive, after so many that have begun.
+    pub(super) fn head_began(&self, served: u64) {
+        self.head_since.store(self.now(), Ordering::Relaxed);
+        self.head.store(served + 1, Ordering::Relaxed);
+    }
+
+    /// For how long it has held its place without a request: it never sent one, or not the whole of the next one's head.
+    pub(super) fn unused_for(&self) -> Option<Duration> {
+        let served = self.served();
+        let is_head_partial = self.head.load(Ordering::Relaxed) == served + 1;
+        let since = match served {
+            0 => 0,
+            _ if is_head_partial => self.head_since.load(Ordering::Relaxed),
+            _ => return None,
+        };
+        self.is_at_rest().then(|| self.since(since))
+    }
+
+    /// For how long a body has been awaited.
+    pub(super) fn body_awaited_for(&self) -> Option<Duration> {
+        self.bodies.since().map(|since| self.since(since))
+    }
+
+    /// For how long the peer has been awaited, be it for a body or to read a reply.
+    pub(super) fn awaited_for(&self) -> Option<Duration> {
+        self.bodies.since().into_iter().chain(self.replies.since()).min().map(|since| self.since(since))
+    }
+
+    /// Tells it to make room: it ends at once if it is unused, or else when it is at rest.
+    pub(super) fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        self.closing.notify_one();
+    }
+
+    /// Whether it was told to make room, and is about to.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed) && self.is_at_rest()
+    }
+
+    /// Tells it to close once its requests are through.
+    pub(super) fn close(&self) {
+        self.closing.notify_one();
+    }
+
+    /// Ends it, whatever it is about.
+    pub(super) fn cut(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        self.cut.notify_one();
+    }
+
+    /// Waits until the connection is told to close.
+    pub(super) async fn closing(&self) {
+        self.closing.notified().await;
+    }
+
+    /// Waits until the connection must end at once.
+    pub(super) async fn cut_off(&self) {
+        self.cut.notified().await;
+    }
+
+    /// Waits until the connection has been told to close and has been at rest for long enough to have done so.
+    pub(super) async fn parted(&self) {
+        loop {
+            sleep(PARTING).await;
+            if self.is_at_rest() && self.idle_since().elapsed() >= PARTING {
+                return;
+            }
+        }
+    }
+
+    /// A reader is awaited until the guard is dropped.
+    pub(super) fn await_reader(self: &Arc<Self>) -> ReaderAwaited {
+        self.replies.begin(|| self.now());
+        ReaderAwaited(Arc::clone(self))
+    }
+
+    fn since(&self, milliseconds: u64) -> Duration {
+        self.opened.elapsed().saturating_sub(Duration::from_millis(milliseconds))
+    }
+
+    fn now(&self) -> u64 {
+        self.opened.elapsed().as_millis() as u64
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    /// Of several on one connection the first counts: a slow peer could hide behind quick requests.
+    fn begin(&self, now: impl FnOnce() -> u64) {
+        if !self.is_any() {
+            self.since.store(now(), Ordering::Relaxed);
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    fn since(&self) -> Option<u64> {
+        self.is_any().then(|| self.since.load(Ordering::Relaxed))
+    }
+}
+
+// === impl InFlight ===
+
+impl InFlight {
+    /// A request begins; it is in flight until this is dropped.
+    pub(super) fn begin(registry: &Arc<Registry>, connection: &Arc<ConnectionState>) -> Self {
+        connection.in_flight.fetch_add(1, Ordering::Relaxed);
+        connection.served.fetch_add(1, Ordering::Relaxed);
+        Self { registry: Arc::clone(registry), connection: Arc::clone(connection), permit: None }
+    }
+
+    /// Whether there is room for one more request; it may wait a little for it.
+    pub(super) async fn is_admitted(&mut self) -> bool {
+        self.permit = self.registry.admit().await;
+        self.permit.is_some()
+    }
+
+    /// Its body is awaited, unless it has ended already.
+    pub(super) fn await_body(&self, has_ended: bool) -> BodyAwaited {
+        if has_ended {
+            return BodyAwaited(None);
+        }
+        self.connection.bodies.begin(|| self.connection.now());
+        BodyAwaited(Some(Arc::clone(&self.connection)))
+    }
+
+    /// Its reply is written now.
+    pub(super) fn await_reader(&self) -> ReaderAwaited {
+        self.connection.await_reader()
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.connection.idle_since.store(self.connection.now(), Ordering::Relaxed);
+        self.connection.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// === impl BodyAwaited ===
+
+impl Drop for BodyAwaited {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.0 {
+            connection.bodies.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+// === impl ReaderAwaited ===
+
+impl Drop for ReaderAwaited {
+    fn drop(&mut self) {
+        // It has read something: on a busy h2 connection there may always be a reply on its way.
+        self.0.replies.since.store(self.0.now(), Ordering::Relaxed);
+        self.0.replies.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
