@@ -128,6 +128,12 @@ impl WireError {
         Self { close: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
+    /// Requests before this one took all of its time.
+    pub(crate) fn no_turn() -> Self {
+        let text = "the request's time was over before its turn: too many are being decided at once";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
     /// The connection failed while the body was read.
     pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
         let text = format!("the request broke off: {error}");

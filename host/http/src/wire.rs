@@ -212,9 +212,10 @@ impl Wire {
         arrival: Arrival,
         id: &RequestId,
     ) -> (Reply, Option<Reservation>) {
-        let turn = self.turns.take(call, if self.knows(group) { group } else { "" });
-        let Some(permit) = turn.await else {
-            return (Reply::Answer(call.error(WireError::internal("no decisions are made any more"))), None);
+        let own = if self.knows(group) { group } else { "" };
+        let permit = match self.turns.take(call, own, self.gateway.deadline(arrival.received)).await {
+            Ok(permit) => permit,
+            Err(error) => return (Reply::Answer(call.error(error)), None),
         };
         let (gateway, group, is_short) = (Arc::clone(&self.gateway), group.to_owned(), taken.bytes.len() <= SHORT);
         let id = id.clone();

@@ -3,17 +3,21 @@
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
+    time::Instant,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout_at,
+};
 
-use crate::{WireConfig, answer::Call};
+use crate::{WireConfig, answer::Call, error::WireError};
 
 /// Each group has turns of its own, so that slow policies of one hold up no other.
 pub(super) struct Turns {
     decisions: RwLock<HashMap<Box<str>, Arc<Semaphore>>>,
     decisions_at_once: usize,
-    /// Apart from decisions, which shall not wait for the API server.
+    /// Apart from decisions, which must not wait for the API server.
     binds: Arc<Semaphore>,
 }
 
@@ -29,12 +33,26 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn; none is given once the server is gone.
+    /// Waits for a turn, until the request's time is over.
     ///
     /// The group must be one that exists, or the root: for each there is something to keep.
-    pub(super) async fn take(&self, call: Call, group: &str) -> Option<OwnedSemaphorePermit> {
+    ///
+    /// # Errors
+    /// If there is no turn until the deadline.
+    pub(super) async fn take(
+        &self,
+        call: Call,
+        group: &str,
+        deadline: Instant,
+    ) -> Result<OwnedSemaphorePermit, WireError> {
         let turns = if call == Call::Bind { Arc::clone(&self.binds) } else { self.of_group(group) };
-        turns.acquire_owned().await.ok()
+        if let Ok(permit) = Arc::clone(&turns).try_acquire_owned() {
+            return Ok(permit);
+        }
+        match timeout_at(deadline.into(), turns.acquire_owned()).await {
+            Ok(permit) => permit.map_err(|_| WireError::internal("no decisions are made any more")),
+            Err(_) => Err(WireError::no_turn()),
+        }
     }
 
     fn of_group(&self, group: &str) -> Arc<Semaphore> {
