@@ -144,8 +144,7 @@ impl<S> Patient<S> {
             self.slow = Some((began, served));
             // However steadily it reads: what is held for a reply is not held for ever.
             let until = (now + self.bounds.write_timeout).min(began + self.bounds.reply_timeout);
-            self.stalled =
-                Some(Stall { until: Box::pin(sleep_until(until)), _reader: self.connection.await_reader() });
+            self.stalled = Some(Stall { until: Box::pin(sleep_until(until)), _reader: self.connection.await_reader() });
         }
         if let Some(stalled) = &mut self.stalled {
             ready!(stalled.until.as_mut().poll(cx));

@@ -154,7 +154,7 @@ impl Registry {
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        address => address,
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
         let (first, _) = open.add(few);
         let added: Vec<_> = (0..3).map(|_| open.add(many)).collect();
         let (_, spared) = open.spare(|_| true).unwrap();
-        assert!(added.iter().any(|(_, connection)| std::ptr::eq(&**connection, spared)));
+        assert!(added.iter().any(|(_, connection)| std::ptr::eq(Arc::as_ptr(connection), spared)));
         for (key, _) in added {
             open.remove(key, many);
         }

@@ -128,7 +128,7 @@ async fn deaf_h2(address: SocketAddr) -> TcpStream {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_h2_peer_that_answers_no_ping_makes_room_all_the_same() {
     let server = full(2).await;
-    let mut strangers = vec![deaf_h2(server.address).await, deaf_h2(server.address).await];
+    let mut strangers = [deaf_h2(server.address).await, deaf_h2(server.address).await];
     is_answered_within_a_second(server.address).await;
     // One was closed, and no more than one.
     let mut rest = Vec::new();
