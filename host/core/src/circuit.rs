@@ -16,7 +16,8 @@ pub const FAULTS_TO_OPEN: u32 = 5;
 /// How long an open circuit stays open.
 pub const OPEN_FOR: Duration = Duration::from_secs(10);
 
-/// Counts the faults in a row of one policy; no lock, since every request passes here.
+/// Counts the faults in a row of one policy. Every request passes here: an answer takes no lock; only a fault of a
+/// policy on probation does, to keep the call that failed.
 #[derive(Debug)]
 pub struct Circuit {
     born: Instant,

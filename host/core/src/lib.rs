@@ -61,7 +61,9 @@ pub use lists::{Elements, Lists};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::{KnownNodes, Sender};
 pub use names::Names;
-pub use object::{Entries, ImageName, Node, ObjectError, Pod, Pool, Quantities, Taint};
+pub use object::{
+    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Node, ObjectError, Pod, Pool, Quantities, Taint,
+};
 pub use observer::{BindReport, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use order::Order;
 pub use policy::{
@@ -73,7 +75,7 @@ pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{CallOf, Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
-pub use secrets::{Secrets, shown_settings};
+pub use secrets::{Secrets, redacting, shown_settings, unredacted};
 pub use slots::{Slot, Slots};
 pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
 pub use trial::{FailedCall, TrialCall, TrialFault};

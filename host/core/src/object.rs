@@ -6,6 +6,7 @@
 mod entries;
 mod image;
 mod node;
+mod placed;
 mod pod;
 mod pointer;
 mod pool;
@@ -17,10 +18,12 @@ use serde::Deserialize;
 pub use entries::Entries;
 pub use image::ImageName;
 pub use node::{Node, Taint};
+pub use placed::{MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES};
 pub use pod::Pod;
 pub use pool::Pool;
 pub use quantities::Quantities;
 
+pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 
 /// Why a JSON text is not the object that it should be.

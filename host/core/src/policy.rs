@@ -112,6 +112,11 @@ pub trait Policy: Send + Sync {
         &[]
     }
 
+    /// The policy behind this one, which only takes secrets out of its texts; see [`crate::redacting`].
+    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
+        None
+    }
+
     /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
     ///
     /// # Errors

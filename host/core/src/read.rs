@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 pub(crate) use self::display::placed;
 pub use self::shown::Shown;
-use crate::Taint;
+use crate::{MAX_KEPT_ANNOTATION_BYTES, Taint};
 
 /// One question of a guest about the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,16 +151,25 @@ pub struct Grouping<'v> {
     pub groups: Vec<u32>,
 }
 
-/// A read of something that does not exist in the request.
+/// Why a read has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {what} {index}; the request has {count}")]
-pub struct ReadError {
-    /// node, placed pod or candidate.
-    pub what: &'static str,
-    /// What was asked for.
-    pub index: u32,
-    /// How many there are.
-    pub count: usize,
+pub enum ReadError {
+    /// It asks for something that does not exist in the request.
+    #[error("there is no {what} {index}; the request has {count}")]
+    Missing {
+        /// node, placed pod or candidate.
+        what: &'static str,
+        /// What was asked for.
+        index: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// It asks for an annotation whose value was too large to be kept.
+    #[error(
+        "placed pod {0} has the annotation, but its value is not kept: of the annotations of a placed pod at most \
+         {MAX_KEPT_ANNOTATION_BYTES} bytes are"
+    )]
+    NotKept(u32),
 }
 
 // === impl Value ===

@@ -10,6 +10,7 @@ use std::{
 use self::together::labelled;
 use crate::{
     Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
+    object::NOT_KEPT,
     trace::{Column, Columns, Epoch, Path, Recording},
 };
 
@@ -199,7 +200,12 @@ impl View {
             }
             Read::NodesByLabel(key) => Value::Grouping(self.by_label(key)),
             Read::NodesLabelled { namespace, key, value } => Value::Counts(self.counts_labelled(namespace, key, value)),
-            Read::Placed(node, pod, read) => read_placed(self.placed_pod(node, pod)?, read),
+            Read::Placed(node, pod, read) => match read_placed(self.placed_pod(node, pod)?, read) {
+                Value::Text(text) if matches!(read, PlacedRead::Annotation(_)) && text == NOT_KEPT => {
+                    return Err(ReadError::NotKept(pod));
+                }
+                value => value,
+            },
             Read::CandidateCount => Value::Number(self.candidates.len() as i64),
             Read::CandidateNode(candidate) => {
                 self.candidate(candidate)?;
@@ -272,7 +278,7 @@ impl View {
     }
 
     fn placed_pod(&self, node: u32, pod: u32) -> Result<&Pod, ReadError> {
-        let missing = |count| ReadError { what: "placed pod", index: pod, count };
+        let missing = |count| ReadError::Missing { what: "placed pod", index: pod, count };
         if self.gone_from(node).is_empty() {
             let pods = self.slot(node)?.placed.as_deref().map_or(&[][..], Placed::pods);
             return pods.get(pod as usize).map(AsRef::as_ref).ok_or_else(|| missing(pods.len()));
@@ -287,11 +293,11 @@ impl View {
 
     fn slot(&self, node: u32) -> Result<&Slot, ReadError> {
         let slot = self.nodes.get(node as usize).and_then(|slot| self.cluster.slots().get(*slot as usize));
-        slot.ok_or(ReadError { what: "node", index: node, count: self.nodes.len() })
+        slot.ok_or(ReadError::Missing { what: "node", index: node, count: self.nodes.len() })
     }
 
     fn candidate(&self, candidate: u32) -> Result<&Candidate, ReadError> {
-        let missing = ReadError { what: "candidate", index: candidate, count: self.candidates.len() };
+        let missing = ReadError::Missing { what: "candidate", index: candidate, count: self.candidates.len() };
         self.candidates.get(candidate as usize).ok_or(missing)
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, CallClass, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, Traces, TrialCall,
-    TrialFault, Verb, View,
+    TrialFault, Verb, View, redacting, unredacted,
 };
 
 use crate::{
@@ -201,9 +201,10 @@ pub(crate) fn build(
     loader: &dyn Loader,
 ) -> Result<Member, Refusal> {
     let policy = match current.filter(|member| *member.digest == *content.marks.module) {
-        Some(member) => Arc::clone(&member.policy),
+        Some(member) => unredacted(&member.policy),
         None => loader.load(&content.module).map_err(|error| refusal_of(content, &error))?,
     };
+    let policy = redacting(policy, &content.sidecar.settings);
     let size = content.module.len() as u64;
     validate(id, content, policy.as_ref())?;
     put_on_trial(id, content, policy.as_ref())?;

@@ -66,6 +66,11 @@ impl Entries {
         self.ends.len()
     }
 
+    /// Bytes of all keys and values together.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

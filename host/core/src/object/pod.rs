@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, at_pointer, image, parse};
+use super::{Entries, ObjectError, Quantities, at_pointer, image, parse, placed};
 
 /// What the API server takes where a pod does not name its scheduler.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -50,12 +50,16 @@ impl Pod {
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
-    /// Reads the JSON of a placed pod; only what policies can read of such a pod is kept.
+    /// Reads the JSON of a placed pod; only what policies can read of such a pod is kept, and of annotations of more
+    /// than [`MAX_KEPT_ANNOTATION_BYTES`](super::MAX_KEPT_ANNOTATION_BYTES) only the smaller values.
     ///
     /// # Errors
-    /// As for [`Pod::from_json`].
+    /// As for [`Pod::from_json`], and if its labels or keys are too large to be kept.
     pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
-        parse("Pod", json).map(Self::from_wire)
+        let mut wire: PodJson<'_> = parse("Pod", json)?;
+        wire.metadata.annotations = placed::kept_annotations(wire.metadata.annotations);
+        placed::check(&wire.metadata.labels, &wire.metadata.annotations)?;
+        Ok(Self::from_wire(wire))
     }
 
     /// The same pod as one that is placed on a node, with more annotations.
@@ -64,7 +68,7 @@ impl Pod {
         let added = annotations.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
         Self {
             node: Some(node.into()),
-            annotations: Arc::new(self.annotations.iter().chain(added).collect()),
+            annotations: Arc::new(placed::kept_annotations(self.annotations.iter().chain(added).collect())),
             whole: None,
             ..self.clone()
         }

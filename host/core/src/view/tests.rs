@@ -202,7 +202,7 @@ fn an_index_that_does_not_exist_is_named_with_the_count() {
     ];
     for (read, what, index, count) in table {
         let error = view.read(read).unwrap_err();
-        assert_eq!(error, ReadError { what, index, count }, "{read:?}");
+        assert_eq!(error, ReadError::Missing { what, index, count }, "{read:?}");
         assert!(error.to_string().contains(&format!("{what} {index}")), "{error}");
     }
 }
@@ -213,7 +213,7 @@ fn pods_that_are_gone_are_gone_from_every_read() {
     assert_eq!(view.read(Read::PlacedCount(0)), Ok(Value::Number(1)));
     assert_eq!(view.read(Read::Placed(0, 0, PlacedRead::Name)), Ok(text("p1")));
     let error = view.read(Read::Placed(0, 1, PlacedRead::Name)).unwrap_err();
-    assert_eq!(error, ReadError { what: "placed pod", index: 1, count: 1 });
+    assert_eq!(error, ReadError::Missing { what: "placed pod", index: 1, count: 1 });
     let labelled = Read::PlacedLabelled { node: 0, namespace: "web", key: "app", value: "db" };
     assert_eq!(view.read(labelled), Ok(Value::Number(0)));
     assert_eq!(view.read(Read::Node(0, NodeRead::Requested("cpu"))), Ok(Value::Number(2000)));
@@ -257,4 +257,19 @@ fn a_view_for_validate_has_settings_and_nothing_else() {
     assert_eq!(view.read(Read::NodeCount), Ok(Value::Number(0)));
     assert_eq!(view.read(Read::Pod(PodRead::Name)), Ok(text("")));
     assert_eq!(view.read(Read::Now(60)), Ok(Value::Number(0)));
+}
+
+#[test]
+fn an_annotation_that_is_not_kept_is_an_error_and_never_absent() {
+    let json = json!({"metadata": {"name": "p", "uid": "p", "annotations": {"big": "x".repeat(20_000), "small": "1"}},
+                      "spec": {"nodeName": "n1"}});
+    let pod = Pod::placed_from_json(&bytes(&json)).unwrap();
+    let cluster = Cluster::from_objects(vec![mk_node("n1")], vec![pod]);
+    let view = View::new(Arc::new(mk_pod()), Arc::new(cluster), Arc::from([0]), 0);
+    let read = |key: &'static str| Read::Placed(0, 0, PlacedRead::Annotation(key));
+    assert_eq!(view.read(read("small")), Ok(text("1")));
+    assert_eq!(view.read(read("other")), Ok(Value::Absent));
+    let error = view.read(read("big")).unwrap_err();
+    assert_eq!(error, ReadError::NotKept(0));
+    assert!(error.to_string().contains("at most 16384 bytes"), "{error}");
 }

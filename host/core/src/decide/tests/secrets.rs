@@ -40,3 +40,36 @@ fn a_fault_that_quotes_a_secret_is_told_without_it() {
     assert_eq!(fault.detail, "cannot log in with <not shown>");
     assert!(!format!("{:?}", fixture.calls()).contains("hunter2"));
 }
+
+#[test]
+fn a_reason_that_quotes_a_secret_is_told_without_it_everywhere() {
+    let policy =
+        || FakePolicy::default().filter_each(|_, _| Verdict::Unschedulable("no seat at hunter2-hunter2".into()));
+    let member = Arc::into_inner(mk_licensed(policy())).unwrap();
+    let settings = Arc::clone(&member.settings);
+    let member = Arc::new(Member { policy: crate::redacting(member.policy, &settings), ..member });
+    let fixture = Fixture::new(vec![Arc::clone(&member)], Some(cluster()));
+    let outcome = fixture.filter(&["n1"]).unwrap();
+    assert_eq!(outcome["n1"].0, "p: no seat at <not shown>");
+    let names = cows(&["n1"]);
+    let explanation = fixture.gateway.explain("", &fixture.query(Nodes::Names(&names)), 0).unwrap();
+    let told = format!("{:?} {:?}", explanation.verdict, explanation.answers[0].answer);
+    assert!(told.contains("<not shown>") && !told.contains("hunter2"), "{told}");
+    assert!(!format!("{:?}", fixture.gateway.decision_tables("p").unwrap()).contains("hunter2"));
+    // The bytes of one module serve with other settings later on.
+    assert!(member.policy.unredacted().is_some() && crate::unredacted(&member.policy).unredacted().is_none());
+    let open = crate::redacting(crate::unredacted(&member.policy), r#"{"pool":"a"}"#);
+    assert!(open.unredacted().is_none(), "without secrets nothing stands in between");
+}
+
+#[test]
+fn what_stands_for_a_secret_breaks_no_bound() {
+    let policy = FakePolicy::default()
+        .filter_each(|_, _| Verdict::Unschedulable("12345678 ".repeat(crate::MAX_REASON_BYTES / 9).into()));
+    let policy = crate::redacting(Arc::new(policy), r#"{"pin_secret":"12345678"}"#);
+    let member = mk_member("p", FakePolicy::default(), |_| {});
+    let member = Member { policy, ..Arc::into_inner(member).unwrap() };
+    let fixture = Fixture::new(vec![Arc::new(member)], Some(cluster()));
+    let outcome = fixture.filter(&["n1"]).unwrap();
+    assert!(outcome["n1"].0.len() <= crate::MAX_REASON_BYTES + 3 && !outcome["n1"].0.contains("1234"));
+}

@@ -1,0 +1,318 @@
+//! Which names and which texts are those of secrets.
+//!
+//! Prefixes of tokens are facts from gitleaks' rules (MIT), <https://github.com/gitleaks/gitleaks>. A text that is
+//! hidden for nothing costs little, so a rule here rather finds too much.
+
+/// A key holds a secret if its name contains one of these, in any case and however its words are joined.
+const NAMES: [&str; 17] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+    "key",
+    "auth",
+    "bearer",
+    "cookie",
+    "private",
+    "license",
+    "signature",
+    "webhook",
+    "connectionstring",
+];
+
+/// Words that are too short to be looked for inside of others.
+const WORDS: [&str; 9] = ["pass", "pw", "pin", "sig", "sas", "dsn", "jwt", "otp", "creds"];
+
+/// Names of Kubernetes' own keys, which are no secrets.
+const KUBERNETES_KEYS: [&str; 4] = ["labelkey", "annotationkey", "topologykey", "taintkey"];
+
+/// What tokens begin with, and how many bytes follow at least.
+const TOKENS: [(&str, usize); 72] = [
+    ("AKIA", 12),
+    ("ASIA", 12),
+    ("ABIA", 12),
+    ("ACCA", 12),
+    ("AIza", 20),
+    ("ya29.", 8),
+    ("LTAI", 12),
+    ("eyJ", 16),
+    ("ghp_", 8),
+    ("gho_", 8),
+    ("ghu_", 8),
+    ("ghs_", 8),
+    ("ghr_", 8),
+    ("github_pat_", 8),
+    ("glpat-", 8),
+    ("gldt-", 8),
+    ("glrt-", 8),
+    ("glptt-", 8),
+    ("glcbt-", 8),
+    ("glsoat-", 8),
+    ("gloas-", 8),
+    ("glsa_", 8),
+    ("glc_", 16),
+    ("xoxb-", 8),
+    ("xoxp-", 8),
+    ("xoxa-", 8),
+    ("xoxo-", 8),
+    ("xoxr-", 8),
+    ("xoxs-", 8),
+    ("xoxe-", 8),
+    ("xoxe.", 8),
+    ("xapp-", 8),
+    ("sk_", 16),
+    ("rk_", 16),
+    ("sk-", 16),
+    ("hvs.", 8),
+    ("hvb.", 8),
+    ("SG.", 16),
+    ("dop_v1_", 8),
+    ("doo_v1_", 8),
+    ("dor_v1_", 8),
+    ("npm_", 16),
+    ("pypi-", 16),
+    ("rubygems_", 16),
+    ("dckr_pat_", 8),
+    ("shpat_", 8),
+    ("shpca_", 8),
+    ("shppa_", 8),
+    ("shpss_", 8),
+    ("dapi", 32),
+    ("dp.pt.", 8),
+    ("dt0c01.", 8),
+    ("lin_api_", 8),
+    ("ops_eyJ", 8),
+    ("p8e-", 16),
+    ("hf_", 16),
+    ("nvapi-", 16),
+    ("NRAK-", 8),
+    ("NRJS-", 8),
+    ("NRII-", 8),
+    ("PMAK-", 8),
+    ("pul-", 16),
+    ("pscale_", 8),
+    ("sntrys_", 8),
+    ("sntryu_", 8),
+    ("sq0atp-", 8),
+    ("sq0csp-", 8),
+    ("ATATT3", 16),
+    ("AKCp", 32),
+    ("cmVmd", 32),
+    ("AGE-SECRET-KEY-1", 8),
+    ("fio-u-", 16),
+];
+
+/// What stands before a credential in a header.
+const SCHEMES: [&str; 4] = ["bearer ", "basic ", "token ", "apikey "];
+
+/// A text without spaces that is at least this long, with letters of both cases and digits, is random.
+const RANDOM_BYTES: usize = 32;
+
+/// A user's name in a URL is rarely this long, and a key often is.
+const LONG_USER_BYTES: usize = 16;
+
+/// Whether a key of this name holds a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    let joined: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let singular = joined.strip_suffix('s').unwrap_or(&joined);
+    if KUBERNETES_KEYS.iter().any(|key| singular.ends_with(key)) {
+        return false;
+    }
+    NAMES.iter().any(|part| joined.contains(part)) || words(name).any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// The words of `dbPass`, `db_pass` and `DB-PASS`, in lower case.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() || (was_lower && c.is_ascii_uppercase()) {
+            words.push(String::new());
+        }
+        was_lower = c.is_ascii_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+    }
+    words.into_iter()
+}
+
+/// The parts of a text that are secrets by their form; empty if there are none.
+pub(super) fn secrets_in(text: &str) -> Vec<&str> {
+    // A certificate is hidden with its key: what there is of a block is not looked at.
+    if text.contains("-----BEGIN ") || text.contains("PuTTY-User-Key-File") {
+        return vec![text];
+    }
+    let mut found: Vec<&str> = tokens(text).chain(random(text)).chain(after_schemes(text)).collect();
+    for word in text.split(is_boundary) {
+        found.extend(in_user_info(word));
+        found.extend(in_webhook(word));
+    }
+    found.extend(pairs(text));
+    found.retain(|part| !part.is_empty());
+    found
+}
+
+/// Tokens by what they begin with.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    TOKENS.iter().flat_map(move |(prefix, least)| {
+        text.match_indices(prefix).filter_map(move |(at, _)| {
+            let is_inside = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+            let token = text[at..].split(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).next()?;
+            (!is_inside && token.len() >= prefix.len() + least).then_some(token)
+        })
+    })
+}
+
+/// Long runs of letters and digits in no order.
+fn random(text: &str) -> impl Iterator<Item = &str> {
+    let runs = text.split(|c: char| !c.is_ascii_alphanumeric() && !"+/_".contains(c));
+    runs.filter(|run| {
+        let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
+        run.len() >= RANDOM_BYTES
+            && has(u8::is_ascii_uppercase)
+            && has(u8::is_ascii_lowercase)
+            && has(u8::is_ascii_digit)
+    })
+}
+
+/// Credentials as in the header `Authorization`.
+fn after_schemes(text: &str) -> impl Iterator<Item = &str> {
+    let lower = text.to_ascii_lowercase();
+    SCHEMES.iter().flat_map(move |scheme| {
+        let found: Vec<&str> = lower
+            .match_indices(scheme)
+            .filter_map(|(at, _)| {
+                let credential = text[at + scheme.len()..].split(is_boundary).next()?;
+                // In the middle of a text it may be an ordinary word.
+                let may_be_short = at == 0 && *scheme != "token ";
+                (may_be_short || credential.len() >= 8).then_some(credential)
+            })
+            .collect();
+        found
+    })
+}
+
+/// The password of `user:password@host`, with a scheme before it or not; without a colon, a very long user.
+fn in_user_info(word: &str) -> Option<&str> {
+    let (before, host) = word.rsplit_once('@')?;
+    // An image by its digest.
+    if host.is_empty() || host.starts_with("sha256:") || host.starts_with("sha512:") {
+        return None;
+    }
+    let (scheme, user_info) = before.split_once("://").map_or((None, before), |(scheme, rest)| (Some(scheme), rest));
+    match user_info.split_once(':') {
+        Some((_, password)) => Some(password),
+        None => (scheme.is_some() && user_info.len() >= LONG_USER_BYTES).then_some(user_info),
+    }
+}
+
+/// The path of a URL that is known to nobody but who may call it.
+fn in_webhook(word: &str) -> Vec<&str> {
+    let Some((_, rest)) = word.split_once("://") else { return vec![] };
+    let lower = rest.to_ascii_lowercase();
+    if !lower.contains("hook") && !lower.contains("api.telegram.org/bot") {
+        return vec![];
+    }
+    let Some((_, path)) = rest.split_once('/') else { return vec![] };
+    let segments = path.split(['/', '?', '&', '#']).filter(|segment| segment.len() >= 8);
+    [path].into_iter().chain(segments).collect()
+}
+
+/// The values of `name=value`, `name: value` and `"name":"value"` whose names are those of secrets.
+fn pairs(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(['=', ':']).filter_map(move |(at, sign)| {
+        let (before, after) = (text[..at].trim_end_matches([' ', ':']), &text[at + 1..]);
+        let is_quoted = before.ends_with(['"', '\'', '\\']);
+        let before = before.trim_end_matches(['"', '\'', '\\']);
+        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).map_or(0, |at| at + 1);
+        // The colon of a URL, a port or a time joins no pair.
+        let joins = sign == "=" || is_quoted || after.starts_with([' ', '\t', '\n', '"', '\'']);
+        if !joins || !before.is_char_boundary(start) || !is_secret_name(&before[start..]) {
+            return None;
+        }
+        let value = after.trim_start_matches([' ', '\t', '\n', '"', '\'', '\\', '=', '>']);
+        value.split(|c: char| c.is_whitespace() || "\"'\\,;&<>".contains(c)).next()
+    })
+}
+
+fn is_boundary(c: char) -> bool {
+    c.is_whitespace() || "\"'<>`,;".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_that_of_a_secret_by_its_words() {
+        for name in
+            ["password", "DB_PASSWORD", "dbPass", "db-pass", "apiKey", "conn_string_secret", "SENTRY_DSN", "sig"]
+        {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in ["pool", "topologyKey", "labelKeys", "bypass", "zone", "passes", "design", "pins", ""] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    /// Tokens are joined here, so that a scanner of this repository does not find them.
+    fn joined(parts: &[&str]) -> String {
+        parts.concat()
+    }
+
+    #[test]
+    fn the_forms_of_secrets_are_found_wherever_they_stand() {
+        let table = [
+            (joined(&["AKIA", "IOSFODNN7EXAMPLE"]), joined(&["AKIA", "IOSFODNN7EXAMPLE"])),
+            (joined(&["use gh", "p_abcdefghijklmnop now"]), joined(&["gh", "p_abcdefghijklmnop"])),
+            (
+                joined(&["eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"]),
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln".into(),
+            ),
+            ("https://me:p/w@example.com/x".to_owned(), "p/w".to_owned()),
+            ("amqp connects to guest:guest@broker".to_owned(), "guest".to_owned()),
+            ("https://0123456789abcdef0123@o1.example.com/7".to_owned(), "0123456789abcdef0123".to_owned()),
+            ("https://example.com/a?x=1&access_token=abc&y=2".to_owned(), "abc".to_owned()),
+            ("https://example.com/a#sig=abc".to_owned(), "abc".to_owned()),
+            ("host=db user=me password='hunter2' port=1".to_owned(), "hunter2".to_owned()),
+            (r#"{"auths": {"password":"hunter2"}}"#.to_owned(), "hunter2".to_owned()),
+            ("a: 1\ndbPassword: hunter2\n".to_owned(), "hunter2".to_owned()),
+            (joined(&["https://hooks.sl", "ack.com/services/T0/B0/abcdefgh"]), "abcdefgh".to_owned()),
+            ("https://example.com/web-hooks/12345678".to_owned(), "12345678".to_owned()),
+            ("x-header: BEARER abcdefgh".to_owned(), "abcdefgh".to_owned()),
+            ("Basic bWU6cHc=".to_owned(), "bWU6cHc=".to_owned()),
+            (
+                "wJalrXUtnFEMI/K7MDENG/bPxRfiCYabcdefghij".to_owned(),
+                "wJalrXUtnFEMI/K7MDENG/bPxRfiCYabcdefghij".to_owned(),
+            ),
+        ];
+        for (text, secret) in table {
+            assert!(secrets_in(&text).contains(&secret.as_str()), "{text}: {:?}", secrets_in(&text));
+        }
+        let block = joined(&["first\n-----BEGIN RSA PRIV", "ATE KEY-----\nabc"]);
+        assert_eq!(secrets_in(&block), [block.as_str()]);
+    }
+
+    #[test]
+    fn ordinary_settings_have_no_secrets() {
+        for text in [
+            "",
+            "topology.kubernetes.io/zone",
+            "nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB-MIG-1g.5gb",
+            "registry.example.com:5000/team/image:v1@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "https://prices.example.com:8443/v1/spot?zone=a",
+            "10:30",
+            "a basic plan",
+            "me@example.com",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "é=ü:@",
+        ] {
+            assert_eq!(secrets_in(text), [""; 0], "{text}");
+        }
+    }
+}
