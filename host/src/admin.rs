@@ -104,7 +104,9 @@ impl AdminState {
             return Vec::new();
         }
         let roster = self.gateway.roster();
-        let refused = roster.failures().iter().filter(|failure| !failure.kept && !self.allow_degraded);
+        let is_off = |failure: &Failure| roster.state(&failure.id()) == PolicyState::Off;
+        let counts = |failure: &&Failure| !failure.kept && !self.allow_degraded && !is_off(failure);
+        let refused = roster.failures().iter().filter(counts);
         let refused = refused.map(|failure| format!("policy {}: {}", failure.id(), failure.error));
         let states = roster.states();
         let loading = states.iter().filter(|(_, state)| **state == PolicyState::Loading);

@@ -143,6 +143,7 @@ impl Metrics {
                 Change::Removed { .. } => "removed",
                 Change::Library { .. } => "library",
                 Change::TakenBack { .. } => "rolled-back",
+                Change::SwitchedOff { .. } => "off",
             };
             self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
         }

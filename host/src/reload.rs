@@ -90,6 +90,7 @@ fn tell(change: &Change) {
         Change::TakenBack { id, version, back, error } => {
             error!(policy = id, version, back, error, "policy rolled back: the version before is in force again");
         }
+        Change::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
         Change::Library { id } => {
             warn!(policy = id, "a sidecar of another policy names its module: it is a library now, and asked nothing");
         }

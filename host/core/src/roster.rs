@@ -67,6 +67,8 @@ pub enum PolicyState {
     Vanished,
     /// Its files are refused, and no version is in force.
     Failed,
+    /// Its sidecar switches it off, and no version is loaded from its files as they stand now.
+    Off,
     /// A module that sidecars of others name; it is asked nothing by itself.
     Library,
 }
@@ -123,8 +125,16 @@ impl Failure {
 
 impl PolicyState {
     /// Every state, in the order in which they are documented.
-    pub const ALL: [Self; 7] =
-        [Self::Active, Self::Loading, Self::Kept, Self::RolledBack, Self::Vanished, Self::Failed, Self::Library];
+    pub const ALL: [Self; 8] = [
+        Self::Active,
+        Self::Loading,
+        Self::Kept,
+        Self::RolledBack,
+        Self::Vanished,
+        Self::Failed,
+        Self::Off,
+        Self::Library,
+    ];
 
     /// The name in metrics and replies.
     pub const fn as_str(self) -> &'static str {
@@ -135,6 +145,7 @@ impl PolicyState {
             Self::RolledBack => "rolled-back",
             Self::Vanished => "vanished",
             Self::Failed => "failed",
+            Self::Off => "off",
             Self::Library => "library",
         }
     }

@@ -1,27 +1,22 @@
 //! What is known of one policy: the version in force, its files as last read, what is wrong with them.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+mod outcome;
+mod probation;
 
-use plimsoll_core::{Member, PolicyState};
+use std::{sync::Arc, time::Instant};
 
+use plimsoll_core::{Member, Mode, PolicyConfig, PolicyState};
+
+pub(crate) use self::probation::Judgement;
 use crate::{
     Change,
-    load::{Attempt, Order, Outcome, Version},
+    load::{Order, Version},
     retry::Retry,
     scan::{File, Id, Scan, Sources},
     source::{Marks, Refusal, Stamps, Told},
     stand_in::stand_in,
     table::Timing,
 };
-
-/// How often files that change while they are read are read again before that is called a failure.
-const READINGS: u32 = 50;
-
-/// How long a version may take to answer the call that a newer one failed.
-const REPEAT_FOR: Duration = Duration::from_secs(1);
 
 /// One policy.
 #[derive(Default)]
@@ -55,25 +50,22 @@ pub(crate) struct Entry {
     is_library: bool,
     /// Whether it was there at the start.
     is_first: bool,
-    /// Its files went together with all others of the directory.
-    pub(crate) has_vanished: bool,
+    /// Whether its sidecar, read by itself, switches it off, whatever becomes of the module.
+    is_off: bool,
+    /// The sidecar that says so, or does not; empty where there is none.
+    switch: Stamps,
+    vanished: Vanished,
 }
 
-/// What the first calls of a version show.
-pub(crate) enum Judgement {
-    /// Nothing yet.
-    Open,
-    /// It answers; what it was made of.
-    Good(Marks),
-    /// It was taken back.
-    Bad {
-        /// What it was made of.
-        marks: Marks,
-        /// What is said of its files from now on.
-        why: String,
-        /// What happened.
-        change: Change,
-    },
+/// Whether the files of a policy went together with all others of the directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Vanished {
+    #[default]
+    No,
+    /// They are gone.
+    Gone,
+    /// There are files again, and nothing was loaded from them yet.
+    Back,
 }
 
 // === impl Entry ===
@@ -95,12 +87,38 @@ impl Entry {
 
     /// What answers: a version, or what stands in for one.
     pub(crate) fn member(&self) -> Option<&Arc<Member>> {
-        self.version.as_ref().map(|version| &version.member).or(self.stand_in.as_ref())
+        let version = self.version.as_ref().filter(|_| !self.is_switched_off());
+        version.map(|version| &version.member).or(self.stand_in.as_ref())
     }
 
-    /// Whether a version that was loaded is in force.
+    /// Whether a version was loaded, and is in force unless the sidecar switches it off.
     pub(crate) fn is_loaded(&self) -> bool {
         self.version.is_some()
+    }
+
+    /// Whether its files went together with all others, and no version was loaded from files since.
+    pub(crate) fn has_vanished(&self) -> bool {
+        self.vanished != Vanished::No
+    }
+
+    /// Whether the version in force was loaded from the files that are there.
+    pub(crate) fn is_left(&self, sources: &Sources, scan: &Scan) -> bool {
+        self.is_loaded() && !self.has_vanished() && self.is_as_read(sources, scan)
+    }
+
+    /// Whether the files are those that were read last, and nothing is wrong with them.
+    fn is_as_read(&self, sources: &Sources, scan: &Scan) -> bool {
+        !self.has_moved(sources, scan) && self.held.is_none() && self.reported.is_none()
+    }
+
+    /// Whether what its files make is not known yet.
+    pub(crate) fn is_being_tried(&self) -> bool {
+        self.order.is_some() || self.is_unread()
+    }
+
+    /// Whether the sidecar switches off what is not loaded, or was loaded from other files.
+    fn is_switched_off(&self) -> bool {
+        self.is_off && self.version.as_ref().is_none_or(|version| version.member.config.mode != Mode::Off)
     }
 
     pub(crate) fn reported(&self) -> Option<&Refusal> {
@@ -120,9 +138,11 @@ impl Entry {
     pub(crate) fn state(&self) -> PolicyState {
         match (&self.version, &self.reported) {
             _ if self.is_library => PolicyState::Library,
-            (Some(_), _) if self.has_vanished => PolicyState::Vanished,
+            _ if self.is_switched_off() => PolicyState::Off,
+            (Some(_), _) if self.vanished == Vanished::Gone => PolicyState::Vanished,
             (Some(_), Some(refusal)) if refusal.taken_back => PolicyState::RolledBack,
             (Some(_), Some(_)) => PolicyState::Kept,
+            (Some(_), None) if self.vanished == Vanished::Back => PolicyState::Vanished,
             (Some(_), None) => PolicyState::Active,
             (None, Some(_)) => PolicyState::Failed,
             (None, None) => PolicyState::Loading,
@@ -134,20 +154,66 @@ impl Entry {
         self.retry.next().filter(|_| self.order.is_none() && !self.is_library)
     }
 
-    /// From now on something answers in its place until a version is loaded.
-    pub(crate) fn await_version(&mut self, id: &Id, told: Option<Told>) {
-        self.is_awaited = true;
-        self.told = told.or(self.told.take());
+    /// Notes that it was there at the start, and what its sidecar says, if that could be read.
+    ///
+    /// With `stand_in`, something answers in its place until a version is loaded.
+    pub(crate) fn begin(&mut self, id: &Id, sources: &Sources, scan: &Scan, told: Option<Told>, stand_in: bool) {
+        self.is_first = true;
+        self.is_awaited = stand_in;
+        if let Some(told) = &told {
+            self.switch = stamps_of_sidecar(sources, scan);
+            self.is_off = told.config.mode == Mode::Off;
+        }
+        self.set_told(told);
         self.renew_stand_in(id);
     }
 
-    /// Notes that it was there at the start.
-    pub(crate) fn set_first(&mut self) {
-        self.is_first = true;
+    /// Reads the sidecar by itself if it is another one: switching a policy off must not wait for its module.
+    ///
+    /// True if that switches the policy off or on.
+    pub(crate) fn follow_switch(
+        &mut self,
+        id: &Id,
+        sources: &Sources,
+        scan: &Scan,
+        timing: &dyn Timing,
+        read: impl FnOnce() -> Option<Told>,
+    ) -> bool {
+        let now = stamps_of_sidecar(sources, scan);
+        if self.is_library || self.switch == now || !timing.may_read(&mut sources.sidecar.iter()) {
+            return false;
+        }
+        self.switch = now;
+        // One that cannot be read changes nothing.
+        let Some(told) = read() else { return false };
+        let was_off = self.is_switched_off();
+        self.is_off = told.config.mode == Mode::Off;
+        self.renew_stand_in(id);
+        was_off != self.is_switched_off()
+    }
+
+    /// Tells that it is switched off, where a load does not tell it at once.
+    pub(crate) fn switched_off(&self, id: &Id) -> Option<Change> {
+        let waits = self.order.is_some() || self.reported.is_some() || self.has_vanished();
+        (waits && self.is_switched_off()).then(|| Change::SwitchedOff { id: id.to_string() })
+    }
+
+    /// Notes that its files went together with all others; true if that is news.
+    pub(crate) fn set_vanished(&mut self) -> bool {
+        std::mem::replace(&mut self.vanished, Vanished::Gone) != Vanished::Gone
+    }
+
+    /// Notes that there are files; true if they were gone.
+    pub(crate) fn set_present(&mut self, sources: &Sources, scan: &Scan) -> bool {
+        if self.vanished != Vanished::Gone {
+            return false;
+        }
+        self.vanished = if self.is_as_read(sources, scan) { Vanished::No } else { Vanished::Back };
+        true
     }
 
     /// Notes what the sidecar says.
-    pub(crate) fn set_told(&mut self, told: Option<Told>) {
+    fn set_told(&mut self, told: Option<Told>) {
         self.told = told.or(self.told.take());
     }
 
@@ -201,156 +267,31 @@ impl Entry {
         if self.order.is_some() || self.is_library {
             return false;
         }
-        let has_moved = |(file, stamp): (&File, &Option<_>)| scan.files.get(file) != stamp.as_ref();
-        let is_changed = self.sources != *sources || self.stamps.iter().any(has_moved);
-        (is_changed || self.stale || self.retry.is_due(timing.now()))
+        (self.has_moved(sources, scan) || self.stale || self.retry.is_due(timing.now()))
             && timing.may_read(&mut sources.files().chain(self.stamps.keys()))
     }
 
-    /// Takes up what came of an order; none if that is of no interest any more.
-    pub(crate) fn finish(&mut self, outcome: Outcome, timing: &dyn Timing) -> Option<Change> {
-        if self.order != Some(outcome.number) {
-            return None;
-        }
-        self.order = None;
-        let Outcome { id, stamps, told, took, result, .. } = outcome;
-        let may_repeat = stamps.values().flatten().any(|stamp| stamp.may_repeat(SystemTime::now()));
-        self.stale = may_repeat || matches!(result, Attempt::Changing);
-        self.stamps = stamps;
-        self.set_told(told);
-        let change = self.take_up(&id, result, took, timing.now());
-        self.renew_stand_in(&id);
-        change
-    }
-
-    fn take_up(&mut self, id: &Id, result: Attempt, took: Duration, now: Instant) -> Option<Change> {
-        self.readings = if matches!(result, Attempt::Changing) { self.readings + 1 } else { 0 };
-        match result {
-            Attempt::Changing if self.readings >= READINGS => {
-                self.readings = 0;
-                self.refuse_unread();
-                None
-            }
-            Attempt::Changing => None,
-            Attempt::InForce => {
-                self.held = None;
-                self.retry.settle();
-                self.reported.take().map(|_| Change::Unchanged { id: id.to_string() })
-            }
-            Attempt::RefusedBefore(marks) => {
-                let before = self.refused.iter().find(|(refused, _)| *refused == marks);
-                self.held = before.map(|(_, refusal)| refusal.clone());
-                None
-            }
-            Attempt::Refused(refusal, marks) => {
-                if refusal.passing {
-                    self.retry.failed(marks.clone(), now);
-                } else {
-                    self.retry.settle();
-                }
-                self.refused = marks.map(|marks| (marks, refusal.clone()));
-                self.held = Some(refusal);
-                None
-            }
-            Attempt::Loaded(version, before) => {
-                // Numbers go on where the files' own versions stand.
-                self.before = self.before.take().or(before);
-                Some(self.put_in_force(id, version, took))
-            }
-            Attempt::Restored(version, refusal, marks) => {
-                let change = self.put_in_force(id, version, took);
-                if refusal.passing {
-                    self.retry.failed(marks.clone(), now);
-                }
-                self.refused = marks.map(|marks| (marks, refusal.clone()));
-                self.held = Some(refusal);
-                Some(change)
-            }
-        }
-    }
-
-    fn put_in_force(&mut self, id: &Id, version: Version, took: Duration) -> Change {
-        let only_settings = self.version.as_ref().is_some_and(|before| before.marks.module == version.marks.module);
-        let change = Change::Loaded {
-            id: id.to_string(),
-            digest: version.marks.module.clone(),
-            sidecar: version.marks.sidecar.clone(),
-            only_settings,
-            version: version.member.version,
-            took,
-        };
-        self.last = version.member.version;
-        // One that has not answered yet is no version to go back to, if there is another.
-        self.before = self.before.take().or(self.version.take());
-        if self.before.is_some() {
-            version.member.circuit.begin_probation();
-        }
-        self.version = Some(version);
-        (self.held, self.reported, self.refused) = (None, None, None);
-        self.retry.settle();
-        self.is_awaited = false;
-        change
-    }
-
-    /// Whether there is a version to go back to.
-    pub(crate) fn is_on_probation(&self) -> bool {
-        self.before.is_some()
-    }
-
-    /// Ends the probation once the version in force has answered; goes back if it fails from its first calls on,
-    /// and the version before answers the same call.
-    pub(crate) fn judge(&mut self, id: &Id) -> Judgement {
-        let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
-        let circuit = &version.member.circuit;
-        if circuit.has_answered() {
-            circuit.end_probation();
-            let marks = version.marks.clone();
-            self.before = None;
-            return Judgement::Good(marks);
-        }
-        let Some(call) = circuit.take_failed() else { return Judgement::Open };
-        if call.put_to(&before.member, REPEAT_FOR).is_err() {
-            return Judgement::Open;
-        }
-        let (number, back, marks) = (version.member.version, before.member.version, version.marks.clone());
-        let error = format!("it failed to {} from its first calls on ({})", call.verb(), call.fault());
-        let refusal = Refusal::taken_back(format!("{error}; the version before answers the same call"));
-        circuit.end_probation();
-        self.version = self.before.take();
-        self.refused = Some((marks.clone(), refusal.clone()));
-        self.held = None;
-        let why = refusal.text.clone();
-        self.reported = Some(refusal);
-        let change = Change::TakenBack { id: id.to_string(), version: number, back, error };
-        Judgement::Bad { marks, why, change }
-    }
-
-    /// Notes that the files cannot be read as one set.
-    pub(crate) fn refuse_unread(&mut self) {
-        self.held = Some(Refusal::passing("its files change while they are read"));
-    }
-
-    /// Tells what is wrong with the files, once it is certain that nobody is still writing them.
-    pub(crate) fn report(&mut self, id: &Id, timing: &dyn Timing) -> Option<Change> {
-        if self.held.is_none() || !timing.may_report(&mut self.stamps.keys()) {
-            return None;
-        }
-        let refusal = self.held.take()?;
-        let is_news = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
-        let (error, kept) = (refusal.text.clone(), self.version.is_some());
-        self.reported = Some(refusal);
-        is_news.then(|| Change::Refused { id: id.to_string(), error, kept })
+    /// Whether the files are other ones than those that were read last.
+    fn has_moved(&self, sources: &Sources, scan: &Scan) -> bool {
+        let is_other = |(file, stamp): (&File, &Option<_>)| scan.files.get(file) != stamp.as_ref();
+        self.sources != *sources || self.stamps.iter().any(is_other)
     }
 
     /// What stands in follows the sidecar; one that cannot be read leaves the rule to every pod.
     fn renew_stand_in(&mut self, id: &Id) {
-        if !self.is_awaited || self.is_library {
+        let is_off = self.is_switched_off();
+        if self.is_library || !(self.is_awaited || is_off) {
             self.stand_in = None;
             return;
         }
-        let config = self.told.as_ref().map(|told| told.config.clone()).unwrap_or_default();
+        let told = self.told.as_ref().map(|told| told.config.clone()).unwrap_or_default();
+        let config = if is_off { PolicyConfig { mode: Mode::Off, ..told } } else { told };
         if self.stand_in.as_ref().is_none_or(|member| member.config != config) {
             self.stand_in = Some(Arc::new(stand_in(id, config)));
         }
     }
+}
+
+fn stamps_of_sidecar(sources: &Sources, scan: &Scan) -> Stamps {
+    sources.sidecar.iter().map(|file| (file.clone(), scan.files.get(file).copied())).collect()
 }

@@ -135,8 +135,11 @@ impl Content {
 // === impl Told ===
 
 impl Told {
-    /// Reads a policy's sidecar alone; none if it cannot be read, and the defaults where there is none.
+    /// Reads a policy's sidecar alone; none if it cannot be read or there are two, and the defaults where there is none.
     pub(crate) fn read(root: &Path, sources: &Sources, bounds: &Bounds) -> Option<Self> {
+        if sources.problem.is_some() {
+            return None;
+        }
         let path = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = path.as_deref().map(read_sidecar).transpose().ok()?;
         let parsed = parse_sidecar(path.as_deref(), text.as_deref(), bounds).ok()?;

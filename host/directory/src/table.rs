@@ -1,5 +1,7 @@
 //! Every policy of the directory, and what is wrong with the directory itself.
 
+mod report;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -7,10 +9,9 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_core::{Failure, Group, Member, PolicyState, Roster};
-
 use crate::{
     Change, DirectoryConfig, DirectoryError, Update,
+    config::Bounds,
     entry::{Entry, Judgement},
     last_good::LastGood,
     load::{Order, Outcome},
@@ -22,6 +23,7 @@ use crate::{
 /// Every policy of the directory.
 pub(crate) struct Table {
     root: PathBuf,
+    bounds: Bounds,
     allow_empty: bool,
     last_good: Option<Arc<LastGood>>,
     groups: BTreeSet<Arc<str>>,
@@ -60,6 +62,7 @@ impl Table {
     pub(crate) fn new(config: &DirectoryConfig, last_good: Option<Arc<LastGood>>) -> Self {
         Self {
             root: config.path.clone(),
+            bounds: config.bounds(),
             allow_empty: config.allow_empty,
             last_good,
             groups: BTreeSet::new(),
@@ -76,15 +79,14 @@ impl Table {
     ///
     /// With `stand_in`, the faults of each count until a version of it is loaded.
     pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<Id, Option<Told>>, stand_in: bool) {
-        for id in scan.policies().into_keys() {
-            let said = told.remove(&id).flatten();
-            let entry = self.entries.entry(id.clone()).or_default();
-            entry.set_first();
-            if stand_in { entry.await_version(&id, said) } else { entry.set_told(said) }
+        let wanted = scan.policies();
+        for (id, sources) in &wanted {
+            let said = told.remove(id).flatten();
+            self.entries.entry(id.clone()).or_default().begin(id, sources, scan, said, stand_in);
         }
-        self.note_libraries(&scan.policies());
+        self.note_libraries(&wanted);
         self.note_groups(scan);
-        self.set_problems(scan, &Vanished::default());
+        self.set_problems(scan, &wanted, &Vanished::default());
     }
 
     /// Compares with what a scan found, as far as the timing allows; answers what is to be loaded.
@@ -99,19 +101,25 @@ impl Table {
         let mut orders = Vec::new();
         for (id, sources) in &wanted {
             let Some(entry) = self.entries.get_mut(id) else { continue };
-            self.is_different |= std::mem::take(&mut entry.has_vanished);
+            self.is_different |= entry.set_present(sources, scan);
+            let read = || Told::read(&self.root, sources, &self.bounds);
+            if entry.follow_switch(id, sources, scan, timing, read) {
+                self.is_different = true;
+                self.changes.extend(entry.switched_off(id));
+            }
             if let Some(order) = entry.order(id, sources, scan, self.orders, timing) {
                 self.orders += 1;
                 orders.push(order);
             }
             self.changes.extend(entry.report(id, timing));
         }
-        self.set_problems(scan, &vanished);
+        self.set_problems(scan, &wanted, &vanished);
         self.note_groups(scan);
         orders
     }
 
-    /// Takes up what came of an order; true if another module than before is named, so that a look is due.
+    /// Takes up what came of an order; true if a look is due: another module than before is named, or it decides on
+    /// policies whose files are gone.
     pub(crate) fn finish(&mut self, outcome: Outcome, timing: &dyn Timing) -> bool {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
@@ -124,7 +132,7 @@ impl Table {
             _ => false,
         };
         self.is_different |= !is_same || state != entry.state();
-        entry.named_module() != named.as_ref()
+        entry.named_module() != named.as_ref() || self.entries.values().any(Entry::has_vanished)
     }
 
     /// Looks at the first calls of versions that came in the place of others.
@@ -183,45 +191,23 @@ impl Table {
         }
     }
 
-    /// What is in force now.
-    pub(crate) fn roster(&self) -> Roster {
-        let mut members: BTreeMap<Arc<str>, Vec<Arc<Member>>> = BTreeMap::new();
-        for group in &self.groups {
-            members.entry(Arc::clone(group)).or_default();
-        }
-        let (mut failures, mut states) = (Vec::new(), BTreeMap::new());
-        for (id, entry) in &self.entries {
-            if let Some(member) = entry.member() {
-                members.entry(Arc::clone(&id.group)).or_default().push(Arc::clone(member));
-            }
-            if let Some(refusal) = entry.reported() {
-                failures.push(mk_failure(id, &refusal.text, entry.is_loaded()));
-            }
-            if entry.state() != PolicyState::Active {
-                states.insert(Member::id_of(&id.group, &id.name), entry.state());
-            }
-        }
-        failures.extend(self.problems.iter().map(|(id, text)| mk_failure(id, text, self.keeps(id))));
-        let groups = members.into_iter().map(|(name, members)| (name, Group::new(members))).collect();
-        Roster::new(groups, failures).with_states(states)
-    }
-
     /// Drops the policies whose files are gone, but for those that went all at once.
     fn remove_missing(&mut self, wanted: &BTreeMap<Id, Sources>, scan: &Scan, timing: &dyn Timing) -> Vanished {
         let is_gone = |(id, entry): &(&Id, &mut Entry)| {
             !wanted.contains_key(*id)
                 && !scan.unreadable.contains(&id.group)
-                && (entry.has_vanished || timing.may_read(&mut entry.stamps()))
+                && (entry.has_vanished() || timing.may_read(&mut entry.stamps()))
         };
+        let (left, is_trying) = (self.groups_left(wanted, scan), self.is_trying(wanted));
         let mut gone: Vec<(&Id, &mut Entry)> = self.entries.iter_mut().filter(is_gone).collect();
         let ruling = gone.iter().filter(|(_, entry)| entry.is_loaded()).map(|(id, _)| *id);
-        let vanished = if self.allow_empty { Vanished::default() } else { Vanished::of(ruling, wanted, scan) };
+        let vanished = if self.allow_empty { Vanished::default() } else { Vanished::of(ruling, &left, scan) };
         let mut dropped = Vec::new();
         for (id, entry) in &mut gone {
-            // What comes back may come in pieces.
-            let stays = vanished.keeps(id) || (entry.has_vanished && !timing.is_calm());
+            // What comes back may come in pieces, and takes its time to load.
+            let stays = vanished.keeps(id) || (entry.has_vanished() && (is_trying || !timing.is_calm()));
             if stays && entry.member().is_some() {
-                self.is_different |= !std::mem::replace(&mut entry.has_vanished, true);
+                self.is_different |= entry.set_vanished();
             } else {
                 dropped.push((*id).clone());
             }
@@ -230,6 +216,18 @@ impl Table {
             self.remove(id);
         }
         vanished
+    }
+
+    /// The groups with a policy that was loaded from the files that are there.
+    fn groups_left(&self, wanted: &BTreeMap<Id, Sources>, scan: &Scan) -> BTreeSet<Arc<str>> {
+        let is_left =
+            |(id, sources): &(&Id, &Sources)| self.entries.get(*id).is_some_and(|entry| entry.is_left(sources, scan));
+        wanted.iter().filter(is_left).map(|(id, _)| Arc::clone(&id.group)).collect()
+    }
+
+    /// Whether it is not known yet what becomes of some of the files; one that nobody has looked at is such a file.
+    fn is_trying(&self, wanted: &BTreeMap<Id, Sources>) -> bool {
+        wanted.keys().any(|id| self.entries.get(id).is_none_or(Entry::is_being_tried))
     }
 
     fn remove(&mut self, id: &Id) {
@@ -266,37 +264,6 @@ impl Table {
         self.is_different |= groups != self.groups;
         self.groups = groups;
     }
-
-    fn set_problems(&mut self, scan: &Scan, vanished: &Vanished) {
-        let mut problems = scan.problems.clone();
-        problems.extend(vanished.problems(&self.root));
-        if self.entries.is_empty() && problems.is_empty() && !self.allow_empty {
-            let text = format!(
-                "{} holds no policies: expected .wasm files, or --allow-empty to run without any",
-                self.root.display()
-            );
-            problems.insert(Id::whole(&Arc::from("")), text);
-        }
-        self.replace_problems(problems);
-    }
-
-    fn replace_problems(&mut self, problems: BTreeMap<Id, String>) {
-        for (id, text) in &problems {
-            if self.problems.get(id) != Some(text) {
-                self.changes.push(Change::Refused { id: id.to_string(), error: text.clone(), kept: self.keeps(id) });
-            }
-        }
-        for id in self.problems.keys().filter(|id| !problems.contains_key(id)) {
-            self.changes.push(Change::Unchanged { id: id.to_string() });
-        }
-        self.problems = problems;
-    }
-
-    /// Whether a directory's problem leaves policies in force; the root's are the ones of all groups.
-    fn keeps(&self, problem: &Id) -> bool {
-        let concerns = |id: &Id| *problem == Id::whole(&Arc::from("")) || *problem == Id::whole(&id.group);
-        self.entries.iter().any(|(id, entry)| concerns(id) && entry.is_loaded())
-    }
 }
 
 // === impl AtOnce ===
@@ -317,8 +284,4 @@ impl Timing for AtOnce {
     fn is_calm(&self) -> bool {
         true
     }
-}
-
-fn mk_failure(id: &Id, text: &str, kept: bool) -> Failure {
-    Failure { group: Arc::clone(&id.group), name: Arc::clone(&id.name), error: text.to_owned(), kept }
 }

@@ -61,6 +61,11 @@ pub enum Change {
         /// How it failed.
         error: String,
     },
+    /// Its sidecar switches it off, and its module is not loaded from files as they stand now.
+    SwitchedOff {
+        /// The policy.
+        id: String,
+    },
     /// It is asked nothing by itself any more: a sidecar of another policy names its module.
     Library {
         /// The policy that it was.
@@ -79,6 +84,7 @@ impl Change {
             | Self::Refused { id, .. }
             | Self::Removed { id }
             | Self::TakenBack { id, .. }
+            | Self::SwitchedOff { id }
             | Self::Library { id } => id,
         }
     }

@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use crate::scan::{Id, Scan, Sources};
+use crate::scan::{Id, Scan};
 
 /// The policies that stay in force although their files are gone.
 #[derive(Default)]
 pub(crate) struct Vanished {
-    /// No policy file is left anywhere: how many policies that were.
+    /// No policy is left anywhere that was loaded from files that are there: how many are gone.
     everywhere: Option<usize>,
     /// Groups whose directory is there and has lost all of several policies: how many.
     groups: BTreeMap<Arc<str>, usize>,
@@ -20,19 +20,19 @@ pub(crate) struct Vanished {
 // === impl Vanished ===
 
 impl Vanished {
-    /// Judges policies that were in force and whose files are gone.
+    /// Judges policies that were in force and whose files are gone; `left` are the groups with a policy that was
+    /// loaded from files that are there. A file that was never loaded does not count: it may be a bad one.
     ///
     /// A group whose directory is gone as well was removed: its URL answers with an error from then on, so
     /// no rule is missing in silence. A directory that is still there and lost its only policy looks like
     /// any other removal of a file.
-    pub(crate) fn of<'i>(gone: impl Iterator<Item = &'i Id>, wanted: &BTreeMap<Id, Sources>, scan: &Scan) -> Self {
+    pub(crate) fn of<'i>(gone: impl Iterator<Item = &'i Id>, left: &BTreeSet<Arc<str>>, scan: &Scan) -> Self {
         let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         gone.for_each(|id| *counts.entry(Arc::clone(&id.group)).or_default() += 1);
         let total: usize = counts.values().sum();
-        if wanted.is_empty() {
+        if left.is_empty() {
             return Self { everywhere: (total > 0).then_some(total), groups: BTreeMap::new() };
         }
-        let left: BTreeSet<&Arc<str>> = wanted.keys().map(|id| &id.group).collect();
         counts.retain(|group, count| *count > 1 && scan.groups.contains(group) && !left.contains(group));
         Self { everywhere: None, groups: counts }
     }
@@ -42,21 +42,20 @@ impl Vanished {
         self.everywhere.is_some() || self.groups.contains_key(&id.group)
     }
 
-    /// What there is to say about it, by directory.
-    pub(crate) fn problems(&self, root: &Path) -> BTreeMap<Id, String> {
-        let all = self.everywhere.map(|count| (Arc::from(""), count));
-        let groups = self.groups.iter().map(|(group, count)| (Arc::clone(group), *count));
-        all.into_iter()
-            .chain(groups)
-            .map(|(group, count)| {
-                let directory = if group.is_empty() { root.to_owned() } else { root.join(&*group) };
-                let text = format!(
-                    "{} holds no policy files any more: its {count} last good policies stay in force until there are \
-                     files again; --allow-empty lets them go",
-                    directory.display()
-                );
-                (Id::whole(&group), text)
-            })
-            .collect()
+    /// What there is to say about it, by directory; `with_files` are the groups that have policy files.
+    pub(crate) fn problems(&self, root: &Path, with_files: &BTreeSet<Arc<str>>) -> BTreeMap<Id, String> {
+        let all = self.everywhere.map(|count| (Arc::from(""), count, !with_files.is_empty()));
+        let of_group = |(group, count): (&Arc<str>, &usize)| (Arc::clone(group), *count, with_files.contains(group));
+        let problem = |(group, count, has_files): (Arc<str>, usize, bool)| {
+            let directory = if group.is_empty() { root.to_owned() } else { root.join(&*group) };
+            let what = if has_files { "file that loads" } else { "files any more" };
+            let text = format!(
+                "{} holds no policy {what}: its {count} last good policies stay in force until a policy is loaded; \
+                 --allow-empty lets them go",
+                directory.display()
+            );
+            (Id::whole(&group), text)
+        };
+        all.into_iter().chain(self.groups.iter().map(of_group)).map(problem).collect()
     }
 }

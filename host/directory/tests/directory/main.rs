@@ -9,6 +9,7 @@ mod reloading;
 mod rollback;
 mod sequences;
 mod starting;
+mod switching_off;
 mod threads;
 mod vanishing;
 mod world;

@@ -112,3 +112,58 @@ fn what_may_be_empty_lets_everything_go() {
     watched.wait_for("nothing is left", |roster| roster.members().count() == 0);
     assert_eq!(watched.roster.failures(), []);
 }
+
+/// A file that was never loaded is no sign that the others were meant to go.
+#[test]
+fn a_bad_first_file_does_not_end_the_protection_of_an_emptied_directory() {
+    let first: [(&str, Deed); 4] = [
+        ("a new bad module", |world| world.write("new.wasm", "bad")),
+        ("a bad module in the place of a good one", |world| world.write("x.wasm", "bad")),
+        ("a sidecar without its module", |world| world.write("x.yaml", "order: 5\n")),
+        ("a bad module in a group", |world| world.write("gpu/new.wasm", "bad")),
+    ];
+    for (how, write) in first {
+        for at_once in [false, true] {
+            let (world, mut watched) = watched();
+            remove_all(&world);
+            if !at_once {
+                watched.wait_for("they vanished", |roster| roster.failures().iter().any(|failure| failure.kept));
+            }
+            write(&world);
+            watched.wait_for(how, |roster| {
+                let says = |text: &str| roster.failures().iter().any(|failure| failure.error.contains(text));
+                says("holds no policy file that loads: its") && roster.failures().len() == 2
+            });
+            assert_eq!(watched.roster.members().filter(|member| !member.is_stand_in()).count(), 4, "{how}");
+            for id in ["gpu/a", "gpu/b", "x", "y"] {
+                assert_eq!(tag(&watched.roster, id).as_deref(), Some("v1"), "{how}: {id}");
+            }
+            // What loads ends it: the others were meant to go.
+            world.write("y.wasm", &good("v2"));
+            watched.wait_for_tag("y", "v2");
+            watched.wait_for("the root's others are gone", |roster| {
+                roster.failures().iter().all(|failure| !failure.error.contains("its 4")) && member(roster, "gpu/b").is_some()
+            });
+        }
+    }
+}
+
+#[test]
+fn policies_that_are_all_replaced_at_once_stay_until_the_new_ones_are_tried() {
+    let world = World::new();
+    world.write("a.wasm", &good("a"));
+    world.write("b.wasm", &good("b"));
+    let mut watched = world.start(DirectoryConfig { allow_empty: false, ..world.config() });
+    watched.wait_for("all are loaded", |roster| roster.members().all(|member| !member.is_stand_in()));
+    world.loader.hold("v2");
+    for (old, new, version) in [("a.wasm", "c.wasm", "v1"), ("b.wasm", "d.wasm", "v2")] {
+        world.remove(old);
+        world.write(new, &good(version));
+    }
+    watched.wait_for_tag("c", "v1");
+    assert!(member(&watched.roster, "a").is_some() && member(&watched.roster, "b").is_some());
+    world.loader.let_go("v2");
+    watched.wait_for_tag("d", "v2");
+    watched.wait_for("the old ones are gone", |roster| roster.members().count() == 2);
+    assert_eq!(watched.roster.failures(), []);
+}

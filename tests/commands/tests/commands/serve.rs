@@ -73,6 +73,15 @@ fn a_policy_that_cannot_load_at_the_start_keeps_it_unready_until_it_is_mended() 
     put(directory.path(), "zone_drain_v1");
     wait_until("readiness", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
 
+    let switched_off = tempdir().unwrap();
+    fs::write(switched_off.path().join("bad.wasm"), "no wasm").unwrap();
+    let gateway = Plimsoll::serve(switched_off.path(), &["--no-cache"]).unwrap();
+    assert_eq!(gateway.get("/readyz").unwrap().status, 503);
+    fs::write(switched_off.path().join("bad.yaml"), "mode: off\n").unwrap();
+    wait_until("readiness", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["Error"], "");
+    assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_policies{state=\"off\"} 1"));
+
     let degraded = tempdir().unwrap();
     fs::write(degraded.path().join("bad.wasm"), "no wasm").unwrap();
     let gateway = Plimsoll::serve(degraded.path(), &["--no-cache", "--allow-degraded"]).unwrap();
@@ -95,6 +104,12 @@ fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
     assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_policies{state=\"vanished\"} 1"));
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
     assert_eq!(listed["policies"][0]["state"], "vanished");
+    // A first file that is refused is no sign that the others were meant to go.
+    fs::write(directory.path().join("new.wasm"), "no wasm").unwrap();
+    let told = |line: &Value| line["error"].as_str().is_some_and(|error| error.contains("no policy file that loads"));
+    gateway.wait_for_log("the other complaint", told).unwrap();
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"]["n2"], "zone-drain: zone c is being drained");
+    fs::remove_file(directory.path().join("new.wasm")).unwrap();
 
     let unready = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap().get("/readyz").unwrap();
     let name = format!("{} holds no policies", directory.path().display());

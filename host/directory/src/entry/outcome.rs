@@ -1,0 +1,121 @@
+//! What came of a load: a version is put in force, or its files are refused.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use super::{Entry, Vanished};
+use crate::{
+    Change,
+    load::{Attempt, Outcome, Version},
+    scan::Id,
+    source::Refusal,
+    table::Timing,
+};
+
+/// How often files that change while they are read are read again before that is called a failure.
+const READINGS: u32 = 50;
+
+impl Entry {
+    /// Takes up what came of an order; none if that is of no interest any more.
+    pub(crate) fn finish(&mut self, outcome: Outcome, timing: &dyn Timing) -> Option<Change> {
+        if self.order != Some(outcome.number) {
+            return None;
+        }
+        self.order = None;
+        let Outcome { id, stamps, told, took, result, .. } = outcome;
+        let may_repeat = stamps.values().flatten().any(|stamp| stamp.may_repeat(SystemTime::now()));
+        self.stale = may_repeat || matches!(result, Attempt::Changing);
+        self.stamps = stamps;
+        self.set_told(told);
+        let change = self.take_up(&id, result, took, timing.now());
+        self.renew_stand_in(&id);
+        change
+    }
+
+    fn take_up(&mut self, id: &Id, result: Attempt, took: Duration, now: Instant) -> Option<Change> {
+        self.readings = if matches!(result, Attempt::Changing) { self.readings + 1 } else { 0 };
+        match result {
+            Attempt::Changing if self.readings >= READINGS => {
+                self.readings = 0;
+                self.refuse_unread();
+                None
+            }
+            Attempt::Changing => None,
+            Attempt::InForce => {
+                self.held = None;
+                self.vanished = Vanished::No;
+                self.retry.settle();
+                self.reported.take().map(|_| Change::Unchanged { id: id.to_string() })
+            }
+            Attempt::RefusedBefore(marks) => {
+                let before = self.refused.iter().find(|(refused, _)| *refused == marks);
+                self.held = before.map(|(_, refusal)| refusal.clone());
+                None
+            }
+            Attempt::Refused(refusal, marks) => {
+                if refusal.passing {
+                    self.retry.failed(marks.clone(), now);
+                } else {
+                    self.retry.settle();
+                }
+                self.refused = marks.map(|marks| (marks, refusal.clone()));
+                self.held = Some(refusal);
+                None
+            }
+            Attempt::Loaded(version, before) => {
+                // Numbers go on where the files' own versions stand.
+                self.before = self.before.take().or(before);
+                Some(self.put_in_force(id, version, took))
+            }
+            Attempt::Restored(version, refusal, marks) => {
+                let change = self.put_in_force(id, version, took);
+                if refusal.passing {
+                    self.retry.failed(marks.clone(), now);
+                }
+                self.refused = marks.map(|marks| (marks, refusal.clone()));
+                self.held = Some(refusal);
+                Some(change)
+            }
+        }
+    }
+
+    fn put_in_force(&mut self, id: &Id, version: Version, took: Duration) -> Change {
+        let only_settings = self.version.as_ref().is_some_and(|before| before.marks.module == version.marks.module);
+        let change = Change::Loaded {
+            id: id.to_string(),
+            digest: version.marks.module.clone(),
+            sidecar: version.marks.sidecar.clone(),
+            only_settings,
+            version: version.member.version,
+            took,
+        };
+        self.last = version.member.version;
+        // One that has not answered yet is no version to go back to, if there is another.
+        self.before = self.before.take().or(self.version.take());
+        if self.before.is_some() {
+            version.member.circuit.begin_probation();
+        }
+        self.version = Some(version);
+        (self.held, self.reported, self.refused) = (None, None, None);
+        self.retry.settle();
+        self.is_awaited = false;
+        self.vanished = Vanished::No;
+        change
+    }
+
+    /// Notes that the files cannot be read as one set.
+    pub(crate) fn refuse_unread(&mut self) {
+        self.held = Some(Refusal::passing("its files change while they are read"));
+    }
+
+    /// Tells what is wrong with the files, once it is certain that nobody is still writing them.
+    pub(crate) fn report(&mut self, id: &Id, timing: &dyn Timing) -> Option<Change> {
+        if self.held.is_none() || !timing.may_report(&mut self.stamps.keys()) {
+            return None;
+        }
+        let refusal = self.held.take()?;
+        let is_news = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
+        let (error, kept) = (refusal.text.clone(), self.version.is_some());
+        self.reported = Some(refusal);
+        is_news.then(|| Change::Refused { id: id.to_string(), error, kept })
+    }
+}

@@ -1,0 +1,65 @@
+//! The first calls of a new version: it is confirmed, or the version before is put in force again.
+
+use std::time::Duration;
+
+use super::Entry;
+use crate::{
+    Change,
+    scan::Id,
+    source::{Marks, Refusal},
+};
+
+/// How long a version may take to answer the call that a newer one failed.
+const REPEAT_FOR: Duration = Duration::from_secs(1);
+
+/// What the first calls of a version show.
+pub(crate) enum Judgement {
+    /// Nothing yet.
+    Open,
+    /// It answers; what it was made of.
+    Good(Marks),
+    /// It was taken back.
+    Bad {
+        /// What it was made of.
+        marks: Marks,
+        /// What is said of its files from now on.
+        why: String,
+        /// What happened.
+        change: Change,
+    },
+}
+
+impl Entry {
+    /// Whether there is a version to go back to.
+    pub(crate) fn is_on_probation(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Ends the probation once the version in force has answered; goes back if it fails from its first calls on,
+    /// and the version before answers the same call.
+    pub(crate) fn judge(&mut self, id: &Id) -> Judgement {
+        let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
+        let circuit = &version.member.circuit;
+        if circuit.has_answered() {
+            circuit.end_probation();
+            let marks = version.marks.clone();
+            self.before = None;
+            return Judgement::Good(marks);
+        }
+        let Some(call) = circuit.take_failed() else { return Judgement::Open };
+        if call.put_to(&before.member, REPEAT_FOR).is_err() {
+            return Judgement::Open;
+        }
+        let (number, back, marks) = (version.member.version, before.member.version, version.marks.clone());
+        let error = format!("it failed to {} from its first calls on ({})", call.verb(), call.fault());
+        let refusal = Refusal::taken_back(format!("{error}; the version before answers the same call"));
+        circuit.end_probation();
+        self.version = self.before.take();
+        self.refused = Some((marks.clone(), refusal.clone()));
+        self.held = None;
+        let why = refusal.text.clone();
+        self.reported = Some(refusal);
+        let change = Change::TakenBack { id: id.to_string(), version: number, back, error };
+        Judgement::Bad { marks, why, change }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the table says: the roster, and what is wrong with directories.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use plimsoll_core::{Failure, Group, Member, PolicyState, Roster};
+
+use super::Table;
+use crate::{
+    Change,
+    scan::{Id, Scan, Sources},
+    vanished::Vanished,
+};
+
+impl Table {
+    /// What is in force now.
+    pub(crate) fn roster(&self) -> Roster {
+        let mut members: BTreeMap<Arc<str>, Vec<Arc<Member>>> = BTreeMap::new();
+        for group in &self.groups {
+            members.entry(Arc::clone(group)).or_default();
+        }
+        let (mut failures, mut states) = (Vec::new(), BTreeMap::new());
+        for (id, entry) in &self.entries {
+            if let Some(member) = entry.member() {
+                members.entry(Arc::clone(&id.group)).or_default().push(Arc::clone(member));
+            }
+            if let Some(refusal) = entry.reported() {
+                failures.push(mk_failure(id, &refusal.text, entry.is_loaded()));
+            }
+            if entry.state() != PolicyState::Active {
+                states.insert(Member::id_of(&id.group, &id.name), entry.state());
+            }
+        }
+        failures.extend(self.problems.iter().map(|(id, text)| mk_failure(id, text, self.keeps(id))));
+        let groups = members.into_iter().map(|(name, members)| (name, Group::new(members))).collect();
+        Roster::new(groups, failures).with_states(states)
+    }
+
+    pub(super) fn set_problems(&mut self, scan: &Scan, wanted: &BTreeMap<Id, Sources>, vanished: &Vanished) {
+        let mut problems = scan.problems.clone();
+        problems.extend(self.of_vanished(wanted, vanished));
+        if self.entries.is_empty() && problems.is_empty() && !self.allow_empty {
+            let text = format!(
+                "{} holds no policies: expected .wasm files, or --allow-empty to run without any",
+                self.root.display()
+            );
+            problems.insert(Id::whole(&Arc::from("")), text);
+        }
+        self.replace_problems(problems);
+    }
+
+    /// While files are tried, there is nothing new to say: one of them may load.
+    fn of_vanished(&self, wanted: &BTreeMap<Id, Sources>, vanished: &Vanished) -> BTreeMap<Id, String> {
+        let with_files: BTreeSet<Arc<str>> = wanted.keys().map(|id| Arc::clone(&id.group)).collect();
+        let now = vanished.problems(&self.root, &with_files);
+        if wanted.is_empty() || !self.is_trying(wanted) {
+            return now;
+        }
+        now.into_keys().filter_map(|id| self.problems.get(&id).map(|text| (id, text.clone()))).collect()
+    }
+
+    pub(super) fn replace_problems(&mut self, problems: BTreeMap<Id, String>) {
+        for (id, text) in &problems {
+            if self.problems.get(id) != Some(text) {
+                self.changes.push(Change::Refused { id: id.to_string(), error: text.clone(), kept: self.keeps(id) });
+            }
+        }
+        for id in self.problems.keys().filter(|id| !problems.contains_key(id)) {
+            self.changes.push(Change::Unchanged { id: id.to_string() });
+        }
+        self.problems = problems;
+    }
+
+    /// Whether a directory's problem leaves policies in force; the root's are the ones of all groups.
+    fn keeps(&self, problem: &Id) -> bool {
+        let concerns = |id: &Id| *problem == Id::whole(&Arc::from("")) || *problem == Id::whole(&id.group);
+        self.entries.iter().any(|(id, entry)| concerns(id) && entry.is_loaded())
+    }
+}
+
+fn mk_failure(id: &Id, text: &str, kept: bool) -> Failure {
+    Failure { group: Arc::clone(&id.group), name: Arc::clone(&id.name), error: text.to_owned(), kept }
+}
