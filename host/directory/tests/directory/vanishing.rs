@@ -142,7 +142,8 @@ fn a_bad_first_file_does_not_end_the_protection_of_an_emptied_directory() {
             world.write("y.wasm", &good("v2"));
             watched.wait_for_tag("y", "v2");
             watched.wait_for("the root's others are gone", |roster| {
-                roster.failures().iter().all(|failure| !failure.error.contains("its 4")) && member(roster, "gpu/b").is_some()
+                roster.failures().iter().all(|failure| !failure.error.contains("its 4"))
+                    && member(roster, "gpu/b").is_some()
             });
         }
     }
