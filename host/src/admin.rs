@@ -18,6 +18,7 @@ use crate::{
     binding::{self, NOBODY_MAY_BIND},
     commands::{explain, table},
     metrics::Metrics,
+    readiness::Readiness,
     reload::{BLIND, reads_placed_pods},
 };
 
@@ -32,18 +33,14 @@ pub(crate) struct AdminState {
     max_staleness: Duration,
     /// Whether the pods on nodes are known.
     sees_pods: bool,
-    /// Whether a policy that could not be loaded at the start keeps nobody waiting.
-    allow_degraded: bool,
-    /// Set once every policy could be loaded: a bad file that comes later does not take the process down.
-    was_ready: AtomicBool,
+    readiness: Arc<Readiness>,
     draining: AtomicBool,
 }
 
 // === impl AdminState ===
 
 impl AdminState {
-    /// With `allow_degraded`, it is ready as soon as every policy was tried.
-    pub(crate) fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, allow_degraded: bool) -> Self {
+    pub(crate) fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, readiness: Arc<Readiness>) -> Self {
         Self {
             gateway,
             metrics,
@@ -52,8 +49,7 @@ impl AdminState {
             binds_for_nobody: false,
             max_staleness: Duration::MAX,
             sees_pods: true,
-            allow_degraded,
-            was_ready: AtomicBool::new(false),
+            readiness,
             draining: AtomicBool::new(false),
         }
     }
@@ -97,26 +93,6 @@ impl AdminState {
     fn is_blind(&self, member: &Member) -> bool {
         !self.sees_pods && reads_placed_pods(member)
     }
-
-    /// Policies that are not loaded, as long as that keeps the gateway from being ready.
-    fn missing_policies(&self) -> Vec<String> {
-        if self.was_ready.load(Ordering::Relaxed) {
-            return Vec::new();
-        }
-        let roster = self.gateway.roster();
-        let is_off = |failure: &Failure| roster.state(&failure.id()) == PolicyState::Off;
-        let counts = |failure: &&Failure| !failure.kept && !self.allow_degraded && !is_off(failure);
-        let refused = roster.failures().iter().filter(counts);
-        let refused = refused.map(|failure| format!("policy {}: {}", failure.id(), failure.error));
-        let states = roster.states();
-        let loading = states.iter().filter(|(_, state)| **state == PolicyState::Loading);
-        let missing: Vec<String> =
-            refused.chain(loading.map(|(id, _)| format!("policy {id} is being loaded"))).collect();
-        if missing.is_empty() {
-            self.was_ready.store(true, Ordering::Relaxed);
-        }
-        missing
-    }
 }
 
 impl Admin for AdminState {
@@ -124,7 +100,7 @@ impl Admin for AdminState {
         if self.draining.load(Ordering::Relaxed) {
             return Err(vec!["shutting down".to_owned()]);
         }
-        let mut reasons = self.missing_policies();
+        let mut reasons = self.readiness.missing(&self.gateway.roster());
         reasons.extend(self.watch.iter().flat_map(|watch| watch.status().doubts(self.max_staleness)));
         if reasons.is_empty() { Ok(self.notes()) } else { Err(reasons) }
     }

@@ -13,6 +13,7 @@ mod descriptors;
 mod logging;
 mod metrics;
 mod pulse;
+mod readiness;
 mod reload;
 mod runtimes;
 mod server;

@@ -7,7 +7,7 @@ use plimsoll_directory::{Change, Update};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
 
-use crate::metrics::Metrics;
+use crate::{metrics::Metrics, readiness::Readiness};
 
 /// What is said of a policy that reads placed pods where none are known.
 pub(crate) const BLIND: &str = "it reads the pods on nodes, and this gateway has no view of them: every node looks empty to it; \
@@ -17,6 +17,7 @@ pub(crate) const BLIND: &str = "it reads the pods on nodes, and this gateway has
 pub(crate) struct Reload {
     gateway: Arc<Gateway>,
     metrics: Arc<Metrics>,
+    readiness: Arc<Readiness>,
     /// Whether every policy that was there at the start is loaded or refused.
     loaded: watch::Sender<bool>,
     /// Whether the pods on nodes are known: not where nodes come whole, from the scheduler.
@@ -29,10 +30,12 @@ impl Reload {
     pub(crate) fn new(
         gateway: &Arc<Gateway>,
         metrics: &Arc<Metrics>,
+        readiness: &Arc<Readiness>,
         loaded: watch::Sender<bool>,
         sees_pods: bool,
     ) -> Self {
-        Self { gateway: Arc::clone(gateway), metrics: Arc::clone(metrics), loaded, sees_pods }
+        let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
+        Self { gateway, metrics, readiness, loaded, sees_pods }
     }
 
     /// Puts a roster in force.
@@ -44,6 +47,7 @@ impl Reload {
         self.metrics.reloaded(&update.roster, &update.changes);
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
+        self.readiness.observe(&roster);
         if !*self.loaded.borrow() && !is_loading(&roster) {
             let refused = roster.states().values().filter(|state| **state == PolicyState::Failed).count();
             let loaded = roster.members().filter(|member| !member.is_stand_in()).count();

@@ -17,6 +17,7 @@ use crate::{
     binding,
     cluster::{ClusterSource, View},
     metrics::Metrics,
+    readiness::Readiness,
     reload::Reload,
 };
 
@@ -85,11 +86,11 @@ impl Server {
 
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         metrics.guests(config.loader.clone());
-        let allow_degraded = config.directory.allow_degraded;
+        let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
         let (directory, update) = Directory::start(config.directory, Arc::new(config.loader))?;
         let (progress, loaded) = watch::channel(false);
         let sees_pods = !matches!(cluster, View::Requests);
-        let reload = Reload::new(&gateway, &metrics, progress, sees_pods);
+        let reload = Reload::new(&gateway, &metrics, &readiness, progress, sees_pods);
         reload.apply(update);
         let watching = directory.watch(move |update| reload.apply(update))?;
 
@@ -103,7 +104,7 @@ impl Server {
             metrics.leader(leadership.clone());
             binds_for_nobody = !binding::may_be_asked(wire_address, &wire_config);
         }
-        let state = AdminState::new(gateway.clone(), metrics.clone(), allow_degraded);
+        let state = AdminState::new(gateway.clone(), metrics.clone(), readiness);
         let state = state
             .seeing_pods(sees_pods)
             .watching(cluster.watch().cloned(), config.max_staleness)

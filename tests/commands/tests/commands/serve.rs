@@ -90,6 +90,19 @@ fn a_policy_that_cannot_load_at_the_start_keeps_it_unready_until_it_is_mended() 
 }
 
 #[test]
+fn a_bad_file_before_the_first_probe_is_no_bad_start() {
+    let directory = tempdir().unwrap();
+    put(directory.path(), "zone_drain_v1");
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    fs::write(directory.path().join("other.wasm"), "no wasm").unwrap();
+    gateway.wait_for_log("the refusal", |line| line["policy"] == "other" && line["error"].is_string()).unwrap();
+    // The log is a moment ahead.
+    let told = || gateway.get("/readyz").ok().filter(|reply| reply.body.contains("policy other: "));
+    let ready = wait_until("the refusal to be told", told).unwrap();
+    assert!(ready.status == 200 && ready.body.starts_with("ok\nnote: "), "{ready:?}");
+}
+
+#[test]
 fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
     let directory = tempdir().unwrap();
     put(directory.path(), "zone_drain_v1");
@@ -225,7 +238,7 @@ fn a_request_in_flight_is_finished_after_sigterm() {
     let body = request().to_string();
     let mut connection = BufReader::new(TcpStream::connect(gateway.wire).unwrap());
     let head = format!(
-        "POST /filter HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        "POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         body.len()
     );
     connection.get_mut().write_all(head.as_bytes()).unwrap();

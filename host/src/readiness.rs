@@ -1,0 +1,83 @@
+//! Whether every policy that was there at the start has been in force.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_core::{Failure, PolicyState, Roster};
+
+/// What keeps a gateway from being ready until each policy is loaded, once.
+///
+/// From then on a bad file does not take the process down. That is seen when a roster comes into force, and not when
+/// somebody asks: the first probe may come late.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    /// Whether a policy that could not be loaded at the start keeps nobody waiting.
+    allow_degraded: bool,
+    was_complete: AtomicBool,
+}
+
+// === impl Readiness ===
+
+impl Readiness {
+    /// With `allow_degraded`, it is enough that every policy was tried.
+    pub(crate) const fn new(allow_degraded: bool) -> Self {
+        Self { allow_degraded, was_complete: AtomicBool::new(false) }
+    }
+
+    /// A roster comes into force.
+    pub(crate) fn observe(&self, roster: &Roster) {
+        if self.missing(roster).is_empty() {
+            self.was_complete.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Policies that are not loaded, as long as that keeps the gateway from being ready.
+    pub(crate) fn missing(&self, roster: &Roster) -> Vec<String> {
+        if self.was_complete.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let is_off = |failure: &Failure| roster.state(&failure.id()) == PolicyState::Off;
+        let counts = |failure: &&Failure| !failure.kept && !self.allow_degraded && !is_off(failure);
+        let refused = roster.failures().iter().filter(counts);
+        let refused = refused.map(|failure| format!("policy {}: {}", failure.id(), failure.error));
+        let states = roster.states();
+        let loading = states.iter().filter(|(_, state)| **state == PolicyState::Loading);
+        refused.chain(loading.map(|(id, _)| format!("policy {id} is being loaded"))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loading() -> Roster {
+        Roster::default().with_states([("gpu/a".into(), PolicyState::Loading)].into())
+    }
+
+    fn refused() -> Roster {
+        let failure = Failure { group: "gpu".into(), name: "a".into(), error: "no wasm".into(), kept: false };
+        Roster::new([].into(), vec![failure])
+    }
+
+    #[test]
+    fn a_bad_file_after_the_start_keeps_nobody_waiting_though_nobody_asked_before() {
+        let readiness = Readiness::new(false);
+        readiness.observe(&loading());
+        assert_eq!(readiness.missing(&loading()), ["policy gpu/a is being loaded"]);
+        readiness.observe(&Roster::default());
+        readiness.observe(&refused());
+        assert!(readiness.missing(&refused()).is_empty());
+    }
+
+    #[test]
+    fn a_policy_that_is_refused_at_the_start_keeps_it_waiting_unless_that_is_allowed() {
+        let (strict, degraded) = (Readiness::new(false), Readiness::new(true));
+        for readiness in [&strict, &degraded] {
+            readiness.observe(&loading());
+            readiness.observe(&refused());
+        }
+        assert_eq!(strict.missing(&refused()), ["policy gpu/a: no wasm"]);
+        assert!(degraded.missing(&refused()).is_empty());
+        strict.observe(&Roster::default());
+        assert!(strict.missing(&refused()).is_empty());
+    }
+}
