@@ -190,6 +190,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
     pub(crate) admin: SocketAddr,
 
+    /// Names under which this machine's own clients ask for --listen and --admin, besides `localhost` and addresses: a
+    /// web page in a browser on the machine could ask under any other
+    #[arg(long, env = "PLIMSOLL_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) allowed_hosts: Vec<String>,
+
     /// Where /healthz, /readyz and /metrics are besides, for a kubelet and a scraper: nothing there tells of settings,
     /// pods or nodes [default: nowhere]
     #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS")]

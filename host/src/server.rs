@@ -99,6 +99,7 @@ impl Server {
             binding::start(&gateway, api, watch, lease, config.request_timeout)
         });
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
+        let hosts = wire_config.hosts.clone();
         let mut binds_for_nobody = false;
         if let Some(leadership) = &leadership {
             metrics.leader(leadership.clone());
@@ -116,7 +117,7 @@ impl Server {
         }
         let peers = Arc::new(Peers::new(tls));
         let wire_task = on.spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
-        let admin_task = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop)));
+        let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop)));
         let probes_address = probes.as_ref().map(TcpListener::local_addr).transpose()?;
         let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop)));
         let probes = probes_address.map(tracing::field::display);

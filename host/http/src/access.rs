@@ -32,7 +32,7 @@ pub(crate) struct Client {
     /// Whose nodes those are that it sends: its name's, or else its address's, since a port says nothing.
     pub(crate) sender: Sender,
     /// Whether both the listener's address and the client's are loopback addresses.
-    is_local: bool,
+    pub(crate) is_local: bool,
 }
 
 /// Why a client may not bind.

@@ -1,6 +1,6 @@
 //! The admin listener: what an operator and a scraper may look at. It changes nothing.
 
-use std::{future::Future, io, sync::Arc};
+use std::{future::Future, io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -10,9 +10,16 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
+use hyper::{HeaderMap, Request, Uri, body::Incoming};
 use tokio::net::TcpListener;
+use tower::ServiceExt;
 
-use crate::server::{self, Bounds};
+use crate::{
+    AllowedHosts,
+    access::Client,
+    hosts::{Foreign, check_same_page},
+    server::{self, BodyAwaited, Bounds},
+};
 
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -51,13 +58,22 @@ const MAX_POD: usize = 2 << 20;
 /// A page: its status, type and text.
 pub(crate) type Page = (StatusCode, &'static str, String);
 
-/// Serves the admin pages until `shutdown`.
+/// The admin pages, for those who know what they ask.
+#[derive(Clone)]
+struct Guarded {
+    router: Router,
+    hosts: AllowedHosts,
+}
+
+/// Serves the admin pages until `shutdown`. Over loopback they are answered under these names alone; under any other
+/// address they are as well, if there are such names.
 ///
 /// # Errors
 /// If the listener's address cannot be read; single connections fail on their own.
 pub async fn serve_admin(
     listener: TcpListener,
     admin: Arc<dyn Admin>,
+    hosts: AllowedHosts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let router = Router::new()
@@ -80,7 +96,35 @@ pub async fn serve_admin(
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
         .with_state(admin);
-    server::serve(listener, router, Bounds::of_admin(), None, shutdown).await
+    server::serve(listener, Guarded { router, hosts }, Bounds::of_admin(), None, shutdown).await
+}
+
+impl server::Service for Guarded {
+    type Body = axum::body::Body;
+
+    async fn answer(self, request: Request<Incoming>, client: Arc<Client>, _: BodyAwaited) -> Response {
+        if let Err(foreign) = self.check(request.uri(), request.headers(), client.address) {
+            tracing::warn!(peer = %client.address, path = request.uri().path(), "an admin page was refused: {foreign}");
+            return respond((StatusCode::FORBIDDEN, TEXT, format!("{foreign}\n")));
+        }
+        let Ok(response) = self.router.oneshot(request).await;
+        response
+    }
+
+    fn refuse(self, _: Request<Incoming>) -> Response {
+        StatusCode::SERVICE_UNAVAILABLE.into_response()
+    }
+}
+
+// === impl Guarded ===
+
+impl Guarded {
+    /// A proxy in front, such as the API server's, may ask under its own name, and does not come over loopback.
+    fn check(&self, uri: &Uri, headers: &HeaderMap, client: SocketAddr) -> Result<(), Foreign> {
+        check_same_page(headers)?;
+        let is_local = client.ip().to_canonical().is_loopback();
+        if is_local || !self.hosts.is_empty() { self.hosts.check(uri, headers) } else { Ok(()) }
+    }
 }
 
 /// Makes a page on a blocking thread, where it may take its time, and even panic.
@@ -157,4 +201,33 @@ fn read_only() -> Page {
 
 fn respond((status, kind, text): Page) -> Response {
     (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_does_not_come_over_loopback_may_use_its_own_name_unless_names_are_listed() {
+        let names = |names: &[&str]| AllowedHosts::new(names.iter().map(|name| (*name).to_owned()));
+        // The API server's proxy passes on the Host that it was asked under itself.
+        let table = [
+            ("127.0.0.1", &[][..], "api.example:6443", Err(Foreign::Host)),
+            ("::ffff:127.0.0.1", &[], "api.example:6443", Err(Foreign::Host)),
+            ("192.0.2.7", &[], "api.example:6443", Ok(())),
+            ("192.0.2.7", &["admin.example"], "api.example:6443", Err(Foreign::Host)),
+            ("192.0.2.7", &["api.example"], "api.example:6443", Ok(())),
+            ("127.0.0.1", &["api.example"], "api.example:6443", Ok(())),
+        ];
+        for (client, listed, host, expected) in table {
+            let guarded = Guarded { router: Router::new(), hosts: names(listed) };
+            let headers = [(header::HOST, HeaderValue::from_static(host))].into_iter().collect();
+            let client = SocketAddr::new(client.parse().unwrap(), 40_000);
+            assert_eq!(
+                guarded.check(&Uri::from_static("/api/policies"), &headers, client),
+                expected,
+                "{client} {host}"
+            );
+        }
+    }
 }

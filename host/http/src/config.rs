@@ -2,7 +2,7 @@
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
-use crate::{BindAccess, Tls};
+use crate::{AllowedHosts, BindAccess, Tls};
 
 /// Bounds of the wire listener.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub struct WireConfig {
     pub tls: Option<Arc<Tls>>,
     /// Who may bind.
     pub bind: BindAccess,
+    /// Under which names it may be asked for where it is on loopback and speaks plain HTTP.
+    pub hosts: AllowedHosts,
 }
 
 impl Default for WireConfig {
@@ -53,6 +55,7 @@ impl Default for WireConfig {
             max_binds: 128,
             tls: None,
             bind: BindAccess::default(),
+            hosts: AllowedHosts::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use plimsoll_core::{DecideError, ObjectError, PodId, Unbound};
 
-use crate::access::Denial;
+use crate::{access::Denial, hosts::Foreign};
 
 /// The most bytes of an error's text that leave the process.
 const MAX_OUTSIDE_BYTES: usize = 512;
@@ -78,6 +78,11 @@ impl WireError {
     /// The client may not bind.
     pub(crate) fn denied(denial: &Denial) -> Self {
         Self::new(StatusCode::FORBIDDEN, denial.to_string())
+    }
+
+    /// A web page seems to ask.
+    pub(crate) fn foreign(foreign: Foreign) -> Self {
+        Self::new(StatusCode::FORBIDDEN, foreign.to_string())
     }
 
     /// Another replica binds, and it did not.

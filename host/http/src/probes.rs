@@ -23,6 +23,9 @@ use crate::{
 /// How long a page is shown again before it is made anew. Probes and scrapers ask once in seconds.
 const FRESH: Duration = Duration::from_millis(250);
 
+/// Everything that strangers may ask for.
+const PAGES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// The pages that are made of the gateway's state.
 struct Probes {
     admin: Arc<dyn Admin>,
@@ -51,36 +54,43 @@ impl server::Service for Arc<Probes> {
     type Body = Full<Bytes>;
 
     async fn answer(self, request: Request<Incoming>, _: Arc<Client>, _: BodyAwaited) -> Response<Full<Bytes>> {
+        let mut response = self.page(&request).await;
         if !request.body().is_end_stream() {
-            let mut response =
-                respond(StatusCode::PAYLOAD_TOO_LARGE, TEXT, Bytes::from_static(b"plimsoll's probes take no body\n"));
             // The body is left where it is.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            return response;
         }
-        let known = matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics");
-        match request.uri().path() {
-            _ if known && request.method() != Method::GET => {
-                let mut response = respond(
-                    StatusCode::METHOD_NOT_ALLOWED,
-                    TEXT,
-                    Bytes::from_static(b"plimsoll's probes take GET alone\n"),
-                );
-                response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
-                response
-            }
-            "/healthz" => respond(StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
-            "/readyz" => self.readiness.show(&self.admin, TEXT, readiness).await,
-            "/metrics" => self.metrics.show(&self.admin, OPEN_METRICS, metrics).await,
-            _ => {
-                let text = b"plimsoll's probes are /healthz, /readyz and /metrics; the rest is on the admin listener\n";
-                respond(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(text))
-            }
-        }
+        response
     }
 
     fn refuse(self, _: Request<Incoming>) -> Response<Full<Bytes>> {
         respond(StatusCode::SERVICE_UNAVAILABLE, TEXT, Bytes::from_static(b"too many requests: try again\n"))
+    }
+}
+
+// === impl Probes ===
+
+impl Probes {
+    async fn page(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let path = request.uri().path();
+        if !PAGES.contains(&path) {
+            let text = b"plimsoll's probes are /healthz, /readyz and /metrics; the rest is on the admin listener\n";
+            return respond(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(text));
+        }
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            let text = Bytes::from_static(b"plimsoll's probes take GET alone\n");
+            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
+            return response;
+        }
+        if !request.body().is_end_stream() {
+            let text = Bytes::from_static(b"plimsoll's probes take no body\n");
+            return respond(StatusCode::PAYLOAD_TOO_LARGE, TEXT, text);
+        }
+        match path {
+            "/readyz" => self.readiness.show(&self.admin, TEXT, readiness).await,
+            "/metrics" => self.metrics.show(&self.admin, OPEN_METRICS, metrics).await,
+            _ => respond(StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
+        }
     }
 }
 

@@ -7,7 +7,6 @@ mod state;
 
 use std::{error::Error, future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, http::StatusCode, response::IntoResponse};
 use bytes::Bytes;
 use hyper::{
     Request, Response,
@@ -19,7 +18,6 @@ use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
-use tower::ServiceExt;
 
 use self::{
     connection::Site,
@@ -64,19 +62,6 @@ pub(crate) trait Service: Clone + Send + Sync + 'static {
 
     /// The reply where too many requests are in flight; the body is not read.
     fn refuse(self, request: Request<Incoming>) -> Response<Self::Body>;
-}
-
-impl Service for Router {
-    type Body = axum::body::Body;
-
-    async fn answer(self, request: Request<Incoming>, _: Arc<Client>, _: BodyAwaited) -> Response<Self::Body> {
-        let Ok(response) = self.oneshot(request).await;
-        response
-    }
-
-    fn refuse(self, _: Request<Incoming>) -> Response<Self::Body> {
-        StatusCode::SERVICE_UNAVAILABLE.into_response()
-    }
 }
 
 /// Serves until `shutdown`, then finishes what is in flight; with `tls`, it speaks nothing else.

@@ -18,18 +18,13 @@ mod refusal;
 mod replica;
 mod validity;
 
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
-};
+use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
 use arc_swap::ArcSwap;
 
 pub use self::error::TlsError;
+pub(crate) use self::identity::Identity;
 use self::{contents::Contents, material::Material, refusal::Refusal};
-pub(crate) use self::{identity::Identity, refusal::Ledger};
 
 /// The files that TLS is made of, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +58,6 @@ pub struct Tls {
     material: ArcSwap<Material>,
     /// What the material in force was made of: the start of [`Tls::follow`].
     loaded: Contents,
-    ledger: Mutex<Ledger>,
 }
 
 // === impl Tls ===
@@ -78,7 +72,7 @@ impl Tls {
         let material = Material::new(&files, &loaded, SystemTime::now())?;
         observer.expires(material.not_after);
         let material = ArcSwap::from_pointee(material);
-        Ok(Self { files, observer, material, loaded, ledger: Mutex::default() })
+        Ok(Self { files, observer, material, loaded })
     }
 
     /// Whether a client must show a certificate.
@@ -86,14 +80,11 @@ impl Tls {
         self.files.client_ca.is_some()
     }
 
-    /// Logs and counts a refusal; the log has room for a few of each kind.
+    /// Logs and counts a refusal. The logging layer sees to it that a flood of one reason does not fill the log.
     fn refuse(&self, peer: std::net::SocketAddr, refusal: &Refusal) {
         let reason = refusal.reason();
         self.observer.refused(reason);
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(unlogged) = ledger.admit(reason, std::time::Instant::now()) else { return };
-        drop(ledger);
-        tracing::warn!(%peer, reason, unlogged, "TLS: a client was refused: {refusal}");
+        tracing::warn!(%peer, reason, "TLS: a client was refused: {refusal}");
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     future::Future,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -29,14 +29,14 @@ use self::{
     turns::Turns,
 };
 use crate::{
-    BindAccess, FORWARDED, Forward, WireConfig,
-    access::{Client, Denial},
+    AllowedHosts, BindAccess, FORWARDED, Forward, WireConfig,
+    access::Client,
     answer::{Answer, Arrival, Call, Reply},
     decode,
     error::WireError,
+    hosts,
     memory::Reservation,
     server::{self, BodyAwaited, Bounds},
-    tls::Ledger,
 };
 
 /// The group and verb that a [`WireObserver`] hears where the URL names none that exists.
@@ -63,8 +63,8 @@ struct Wire {
     observer: Arc<dyn WireObserver>,
     peers: Arc<dyn Forward>,
     access: BindAccess,
-    /// How often the log has told of clients that may not bind.
-    denials: Mutex<Ledger>,
+    /// None: TLS shows what the client takes this for.
+    hosts: Option<AllowedHosts>,
     intake: Intake,
     turns: Turns,
     leftovers: Arc<Leftovers>,
@@ -87,7 +87,7 @@ pub async fn serve_wire(
         gateway,
         peers,
         access: config.bind.clone(),
-        denials: Mutex::default(),
+        hosts: config.tls.is_none().then(|| config.hosts.clone()),
         intake: Intake::new(&config),
         turns: Turns::new(&config),
         leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
@@ -117,9 +117,7 @@ impl server::Service for Arc<Wire> {
             (Some((group, call)), None) => {
                 let taken = self.intake.read(body).await;
                 drop(awaited);
-                match taken.and_then(|taken| {
-                    self.admit(call, &client).map(|()| taken).map_err(|denial| WireError::denied(&denial))
-                }) {
+                match taken.and_then(|taken| self.admit(call, &client, &parts).map(|()| taken)) {
                     Ok(taken) => {
                         let arrival = Arrival { received, sender: client.sender };
                         self.decide_or_forward(call, group, taken, arrival, &id, &parts).await
@@ -172,17 +170,16 @@ impl Wire {
     }
 
     /// Whether a client may make this call. It is asked before a bind is forwarded: the replica that binds trusts us.
-    fn admit(&self, call: Call, client: &Client) -> Result<(), Denial> {
+    fn admit(&self, call: Call, client: &Client, parts: &Parts) -> Result<(), WireError> {
+        hosts::check_no_page(&parts.headers).map_err(WireError::foreign)?;
+        if let Some(hosts) = self.hosts.as_ref().filter(|_| client.is_local) {
+            hosts.check(&parts.uri, &parts.headers).map_err(WireError::foreign)?;
+        }
         let Err(denial) = (if call == Call::Bind { self.access.check(client) } else { Ok(()) }) else { return Ok(()) };
         let reason = denial.reason();
         self.observer.bind_denied(reason);
-        let mut ledger = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
-        let admitted = ledger.admit(reason, Instant::now());
-        drop(ledger);
-        if let Some(unlogged) = admitted {
-            tracing::warn!(peer = %client.address, subject = client.subject(), unlogged, "a bind was refused: {denial}");
-        }
-        Err(denial)
+        tracing::warn!(peer = %client.address, subject = client.subject(), reason, "a bind was refused: {denial}");
+        Err(WireError::denied(&denial))
     }
 
     /// Has the replica answer that binds.

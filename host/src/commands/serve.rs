@@ -6,7 +6,7 @@ use anyhow::Result;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::TraceLimit;
 use plimsoll_directory::DirectoryConfig;
-use plimsoll_http::{BindAccess, TlsFiles, WireConfig};
+use plimsoll_http::{AllowedHosts, BindAccess, TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
@@ -69,6 +69,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
             max_connections: args.max_connections,
             max_requests: args.max_requests,
             drain: args.drain_timeout,
+            hosts: AllowedHosts::new(args.allowed_hosts),
             bind: BindAccess {
                 clients: args.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
                 without_authentication: args.bind_without_authentication,

@@ -31,6 +31,9 @@ const GUEST_LINES: u32 = 100;
 /// Kinds that are told apart; all others count as one. A client may not choose how many there are.
 const MAX_KINDS: usize = 1024;
 
+/// The key of all others together.
+const OTHERS: u64 = 0;
+
 /// Lines of policies, and what policies in shadow mode say: each request may bring some.
 const GUEST: &str = "plimsoll::guest";
 const SHADOW: &str = "plimsoll::shadow";
@@ -99,7 +102,7 @@ impl Limiter {
         let Some(most) = most(event.metadata()) else { return true };
         let mut kinds = self.0.kinds();
         let key = kinds.key(event);
-        let kind = kinds.by_key.entry(key).or_insert_with(|| Kind::new(event, now));
+        let kind = kinds.by_key.entry(key).or_insert_with(|| Kind::new(event, key, now));
         if now.saturating_duration_since(kind.since) >= WINDOW && kind.left_out == 0 {
             (kind.since, kind.lines) = (now, 0);
         }
@@ -169,7 +172,7 @@ impl Kinds {
     fn key(&self, event: &Event<'_>) -> u64 {
         let mut visitor = KeyVisitor { hasher: &self.hasher, key: self.hasher.hash_one(event.metadata().callsite()) };
         event.record(&mut visitor);
-        if self.by_key.len() < MAX_KINDS || self.by_key.contains_key(&visitor.key) { visitor.key } else { 0 }
+        if self.by_key.len() < MAX_KINDS || self.by_key.contains_key(&visitor.key) { visitor.key } else { OTHERS }
     }
 
     /// What was left out since the last time, and forgets kinds that are quiet.
@@ -188,7 +191,12 @@ impl Kinds {
 // === impl Kind ===
 
 impl Kind {
-    fn new(event: &Event<'_>, now: Instant) -> Self {
+    fn new(event: &Event<'_>, key: u64, now: Instant) -> Self {
+        let level = *event.metadata().level();
+        if key == OTHERS {
+            // The first of them says nothing about those after it.
+            return Self { since: now, lines: 0, left_out: 0, level, text: "lines of many kinds".to_owned() };
+        }
         let mut text = TextVisitor::default();
         event.record(&mut text);
         let TextVisitor { mut message, policy } = text;
@@ -196,7 +204,7 @@ impl Kind {
             "lines of its own".clone_into(&mut message);
         }
         let text = if policy.is_empty() { message } else { format!("policy {policy}: {message}") };
-        Self { since: now, lines: 0, left_out: 0, level: *event.metadata().level(), text }
+        Self { since: now, lines: 0, left_out: 0, level, text }
     }
 }
 
@@ -306,6 +314,11 @@ mod tests {
                 fail("p", number);
             }
             assert!(limiter.0.kinds().by_key.len() <= MAX_KINDS + 1);
+            let told = limiter.0.kinds().take_left_out();
+            assert_eq!(
+                told,
+                [(Level::WARN, "lines of many kinds".to_owned(), (100_000 - MAX_KINDS) as u64 - u64::from(LINES))]
+            );
         });
         assert!(written <= MAX_KINDS + LINES as usize, "{written}");
     }

@@ -99,7 +99,7 @@ impl Backend {
     fn probe(&self) -> io::Result<()> {
         let mut stream = TcpStream::connect_timeout(&self.admin, PROBE_TIMEOUT)?;
         stream.set_read_timeout(Some(PROBE_TIMEOUT))?;
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         let mut status = [0; 12];
         stream.read_exact(&mut status)?;
         if &status == b"HTTP/1.1 200" { Ok(()) } else { Err(io::Error::other("not well")) }

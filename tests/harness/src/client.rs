@@ -50,7 +50,7 @@ impl Client {
         self.request.clear();
         write!(
             self.request,
-            "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         )?;
         let stream = self.stream.get_mut();

@@ -1,16 +1,8 @@
-//! Why a client is refused, in words that say what to change; and how often the log says so.
+//! Why a client is refused, in words that say what to change.
 
-use std::{
-    collections::HashMap,
-    io,
-    time::{Duration, Instant},
-};
+use std::{io, time::Duration};
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
-
-/// Lines of the log for one reason in one [`WINDOW`]: a hostile peer must not fill it.
-const LINES: u32 = 5;
-const WINDOW: Duration = Duration::from_secs(10);
 
 /// Why there is no TLS connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,19 +29,6 @@ pub(super) enum Refusal {
     NotTls(String),
     #[error("it did not finish its handshake within {0:?}")]
     TooSlow(Duration),
-}
-
-/// How much was logged for each reason.
-#[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    pages: HashMap<&'static str, Page>,
-}
-
-#[derive(Debug)]
-struct Page {
-    since: Instant,
-    lines: u32,
-    unlogged: u64,
 }
 
 // === impl Refusal ===
@@ -103,38 +82,9 @@ impl Refusal {
     }
 }
 
-// === impl Ledger ===
-
-impl Ledger {
-    /// Whether a line may be logged, and how many before it were not.
-    pub(crate) fn admit(&mut self, reason: &'static str, now: Instant) -> Option<u64> {
-        let page = self.pages.entry(reason).or_insert(Page { since: now, lines: 0, unlogged: 0 });
-        if now.duration_since(page.since) >= WINDOW {
-            (page.since, page.lines) = (now, 0);
-        }
-        if page.lines == LINES {
-            page.unlogged += 1;
-            return None;
-        }
-        page.lines += 1;
-        Some(std::mem::take(&mut page.unlogged))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_flood_of_refusals_fills_neither_the_log_nor_hides_another_reason() {
-        let (mut ledger, start) = (Ledger::default(), Instant::now());
-        let logged = (0..1000).filter(|_| ledger.admit("expired", start).is_some()).count();
-        assert_eq!(logged, LINES as usize);
-        assert_eq!(ledger.admit("unknown_ca", start), Some(0));
-        // The next line tells how many were left out.
-        assert_eq!(ledger.admit("expired", start + WINDOW), Some(1000 - u64::from(LINES)));
-        assert_eq!(ledger.admit("expired", start + WINDOW), Some(0));
-    }
 
     #[test]
     fn each_failure_of_a_handshake_has_its_reason() {

@@ -18,23 +18,23 @@ use rustls::{
 
 use crate::world::{BY_NAME, cluster};
 
-const REQUEST: &str = r#"{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"node-00000"}"#;
-const BOUND: &str = r#"{"Error":""}"#;
+pub(crate) const REQUEST: &str = r#"{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"node-00000"}"#;
+pub(crate) const BOUND: &str = r#"{"Error":""}"#;
 const NO_CERTIFICATE: &str = "plimsoll does not bind for a client without a certificate: start it with --tls-client-ca, which asks for one, and list the client in --bind-clients";
 
-fn binding_gateway(api: &Arc<Api>) -> Gateway {
+pub(crate) fn binding_gateway(api: &Arc<Api>) -> Gateway {
     let gateway = gateway(Roster::of_root(vec![]));
     gateway.set_cluster(cluster());
     gateway.set_binder(Arc::clone(api) as _);
     gateway
 }
 
-fn one_pod() -> Arc<Api> {
+pub(crate) fn one_pod() -> Arc<Api> {
     Api::of([("default", "p", "u")])
 }
 
 /// A server whose port is open to the network.
-async fn open(api: &Arc<Api>, peers: Arc<dyn Forward>, config: WireConfig) -> Server {
+pub(crate) async fn open(api: &Arc<Api>, peers: Arc<dyn Forward>, config: WireConfig) -> Server {
     Server::start_in_the_open(binding_gateway(api), peers, config).await.unwrap()
 }
 

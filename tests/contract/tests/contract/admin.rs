@@ -7,7 +7,7 @@ use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
 #[derive(Default)]
-struct Fixed {
+pub(crate) struct Fixed {
     missing: Vec<String>,
     notes: Vec<String>,
 }

@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_millis(200);
 
 /// One request as it stands on the wire.
 fn raw(length: usize, body: &str) -> String {
-    format!("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
+    format!("POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}")
 }
 
 async fn serves(address: SocketAddr) {
@@ -89,7 +89,7 @@ async fn a_slow_body_is_cut_while_others_are_served() {
 async fn a_slow_head_and_an_idle_connection_are_closed() {
     let config = WireConfig { header_timeout: SHORT, keep_alive: SHORT, ..WireConfig::default() };
     let server = server(config).await;
-    for head in ["", "P", "POST /filter HTTP/1.1\r\nHost: x\r\n", "PRI * HTTP/2.0\r\n"] {
+    for head in ["", "P", "POST /filter HTTP/1.1\r\nHost: localhost\r\n", "PRI * HTTP/2.0\r\n"] {
         let reply = exchange(server.address, head.as_bytes()).await.unwrap();
         assert_eq!(reply, "", "{head:?}");
     }
@@ -133,7 +133,7 @@ async fn a_connection_is_reused_and_pipelined() {
         assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
     }
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let last = raw(BY_NAME.len(), BY_NAME).replace("Host: x", "Host: x\r\nConnection: close");
+    let last = raw(BY_NAME.len(), BY_NAME).replace("Host: localhost", "Host: localhost\r\nConnection: close");
     let three = raw(BY_NAME.len(), BY_NAME).repeat(2) + &last;
     stream.write_all(three.as_bytes()).await.unwrap();
     let replies = String::from_utf8(read_all(&mut stream).await.unwrap()).unwrap();
@@ -172,7 +172,7 @@ async fn a_body_over_the_limit_is_refused_with_a_way_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_far_over_the_limit_closes_the_connection() {
     let server = server(WireConfig { body_limit: 1024, ..WireConfig::default() }).await;
-    let head = "POST /filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head = "POST /filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(format!("1000\r\n{}\r\n", " ".repeat(4096)).as_bytes()).await.unwrap();

@@ -32,7 +32,7 @@ pub(crate) fn many_unknown() -> String {
 }
 
 pub(crate) fn head(length: usize) -> String {
-    format!("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n")
+    format!("POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n")
 }
 
 /// A connection whose buffer for what it receives is small.
@@ -223,7 +223,7 @@ async fn senders_of_slow_bodies_make_room_before_an_idle_scheduler() {
     }
     // Neither connections nor requests are left: a slow one is cut.
     for _ in 0..3 {
-        let request = head(BY_NAME.len()).replace("Host: x", "Host: x\r\nConnection: close") + BY_NAME;
+        let request = head(BY_NAME.len()).replace("Host: localhost", "Host: localhost\r\nConnection: close") + BY_NAME;
         let reply = exchange(server.address, request.as_bytes());
         let reply = within("a reply", reply).await.unwrap().unwrap();
         assert!(reply.ends_with(BY_NAME_FILTERED), "{reply}");

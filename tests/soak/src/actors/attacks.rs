@@ -42,7 +42,7 @@ fn post(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
 
 /// A request that announces so many bytes, whatever it has.
 fn declared(path: &str, length: usize, body: &[u8]) -> Vec<u8> {
-    let head = format!("POST {path} HTTP/1.1\r\nHost: soak\r\nContent-Length: {length}\r\n\r\n");
+    let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 
@@ -104,10 +104,10 @@ fn heads(round: u32) -> Vec<Attack> {
     let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec();
     let noise: Vec<u8> =
         (0..4_096_u32).map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(round) >> 13) as u8).collect();
-    let chunks = "POST /filter HTTP/1.1\r\nHost: soak\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let chunks = "POST /filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     let both =
-        "POST /filter HTTP/1.1\r\nHost: soak\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    let get = "GET /filter HTTP/1.1\r\nHost: soak\r\n\r\n";
+        "POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    let get = "GET /filter HTTP/1.1\r\nHost: localhost\r\n\r\n";
     vec![
         attack("a group that is not there", post(&group, "{}"), Ending::Reads(&[400, 404])),
         attack("a page that is not there", post(&format!("/api/{round}"), "{}"), Ending::Reads(&[404])),

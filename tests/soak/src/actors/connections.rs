@@ -81,7 +81,7 @@ pub(crate) fn churn(stage: &Stage) {
             let opened = TcpStream::connect(stage.gateway.wire).and_then(|mut stream| match number % 3 {
                 0 => Ok(()),
                 1 => stream.write_all(b"POST /filter HTTP/1.1\r\nHo"),
-                _ => stream.write_all(b"GET / HTTP/1.1\r\nHost: soak\r\n\r\n"),
+                _ => stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
             });
             match opened {
                 Ok(()) => stage.tally.ok("connection that comes and goes", None),
@@ -100,7 +100,7 @@ impl Slow {
         match habit {
             Habit::DripsHead => stream.write_all(b"POST /filter HTTP/1.1\r\nX-Slow: ")?,
             Habit::DripsBody => {
-                stream.write_all(b"POST /filter HTTP/1.1\r\nHost: soak\r\nContent-Length: 100000\r\n\r\n{")?;
+                stream.write_all(b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{")?;
             }
             Habit::DripsReply => {
                 // As much as plimsoll takes: it stops when its replies are not read.
@@ -110,7 +110,7 @@ impl Slow {
                     }
                 }
             }
-            Habit::Idle => stream.write_all(b"GET / HTTP/1.1\r\nHost: soak\r\n\r\n")?,
+            Habit::Idle => stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")?,
         }
         Ok(Self { stream, habit })
     }
@@ -134,5 +134,5 @@ impl Slow {
 fn large_request() -> Vec<u8> {
     let items: Vec<_> = (0..NODES).map(node).collect();
     let body = json!({"Pod": pod("web", "site", 5), "Nodes": {"items": items}}).to_string();
-    format!("POST /filter HTTP/1.1\r\nHost: soak\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    format!("POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }

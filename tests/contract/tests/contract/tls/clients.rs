@@ -54,7 +54,7 @@ async fn both_versions_are_spoken_and_each_connection_shows_its_certificate() {
             let connector = tokio_rustls::TlsConnector::from(Arc::clone(&config));
             let stream = TcpStream::connect(server.address).await.unwrap();
             let mut stream = connector.connect(ServerName::from(server.address.ip()), stream).await.unwrap();
-            let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut reply = String::new();
             stream.read_to_string(&mut reply).await.unwrap();
@@ -245,7 +245,7 @@ async fn a_reply_that_nobody_reads_is_cut_off_inside_of_tls_too() {
     // Requests whose replies fill every buffer between us; nothing is read.
     let names = vec!["\"absent-node-with-a-name-that-takes-some-room\""; 20_000].join(",");
     let body = format!(r#"{{"Pod":{{}},"NodeNames":[{names}]}}"#);
-    let request = format!("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request = format!("POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let flood = async { while stream.write_all(request.as_bytes()).await.is_ok() {} };
     plimsoll_contract::client::within("being cut off", flood).await.unwrap();
     let mut rest = Vec::new();

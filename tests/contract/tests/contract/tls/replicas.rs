@@ -19,7 +19,7 @@ use crate::world::{BY_NAME, BY_NAME_FILTERED};
 /// Calls a server as a replica does.
 async fn call(from: &Tls, to: &Server) -> std::io::Result<()> {
     let mut stream = from.connect(TcpStream::connect(to.address).await?).await?;
-    let head = "POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    let head = "POST /filter HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
     stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{BY_NAME}", BY_NAME.len()).as_bytes()).await?;
     let mut reply = String::new();
     stream.read_to_string(&mut reply).await?;

@@ -1,0 +1,147 @@
+//! Under which names a listener may be asked for: a browser must not be made to ask by a page of somebody else.
+//!
+//! Where only this machine can reach an address, the address is what authenticates. A web page that a browser on the
+//! machine shows can reach it as well: its own name may be made to lead to 127.0.0.1 (DNS rebinding), and a form of
+//! it may be posted anywhere. The first shows in `Host`, the second in `Origin`.
+
+use std::{net::IpAddr, sync::Arc};
+
+use hyper::{
+    HeaderMap, Uri,
+    header::{HOST, HeaderValue, ORIGIN},
+    http::uri::Authority,
+};
+
+/// The names under which a listener on loopback may be asked for, besides addresses and `localhost`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowedHosts(Arc<[String]>);
+
+/// Why a request is not answered: its sender seems to be a web page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Foreign {
+    #[error(
+        "this address is not asked for under this name: use localhost or an address, or list the name in --allowed-hosts"
+    )]
+    Host,
+    #[error("plimsoll answers no web pages: the request has the Origin of one")]
+    Origin,
+}
+
+// === impl AllowedHosts ===
+
+impl AllowedHosts {
+    /// These names, without ports.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self(names.into_iter().filter(|name| !name.is_empty()).collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether every name that a request gives of its host is one of these. HTTP/1.0 needs none, and a browser always
+    /// gives one.
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+        let of_uri = uri.authority().map(Authority::as_str);
+        let of_headers = headers.get_all(HOST).into_iter().map(|host| host.to_str().unwrap_or_default());
+        if of_uri.into_iter().chain(of_headers).all(|authority| self.has(authority)) {
+            Ok(())
+        } else {
+            Err(Foreign::Host)
+        }
+    }
+
+    fn has(&self, authority: &str) -> bool {
+        let host = host_of(authority);
+        host.parse::<IpAddr>().is_ok()
+            || host.eq_ignore_ascii_case("localhost")
+            || self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
+    }
+}
+
+/// No page at all: what kube-scheduler sends has no Origin, and every POST of a browser has one.
+pub(crate) fn check_no_page(headers: &HeaderMap) -> Result<(), Foreign> {
+    if headers.contains_key(ORIGIN) { Err(Foreign::Origin) } else { Ok(()) }
+}
+
+/// No page but one from the very host that is asked.
+pub(crate) fn check_same_page(headers: &HeaderMap) -> Result<(), Foreign> {
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    let is_same = |origin: &HeaderValue| {
+        let origin = origin.as_bytes();
+        let of_page = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+        of_page.zip(host).is_some_and(|(page, host)| page.eq_ignore_ascii_case(host))
+    };
+    if headers.get_all(ORIGIN).into_iter().all(is_same) { Ok(()) } else { Err(Foreign::Origin) }
+}
+
+/// The host of `host:port`; an IPv6 address stands in brackets.
+fn host_of(authority: &str) -> &str {
+    match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or("", |(address, _)| address),
+        None => authority.split_once(':').map_or(authority, |(host, _)| host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(hyper::header::HeaderName, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_host_is_an_address_localhost_or_listed() {
+        let hosts = AllowedHosts::new(["Devbox.example".to_owned(), String::new()]);
+        let table = [
+            ("127.0.0.1:8889", true),
+            ("127.0.0.1", true),
+            ("[::1]:8889", true),
+            ("localhost:8889", true),
+            ("LOCALHOST", true),
+            ("devbox.example:8889", true),
+            ("evil.example:8889", false),
+            ("devbox.example.evil.example", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example:8889", false),
+            ("127.0.0.1@evil.example", false),
+            ("[::1", false),
+            ("", false),
+        ];
+        for (host, expected) in table {
+            let one = headers(&[(HOST, host)]);
+            assert_eq!(hosts.check(&Uri::from_static("/bind"), &one).is_ok(), expected, "{host}");
+        }
+        let none = HeaderMap::new();
+        assert_eq!(hosts.check(&Uri::from_static("/bind"), &none), Ok(()));
+        // h2, and HTTP/1.1 as to a proxy.
+        assert_eq!(hosts.check(&Uri::from_static("http://evil.example/bind"), &none), Err(Foreign::Host));
+        assert_eq!(hosts.check(&Uri::from_static("http://localhost:1/bind"), &none), Ok(()));
+        let mut several = headers(&[(HOST, "localhost")]);
+        several.append(HOST, HeaderValue::from_static("evil.example"));
+        assert_eq!(hosts.check(&Uri::from_static("/bind"), &several), Err(Foreign::Host));
+    }
+
+    #[test]
+    fn a_page_may_be_from_the_same_host_where_pages_are_answered_at_all() {
+        let table = [
+            (None, true),
+            (Some("http://localhost:8889"), true),
+            (Some("https://LOCALHOST:8889"), true),
+            (Some("http://localhost:3000"), false),
+            (Some("http://evil.example"), false),
+            (Some("null"), false),
+            (Some(""), false),
+        ];
+        for (origin, expected) in table {
+            let mut all = headers(&[(HOST, "localhost:8889")]);
+            if let Some(origin) = origin {
+                all.insert(ORIGIN, HeaderValue::from_static(origin));
+            }
+            assert_eq!(check_same_page(&all).is_ok(), expected, "{origin:?}");
+            assert_eq!(check_no_page(&all).is_ok(), origin.is_none(), "{origin:?}");
+        }
+    }
+}
