@@ -21,11 +21,12 @@ use crate::{
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log_format, &args.log)?;
     descriptors::raise(args.max_connections);
-    let runtimes = Runtimes::start()?;
+    let config = config(args)?;
+    let runtimes = Runtimes::start(config.wire.max_decisions)?;
     runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut server = Server::start(config(args)?, runtimes.wire()).await?;
+        let mut server = Server::start(config, runtimes.wire()).await?;
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
             _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),
