@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::TraceLimit;
+use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::WireConfig;
 use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, WasmLoader};
@@ -89,7 +89,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         tls: None,
         lease: None,
         request_timeout: Duration::from_secs(4),
-        traces: TraceLimit::default(),
+        traces: CacheLimit::default(),
         wire: WireConfig::default(),
     })
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
-use plimsoll_core::{Gateway, SystemClock, TraceLimit};
+use plimsoll_core::{CacheLimit, Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, Watching};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
@@ -38,7 +38,7 @@ pub(crate) struct ServerConfig {
     /// None: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
     pub(crate) request_timeout: Duration,
-    pub(crate) traces: TraceLimit,
+    pub(crate) traces: CacheLimit,
     pub(crate) wire: WireConfig,
 }
 
@@ -72,7 +72,7 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
-        let gateway = Arc::new(gateway.with_trace_limit(config.traces));
+        let gateway = Arc::new(gateway.with_cache_limit(config.traces));
         let wire = on.spawn(bind("--listen", config.listen)).await??;
         let admin = bind("--admin", config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);

@@ -3,10 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use plimsoll_decision_cache::Parts;
 
 use crate::{
     Names, Node, Pod, Quantities, Slot, Slots,
-    trace::{self, Columns},
+    cache::{self, Columns, NODE, PODS},
 };
 
 /// The pods placed on one node.
@@ -37,12 +38,12 @@ impl Placed {
         for pod in &pods {
             requested.add(pod.requests());
         }
-        Self { pods, requested: Some(requested), stamp: trace::stamp() }
+        Self { pods, requested: Some(requested), stamp: cache::stamp() }
     }
 
     /// Some pods of a node that may have others.
     pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
-        Self { pods, requested: None, stamp: trace::stamp() }
+        Self { pods, requested: None, stamp: cache::stamp() }
     }
 
     /// The pods, in the order of their indices.
@@ -134,7 +135,7 @@ impl Cluster {
 
     /// Takes over what is known of the picture before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
-        self.columns.follow(&before.columns, &before.slots, &self.slots);
+        self.columns.follow(&before.columns, || changed(&before.slots, &self.slots));
     }
 
     /// The same cluster without this pod; none if it is placed nowhere.
@@ -172,6 +173,31 @@ impl Cluster {
     /// How many pods are placed on all nodes together.
     pub fn pod_count(&self) -> usize {
         self.slots.pod_count()
+    }
+}
+
+/// The slots of which the node or its pods are other records than before.
+fn changed(before: &Slots, after: &Slots) -> Vec<(u32, Parts)> {
+    let changed = |at: usize| {
+        let new = after.get(at)?;
+        let parts = before.get(at).map_or(NODE.and(PODS), |old| {
+            let node = if is_same_node(old, new) { Parts::NONE } else { NODE };
+            let pods = if is_same_pods(old, new) { Parts::NONE } else { PODS };
+            node.and(pods)
+        });
+        (parts != Parts::NONE).then_some((at as u32, parts))
+    };
+    after.differing(before).filter_map(changed).collect()
+}
+
+fn is_same_node(one: &Slot, other: &Slot) -> bool {
+    Arc::ptr_eq(&one.node, &other.node) || one.node.stamp() == other.node.stamp()
+}
+
+fn is_same_pods(one: &Slot, other: &Slot) -> bool {
+    match (&one.placed, &other.placed) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.stamp() == other.stamp(),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 

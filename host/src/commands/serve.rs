@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_cluster::ApiServer;
-use plimsoll_core::TraceLimit;
+use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{AllowedHosts, BindAccess, TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,7 +63,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         tls,
         lease: (!args.lease.no_bind).then_some(args.lease),
         request_timeout: args.request_timeout,
-        traces: TraceLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
+        traces: CacheLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
         wire: WireConfig {
             body_limit: args.body_limit,
             memory: args.wire_memory,

@@ -25,8 +25,9 @@ const ONLY: [(&str, &[&str]); 7] = [
 ];
 
 /// What each crate of the host and the SDK may name of the others.
-const MAY_NAME: [(&str, &[&str]); 8] = [
-    ("host/core", &[]),
+const MAY_NAME: [(&str, &[&str]); 9] = [
+    ("host/core", &["plimsoll-decision-cache"]),
+    ("host/decision-cache", &[]),
     ("host/wasm", &["plimsoll-core"]),
     ("host/directory", &["plimsoll-core"]),
     ("host/http", &["plimsoll-core"]),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, trace::Answers};
+use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, cache::Answers};
 
 use super::{Caller, DecideError, Rejection};
 
@@ -71,7 +71,7 @@ fn apply(
         return;
     }
     let mut numbers: Vec<Option<u32>> = vec![None; distinct.len()];
-    let mut which = verdicts.which().iter();
+    let mut which = verdicts.numbers().iter();
     standing.retain(|node| {
         let Some(which) = which.next().map(|which| *which as usize) else { return true };
         let (reason, unresolvable) = match distinct[which] {
