@@ -135,10 +135,8 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     ///
     /// It goes over each row: call it when nobody waits for a reply.
     pub fn witnesses(&self, source: &S, rows: impl Iterator<Item = Row>) -> Vec<Witness<S::Attribute, A>> {
-        match self.classes.way(source) {
-            Some((subject, class)) => Witness::all(&subject, &class, source, rows),
-            None => Vec::new(),
-        }
+        let way = self.classes.way(source);
+        way.class.map_or_else(Vec::new, |class| Witness::all(&way.attributes, &class, source, rows))
     }
 }
 

@@ -94,9 +94,13 @@ mod tests {
                 let mut changed: Vec<(Row, Parts)> = changes.iter().map(|(row, part)| (*row, Parts::part(*part))).collect();
                 if all && at % 10 == 0 {
                     changed.extend((0..before.len() as Row).map(|row| (row, Parts::part(1))));
-                    after.iter_mut().for_each(|row| row[1] = at + 1);
+                    for row in &mut after {
+                        row[1] = at + 1;
+                    }
                 }
-                changes.iter().for_each(|(row, part)| after[*row as usize][*part as usize] = at + 1);
+                for (row, part) in &changes {
+                    after[*row as usize][*part as usize] = at + 1;
+                }
                 // Rows that are not there now are new when they come back.
                 let grown = (before.len()..rows).map(|row| (row as Row, Parts::ALL));
                 changed.extend(grown);

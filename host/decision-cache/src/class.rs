@@ -134,12 +134,11 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         source: &impl Source<Attribute = T>,
     ) -> Option<(Arc<AnswerTable<T>>, Arc<RowClassColumn>)> {
         let known = self.table.load_full().filter(|table| table.holds(source, &self.attributes));
-        let mut table = match known {
-            Some(table) => table,
-            None => {
-                let row_classes = recent.by(&self.row_attributes()?);
-                Arc::new(AnswerTable::new(row_classes, source, &self.attributes))
-            }
+        let mut table = if let Some(table) = known {
+            table
+        } else {
+            let row_classes = recent.by(&self.row_attributes()?);
+            Arc::new(AnswerTable::new(row_classes, source, &self.attributes))
         };
         let column = if let Some(column) = table.row_classes.column(source) {
             column
@@ -224,8 +223,8 @@ impl Walk {
     fn of(rows: impl Iterator<Item = Row>, answer: impl Fn(Row) -> u32) -> Self {
         let mut is_missed = false;
         let which: Vec<u32> = rows.map(answer).inspect(|which| is_missed |= *which == MISS).collect();
-        let missed = |(at, which): (usize, &u32)| (*which == MISS).then_some(at as u32);
-        let misses = if is_missed { which.iter().enumerate().filter_map(missed).collect() } else { Vec::new() };
+        let unanswered = |(at, which): (usize, &u32)| (*which == MISS).then_some(at as u32);
+        let misses = if is_missed { which.iter().enumerate().filter_map(unanswered).collect() } else { Vec::new() };
         Self { which, misses }
     }
 }

@@ -35,6 +35,11 @@ pub(crate) struct ClassTree<S: Source, A> {
     bytes: AtomicUsize,
 }
 
+type ClassOf<S, A> = Class<<S as Source>::Attribute, A>;
+
+/// The edges of each node, by its number.
+type EdgesOf<S, A> = HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>>;
+
 type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState>;
 
 /// The number of a node, and the value of its attribute.
@@ -50,7 +55,7 @@ struct Edge<S: Source, A> {
 
 enum Next<S: Source, A> {
     Node(Arc<Node<S::Attribute>>),
-    Class(Arc<Class<S::Attribute, A>>),
+    Class(Arc<ClassOf<S, A>>),
 }
 
 struct Node<T> {
@@ -59,11 +64,11 @@ struct Node<T> {
 }
 
 /// A subject's way through the tree, as far as it goes.
-struct Way<S: Source, A> {
+pub(crate) struct Way<S: Source, A> {
     /// The edge that is the last; none: the root.
     last: Option<EdgeKey>,
-    attributes: Vec<S::Attribute>,
-    class: Option<Arc<Class<S::Attribute, A>>>,
+    pub(crate) attributes: Vec<S::Attribute>,
+    pub(crate) class: Option<Arc<ClassOf<S, A>>>,
 }
 
 /// More attributes of a subject are read than a way may have.
@@ -72,7 +77,7 @@ pub(crate) struct TooLong;
 
 /// The tree by value, to be shown.
 pub(crate) enum Classes<S: Source, A> {
-    Class(Arc<Class<S::Attribute, A>>),
+    Class(Arc<ClassOf<S, A>>),
     Read(S::Attribute, Vec<(Fingerprint, S::Value, Classes<S, A>)>),
 }
 
@@ -80,7 +85,7 @@ pub(crate) enum Classes<S: Source, A> {
 
 impl<S: Source, A: Answer> ClassTree<S, A> {
     /// The class of a source's subject.
-    pub(crate) fn get(&self, source: &S) -> Option<Arc<Class<S::Attribute, A>>> {
+    pub(crate) fn get(&self, source: &S) -> Option<Arc<ClassOf<S, A>>> {
         // All edges of a way get the same time, so that none is evicted before those that follow it.
         let now = tick();
         let mut next = self.root.load().as_ref()?.follow(now);
@@ -92,12 +97,6 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         }
     }
 
-    /// The attributes on the way to a subject's class, and the class.
-    pub(crate) fn way(&self, source: &S) -> Option<(Vec<S::Attribute>, Arc<Class<S::Attribute, A>>)> {
-        let way = self.walk(source);
-        Some((way.attributes, way.class?))
-    }
-
     /// Replaces the class of a source's subject by what `change` makes of it, told apart by these attributes too.
     ///
     /// A class that was made without one of them is dropped first: its answers may depend on the attribute's value.
@@ -105,9 +104,9 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         &self,
         source: &S,
         attributes: &[S::Attribute],
-        change: impl FnOnce(Option<&Class<S::Attribute, A>>) -> Result<Option<Class<S::Attribute, A>>, E>,
+        change: impl FnOnce(Option<&ClassOf<S, A>>) -> Result<Option<ClassOf<S, A>>, E>,
     ) -> Result<(), E> {
-        let way = self.walk(source);
+        let way = self.way(source);
         let new: Vec<_> = attributes.iter().filter(|attribute| !way.attributes.contains(attribute)).cloned().collect();
         if way.attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
             return Err(TooLong.into());
@@ -172,7 +171,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
 
     /// All classes by value.
     pub(crate) fn classes(&self) -> Option<Classes<S, A>> {
-        let mut edges: HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>> = HashMap::new();
+        let mut edges: EdgesOf<S, A> = HashMap::new();
         for shard in &self.shards {
             for ((node, value), edge) in shard.load().iter() {
                 edges.entry(*node).or_default().push((*value, Arc::clone(edge)));
@@ -181,7 +180,8 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         Some(self.root.load().as_ref()?.next.classes(&edges))
     }
 
-    fn walk(&self, source: &S) -> Way<S, A> {
+    /// The way of a source's subject.
+    pub(crate) fn way(&self, source: &S) -> Way<S, A> {
         let mut way = Way { last: None, attributes: Vec::new(), class: None };
         let now = tick();
         let mut next = self.root.load().as_ref().map(|root| root.follow(now));
@@ -292,7 +292,7 @@ impl<S: Source, A: Answer> Next<S, A> {
         }
     }
 
-    fn classes(&self, edges: &HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>>) -> Classes<S, A> {
+    fn classes(&self, edges: &EdgesOf<S, A>) -> Classes<S, A> {
         match self {
             Self::Class(class) => Classes::Class(Arc::clone(class)),
             Self::Node(node) => {

@@ -32,6 +32,8 @@ pub struct Evaluation<S: Source, A> {
     evaluated: usize,
 }
 
+type AnswersOf<S, A> = Answers<<S as Source>::Attribute, A>;
+
 /// What this call has found out so far.
 struct Found<T, A> {
     trie: Trie<A>,
@@ -82,21 +84,20 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     ///
     /// Positions come in descending order: otherwise a function that reads row 0 as *another* row could not be told
     /// from one that reads the row that it is evaluated for.
-    pub fn next(&mut self) -> Option<u32> {
-        loop {
-            let position = self.misses.pop()?;
-            match self.found.get(&self.source, self.rows[position as usize]) {
-                Some(own) => self.which[position as usize] = self.number(own),
-                None => {
-                    self.current = position;
-                    self.log.lock().begin(position);
-                    return Some(position);
-                }
+    pub fn next_miss(&mut self) -> Option<u32> {
+        while let Some(position) = self.misses.pop() {
+            if let Some(own) = self.found.get(&self.source, self.rows[position as usize]) {
+                self.which[position as usize] = self.number(own);
+                continue;
             }
+            self.current = position;
+            self.log.lock().begin(position);
+            return Some(position);
         }
+        None
     }
 
-    /// Takes the answer about the row that [`Evaluation::next`] returned last.
+    /// Takes the answer about the row that [`Evaluation::next_miss`] returned last.
     pub fn answer(&mut self, answer: A) {
         self.evaluated += 1;
         let own = self.keep(answer);
@@ -114,7 +115,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     }
 
     /// The answers, and what is to be inserted into the cache. A row that was not evaluated has no answer.
-    pub fn finish(self) -> (Answers<S::Attribute, A>, Option<Update<S, A>>) {
+    pub fn finish(self) -> (AnswersOf<S, A>, Option<Update<S, A>>) {
         let new = Arc::new(self.found.trie);
         let update = (self.evaluated > 0).then(|| {
             let log = self.log.lock();

@@ -24,6 +24,8 @@ pub fn evict_to(caches: &[&dyn Evict], max_bytes: usize) {
         kept > goal
     });
     if let Some((used, _)) = first_to_go {
-        caches.iter().for_each(|cache| cache.evict_before(used + 1));
+        for cache in caches {
+            cache.evict_before(used + 1);
+        }
     }
 }

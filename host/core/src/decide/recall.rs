@@ -18,7 +18,7 @@ struct CheckedTurns<'e, A: CachedAnswer> {
 
 impl<A: CachedAnswer + Answer> Turns<A> for CheckedTurns<'_, A> {
     fn next(&mut self) -> Option<u32> {
-        if self.breach.is_some() { None } else { self.evaluation.next() }
+        if self.breach.is_some() { None } else { self.evaluation.next_miss() }
     }
 
     fn answer(&mut self, answer: A) {
