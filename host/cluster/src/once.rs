@@ -3,9 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use plimsoll_core::Cluster;
-use tokio::time::{self, Instant};
 
-use crate::{ApiServer, ClusterWatch, ConnectError, WatchStatus};
+use crate::{ApiServer, ClusterWatch, ConnectError, WatchStatus, clock};
 
 /// How long nobody minds waiting in silence.
 const SILENT: Duration = Duration::from_secs(2);
@@ -28,10 +27,10 @@ pub async fn list_once(
     mut waiting: impl FnMut(&str),
 ) -> Result<Arc<Cluster>, ConnectError> {
     let watch = ClusterWatch::start(api, MAX_STALENESS, |_| {});
-    let started = Instant::now();
+    let started = clock::now();
     let mut is_told = false;
-    while time::timeout(LOOK, watch.synced()).await.is_err() {
-        let (status, waited) = (watch.status(), started.elapsed());
+    while clock::timeout(LOOK, watch.synced()).await.is_err() {
+        let (status, waited) = (watch.status(), clock::now().saturating_duration_since(started));
         let why = || status.doubts(MAX_STALENESS).join("; ");
         if waited >= SILENT && !is_told {
             waiting(&format!("waiting for {}: {}", api.url(), why()));

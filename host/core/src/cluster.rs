@@ -27,7 +27,11 @@ pub struct Cluster {
     names: OnceLock<Arc<Names>>,
     all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
+    reserved: Reserved,
 }
+
+/// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
+pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
 
 // === impl Placed ===
 
@@ -95,7 +99,19 @@ impl Cluster {
         };
         let same_names = slots.differing(&self.slots).all(has_name);
         let names = self.names.get().map(|own| if same_names { own.clone() } else { own.successor(&slots).into() });
-        Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), ..Self::default() }
+        let reserved = Arc::clone(&self.reserved);
+        Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), reserved, ..Self::default() }
+    }
+
+    /// The same picture, in which these pods are where they have a place reserved.
+    #[must_use]
+    pub fn with_reserved(self, reserved: Reserved) -> Self {
+        Self { reserved, ..self }
+    }
+
+    /// The pods that have a place reserved.
+    pub fn reserved(&self) -> &Reserved {
+        &self.reserved
     }
 
     /// A picture of nodes and of the pods that are bound to them and have not ended.
@@ -147,9 +163,16 @@ impl Cluster {
         self.without_placed(pod).or_else(|| (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod)))
     }
 
-    /// The same, where the pod itself says on which node it is.
+    /// The same, where the pod itself says on which node it is, or has a place reserved there.
+    ///
+    /// A pod that waits for its node has neither: this costs such a request nothing.
     pub(crate) fn without_placed(&self, pod: &Pod) -> Option<Self> {
-        self.without_at(self.find(pod.node()?)?, pod)
+        let node = match pod.node() {
+            Some(node) => node,
+            None if self.reserved.is_empty() => return None,
+            None => self.reserved.get(pod.uid())?,
+        };
+        self.without_at(self.find(node)?, pod)
     }
 
     fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {

@@ -206,8 +206,7 @@ impl Gateway {
         let group = self.group(group)?;
         let (caller, now) = (self.caller(received), self.clock.unix_seconds());
         let cluster = self.cluster();
-        let without =
-            cluster.as_ref().filter(|_| pod.node().is_some()).and_then(|cluster| cluster.without_placed(&pod));
+        let without = cluster.as_ref().and_then(|cluster| cluster.without_placed(&pod));
         let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
             decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), (&self.memories, sender), now)

@@ -40,6 +40,7 @@ mod request;
 mod roster;
 mod secrets;
 mod slots;
+mod text;
 mod trial;
 mod view;
 
@@ -49,7 +50,7 @@ pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, 
 pub use cache::{CacheLimit, Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};
-pub use cluster::{Cluster, Placed};
+pub use cluster::{Cluster, Placed, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
@@ -78,5 +79,6 @@ pub use request::{CallOf, Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, redacting, shown_settings, unredacted};
 pub use slots::{Slot, Slots};
+pub use text::{escaped, is_unprintable};
 pub use trial::{FailedCall, TrialCall, TrialFault};
 pub use view::{Candidate, View};

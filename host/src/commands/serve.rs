@@ -30,7 +30,13 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
             _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),
-            error = server.failed() => return Err(error),
+            error = server.failed() => {
+                tokio::select! {
+                    () = server.give_up() => {}
+                    _ = interrupt.recv() => {}
+                }
+                return Err(error);
+            }
         }
         tokio::select! {
             result = server.stop() => result?,
@@ -40,7 +46,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     })
 }
 
-fn config(args: ServeArgs) -> Result<ServerConfig> {
+pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
     // clap lets neither come without the other.
     let pair = args.tls_cert.zip(args.tls_key);
     let tls = pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: args.tls_client_ca });

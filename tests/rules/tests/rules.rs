@@ -85,6 +85,24 @@ fn crates_of_the_host_see_core_alone() {
     }
 }
 
+/// A text, the folder whose sources must not have it, and the only file there that may.
+const ABSENT: [(&str, &str, &str); 2] = [
+    // A module is compiled in a process that may die.
+    ("Compiler::InProcess", "host/src", ""),
+    // The simulation runs the same code on a clock of its own.
+    ("tokio::time", "host/cluster/src", "clock.rs"),
+];
+
+#[test]
+fn what_has_one_place_is_nowhere_else() {
+    for (text, folder, only) in ABSENT {
+        for path in sources(&workspace().join(folder)) {
+            let is_allowed = !only.is_empty() && path.ends_with(only);
+            assert!(is_allowed || !fs::read_to_string(&path).unwrap().contains(text), "{}: {text}", path.display());
+        }
+    }
+}
+
 #[test]
 fn every_version_is_named_once_in_the_workspace() {
     for (folder, manifest) in manifests() {
