@@ -319,8 +319,8 @@ impl Store {
         if !is_news {
             return None;
         }
-        let place = |(uid, reserved): (&Box<str>, &Reserved)| Some((uid.clone(), reserved.pod.node()?.into()));
-        let reserved = Arc::new(self.reserved.iter().filter_map(place).collect());
+        let place = |reserved: &Reserved| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
+        let reserved = Arc::new(self.reserved.values().filter_map(place).collect());
         self.cluster = Arc::new(self.cluster.successor(self.slots.clone()).with_reserved(reserved));
         Some(Arc::clone(&self.cluster))
     }
