@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test simulate lint bench bench-micro throughput soak fuzz e2e fmt policies
+.PHONY: help demo demo-cluster test simulate lint advisories bench bench-micro throughput soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -30,8 +30,13 @@ WORLDS ?= 100000
 simulate: ## Two gateways in random worlds (WORLDS=100000; SEED=N runs one again): no device twice, no pod lost
 	$(if $(SEED),PLIMSOLL_SIMULATION_SEED=$(SEED)) PLIMSOLL_SIMULATION_WORLDS=$(WORLDS) $(CARGO) test --package plimsoll-cluster --lib simulation::in_no -- --nocapture
 
-lint: ## Formatting, clippy, dependency rules, documentation
+TOOLS := target/tools/bin
+
+lint: ## Formatting, clippy, dependencies, documentation
+	@.ci/get-tools
 	$(CARGO) fmt --all --check
+	$(TOOLS)/cargo-deny --log-level warn --locked check --hide-inclusion-graph bans licenses sources
+	$(TOOLS)/cargo-shear --locked --deny-warnings --check-test-targets
 	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
 	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
@@ -62,6 +67,11 @@ fuzz: policies ## Feed generated and broken modules to the loader for a minute; 
 e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
 	tests/e2e/control-plane/build
 	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/control-plane
+
+# Apart from lint: it needs the network, and what it says changes without a commit.
+advisories: ## Look for known vulnerabilities in the dependencies
+	@.ci/get-tools
+	$(TOOLS)/cargo-deny check advisories
 
 fmt: ## Format everything
 	$(CARGO) fmt --all

@@ -7,17 +7,17 @@ pub(crate) mod explain;
 mod laptop;
 mod run;
 mod scheduler_config;
-pub(crate) mod serve;
+mod serve;
 pub(crate) mod table;
 
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
-use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, EngineError, ProcessLimits, WasmLoader};
+use plimsoll_wasm::{ChildConfig, EngineConfig, EngineError, ProcessLimits, WasmLoader};
 
 use crate::{
     args::{Args, Command, CompileModuleArgs, EngineArgs},
-    container, demo, text,
+    container, demo,
 };
 
 /// Does what was asked.
@@ -40,13 +40,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 /// Prints an error with all its causes on one line.
 #[expect(clippy::print_stderr, reason = "this is the one place where a command complains")]
 pub(crate) fn complain(error: &anyhow::Error) {
-    eprintln!("plimsoll: {}", text::printable(&format!("{error:#}")));
+    eprintln!("plimsoll: {error:#}");
 }
 
 /// Says something beside what a command prints.
 #[expect(clippy::print_stderr, reason = "as for `complain`")]
 fn remark(text: &str) {
-    eprintln!("plimsoll: {}", text::printable(text));
+    eprintln!("plimsoll: {text}");
 }
 
 /// The other end of [`ChildConfig::this_program`].
@@ -63,13 +63,12 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     let memory = args.compile_memory as u64;
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
     let config = EngineConfig {
-        compiler: Compiler::Child(child),
         cache_size: args.cache_size as u64,
         cache: cache_directory(args),
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
         guest_memory: args.guest_memory.unwrap_or_else(container::guest_memory),
-        ..EngineConfig::default()
+        ..EngineConfig::new(child)
     };
     match WasmLoader::new(config.clone()) {
         Err(error @ EngineError::Cache { .. }) if args.cache.is_none() => {
@@ -93,11 +92,9 @@ fn default_cache() -> Option<PathBuf> {
 }
 
 /// Prints a line of output, and ends quietly when nobody reads it (`plimsoll ... | head`).
-///
-/// Names, labels and reasons are others' texts: nothing of them reaches the terminal but what can be seen.
 fn print(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
-    match std::io::stdout().write_all(text::printable(text).as_bytes()) {
+    match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         result => Ok(result?),
     }

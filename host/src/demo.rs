@@ -12,10 +12,10 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::CacheLimit;
+use plimsoll_core::TraceLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::WireConfig;
-use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, WasmLoader};
+use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader};
 
 use crate::{
     args::DemoArgs,
@@ -42,9 +42,8 @@ struct Story {
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let stage = Stage::lay(args)?;
-    let config = config(args, &stage)?;
-    let runtimes = Runtimes::start(config.wire.max_decisions)?;
-    let mut server = runtimes.block_on(Server::start(config, runtimes.wire()))?;
+    let runtimes = Runtimes::start()?;
+    let mut server = runtimes.block_on(Server::start(config(args, &stage)?, runtimes.wire()))?;
     runtimes.block_on(server.loaded());
     say(&format!("plimsoll answers at http://{} on a sample cluster of 200 nodes and 1,000 pods.", server.wire));
     let mut story = Story {
@@ -72,11 +71,8 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
 }
 
 fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
-    let engine = EngineConfig {
-        compiler: Compiler::Child(ChildConfig::this_program()),
-        cache: Some(args.directory.join("cache")),
-        ..EngineConfig::default()
-    };
+    let cache = Some(args.directory.join("cache"));
+    let engine = EngineConfig { cache, ..EngineConfig::new(ChildConfig::this_program()) };
     let anywhere = ([127, 0, 0, 1], 0).into();
     Ok(ServerConfig {
         directory: DirectoryConfig::new(stage.policies.clone()),
@@ -89,7 +85,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         tls: None,
         lease: None,
         request_timeout: Duration::from_secs(4),
-        traces: CacheLimit::default(),
+        traces: TraceLimit::default(),
         wire: WireConfig::default(),
     })
 }
@@ -215,6 +211,10 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
         if let Some(answer) = ask() {
             return Ok(answer);
         }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the demo asks a server over HTTP, which tells nobody of a change"
+        )]
         std::thread::sleep(Duration::from_millis(2));
     }
     bail!("waited {} in vain for {what}", text::duration(PATIENCE))

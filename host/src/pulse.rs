@@ -30,6 +30,7 @@ pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<
     let beat = move || {
         let mut wall = SystemTime::now();
         loop {
+            #[expect(clippy::disallowed_methods, reason = "it is the pulse: a beat that comes late is the news")]
             thread::sleep(BEAT);
             let Some(watch) = watch.upgrade() else { return };
             // A clock that was set back says nothing.

@@ -38,6 +38,7 @@ pub(crate) async fn sleep_until(at: Instant) {
     if let Some(sleep) = paused::sleep_until(at) {
         return sleep.await;
     }
+    #[expect(clippy::disallowed_methods, reason = "the one place that waits")]
     tokio::time::sleep_until(at.into()).await;
 }
 

@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{
-    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Policy, PolicyConfig, Preemption, Verb, Verbs,
-    Verdict,
+    Annotation, Ask, Circuit, Fault, FaultKind, Member, Policy, PolicyConfig, Preemption, Traces, Verb, Verbs, Verdict,
 };
 
 use crate::scan::Id;
@@ -27,7 +26,7 @@ pub(crate) fn stand_in(id: &Id, config: PolicyConfig) -> Member {
         version: 0,
         policy: Arc::new(NotLoaded),
         circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
+        traces: Traces::default(),
     }
 }
 

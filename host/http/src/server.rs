@@ -114,6 +114,7 @@ async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream,
             Err(error) => {
                 tracing::error!(%error, "cannot accept a connection");
                 registry.make_room(true);
+                #[expect(clippy::disallowed_methods, reason = "nothing says when the system has a descriptor again")]
                 sleep(ACCEPT_PAUSE).await;
             }
         }

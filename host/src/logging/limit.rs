@@ -147,6 +147,7 @@ impl Shared {
             let kinds = self.kinds();
             let waiting = self.left_out.wait_while(kinds, |kinds| !kinds.is_any_left_out);
             drop(waiting.unwrap_or_else(PoisonError::into_inner));
+            #[expect(clippy::disallowed_methods, reason = "what is left out is told once in this time")]
             thread::sleep(WINDOW);
             // Not under the lock: these are lines as well.
             let told = self.kinds().take_left_out();

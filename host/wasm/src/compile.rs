@@ -35,10 +35,10 @@ use crate::{code::Code, lift::Kind};
 pub(crate) const MAX_CODE_BYTES: usize = 128 << 20;
 
 /// Where modules are parsed and compiled.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub enum Compiler {
-    /// In this process, without bounds: for tests and benchmarks, which know their modules.
-    #[default]
+    /// In this process, without bounds: [`EngineConfig::in_process`](crate::EngineConfig::in_process) alone makes it.
+    #[non_exhaustive]
     InProcess,
     /// Each in a process of its own.
     Child(ChildConfig),

@@ -6,7 +6,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 
 use crate::{
     abi,
-    compile::Compiler,
+    compile::{ChildConfig, Compiler},
     instance::State,
     keeper::{Keeper, MAX_USED},
     shares::Shares,
@@ -93,15 +93,20 @@ pub(crate) struct Host {
 // === impl EngineConfig ===
 
 impl EngineConfig {
-    fn spares(&self) -> u32 {
-        self.max_spares.min(self.max_calls)
+    /// The default bounds; each module is compiled in a process of its own.
+    pub fn new(child: ChildConfig) -> Self {
+        Self::compiled_by(Compiler::Child(child))
     }
-}
 
-impl Default for EngineConfig {
-    fn default() -> Self {
+    /// The same, with modules compiled in this process and without bounds: for tests and benchmarks, which know their
+    /// modules. clippy keeps it out of the host.
+    pub fn in_process() -> Self {
+        Self::compiled_by(Compiler::InProcess)
+    }
+
+    fn compiled_by(compiler: Compiler) -> Self {
         Self {
-            compiler: Compiler::default(),
+            compiler,
             cache: None,
             cache_size: 256 << 20,
             max_memory: 1 << 30,
@@ -109,6 +114,10 @@ impl Default for EngineConfig {
             guest_memory: 1 << 30,
             max_spares: 64,
         }
+    }
+
+    fn spares(&self) -> u32 {
+        self.max_spares.min(self.max_calls)
     }
 }
 

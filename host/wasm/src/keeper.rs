@@ -94,6 +94,7 @@ impl Drop for Keeper {
 fn run(jobs: &Receiver<Job>, rooms: &Rooms, shares: &Arc<Shares>, ticker: &Ticker) {
     let mut wanting: Vec<Weak<Template>> = Vec::new();
     while let Ok(first) = jobs.recv() {
+        #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
         thread::sleep(PAUSE);
         // What is cleared away first is what the new ones are made in.
         for Job { used, template } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {

@@ -84,6 +84,7 @@ fn run(shared: &Shared, engine: &EngineWeak, tick: Duration) {
     let mut idle = 0;
     while !shared.stop.load(SeqCst) {
         if idle < IDLE_TICKS {
+            #[expect(clippy::disallowed_methods, reason = "it is the clock")]
             thread::sleep(tick);
         } else {
             shared.asleep.store(true, SeqCst);

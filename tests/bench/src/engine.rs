@@ -26,7 +26,7 @@ const SETTINGS: &str =
 
 /// Measures a cold filter over all nodes, and over one: the cost of a fresh instance.
 pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Result<()> {
-    let loader = WasmLoader::new(EngineConfig::default())?;
+    let loader = WasmLoader::new(EngineConfig::in_process())?;
     let policy = loader.load(&modules.read("tenant-pool")?)?;
 
     let (cluster, all) = (cluster()?, (0..NODES as u32).collect::<Vec<_>>());

@@ -11,6 +11,7 @@
 //! One run prints one table and writes `target/bench/results.json`. Peers take turns within a run, so
 //! that what else the machine does meets all of them alike, and must give the same answers before they
 //! are measured.
+#![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod against;
 mod aims;

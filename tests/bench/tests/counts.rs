@@ -91,7 +91,7 @@ fn gateway(evaluations: &Arc<Evaluations>, policies: &std::path::Path) -> Gatewa
         Gateway::new(Arc::new(SystemClock), Arc::clone(evaluations) as Arc<dyn Observer>, Duration::from_mins(1));
     let node = |number| Node::from_json(Bytes::from(world::node(number, 2_000).to_string())).unwrap();
     gateway.set_cluster(Arc::new(Cluster::from_objects((0..CLUSTER).map(node).collect(), vec![])));
-    let loader = WasmLoader::new(EngineConfig::default()).unwrap();
+    let loader = WasmLoader::new(EngineConfig::in_process()).unwrap();
     let (_, update) = Directory::open(DirectoryConfig::new(policies), Arc::new(loader)).unwrap();
     gateway.set_roster(update.roster);
     gateway

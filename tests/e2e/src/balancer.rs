@@ -62,6 +62,7 @@ impl Balancer {
         thread::spawn(move || {
             while !shared.ended.load(Ordering::Relaxed) {
                 backend.is_well.store(backend.probe().is_ok(), Ordering::Relaxed);
+                #[expect(clippy::disallowed_methods, reason = "a load balancer probes now and then")]
                 thread::sleep(PROBE_INTERVAL);
             }
         });

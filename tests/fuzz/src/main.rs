@@ -21,7 +21,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use plimsoll_core::Loader;
 use plimsoll_harness::workspace;
-use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, WasmLoader};
+use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader};
 
 use worker::Counts;
 
@@ -108,7 +108,7 @@ fn supervise(mut seed: u64, until: Instant, folder: &Path) -> Result<Counts> {
 /// What a gateway would have said.
 fn in_a_process(module: &Path) -> Result<String> {
     let child = ChildConfig { timeout: Duration::from_secs(10), ..ChildConfig::of(gateway()?) };
-    let config = EngineConfig { compiler: Compiler::Child(child), max_calls: 2, ..EngineConfig::default() };
+    let config = EngineConfig { max_calls: 2, ..EngineConfig::new(child) };
     let loaded = WasmLoader::new(config)?.load(&fs::read(module)?);
     Ok(loaded.map_or_else(|error| error.to_string(), |_| "accepted".to_owned()))
 }

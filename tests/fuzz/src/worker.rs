@@ -58,6 +58,7 @@ pub(crate) fn work(first: u64, until: Instant, folder: &Path) -> Result<()> {
     while Instant::now() < until {
         let (seed, module) = generated.next()?;
         worker.one(seed, &module)?;
+        #[expect(clippy::disallowed_methods, reason = "progress is reported now and then")]
         if worker.counts["tried"].is_multiple_of(REPORT) || reported.elapsed() > REPORT_AFTER {
             worker.report()?;
             reported = Instant::now();
@@ -70,7 +71,7 @@ pub(crate) fn work(first: u64, until: Instant, folder: &Path) -> Result<()> {
 
 impl Worker {
     fn new(folder: &Path) -> Result<Self> {
-        let config = EngineConfig { max_calls: 2, max_spares: 0, max_memory: 16 << 20, ..EngineConfig::default() };
+        let config = EngineConfig { max_calls: 2, max_spares: 0, max_memory: 16 << 20, ..EngineConfig::in_process() };
         let timeout = Duration::from_secs(20);
         let child = Compiler::Child(ChildConfig { timeout, ..ChildConfig::of(gateway()?) });
         Ok(Self {

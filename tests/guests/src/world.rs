@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, DecisionCache, Limits, Loader, Member, Node,
-    NotReserved, Pod, PolicyConfig, Reservation, Slot, Turn, View,
+    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, NotReserved, Pod,
+    PolicyConfig, Reservation, Slot, Traces, Turn, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
@@ -64,7 +64,7 @@ impl Reservation for Place<'_> {
 /// # Panics
 /// If WebAssembly does not run here.
 pub fn loader() -> WasmLoader {
-    WasmLoader::new(EngineConfig::default()).expect("WebAssembly must run here")
+    WasmLoader::new(EngineConfig::in_process()).expect("WebAssembly must run here")
 }
 
 /// So many nodes, alternating between zone a and b, and a pod on each.
@@ -117,7 +117,7 @@ pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConf
         version: 1,
         policy: loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}")),
         circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
+        traces: Traces::default(),
     })
 }
 

@@ -11,6 +11,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 ///
 /// # Errors
 /// If there is none within a minute; the text says what was waited for.
+#[expect(clippy::disallowed_methods, reason = "the one place that polls")]
 pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
     let started = Instant::now();
     while started.elapsed() < PATIENCE {

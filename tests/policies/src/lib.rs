@@ -39,8 +39,9 @@ pub fn build(arguments: &[&str]) -> Vec<PathBuf> {
 /// If it is refused.
 pub fn load(module: &Path) -> Arc<dyn Policy> {
     static LOADER: OnceLock<WasmLoader> = OnceLock::new();
-    let loader = LOADER
-        .get_or_init(|| WasmLoader::new(EngineConfig::default()).unwrap_or_else(|error| panic!("no engine: {error}")));
+    let loader = LOADER.get_or_init(|| {
+        WasmLoader::new(EngineConfig::in_process()).unwrap_or_else(|error| panic!("no engine: {error}"))
+    });
     let bytes = std::fs::read(module).unwrap_or_else(|error| panic!("{}: {error}", module.display()));
     let inspection = loader.inspect(&bytes).unwrap_or_else(|error| panic!("{}: {error}", module.display()));
     inspection.policy

@@ -10,6 +10,7 @@
 //!
 //! `make soak` runs ten minutes; `make soak SOAK='--hours 1'` an hour. It stops by itself, and fails if a correct
 //! request got a wrong answer, if the process ended, or if memory, descriptors or threads grow.
+#![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod actors;
 mod chart;

@@ -107,8 +107,7 @@ impl Follower {
                     let (metadata, first) =
                         wire::heads(&beginning).ok_or(Failure::TooLarge { most, beginning: Bytes::new() })?;
                     let lost = first.and_then(|first| self.resource.lost_by(&first, ""));
-                    let why = format!("it has more than {most} bytes");
-                    let lost = self.lose(lost, &why, EventKind::Added);
+                    let lost = self.lose(lost, &format!("it has more than {most} bytes"), EventKind::Added);
                     self.shared.apply(lost.map(|lost| (lost, EventKind::Added)));
                     if metadata.next.is_empty() {
                         break metadata.resource_version.into_owned();
@@ -263,24 +262,13 @@ impl Follower {
                 self.lost.find(lost);
             }
         } else {
-            let resource = self.resource.name();
-            if lost.as_ref().is_none_or(|lost| self.shared.knows_node_of(lost)) {
-                warn!(
-                    resource,
-                    name,
-                    error = why,
-                    "an object cannot be read: it is not in view, and nothing is placed on its node"
-                );
-                self.lost.lose(name, why);
-            } else {
-                warn!(
-                    resource,
-                    name,
-                    error = why,
-                    "a pod cannot be read, nor on which node it is: that node is in view as if the pod were not there"
-                );
-                self.lost.lose(name, &format!("{why}; on which node it is cannot be read either"));
-            }
+            warn!(
+                resource = self.resource.name(),
+                name,
+                error = why,
+                "an object cannot be read: it is not in view, and nothing is placed on its node"
+            );
+            self.lost.lose(name, why);
         }
         self.tell_lost();
         lost

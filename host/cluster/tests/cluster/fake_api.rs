@@ -1,4 +1,8 @@
 //! An API server that does what a test says: lists in pages, and watches that the test itself feeds.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the simulation has no part in what a test outside of the crate waits for"
+)]
 
 use std::{
     collections::VecDeque,

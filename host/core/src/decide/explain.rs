@@ -1,10 +1,13 @@
 //! Why is it so? Each policy's answer about one node, with what it read on the way.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::{
     Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, Verb, Verdict, View, answer::Answer,
-    cache::Recording,
+    trace::Recording,
 };
 
 use super::{
@@ -73,7 +76,7 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, scene: &Scene,
         _ => checked(tell_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
             .map(SurveyAnswer::Score),
     };
-    let is_remembered = !reads_whole && member.cache.disabled(verb).is_none();
+    let is_remembered = !reads_whole && member.traces.off(verb).is_none();
     Explained { member: Arc::clone(member), verb, answer, reads, is_remembered }
 }
 
@@ -94,13 +97,14 @@ fn tell_once<A>(
     view: &View,
     ask: impl FnOnce(&Ask) -> Result<A, Fault>,
 ) -> Told<A> {
-    let recording = Recording::of_story();
-    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
+    let recording = Arc::new(Mutex::new(Recording::of_story()));
+    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(Arc::clone(&recording));
     if view.node_count() == 1 {
-        recording.begin(0);
+        recording.lock().unwrap_or_else(PoisonError::into_inner).begin(0);
     }
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
-    Told { answer, reads: recording.take_story(), reads_whole: true }
+    let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
+    Told { answer, reads, reads_whole: true }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {

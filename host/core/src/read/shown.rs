@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use plimsoll_decision_cache::HeapSize;
-
 use super::{Grouping, ReadError, Value};
 use crate::Taint;
 
@@ -61,21 +59,20 @@ impl Shown {
         }
     }
 
-    fn text(text: &str, longest: usize) -> Self {
-        let end = text.char_indices().nth(longest).map(|(end, _)| end);
-        Self::Text(end.map_or_else(|| text.into(), |end| format!("{}...", &text[..end]).into()))
-    }
-}
-
-impl HeapSize for Shown {
-    fn heap_size(&self) -> usize {
+    /// Bytes that it holds beside itself.
+    pub(crate) fn heap(&self) -> usize {
         match self {
             Self::Absent | Self::Number(_) => 0,
             Self::Text(text) | Self::Note(text) => text.len(),
             Self::List(items) | Self::Grouping(_, items) => {
-                items.iter().map(|item| size_of::<Self>() + item.heap_size()).sum()
+                items.iter().map(|item| size_of::<Self>() + item.heap()).sum()
             }
         }
+    }
+
+    fn text(text: &str, longest: usize) -> Self {
+        let end = text.char_indices().nth(longest).map(|(end, _)| end);
+        Self::Text(end.map_or_else(|| text.into(), |end| format!("{}...", &text[..end]).into()))
     }
 }
 

@@ -101,6 +101,10 @@ impl<F: FnMut(Update)> Worker<F> {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Event::Done(outcome)) => self.take_up(*outcome),
                 Ok(Event::Look) => {
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "the events of one change come together, and are answered by one look"
+                    )]
                     thread::sleep(PAUSE.min(self.config.settle));
                     self.is_reported.store(false, Ordering::Release);
                     self.look(Instant::now());

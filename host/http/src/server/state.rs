@@ -166,6 +166,7 @@ impl ConnectionState {
     /// Waits until the connection has been told to close and has been at rest for long enough to have done so.
     pub(super) async fn parted(&self) {
         loop {
+            #[expect(clippy::disallowed_methods, reason = "a time without requests is what is waited for")]
             sleep(PARTING).await;
             if self.is_at_rest() && self.idle_since().elapsed() >= PARTING {
                 return;

@@ -37,6 +37,7 @@ impl Admin for Counting {
 
     fn metrics(&self) -> String {
         self.made.fetch_add(1, Ordering::SeqCst);
+        #[expect(clippy::disallowed_methods, reason = "a page that takes long to make")]
         std::thread::sleep(self.takes);
         "# EOF\n".to_owned()
     }
@@ -112,6 +113,7 @@ async fn a_body_is_refused_unread_and_h2_is_not_spoken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "the bound is a number of pages in a time")]
 async fn a_flood_makes_each_page_a_few_times_and_a_probe_gets_through() {
     let (server, counting) = probes(Counting { takes: Duration::from_millis(50), ..Counting::default() }).await;
     let started = Instant::now();

@@ -27,6 +27,7 @@ async fn full(max_connections: usize) -> Server {
 }
 
 /// A request over a new connection; how long it took.
+#[expect(clippy::disallowed_methods, reason = "a second is what the page on the wire promises")]
 async fn ask(address: SocketAddr) -> Duration {
     let began = Instant::now();
     let mut client = Client::connect(address).await.unwrap();
@@ -86,6 +87,7 @@ async fn half_a_head_after_a_whole_request_is_no_better() {
         stream.write_all(b"POST /filter HTTP/1.1\r\n").await.unwrap();
         strangers.push(stream);
         // Those before it are half heads by now, and this one is about to be.
+        #[expect(clippy::disallowed_methods, reason = "nothing tells a client that half a head has arrived")]
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     is_answered_within_a_second(server.address).await;
@@ -95,6 +97,7 @@ async fn half_a_head_after_a_whole_request_is_no_better() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "a second is what the page on the wire promises")]
 async fn handshakes_that_never_end_hold_up_no_request() {
     let site = Site::new().unwrap();
     let (tls, _) = site.load().unwrap();
@@ -151,6 +154,7 @@ async fn readers_that_take_nothing_make_room_before_an_idle_scheduler() {
         within("the reply to begin", stream.read_exact(&mut first)).await.unwrap().unwrap();
         strangers.push(stream);
     }
+    #[expect(clippy::disallowed_methods, reason = "nothing is read for longer than a second")]
     tokio::time::sleep(Duration::from_millis(1100)).await;
     is_answered_within_a_second(server.address).await;
     assert!(scheduler.is_open().await);

@@ -64,6 +64,10 @@ async fn a_connection_stays_open_when_idle_though_a_body_came_apart_from_its_hea
     let mut reply = vec![0; 4096];
     for _ in 0..3 {
         stream.write_all(head(BY_NAME.len()).as_bytes()).await.unwrap();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the body comes later than its head, by less than the time for heads"
+        )]
         tokio::time::sleep(SHORT / 4).await;
         stream.write_all(BY_NAME.as_bytes()).await.unwrap();
         let length = within("the reply", stream.read(&mut reply)).await.unwrap().unwrap();
@@ -107,12 +111,14 @@ async fn a_reader_that_takes_nothing_is_cut_off() {
     stream.write_all((head(body.len()) + &body).as_bytes()).await.unwrap();
     let mut first = [0; 1];
     within("the reply to begin", stream.read_exact(&mut first)).await.unwrap().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "nothing is read for longer than the time for a reply")]
     tokio::time::sleep(SHORT * 3).await;
     let rest = read_all(&mut stream).await.unwrap();
     assert!(rest.len() < body.len(), "{} bytes", rest.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "it is slow, and must be so for a time")]
 async fn a_reader_that_takes_little_at_a_time_is_cut_off_in_the_end() {
     let server = server(WireConfig { reply_timeout: SHORT * 3, ..WireConfig::default() }).await;
     let body = many_unknown();
@@ -165,6 +171,7 @@ async fn a_slow_reader_over_h2_gets_the_whole_reply_unless_it_takes_nothing() {
     while let Some(frame) = within("a frame", reply.frame()).await.unwrap() {
         whole.extend_from_slice(&frame.unwrap().into_data().unwrap_or_default());
         if whole.len() % (1 << 20) < 8 << 10 {
+            #[expect(clippy::disallowed_methods, reason = "it reads slowly")]
             tokio::time::sleep(SHORT / 10).await;
         }
     }

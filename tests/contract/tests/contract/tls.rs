@@ -39,6 +39,7 @@ async fn is_answered(server: &Server, config: &Arc<ClientConfig>) {
 }
 
 /// Waits for a notice.
+#[expect(clippy::disallowed_methods, reason = "it asks until the notice is there, with a deadline")]
 async fn heard(notices: &Notices, notice: &str, times: usize) {
     let waiting = async {
         while notices.count(notice) < times {

@@ -147,6 +147,10 @@ impl Stage {
     /// How many pods the first gateway that answers sees on nodes.
     fn bound(&self) -> Option<usize> {
         // Whoever asks all the time takes the machine away from those who work.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a question each 2 ms takes the machine away from those who work"
+        )]
         std::thread::sleep(Duration::from_millis(100));
         let metrics = self.gateways.iter().find_map(|gateway| gateway.get_quickly("/metrics").ok())?.body;
         let count = metrics.lines().find_map(|line| line.strip_prefix("plimsoll_cluster_pods "))?;

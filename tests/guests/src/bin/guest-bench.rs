@@ -2,6 +2,7 @@
 //!
 //! `guest-bench [MODULE.wasm [SETTINGS]]...` measures modules as well as the built-in ones; each must export
 //! `filter`. One JSON object a line.
+#![expect(clippy::disallowed_methods, reason = "this program measures time")]
 #![expect(clippy::print_stdout, reason = "this is a command")]
 
 use std::{
@@ -38,7 +39,7 @@ fn main() {
 
 fn measure(name: &str, module: &[u8], settings: &str) {
     let folder = env::temp_dir().join(format!("plimsoll-guest-bench-{}", std::process::id()));
-    let config = EngineConfig { cache: Some(folder.clone()), ..EngineConfig::default() };
+    let config = EngineConfig { cache: Some(folder.clone()), ..EngineConfig::in_process() };
     let load = || {
         let loader = WasmLoader::new(config.clone()).unwrap_or_else(|error| panic!("{error}"));
         let started = Instant::now();

@@ -11,7 +11,7 @@ use plimsoll_guests::{world, zone};
 use plimsoll_wasm::{EngineConfig, EngineError, WasmLoader, digest};
 
 fn open(directory: &Path) -> Result<WasmLoader, EngineError> {
-    WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), ..EngineConfig::default() })
+    WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), ..EngineConfig::in_process() })
 }
 
 /// Loads the module with a new loader, asks it, and tells whether it had been compiled before.
@@ -104,7 +104,8 @@ fn a_module_that_is_refused_is_not_kept() {
 
 /// A loader that may keep only so many bytes, and modules that differ in a number.
 fn small(directory: &Path, cache_size: u64) -> WasmLoader {
-    WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), cache_size, ..EngineConfig::default() }).unwrap()
+    WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), cache_size, ..EngineConfig::in_process() })
+        .unwrap()
 }
 
 fn variant(number: usize) -> Vec<u8> {
@@ -176,7 +177,7 @@ fn code_of_another_user_is_never_run() {
     const STRANGER: u32 = 2000;
     let shared = tempfile::tempdir().unwrap();
     if fs::metadata(shared.path()).unwrap().uid() != 0 {
-        plimsoll_harness::skip("files can be given to another user by root alone");
+        eprintln!("skipped: files can be given to another user by root alone");
         return;
     }
     let (compiled, elsewhere) = (shared.path().join("compiled"), shared.path().join("elsewhere"));

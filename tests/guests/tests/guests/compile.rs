@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::OnceLock,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use plimsoll_core::{LoadError, Loader};
@@ -15,10 +15,10 @@ use plimsoll_guests::{
     hostile, world, zone,
 };
 use plimsoll_harness::{binary, tempdir, wait_until};
-use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, WasmLoader};
+use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader};
 
 fn loader_of(child: ChildConfig) -> WasmLoader {
-    WasmLoader::new(EngineConfig { compiler: Compiler::Child(child), max_calls: 2, ..EngineConfig::default() }).unwrap()
+    WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::new(child) }).unwrap()
 }
 
 /// As an operator has it.
@@ -52,9 +52,8 @@ fn a_module_is_compiled_elsewhere_and_runs_here() {
 #[test]
 fn a_bomb_is_refused_in_words_and_for_good() {
     for bomb in bombs() {
-        let started = Instant::now();
         let error = refusal(loader(), &bomb.bytes);
-        println!("{}: {} bytes, {:?}: {error}", bomb.name, bomb.bytes.len(), started.elapsed());
+        println!("{}: {} bytes: {error}", bomb.name, bomb.bytes.len());
         assert!(error.to_string().contains(bomb.refused) && !error.is_transient(), "{}: {error}", bomb.name);
     }
 }
@@ -73,10 +72,8 @@ fn types_that_are_deep_without_being_nested_end_the_process_that_reads_them_alon
 fn a_compile_that_takes_too_long_or_too_much_is_stopped_and_may_be_tried_again() {
     let bomb = loops_over_locals(300, 3_000);
     let timeout = Duration::from_millis(700);
-    let started = Instant::now();
     let late = refusal(&loader_of(ChildConfig { timeout, ..ChildConfig::of(binary()) }), &bomb);
     assert!(late.is_transient() && late.to_string().contains("stopped after 0.7 s"), "{late}");
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     let large = refusal(&loader_of(ChildConfig { memory: 96 << 20, ..ChildConfig::of(binary()) }), &bomb);
     assert!(large.is_transient() && large.to_string().contains("more than 96 MiB of memory"), "{large}");
 }

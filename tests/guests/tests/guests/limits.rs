@@ -64,7 +64,7 @@ fn a_guest_beyond_its_own_maximum_is_not_out_of_memory() {
 
 #[test]
 fn the_engine_has_the_last_word_about_memory() {
-    let loader = WasmLoader::new(EngineConfig { max_memory: 1 << 20, ..EngineConfig::default() }).unwrap();
+    let loader = WasmLoader::new(EngineConfig { max_memory: 1 << 20, ..EngineConfig::in_process() }).unwrap();
     let body = "(if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable))";
     let fault = policy(&loader, MEMORY, body).filter(&ask(), &[0]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Memory, "{fault}");
@@ -110,6 +110,7 @@ fn time_obeyed() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a call must not be ended too early")]
 fn time_violated() {
     let policy = policy(&world::loader(), MEMORY, "(loop $again (br $again))");
     let mut ask = ask();
@@ -171,7 +172,7 @@ fn transfer_violated() {
 
 #[test]
 fn calls_at_once_obeyed() {
-    let loader = WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::default() }).unwrap();
+    let loader = WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::in_process() }).unwrap();
     let policy = policy(&loader, MEMORY, "");
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -182,7 +183,7 @@ fn calls_at_once_obeyed() {
 
 #[test]
 fn calls_at_once_violated() {
-    let loader = WasmLoader::new(EngineConfig { max_calls: 1, ..EngineConfig::default() }).unwrap();
+    let loader = WasmLoader::new(EngineConfig { max_calls: 1, ..EngineConfig::in_process() }).unwrap();
     let (slow, quick) = (policy(&loader, MEMORY, "(loop $again (br $again))"), policy(&loader, MEMORY, ""));
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -70,7 +70,7 @@ fn a_spare_is_asked_by_one_call_and_then_replaced() {
 #[test]
 fn calls_one_right_after_another_get_more_spares_up_to_a_bound() {
     for (max_spares, count) in [(64, 4), (2, 2), (0, 0)] {
-        let loader = WasmLoader::new(EngineConfig { max_spares, ..EngineConfig::default() }).unwrap();
+        let loader = WasmLoader::new(EngineConfig { max_spares, ..EngineConfig::in_process() }).unwrap();
         let policy = policy(&loader, "", "");
         let mut looks = 0;
         let reached = wait_until("spares", || {
@@ -197,7 +197,7 @@ fn a_loader_ends_whatever_is_being_made() {
 
 #[test]
 fn spares_are_taken_by_many_threads_at_once() {
-    let loader = WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::default() }).unwrap();
+    let loader = WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::in_process() }).unwrap();
     let policies = [policy(&loader, "", ""), loader.load(&zone()).unwrap()];
     thread::scope(|scope| {
         for at in 0..8 {

@@ -46,6 +46,7 @@ pub(super) fn listen(shared: &Arc<Shared>, listener: TcpListener, address: Socke
                 // Somebody may have been given the port meanwhile; then it is tried again.
                 listener = TcpListener::bind(address).ok();
                 if listener.is_none() {
+                    #[expect(clippy::disallowed_methods, reason = "nothing says when a port is free again")]
                     thread::sleep(Duration::from_millis(50));
                 }
             }

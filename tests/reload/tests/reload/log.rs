@@ -59,6 +59,7 @@ fn a_line_about_a_request_names_its_pod_and_its_policy() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the bound is a number of lines in a time")]
 fn a_hostile_client_does_not_fill_the_log_nor_hide_what_fails() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("fails.wasm"), failing().unwrap()).unwrap();

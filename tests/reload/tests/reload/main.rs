@@ -3,7 +3,6 @@
 
 mod bombs;
 mod log;
-mod threads;
 
 use std::{fs, time::Duration};
 
@@ -75,6 +74,7 @@ fn after_a_bad_file_the_last_good_version_goes_on_answering() {
 
 /// The new version takes seconds to compile; meanwhile the old one answers as ever.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a request must not wait for a large part of the compile's time")]
 fn no_request_waits_for_a_compile() {
     let directory = tempdir().unwrap();
     let mut desk = Desk::new(directory.path(), "swapped");

@@ -39,6 +39,7 @@ impl Spare {
         let watched: Weak<Self> = Arc::downgrade(&spare);
         tokio::spawn(async move {
             loop {
+                #[expect(clippy::disallowed_methods, reason = "memory is kept for a time")]
                 sleep(KEEP_FOR).await;
                 let Some(spare) = watched.upgrade() else { return };
                 spare.expire();

@@ -1,4 +1,5 @@
 //! `make demo-cluster`: the story of `plimsoll demo`, told by a real kube-scheduler and a real API server.
+#![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod figures;
 mod stage;

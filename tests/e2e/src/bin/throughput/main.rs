@@ -3,6 +3,7 @@
 //! Contenders take turns within one run, each with a scheduler and an extender of its own, on one API
 //! server: no extender, one that answers at once, one that says as much as rules do, the same rules in
 //! Go, and plimsoll. One table is printed, and `target/bench/throughput.json` written.
+#![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod contender;
 mod load;
