@@ -106,7 +106,7 @@ impl Admin for AdminState {
     }
 
     fn metrics(&self) -> String {
-        self.metrics.remembered(self.gateway.remembered_bytes());
+        self.metrics.remembered(self.gateway.cached_bytes());
         self.metrics.blind(self.gateway.roster().members().filter(|member| self.is_blind(member)).count());
         self.metrics.render()
     }
@@ -144,7 +144,7 @@ impl Admin for AdminState {
 fn remembers(member: &Member) -> Value {
     let verbs = member.policy.verbs();
     let of = |verb: Verb| {
-        let off = member.traces.off(verb).map(|off| off.to_string());
+        let off = member.cache.disabled(verb).map(|off| off.to_string());
         (verb.as_str().to_owned(), off.map_or(Value::Bool(true), Value::String))
     };
     Value::Object([Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(of).collect())

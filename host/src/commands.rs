@@ -7,7 +7,7 @@ pub(crate) mod explain;
 mod laptop;
 mod run;
 mod scheduler_config;
-mod serve;
+pub(crate) mod serve;
 pub(crate) mod table;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -17,7 +17,7 @@ use plimsoll_wasm::{ChildConfig, EngineConfig, EngineError, ProcessLimits, WasmL
 
 use crate::{
     args::{Args, Command, CompileModuleArgs, EngineArgs},
-    container, demo,
+    container, demo, text,
 };
 
 /// Does what was asked.
@@ -40,13 +40,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 /// Prints an error with all its causes on one line.
 #[expect(clippy::print_stderr, reason = "this is the one place where a command complains")]
 pub(crate) fn complain(error: &anyhow::Error) {
-    eprintln!("plimsoll: {error:#}");
+    eprintln!("plimsoll: {}", text::printable(&format!("{error:#}")));
 }
 
 /// Says something beside what a command prints.
 #[expect(clippy::print_stderr, reason = "as for `complain`")]
 fn remark(text: &str) {
-    eprintln!("plimsoll: {text}");
+    eprintln!("plimsoll: {}", text::printable(text));
 }
 
 /// The other end of [`ChildConfig::this_program`].
@@ -92,9 +92,11 @@ fn default_cache() -> Option<PathBuf> {
 }
 
 /// Prints a line of output, and ends quietly when nobody reads it (`plimsoll ... | head`).
+///
+/// Names, labels and reasons are others' texts: nothing of them reaches the terminal but what can be seen.
 fn print(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match std::io::stdout().write_all(text::printable(text).as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         result => Ok(result?),
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::TraceLimit;
+use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::WireConfig;
 use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader};
@@ -42,8 +42,9 @@ struct Story {
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let stage = Stage::lay(args)?;
-    let runtimes = Runtimes::start()?;
-    let mut server = runtimes.block_on(Server::start(config(args, &stage)?, runtimes.wire()))?;
+    let config = config(args, &stage)?;
+    let runtimes = Runtimes::start(config.wire.max_decisions)?;
+    let mut server = runtimes.block_on(Server::start(config, runtimes.wire()))?;
     runtimes.block_on(server.loaded());
     say(&format!("plimsoll answers at http://{} on a sample cluster of 200 nodes and 1,000 pods.", server.wire));
     let mut story = Story {
@@ -85,7 +86,7 @@ fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
         tls: None,
         lease: None,
         request_timeout: Duration::from_secs(4),
-        traces: TraceLimit::default(),
+        traces: CacheLimit::default(),
         wire: WireConfig::default(),
     })
 }

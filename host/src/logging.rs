@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 use self::limit::Limiter;
-use crate::args::LogFormat;
+use crate::{args::LogFormat, text::LogWriter};
 
 /// Libraries whose lines say less than our own about the same event, and say it for every attempt.
 ///
@@ -24,7 +24,7 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     let wrong = || format!("--log '{filter}' is not a level or a filter");
     let filter = EnvFilter::try_new(with_quiet_libraries(filter)).with_context(wrong)?;
     let limiter = Limiter::default();
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter(io::stderr()));
     let lines = match format {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
         LogFormat::Pretty => lines.with_ansi(has_colours()).boxed(),

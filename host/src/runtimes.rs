@@ -1,11 +1,36 @@
 //! The async threads: those that requests wait for do nothing else.
 
-use std::{io, thread::available_parallelism};
+use std::{
+    io,
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread::available_parallelism,
+    time::Duration,
+};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// No scheduler keeps more of them busy.
+/// No scheduler keeps more threads of connections busy.
 const MAX_WIRE_THREADS: usize = 8;
+
+/// Groups that may use all their decisions at once before the wire needs more threads than it starts with.
+const BUSY_GROUPS: usize = 4;
+
+/// The most threads that the wire starts with; a machine with many cores gets the others when it needs them.
+const MAX_STARTED: usize = 64;
+
+/// Threads beside the workers of the other runtime: an admin page, the files of TLS, a name that is looked up.
+const OTHERS_STARTED: usize = 2;
+
+/// The most threads that tokio adds to the workers of one runtime. It must be beyond all that can be under way: a
+/// decision that asks a guest hands its connections to another thread, and they would wait for one.
+const MAX_BLOCKING_THREADS: usize = 512;
+
+/// How long an idle thread stays. Tokio wakes the thread that has been idle for longest, so under load none of them
+/// would end anyway: their number would be that of the largest burst so far.
+const KEEP_ALIVE: Duration = Duration::from_hours(24 * 365);
+
+/// How long the start waits for its threads; a system that has none to give must not keep the listeners closed.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A runtime for the extender's connections, and one for all else: the watch, the lease, the admin listener.
 pub(crate) struct Runtimes {
@@ -16,17 +41,14 @@ pub(crate) struct Runtimes {
 // === impl Runtimes ===
 
 impl Runtimes {
-    /// Starts both.
+    /// Starts both, with all threads that they normally need; `max_decisions` is the limit of each group.
     ///
     /// # Errors
     /// If the system has no thread or file descriptor to give.
-    pub(crate) fn start() -> io::Result<Self> {
-        let others = Builder::new_multi_thread().enable_all().build()?;
-        let wire = Builder::new_multi_thread()
-            .worker_threads(wire_threads())
-            .thread_name("plimsoll-wire")
-            .enable_all()
-            .build()?;
+    pub(crate) fn start(max_decisions: usize) -> io::Result<Self> {
+        let cores = available_parallelism().map_or(1, usize::from);
+        let others = start("plimsoll-async", cores, OTHERS_STARTED)?;
+        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions))?;
         Ok(Self { wire, others })
     }
 
@@ -41,8 +63,72 @@ impl Runtimes {
     }
 }
 
-/// What takes long is put aside, and a request that moves to another core finds none of its memory there: so they are
-/// few.
-fn wire_threads() -> usize {
-    available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, MAX_WIRE_THREADS))
+/// A runtime with workers, and with threads for what may take long that are there from the start.
+fn start(name: &str, workers: usize, blocking: usize) -> io::Result<Runtime> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(workers)
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_name(name)
+        .thread_keep_alive(KEEP_ALIVE)
+        .enable_all()
+        .build()?;
+    start_blocking(runtime.handle(), blocking);
+    Ok(runtime)
+}
+
+/// Makes tokio start threads, by as many tasks that wait for each other.
+fn start_blocking(runtime: &Handle, threads: usize) {
+    let running = Arc::new((Mutex::new(0), Condvar::new()));
+    let meet = move |running: &(Mutex<usize>, Condvar), arrives: usize| {
+        let (count, changed) = running;
+        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += arrives;
+        changed.notify_all();
+        // Should a thread be missing, the others go to work without it.
+        drop(changed.wait_timeout_while(count, PATIENCE, |count| *count < threads));
+    };
+    for _ in 0..threads {
+        let running = Arc::clone(&running);
+        runtime.spawn_blocking(move || meet(&running, 1));
+    }
+    meet(&running, 0);
+}
+
+/// Few: work that takes long leaves these threads, and a request that moves to another core finds none of its memory
+/// there.
+fn wire_threads(cores: usize) -> usize {
+    (cores / 2).clamp(1, MAX_WIRE_THREADS)
+}
+
+/// Threads for decisions that ask guests, for binds, and for both kinds of work after a reply.
+fn blocking_threads(max_decisions: usize) -> usize {
+    max_decisions.saturating_mul(BUSY_GROUPS + 2).min(MAX_STARTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads of this process with a name.
+    fn threads(name: &str) -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        tasks
+            .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|own| own.trim() == name))
+            .count()
+    }
+
+    #[test]
+    fn work_that_blocks_finds_its_threads_started() {
+        let runtime = start("of-this-test", 2, 5).unwrap();
+        assert_eq!(threads("of-this-test"), 7);
+        // A burst as large as that adds none.
+        start_blocking(runtime.handle(), 5);
+        assert_eq!(threads("of-this-test"), 7);
+    }
+
+    #[test]
+    fn the_threads_of_a_start_are_bounded_on_any_machine() {
+        assert_eq!((blocking_threads(4), blocking_threads(1_000), blocking_threads(usize::MAX)), (24, 64, 64));
+        assert_eq!((wire_threads(1), wire_threads(6), wire_threads(256)), (1, 3, 8));
+    }
 }

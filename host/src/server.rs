@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
-use plimsoll_core::{Gateway, SystemClock, TraceLimit};
+use plimsoll_core::{CacheLimit, Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, Watching};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
@@ -38,7 +38,7 @@ pub(crate) struct ServerConfig {
     /// None: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
     pub(crate) request_timeout: Duration,
-    pub(crate) traces: TraceLimit,
+    pub(crate) traces: CacheLimit,
     pub(crate) wire: WireConfig,
 }
 
@@ -72,7 +72,7 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
-        let gateway = Arc::new(gateway.with_trace_limit(config.traces));
+        let gateway = Arc::new(gateway.with_cache_limit(config.traces));
         let wire = on.spawn(bind("--listen", config.listen)).await??;
         let admin = bind("--admin", config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
@@ -80,6 +80,7 @@ impl Server {
             Some(address) => Some(bind("--probes", address).await?),
             None => None,
         };
+        let probes_address = probes.as_ref().map(TcpListener::local_addr).transpose()?;
         if !admin_address.ip().to_canonical().is_loopback() {
             warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read; --probes is made for strangers");
         }
@@ -94,6 +95,7 @@ impl Server {
         reload.apply(update);
         let watching = directory.watch(move |update| reload.apply(update))?;
 
+        // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
             let lease = binding::lease_config(lease, api, wire_address, tls.is_some());
             binding::start(&gateway, api, watch, lease, config.request_timeout)
@@ -118,7 +120,6 @@ impl Server {
         let peers = Arc::new(Peers::new(tls));
         let wire_task = on.spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop)));
-        let probes_address = probes.as_ref().map(TcpListener::local_addr).transpose()?;
         let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop)));
         let probes = probes_address.map(tracing::field::display);
         info!(listen = %wire_address, admin = %admin_address, probes, "plimsoll answers");
@@ -150,13 +151,24 @@ impl Server {
     pub(crate) async fn stop(self) -> Result<()> {
         self.state.drain();
         self.stop.send_replace(true);
-        self.wire_task.await?.context("the extender listener failed")?;
-        // Nothing is bound any more: another replica may.
+        let served = self.wire_task.await;
+        // Nothing is bound any more, however that ended: another replica may.
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
+        served?.context("the extender listener failed")?;
         self.admin_task.await?.context("the admin listener failed")?;
         self.probes_task.await?.context("the probes listener failed")
+    }
+
+    /// Gives up the Lease after a listener has failed, so that another replica binds at once. What is in flight is
+    /// lost; a bind that is being written is waited for.
+    pub(crate) async fn give_up(&self) {
+        self.state.drain();
+        self.stop.send_replace(true);
+        if let Some(leadership) = &self.leadership {
+            leadership.stop().await;
+        }
     }
 
     /// Waits until a listener ends by itself, which it does only by failing.
@@ -206,3 +218,6 @@ async fn follow_tls(tls: Arc<Tls>, stopped: impl Future<Output = ()>) {
         () = stopped => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,38 @@
-//! How durations and sizes are printed.
+//! How durations and sizes are printed, and texts of others: on the terminal and in the log.
 
-use std::time::Duration;
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+    time::Duration,
+};
+
+/// A text of several lines as it may reach a terminal.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    plimsoll_core::escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// One line of a text that somebody else wrote: a line break in it must not look like one of ours.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    plimsoll_core::escaped(text, |_| false)
+}
+
+/// Writes log lines. What a line's format leaves in the texts of others, which is more in JSON than elsewhere, is
+/// escaped here; the escape character itself begins colours, and is escaped by the format.
+pub(crate) struct LogWriter<W>(pub(crate) W);
+
+impl<W: Write> Write for LogWriter<W> {
+    /// The format hands over whole lines.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let shown = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t' | '\u{1b}'));
+        self.0.write_all(shown.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
 
 /// Three digits and a unit: `41.2 ms`.
 pub(crate) fn duration(duration: Duration) -> String {
@@ -24,6 +56,15 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_line_has_nothing_that_cannot_be_seen() {
+        let mut written = Vec::new();
+        LogWriter(&mut written)
+            .write_all("\u{1b}[2mwarn\u{1b}[0m a\u{202e}b\u{2028}c\u{9b}d\u{7}\n".as_bytes())
+            .unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "\u{1b}[2mwarn\u{1b}[0m a\\u202eb\\u2028c\\u009bd\\u0007\n");
+    }
 
     #[test]
     fn each_magnitude_has_its_unit() {

@@ -248,6 +248,14 @@ impl Shared {
         self.caught_up.send_modify(|caught_up| caught_up[resource as usize] = resumed);
     }
 
+    /// Whether it is known which node has an object that cannot be read: nothing is placed there then.
+    fn knows_node_of(&self, lost: &Object) -> bool {
+        match lost {
+            Object::LostPod(pod) => self.state().store.node_of(pod).is_some(),
+            Object::LostNode(_) | Object::Node(_) | Object::Pod(_) => true,
+        }
+    }
+
     /// Objects of a list or a watch.
     fn apply(&self, objects: impl IntoIterator<Item = (Object, EventKind)>) {
         let mut state = self.state();

@@ -30,7 +30,7 @@ pub async fn list_once(
     let started = clock::now();
     let mut is_told = false;
     while clock::timeout(LOOK, watch.synced()).await.is_err() {
-        let (status, waited) = (watch.status(), clock::now().duration_since(started));
+        let (status, waited) = (watch.status(), clock::now().saturating_duration_since(started));
         let why = || status.doubts(MAX_STALENESS).join("; ");
         if waited >= SILENT && !is_told {
             waiting(&format!("waiting for {}: {}", api.url(), why()));

@@ -3,10 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use plimsoll_decision_cache::Parts;
 
 use crate::{
     Names, Node, Pod, Quantities, Slot, Slots,
-    trace::{self, Columns},
+    cache::{self, Columns, NODE, PODS},
 };
 
 /// The pods placed on one node.
@@ -26,7 +27,11 @@ pub struct Cluster {
     names: OnceLock<Arc<Names>>,
     all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
+    reserved: Reserved,
 }
+
+/// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
+pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
 
 // === impl Placed ===
 
@@ -37,12 +42,12 @@ impl Placed {
         for pod in &pods {
             requested.add(pod.requests());
         }
-        Self { pods, requested: Some(requested), stamp: trace::stamp() }
+        Self { pods, requested: Some(requested), stamp: cache::stamp() }
     }
 
     /// Some pods of a node that may have others.
     pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
-        Self { pods, requested: None, stamp: trace::stamp() }
+        Self { pods, requested: None, stamp: cache::stamp() }
     }
 
     /// The pods, in the order of their indices.
@@ -94,7 +99,19 @@ impl Cluster {
         };
         let same_names = slots.differing(&self.slots).all(has_name);
         let names = self.names.get().map(|own| if same_names { own.clone() } else { own.successor(&slots).into() });
-        Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), ..Self::default() }
+        let reserved = Arc::clone(&self.reserved);
+        Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), reserved, ..Self::default() }
+    }
+
+    /// The same picture, in which these pods are where they have a place reserved.
+    #[must_use]
+    pub fn with_reserved(self, reserved: Reserved) -> Self {
+        Self { reserved, ..self }
+    }
+
+    /// The pods that have a place reserved.
+    pub fn reserved(&self) -> &Reserved {
+        &self.reserved
     }
 
     /// A picture of nodes and of the pods that are bound to them and have not ended.
@@ -134,7 +151,7 @@ impl Cluster {
 
     /// Takes over what is known of the picture before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
-        self.columns.follow(&before.columns, &before.slots, &self.slots);
+        self.columns.follow(&before.columns, || changed(&before.slots, &self.slots));
     }
 
     /// The same cluster without this pod; none if it is placed nowhere.
@@ -146,9 +163,16 @@ impl Cluster {
         self.without_placed(pod).or_else(|| (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod)))
     }
 
-    /// The same, where the pod itself says on which node it is.
+    /// The same, where the pod itself says on which node it is, or has a place reserved there.
+    ///
+    /// A pod that waits for its node has neither: this costs such a request nothing.
     pub(crate) fn without_placed(&self, pod: &Pod) -> Option<Self> {
-        self.without_at(self.find(pod.node()?)?, pod)
+        let node = match pod.node() {
+            Some(node) => node,
+            None if self.reserved.is_empty() => return None,
+            None => self.reserved.get(pod.uid())?,
+        };
+        self.without_at(self.find(node)?, pod)
     }
 
     fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {
@@ -172,6 +196,31 @@ impl Cluster {
     /// How many pods are placed on all nodes together.
     pub fn pod_count(&self) -> usize {
         self.slots.pod_count()
+    }
+}
+
+/// The slots of which the node or its pods are other records than before.
+fn changed(before: &Slots, after: &Slots) -> Vec<(u32, Parts)> {
+    let changed = |at: usize| {
+        let new = after.get(at)?;
+        let parts = before.get(at).map_or(NODE.and(PODS), |old| {
+            let node = if is_same_node(old, new) { Parts::NONE } else { NODE };
+            let pods = if is_same_pods(old, new) { Parts::NONE } else { PODS };
+            node.and(pods)
+        });
+        (parts != Parts::NONE).then_some((at as u32, parts))
+    };
+    after.differing(before).filter_map(changed).collect()
+}
+
+fn is_same_node(one: &Slot, other: &Slot) -> bool {
+    Arc::ptr_eq(&one.node, &other.node) || one.node.stamp() == other.node.stamp()
+}
+
+fn is_same_pods(one: &Slot, other: &Slot) -> bool {
+    match (&one.placed, &other.placed) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.stamp() == other.stamp(),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 

@@ -14,15 +14,15 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 
 use crate::{
-    BindQuery, BindReport, Binder, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode, ObjectError,
-    Observer, Pod, Pulse, RequestId, Roster, TraceLimit, Turn, Verb,
+    BindQuery, BindReport, Binder, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode,
+    ObjectError, Observer, Pod, Pulse, RequestId, Roster, Turn, Verb,
+    cache::Recheck,
     decide::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
         PreemptOutcome, PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
     memory::{Memories, Sender},
     recent_pods::RecentPods,
-    trace::Recheck,
 };
 
 /// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
@@ -36,7 +36,7 @@ pub struct Gateway {
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
-    trace_limit: TraceLimit,
+    cache_limit: CacheLimit,
     recheck: Arc<Recheck>,
     /// Whether a view of the cluster is on its way.
     expects_cluster: AtomicBool,
@@ -62,9 +62,9 @@ impl Gateway {
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
         let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
         let (binder, binds) = (OnceLock::new(), BindLocks::default());
-        let trace_limit = TraceLimit::default();
-        let memories = Memories::new(trace_limit.columns());
-        let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, clock.now()));
+        let cache_limit = CacheLimit::default();
+        let memories = Memories::new(cache_limit.columns());
+        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, clock.now()));
         Self {
             roster,
             cluster,
@@ -75,18 +75,18 @@ impl Gateway {
             clock,
             observer,
             request_timeout,
-            trace_limit,
+            cache_limit,
             recheck,
             expects_cluster: AtomicBool::new(false),
             pulse: OnceLock::new(),
         }
     }
 
-    /// Bounds what is remembered of answers.
+    /// Bounds what is cached of answers.
     #[must_use]
-    pub fn with_trace_limit(self, trace_limit: TraceLimit) -> Self {
-        let recheck = Arc::new(Recheck::new(trace_limit.recheck_every, self.clock.now()));
-        Self { trace_limit, recheck, memories: Memories::new(trace_limit.columns()), ..self }
+    pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
+        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, self.clock.now()));
+        Self { cache_limit, recheck, memories: Memories::new(cache_limit.columns()), ..self }
     }
 
     /// The policies in force.
@@ -121,7 +121,7 @@ impl Gateway {
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
         // No request shall wait for it.
         cluster.names();
-        cluster.columns().set_limit(self.trace_limit.columns());
+        cluster.columns().set_limit(self.cache_limit.columns());
         if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
             cluster.follow(&before);
         }
@@ -206,8 +206,7 @@ impl Gateway {
         let group = self.group(group)?;
         let (caller, now) = (self.caller(received), self.clock.unix_seconds());
         let cluster = self.cluster();
-        let without =
-            cluster.as_ref().filter(|_| pod.node().is_some()).and_then(|cluster| cluster.without_placed(&pod));
+        let without = cluster.as_ref().and_then(|cluster| cluster.without_placed(&pod));
         let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
             decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), (&self.memories, sender), now)
@@ -285,13 +284,13 @@ impl Gateway {
         let member = roster.members().find(|member| member.id() == policy);
         let member = member.ok_or_else(|| DecideError::UnknownPolicy(policy.to_owned()))?;
         let (cluster, verbs) = (self.cluster().unwrap_or_default(), member.policy.verbs());
-        let table = |verb| Some((verb, member.traces.decision_table(verb, &cluster)?));
+        let table = |verb| Some((verb, member.cache.decision_table(verb, &cluster)?));
         Ok(verbs.iter().filter_map(table).collect())
     }
 
-    /// Bytes of all that is remembered of answers, and of the columns it is found by.
-    pub fn remembered_bytes(&self) -> usize {
-        let answers = self.roster.load().remembered_bytes();
+    /// Bytes of all cached answers, and of the columns that they are found by.
+    pub fn cached_bytes(&self) -> usize {
+        let answers = self.roster.load().cached_bytes();
         let columns = self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes());
         answers + columns + self.memories.column_bytes()
     }
@@ -325,7 +324,7 @@ impl Gateway {
         let outcome = decide(&caller);
         let mut after = After { learn: caller.take_lessons(), ask: caller.take_recheck().into_iter().collect() };
         if !after.is_empty() {
-            let (roster, limit) = (self.roster(), self.trace_limit);
+            let (roster, limit) = (self.roster(), self.cache_limit);
             after.learn.push(Box::new(move || limit.keep_within(&roster)));
         }
         match outcome {

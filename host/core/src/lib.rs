@@ -14,6 +14,7 @@ mod annotation;
 mod answer;
 mod aside;
 mod bind;
+mod cache;
 mod circuit;
 mod clock;
 mod cluster;
@@ -39,16 +40,17 @@ mod request;
 mod roster;
 mod secrets;
 mod slots;
-mod trace;
+mod text;
 mod trial;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
 pub use aside::{Aside, on_shared_thread};
 pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
+pub use cache::{CacheLimit, Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};
-pub use cluster::{Cluster, Placed};
+pub use cluster::{Cluster, Placed, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
@@ -77,6 +79,6 @@ pub use request::{CallOf, Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, redacting, shown_settings, unredacted};
 pub use slots::{Slot, Slots};
-pub use trace::{Condition, DecisionRow, DecisionTable, Off, ReadLine, TraceLimit, Traces};
+pub use text::{escaped, is_unprintable};
 pub use trial::{FailedCall, TrialCall, TrialFault};
 pub use view::{Candidate, View};

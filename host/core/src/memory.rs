@@ -126,7 +126,7 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
 fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
     let slots: Slots = nodes.into_iter().map(|node| picture::slot(node, seen)).collect();
-    (Arc::new(Cluster::new(slots)), all)
+    (Arc::new(picture::with_reserved_of(Cluster::new(slots), seen)), all)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BindOutcome, BindQuery, CallOf, DecideError, Fault, Member, Off, ReadLine, Verb};
+use crate::{BindOutcome, BindQuery, CallOf, DecideError, Disabled, Fault, Member, ReadLine, Verb};
 
 /// How one call of a policy ended.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ pub trait Observer: Send + Sync {
     /// A group was asked to bind a pod, and this is what came of it.
     fn bound(&self, _: &BindReport<'_>) {}
     /// Nothing is remembered of the policy's answers to this verb any more.
-    fn stopped_remembering(&self, _: &Member, _: Verb, _: Off) {}
+    fn stopped_remembering(&self, _: &Member, _: Verb, _: Disabled) {}
     /// A remembered answer was asked again, and came out the same or not.
     fn rechecked(&self, _: &Member, _: Verb, _is_same: bool) {}
     /// It came out another.

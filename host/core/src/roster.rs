@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use crate::{Circuit, Mode, Pod, Policy, PolicyConfig, Traces, Verb, trace::Joints};
+use crate::{Circuit, DecisionCache, Mode, Pod, Policy, PolicyConfig, Verb, cache::RecentCombined};
 
 /// One policy of a group: a loaded module with an operator's configuration.
 pub struct Member {
@@ -27,7 +27,7 @@ pub struct Member {
     /// Its faults in a row.
     pub circuit: Circuit,
     /// What it has answered so far.
-    pub traces: Traces,
+    pub cache: DecisionCache,
 }
 
 /// The policies behind one URL, in the order in which filters run.
@@ -35,8 +35,8 @@ pub struct Member {
 pub struct Group {
     /// Shared, so that a request takes the whole group without a copy.
     members: Arc<[Arc<Member>]>,
-    /// What they say together.
-    joints: Arc<[Joints; Verb::ALL.len()]>,
+    /// The classes of nodes that they tell apart together, by verb.
+    combined: Arc<[RecentCombined; Verb::ALL.len()]>,
 }
 
 /// A policy that could not be loaded as its files stand now.
@@ -157,7 +157,7 @@ impl Group {
     /// A group of these policies, in order.
     pub fn new(mut members: Vec<Arc<Member>>) -> Self {
         members.sort_by(|a, b| (a.config.order, &a.name).cmp(&(b.config.order, &b.name)));
-        Self { members: members.into(), joints: Arc::default() }
+        Self { members: members.into(), combined: Arc::default() }
     }
 
     /// All policies, in the order in which filters run.
@@ -165,14 +165,14 @@ impl Group {
         &self.members
     }
 
-    /// The kinds of nodes that its policies tell apart together when they are asked a verb.
-    pub(crate) fn joints(&self, verb: Verb) -> &Joints {
-        &self.joints[verb as usize]
+    /// The classes of nodes that its policies tell apart together when they are asked a verb.
+    pub(crate) fn combined(&self, verb: Verb) -> &RecentCombined {
+        &self.combined[verb as usize]
     }
 
-    /// Lets go of what [`Group::joints`] has put together.
-    pub(crate) fn forget_joints(&self) {
-        self.joints.iter().for_each(Joints::forget);
+    /// Drops what [`Group::combined`] has.
+    pub(crate) fn drop_combined(&self) {
+        self.combined.iter().for_each(RecentCombined::clear);
     }
 
     /// Those that are asked this verb about the pod in this mode, in order.
@@ -228,11 +228,12 @@ impl Roster {
         self.groups.values().flat_map(Group::members)
     }
 
-    /// Bytes of all that is remembered of the policies' answers.
-    pub(crate) fn remembered_bytes(&self) -> usize {
-        let traces: usize = self.members().map(|member| member.traces.bytes()).sum();
-        let joints: usize = self.groups.values().flat_map(|group| group.joints.iter()).map(Joints::bytes).sum();
-        traces + joints
+    /// Bytes of all cached answers.
+    pub(crate) fn cached_bytes(&self) -> usize {
+        let caches: usize = self.members().map(|member| member.cache.bytes()).sum();
+        let combined: usize =
+            self.groups.values().flat_map(|group| group.combined.iter()).map(RecentCombined::bytes).sum();
+        caches + combined
     }
 
     /// What is wrong with directories and file names, rather than with one policy.

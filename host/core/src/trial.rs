@@ -5,7 +5,7 @@
 //! has read something may not have expected just that, which says nothing of other pods and nodes.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::{
     Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets, Verb, View,
-    answer::Answer, trace::Recording,
+    answer::Answer, cache::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -113,13 +113,13 @@ impl TrialCall {
     }
 
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {
-        let recording = Arc::new(Mutex::new(Recording::of_story()));
-        let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(Arc::clone(&recording));
+        let recording = Recording::of_story();
+        let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(recording.clone());
         let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let ask = Ask { class: CallClass::Background, ..ask };
         let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
-        let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
+        let reads = recording.take_story();
         let settings = Read::Settings.to_string();
         // Without room for the call, nobody has asked the policy.
         let is_certain = fault.kind != FaultKind::Busy && reads.iter().all(|line| line.read == settings);

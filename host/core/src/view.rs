@@ -2,16 +2,13 @@
 
 mod together;
 
-use std::{
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ops::Range, sync::Arc};
 
 use self::together::labelled;
 use crate::{
     Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
+    cache::{Columns, Recording},
     object::NOT_KEPT,
-    trace::{Column, Columns, Epoch, Path, Recording},
 };
 
 /// One preemption candidate as a policy sees it; its node has the same index.
@@ -38,7 +35,7 @@ pub struct View {
     /// By node: the placed pods that are taken as gone, ascending. Empty: none are.
     gone: Arc<[Vec<u32>]>,
     /// Where reads are written down, if they are.
-    recording: Option<Arc<Mutex<Recording>>>,
+    recording: Option<Recording>,
 }
 
 // === impl View ===
@@ -93,7 +90,7 @@ impl View {
 
     /// The same view; every read of it is written down here.
     #[must_use]
-    pub(crate) fn recorded(mut self, recording: Arc<Mutex<Recording>>) -> Self {
+    pub(crate) fn recorded(mut self, recording: Recording) -> Self {
         self.recording = Some(recording);
         self
     }
@@ -106,33 +103,13 @@ impl View {
     }
 
     /// The slot of each node of the view.
-    pub(crate) fn slots(&self) -> &[u32] {
+    pub(crate) fn slots(&self) -> &Arc<[u32]> {
         &self.nodes
-    }
-
-    /// How many slots the cluster has.
-    pub(crate) fn slot_count(&self) -> usize {
-        self.cluster.slots().len()
-    }
-
-    /// What a path comes to at each slot.
-    pub(crate) fn column(&self, path: &Path) -> Arc<Column> {
-        self.cluster.columns().get(path, self.slot_count())
-    }
-
-    /// The same, if it was ever asked for.
-    pub(crate) fn known_column(&self, path: &Path) -> Option<Arc<Column>> {
-        self.cluster.columns().known(path, self.slot_count())
     }
 
     /// What policies read, by slot.
     pub(crate) fn columns(&self) -> &Columns {
         self.cluster.columns()
-    }
-
-    /// The picture of the cluster that it shows.
-    pub(crate) fn epoch(&self) -> Epoch {
-        self.cluster.columns().epoch()
     }
 
     /// A view of every node of the cluster: each has the number of its slot.
@@ -182,7 +159,7 @@ impl View {
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         let answer = self.answer(read);
         if let Some(recording) = &self.recording {
-            recording.lock().unwrap_or_else(PoisonError::into_inner).note(&read, &answer, |node| self.node_name(node));
+            recording.note(&read, &answer, |node| self.node_name(node));
         }
         answer
     }

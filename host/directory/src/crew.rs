@@ -15,6 +15,9 @@ const MOST: usize = 8;
 /// Most of these that load what may take long: a policy that is in force finds a thread even if many others do.
 const MOST_PATIENT: usize = 6;
 
+/// Idle threads that stay for the next order; to start another takes less than a thousandth of a load.
+const MOST_IDLE: usize = 1;
+
 /// Threads that carry out orders; dropping it lets each end with the order that it has.
 pub(crate) struct Crew {
     shared: Arc<Shared>,
@@ -85,6 +88,10 @@ impl Shared {
         let mut queue = self.queue();
         while !queue.is_closed {
             let Some(order) = queue.next() else {
+                if queue.idle >= MOST_IDLE {
+                    // Their number follows the work, and is not that of the largest burst.
+                    break;
+                }
                 queue.idle += 1;
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 queue.idle -= 1;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, Circuit, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, Traces, TrialCall,
+    Ask, CallClass, Circuit, DecisionCache, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall,
     TrialFault, Verb, View, redacting, unredacted,
 };
 
@@ -220,7 +220,7 @@ pub(crate) fn build(
         version,
         policy,
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     })
 }
 

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{
-    Annotation, Ask, Circuit, Fault, FaultKind, Member, Policy, PolicyConfig, Preemption, Traces, Verb, Verbs, Verdict,
+    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Policy, PolicyConfig, Preemption, Verb, Verbs,
+    Verdict,
 };
 
 use crate::scan::Id;
@@ -26,7 +27,7 @@ pub(crate) fn stand_in(id: &Id, config: PolicyConfig) -> Member {
         version: 0,
         policy: Arc::new(NotLoaded),
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     }
 }
 

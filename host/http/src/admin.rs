@@ -200,6 +200,8 @@ fn read_only() -> Page {
 }
 
 fn respond((status, kind, text): Page) -> Response {
+    // It is read on terminals, and has texts of others in it; in JSON an escape means the same.
+    let text = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t')).into_owned();
     (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
 

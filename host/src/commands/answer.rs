@@ -4,6 +4,8 @@
 use plimsoll_core::{DecideError, DryBind, Fault, Shown, SurveyAnswer, Verdict};
 use serde_json::{Map, Value, json};
 
+use crate::text::one_line;
+
 pub(super) fn verdict_json(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Fits => json!({"verdict": "fits"}),
@@ -65,8 +67,8 @@ pub(super) fn value_json(value: &Shown) -> Value {
 pub(super) fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Fits => "fits".to_owned(),
-        Verdict::Unschedulable(reason) => format!("unschedulable, {reason}"),
-        Verdict::Unresolvable(reason) => format!("unresolvable, {reason}"),
+        Verdict::Unschedulable(reason) => format!("unschedulable, {}", one_line(reason)),
+        Verdict::Unresolvable(reason) => format!("unresolvable, {}", one_line(reason)),
     }
 }
 
@@ -74,9 +76,9 @@ pub(super) fn text(answer: &SurveyAnswer) -> String {
     match answer {
         SurveyAnswer::Verdict(verdict) => verdict_text(verdict),
         SurveyAnswer::Score(score) => score.to_string(),
-        SurveyAnswer::Bind(Err(reason)) => format!("refused, {reason}"),
+        SurveyAnswer::Bind(Err(reason)) => format!("refused, {}", one_line(reason)),
         SurveyAnswer::Bind(Ok(annotations)) => {
-            let pair = |one: &plimsoll_core::Annotation| format!("{}={}", one.key, one.value);
+            let pair = |one: &plimsoll_core::Annotation| format!("{}={}", one.key, one_line(&one.value));
             no_or(&annotations.iter().map(pair).collect::<Vec<_>>())
         }
     }
@@ -84,8 +86,10 @@ pub(super) fn text(answer: &SurveyAnswer) -> String {
 
 pub(super) fn bind_text(bind: &DryBind) -> String {
     match bind {
-        Ok(annotations) => no_or(&annotations.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()),
-        Err(DecideError::Unbound(why)) => format!("refused, {why}"),
+        Ok(annotations) => {
+            no_or(&annotations.iter().map(|(key, value)| format!("{key}={}", one_line(value))).collect::<Vec<_>>())
+        }
+        Err(DecideError::Unbound(why)) => format!("refused, {}", one_line(&why.to_string())),
         Err(error) => no_decision(error),
     }
 }

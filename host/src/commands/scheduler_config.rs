@@ -4,7 +4,7 @@ mod legacy;
 mod resources;
 mod yaml;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{net::IpAddr, process::ExitCode, sync::Arc};
 
 use anyhow::{Result, bail, ensure};
 use plimsoll_core::{Group, Member, Mode, Roster, Verb};
@@ -27,6 +27,12 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, name, group)).collect();
     if extenders.is_empty() {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
+    }
+    if extenders.iter().any(|stanza| stanza.get("bindVerb").is_some()) && is_stranger(args) {
+        super::remark(&format!(
+            "{NOT_BOUND} {}: give --cert-file and --key-file and an https URL, or --no-bind, or start plimsoll with --bind-without-authentication where the network is trusted",
+            args.url
+        ));
     }
     resources::keep_unique(&mut extenders);
     resources::ignore(&mut extenders, &args.ignored_by_scheduler)?;
@@ -88,6 +94,21 @@ fn tls_config(args: &SchedulerConfigArgs) -> Result<Option<Value>> {
 /// Whether plimsoll may bind; without a view of its own it could bind nobody.
 fn binds(args: &SchedulerConfigArgs) -> bool {
     !args.no_bind && !args.full_nodes
+}
+
+/// Begins the remark about a `bindVerb` of no use.
+const NOT_BOUND: &str = "with this configuration no pod is bound: without a client certificate nobody may bind at";
+
+/// Whether plimsoll will not bind for this scheduler: it calls from another machine, and shows no certificate.
+fn is_stranger(args: &SchedulerConfigArgs) -> bool {
+    let authority = args.url.split_once("://").map_or(args.url.as_str(), |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+    !is_local && args.cert_file.is_none()
 }
 
 /// kube-scheduler takes one extender with `bindVerb`.

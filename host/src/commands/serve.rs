@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_cluster::ApiServer;
-use plimsoll_core::TraceLimit;
+use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{AllowedHosts, BindAccess, TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,15 +21,22 @@ use crate::{
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log_format, &args.log)?;
     descriptors::raise(args.max_connections);
-    let runtimes = Runtimes::start()?;
+    let config = config(args)?;
+    let runtimes = Runtimes::start(config.wire.max_decisions)?;
     runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut server = Server::start(config(args)?, runtimes.wire()).await?;
+        let mut server = Server::start(config, runtimes.wire()).await?;
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
             _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),
-            error = server.failed() => return Err(error),
+            error = server.failed() => {
+                tokio::select! {
+                    () = server.give_up() => {}
+                    _ = interrupt.recv() => {}
+                }
+                return Err(error);
+            }
         }
         tokio::select! {
             result = server.stop() => result?,
@@ -39,7 +46,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     })
 }
 
-fn config(args: ServeArgs) -> Result<ServerConfig> {
+pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
     // clap lets neither come without the other.
     let pair = args.tls_cert.zip(args.tls_key);
     let tls = pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: args.tls_client_ca });
@@ -62,7 +69,7 @@ fn config(args: ServeArgs) -> Result<ServerConfig> {
         tls,
         lease: (!args.lease.no_bind).then_some(args.lease),
         request_timeout: args.request_timeout,
-        traces: TraceLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
+        traces: CacheLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
         wire: WireConfig {
             body_limit: args.body_limit,
             memory: args.wire_memory,

@@ -5,8 +5,8 @@ use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets};
 use plimsoll_core::{
-    Circuit, Condition, DecisionRow, DecisionTable, Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster,
-    Sender, Traces, Verb, Verbs,
+    Circuit, Condition, DecisionCache, DecisionRow, DecisionTable, Group, Member, Mode, Nodes, Pod, PolicyConfig,
+    Query, Roster, Sender, Verb, Verbs,
 };
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn by_itself(member: &Member) -> Arc<Member> {
         version: member.version,
         policy: Arc::clone(&member.policy),
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     })
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindReport, CallOf, Difference, Fault, FaultKind, Member, Observer, Off, Outcome, PodId, Roster, ShadowRejections,
-    Verb,
+    BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Observer, Outcome, PodId, Roster,
+    ShadowRejections, Verb,
 };
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -118,7 +118,7 @@ impl Observer for Metrics {
         self.binds.bound(report);
     }
 
-    fn stopped_remembering(&self, member: &Member, verb: Verb, why: Off) {
+    fn stopped_remembering(&self, member: &Member, verb: Verb, why: Disabled) {
         let (policy, verb) = (member.id().to_owned(), verb.as_str());
         tracing::warn!(policy, version = member.version, verb, %why, "the policy's answers are not remembered any more: it is asked each time");
         self.policies.stopped_remembering.get_or_create(&StoppedLabels { policy, verb, why: why.as_str() }).inc();

@@ -7,7 +7,7 @@ use plimsoll_core::{Ask, Fault, FaultKind};
 use crate::{
     engine::Host,
     instance::{Call, Limit, busy},
-    shares::{Reservation, Wish},
+    shares::{MemoryCharge, Wish},
     template::Template,
 };
 
@@ -27,7 +27,7 @@ pub(crate) fn call<R>(
     let limit = Limit::of(ask, Instant::now(), host.max_memory);
     let mut call = match template.take(limit.memory) {
         Some(spare) => spare.begin(ask, limit, &mut permit)?,
-        None => Call::start(template.linked(), ask, limit, Reservation::of_call(&host.shares, &mut permit))?,
+        None => Call::start(template.linked(), ask, limit, MemoryCharge::of_call(&host.shares, &mut permit))?,
     };
     let result = ask_guest(&mut call);
     let result = result.map_err(|error| call.fault(&error));

@@ -15,7 +15,7 @@ use crate::{
     fault::{Phase, Stop, classify},
     limits::{Budget, TRANSFER},
     log::GuestLog,
-    shares::{Permit, Reservation, Shares},
+    shares::{CallPermit, MemoryCharge, Shares},
     ticker::TICK,
 };
 
@@ -139,7 +139,7 @@ impl Call {
         linked: &InstancePre<State>,
         ask: &Ask,
         limit: Limit,
-        reserved: Reservation,
+        reserved: MemoryCharge,
     ) -> Result<Self, Fault> {
         let mut store = store(linked, limit, Some(Question::of(ask)), reserved);
         set_call(&mut store, ask, limit);
@@ -184,7 +184,7 @@ impl Ahead {
     /// # Errors
     /// If it must be made in its call, or there is no memory for it now.
     pub(crate) fn start(linked: &InstancePre<State>, shares: &Arc<Shares>) -> Result<Self, Failed> {
-        let mut store = store(linked, Limit::ahead(), None, Reservation::warm(shares));
+        let mut store = store(linked, Limit::ahead(), None, MemoryCharge::warm(shares));
         match linked.instantiate(&mut store) {
             Ok(instance) if store.data().budget.denied().is_none() => Ok(Self { store, instance }),
             Err(error) if matches!(error.downcast_ref(), Some(Stop::Full { .. })) => Err(Failed::Full),
@@ -201,7 +201,7 @@ impl Ahead {
     ///
     /// # Errors
     /// If there is no memory for the call.
-    pub(crate) fn begin(mut self, ask: &Ask, limit: Limit, permit: &mut Permit<'_>) -> Result<Call, Fault> {
+    pub(crate) fn begin(mut self, ask: &Ask, limit: Limit, permit: &mut CallPermit<'_>) -> Result<Call, Fault> {
         let state = self.store.data_mut();
         state.budget.reserved().assign(permit).map_err(|full| busy(&full.to_string()))?;
         state.question = Some(Question::of(ask));
@@ -230,7 +230,12 @@ impl Drop for Used {
     }
 }
 
-fn store(linked: &InstancePre<State>, limit: Limit, question: Option<Question>, reserved: Reservation) -> Store<State> {
+fn store(
+    linked: &InstancePre<State>,
+    limit: Limit,
+    question: Option<Question>,
+    reserved: MemoryCharge,
+) -> Store<State> {
     let budget = Budget::new(limit.memory, reserved);
     let mut store = Store::new(linked.engine(), State { question, budget, limit });
     store.limiter(|state| &mut state.budget);

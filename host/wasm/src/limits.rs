@@ -7,7 +7,7 @@ use wasmtime::ResourceLimiter;
 use crate::{
     engine::TABLE_ELEMENTS,
     fault::Stop,
-    shares::{Full, Reservation},
+    shares::{Full, MemoryCharge},
 };
 
 /// Bytes that a guest may hand over in one call of a function, either way it calls.
@@ -26,7 +26,7 @@ pub(crate) struct Budget {
     memory_left: usize,
     elements_left: usize,
     denied: Option<Denied>,
-    reserved: Reservation,
+    reserved: MemoryCharge,
 }
 
 /// The first growth that was refused.
@@ -39,16 +39,16 @@ pub(crate) enum Denied {
 // === impl Budget ===
 
 impl Budget {
-    pub(crate) fn new(memory: usize, reserved: Reservation) -> Self {
+    pub(crate) fn new(memory: usize, reserved: MemoryCharge) -> Self {
         Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None, reserved }
     }
 
-    pub(crate) fn reserved(&mut self) -> &mut Reservation {
+    pub(crate) fn reserved(&mut self) -> &mut MemoryCharge {
         &mut self.reserved
     }
 
     /// What it holds of the memory of all; it grows no more.
-    pub(crate) fn take_reservation(&mut self) -> Reservation {
+    pub(crate) fn take_reservation(&mut self) -> MemoryCharge {
         self.memory_left = 0;
         self.elements_left = 0;
         self.reserved.take()
@@ -135,7 +135,7 @@ mod tests {
 
     /// A budget that others take nothing of.
     fn budget(memory: usize) -> Budget {
-        Budget::new(memory, Reservation::warm(&Arc::new(Shares::new(1, 1 << 40))))
+        Budget::new(memory, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, sync::Arc};
 
-use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View};
+use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View, is_unprintable};
 use tracing::{debug, error, info, warn};
 
 /// The most log lines of one call.
@@ -126,9 +126,9 @@ pub(crate) fn bounded(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The text without control characters, which could forge lines or colours.
+/// The text without characters that could forge lines or colours.
 pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect()
 }
 
 /// One line at a level, which must be written in the code.

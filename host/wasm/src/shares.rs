@@ -17,7 +17,7 @@ use std::{
 
 use plimsoll_core::CallClass;
 
-pub(crate) use self::memory::{Full, Reservation};
+pub(crate) use self::memory::{Full, MemoryCharge};
 use crate::template::WarmPools;
 
 /// The part of everything that background calls may have together.
@@ -87,7 +87,7 @@ struct Waiter {
 }
 
 /// A permit for one call; given back when it is dropped.
-pub(crate) struct Permit<'s> {
+pub(crate) struct CallPermit<'s> {
     shares: &'s Shares,
     /// Its memory goes to the instance that is made for the call.
     wish: Wish,
@@ -105,9 +105,9 @@ impl Shares {
     }
 
     /// A permit for a call; none if there is none until the deadline.
-    pub(crate) fn permit(&self, mut wish: Wish, deadline: Instant) -> Option<Permit<'_>> {
+    pub(crate) fn permit(&self, mut wish: Wish, deadline: Instant) -> Option<CallPermit<'_>> {
         wish.bytes = wish.bytes.min(self.limit(wish.class).bytes);
-        let permit = |wish, is_late| Permit { shares: self, wish, is_late };
+        let permit = |wish, is_late| CallPermit { shares: self, wish, is_late };
         let mut state = self.state();
         if wish.bytes > self.free(&state, wish.class).bytes {
             drop(state);
@@ -248,9 +248,9 @@ impl Use {
     }
 }
 
-// === impl Permit ===
+// === impl CallPermit ===
 
-impl Permit<'_> {
+impl CallPermit<'_> {
     /// Hands over what was wished for of memory; from then on it is not the permit's to give back.
     fn take_memory(&mut self) -> Wish {
         let bytes = std::mem::take(&mut self.wish.bytes);
@@ -258,7 +258,7 @@ impl Permit<'_> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         self.shares.give_back(&self.wish);
     }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Circuit, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig, Preemption,
-    Read, Traces, Value, Verb, Verbs, Verdict,
+    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig,
+    Preemption, Read, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -83,7 +83,7 @@ fn configured(name: &str, policy: Fake, config: PolicyConfig) -> Arc<Member> {
         version: 1,
         policy: Arc::new(policy),
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     })
 }
 

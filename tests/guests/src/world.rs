@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, Limits, Loader, Member, Node, NotReserved, Pod,
-    PolicyConfig, Reservation, Slot, Traces, Turn, View,
+    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, DecisionCache, Limits, Loader, Member, Node,
+    NotReserved, Pod, PolicyConfig, Reservation, Slot, Turn, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
@@ -117,7 +117,7 @@ pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConf
         version: 1,
         policy: loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}")),
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     })
 }
 

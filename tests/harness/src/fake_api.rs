@@ -124,6 +124,12 @@ impl FakeApi {
         }
     }
 
+    /// The Lease as it is now, if there is one.
+    pub fn lease(&self) -> Option<Value> {
+        let (status, lease) = self.shared.lock().objects.lease();
+        (status == 200).then_some(lease)
+    }
+
     /// How many requests have been answered or refused.
     pub fn requests(&self) -> u64 {
         self.shared.lock().requests

@@ -12,6 +12,7 @@ mod ports;
 mod process;
 pub mod samples;
 mod skip;
+mod tasks;
 mod wait;
 
 pub use build::{binary, guest, policies, workspace};
@@ -21,6 +22,7 @@ pub use fake_api::FakeApi;
 pub use peer::Peer;
 pub use process::{Plimsoll, Reply};
 pub use skip::skip;
+pub use tasks::threads;
 pub use wait::wait_until;
 
 pub use tempfile::{TempDir, tempdir};

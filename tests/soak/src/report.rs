@@ -21,6 +21,8 @@ pub(crate) struct Report {
     passed: bool,
     verdicts: Vec<Verdict>,
     phases: Vec<Phase>,
+    /// By name, for each phase: the average and the most.
+    threads: BTreeMap<String, Vec<(f64, u64)>>,
     requests: BTreeMap<&'static str, Row>,
     failures: Vec<String>,
 }
@@ -65,6 +67,7 @@ impl Report {
             passed: verdicts.iter().all(|verdict| verdict.holds),
             verdicts,
             phases: sampler.phases().into_iter().filter_map(Phase::of).collect(),
+            threads: by_name(sampler),
             requests: stage.tally.kinds().into_iter().map(|(name, kind)| (name, row(kind))).collect(),
             failures: stage.tally.failures().1,
         }
@@ -120,6 +123,11 @@ impl Report {
                 phase.metric_lines,
                 phase.cache_mib
             )?;
+        }
+        writeln!(text, "\nthreads (on average/most)")?;
+        for (name, phases) in &self.threads {
+            let columns: Vec<String> = phases.iter().map(|(mean, most)| format!("{mean:>9.1}/{most:<3}")).collect();
+            writeln!(text, "{name:<20}{}", columns.concat())?;
         }
         writeln!(
             text,
@@ -189,6 +197,20 @@ impl Phase {
             cache_mib: last.cache_bytes as f64 / f64::from(1 << 20),
         })
     }
+}
+
+/// Threads of each name, for each phase.
+fn by_name(sampler: &Sampler) -> BTreeMap<String, Vec<(f64, u64)>> {
+    let phases = sampler.phases();
+    let mut names: BTreeMap<String, Vec<(f64, u64)>> = BTreeMap::new();
+    for ((phase, name), counts) in &sampler.threads {
+        let row = names.entry(name.clone()).or_insert_with(|| vec![(0.0, 0); phases.len()]);
+        let length = phases.get(*phase).map_or(1, |samples| samples.len().max(1));
+        if let Some(cell) = row.get_mut(*phase) {
+            *cell = (counts.sum as f64 / length as f64, counts.most);
+        }
+    }
+    names
 }
 
 #[expect(clippy::print_stdout, reason = "this is the report")]

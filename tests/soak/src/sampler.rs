@@ -1,6 +1,7 @@
 //! Samples the process and its clients once a second.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{BufWriter, Write},
     thread,
@@ -8,6 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
+use plimsoll_harness::threads;
 
 use crate::{
     plan::Plan,
@@ -39,7 +41,19 @@ pub(crate) struct Sample {
 pub(crate) struct Sampler {
     started: Instant,
     file: BufWriter<File>,
+    /// A line whenever the names of the threads, or how many have each, are others than a second ago.
+    threads_file: BufWriter<File>,
     pub(crate) samples: Vec<Sample>,
+    /// By the number of the phase and the name.
+    pub(crate) threads: BTreeMap<(usize, String), Counts>,
+    last_threads: BTreeMap<String, usize>,
+}
+
+/// Threads of one name in the samples of a phase.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) sum: u64,
+    pub(crate) most: u64,
 }
 
 // === impl Sampler ===
@@ -54,12 +68,21 @@ impl Sampler {
         )?;
         // The admin listener's own connection comes and goes before anything is compared.
         stage.get("/metrics")?;
-        Ok(Self { started: Instant::now(), file, samples: vec![] })
+        let threads_file = BufWriter::new(File::create(plan.directory.join("threads.csv"))?);
+        Ok(Self {
+            started: Instant::now(),
+            file,
+            threads_file,
+            samples: vec![],
+            threads: BTreeMap::new(),
+            last_threads: BTreeMap::new(),
+        })
     }
 
     /// Samples for a time, or until the process ends.
     pub(crate) fn sample_for(&mut self, phase: &'static str, time: Duration, stage: &Stage) -> Result<()> {
         let started = Instant::now();
+        let number = self.phases().len();
         let mut next = started + INTERVAL;
         while next <= started + time {
             thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -79,13 +102,29 @@ impl Sampler {
             let seconds = self.started.elapsed().as_secs_f64();
             let (window, log_lines) = (stage.tally.window(), stage.gateway.log_lines());
             self.note(Sample { seconds, phase, usage, window, series, cache_bytes, log_lines })?;
+            self.note_threads(number, seconds, threads(stage.gateway.pid))?;
         }
+        self.threads_file.flush()?;
         Ok(self.file.flush()?)
     }
 
     /// The samples of a phase, by its number: a name may come twice.
     pub(crate) fn phases(&self) -> Vec<&[Sample]> {
         self.samples.chunk_by(|a, b| a.phase == b.phase).collect()
+    }
+
+    fn note_threads(&mut self, phase: usize, seconds: f64, threads: BTreeMap<String, usize>) -> Result<()> {
+        for (name, count) in &threads {
+            let counts = self.threads.entry((phase, name.clone())).or_default();
+            counts.sum += *count as u64;
+            counts.most = counts.most.max(*count as u64);
+        }
+        if threads != self.last_threads {
+            let names: Vec<String> = threads.iter().map(|(name, count)| format!("{name}={count}")).collect();
+            writeln!(self.threads_file, "{seconds:.1},{}", names.join(","))?;
+            self.last_threads = threads;
+        }
+        Ok(())
     }
 
     fn note(&mut self, sample: Sample) -> Result<()> {

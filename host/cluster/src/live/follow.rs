@@ -107,7 +107,8 @@ impl Follower {
                     let (metadata, first) =
                         wire::heads(&beginning).ok_or(Failure::TooLarge { most, beginning: Bytes::new() })?;
                     let lost = first.and_then(|first| self.resource.lost_by(&first, ""));
-                    let lost = self.lose(lost, &format!("it has more than {most} bytes"), EventKind::Added);
+                    let why = format!("it has more than {most} bytes");
+                    let lost = self.lose(lost, &why, EventKind::Added);
                     self.shared.apply(lost.map(|lost| (lost, EventKind::Added)));
                     if metadata.next.is_empty() {
                         break metadata.resource_version.into_owned();
@@ -262,13 +263,24 @@ impl Follower {
                 self.lost.find(lost);
             }
         } else {
-            warn!(
-                resource = self.resource.name(),
-                name,
-                error = why,
-                "an object cannot be read: it is not in view, and nothing is placed on its node"
-            );
-            self.lost.lose(name, why);
+            let resource = self.resource.name();
+            if lost.as_ref().is_none_or(|lost| self.shared.knows_node_of(lost)) {
+                warn!(
+                    resource,
+                    name,
+                    error = why,
+                    "an object cannot be read: it is not in view, and nothing is placed on its node"
+                );
+                self.lost.lose(name, why);
+            } else {
+                warn!(
+                    resource,
+                    name,
+                    error = why,
+                    "a pod cannot be read, nor on which node it is: that node is in view as if the pod were not there"
+                );
+                self.lost.lose(name, &format!("{why}; on which node it is cannot be read either"));
+            }
         }
         self.tell_lost();
         lost

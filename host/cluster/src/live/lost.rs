@@ -1,6 +1,6 @@
 //! Objects that the API server has and that cannot be read.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::resource::Object;
 
@@ -8,7 +8,7 @@ use super::resource::Object;
 #[derive(Debug, Default)]
 pub(super) struct Lost {
     /// Why it cannot be read, and the list in which it was last seen.
-    objects: HashMap<String, (String, u64)>,
+    objects: BTreeMap<String, (String, u64)>,
     lists: u64,
 }
 
@@ -43,7 +43,6 @@ impl Lost {
 
     /// The first by name, and why.
     pub(super) fn first(&self) -> Option<String> {
-        let first = self.objects.iter().min_by_key(|(name, _)| *name);
-        first.map(|(name, (why, _))| format!("{name}: {why}"))
+        self.objects.first_key_value().map(|(name, (why, _))| format!("{name}: {why}"))
     }
 }

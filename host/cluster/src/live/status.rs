@@ -86,7 +86,9 @@ impl WatchStatus {
 impl ResourceStatus {
     fn gap(&self) -> Option<String> {
         let (count, resource, first) = (self.lost, self.resource, self.first_lost.as_ref()?);
-        Some(format!("{count} {resource} cannot be read, and nothing is placed on their nodes; the first is {first}"))
+        Some(format!(
+            "{count} {resource} cannot be read, and nothing is placed on their nodes if these are known; the first is {first}"
+        ))
     }
 
     fn doubt(&self, max_staleness: Duration) -> Option<String> {

@@ -190,6 +190,11 @@ impl Store {
 
     /// A pod cannot be read as it is now: what was known of it holds no more, and its node is out of sight.
     pub(crate) fn lose_pod(&mut self, pod: Pod) {
+        // A pod keeps its node for life, so what was last known of that holds.
+        let pod = match self.node_of(&pod) {
+            Some(node) if pod.node().is_none() => pod.placed_on(&node, &BTreeMap::new()),
+            _ => pod,
+        };
         self.remove_pod(&pod);
         if let Some(node) = pod.node() {
             let node: Arc<str> = node.into();
@@ -197,6 +202,16 @@ impl Store {
             self.touch(&node);
         }
         self.lost.insert((pod.namespace().into(), pod.name().into()), (pod, self.pod_lists));
+    }
+
+    /// The node that a pod names, or that it was last seen on.
+    pub(crate) fn node_of(&self, pod: &Pod) -> Option<Arc<str>> {
+        let is_same = |other: &Pod| pod.uid().is_empty() || other.uid() == pod.uid();
+        let shown = || self.pods.get_key_value(&Name::of(pod)).map(|(ByName(shown), _)| shown.as_ref());
+        let reserved = || self.reserved.get(pod.uid()).map(|reserved| reserved.pod.as_ref());
+        let lost = || self.lost.get(&(pod.namespace().into(), pod.name().into())).map(|(lost, _)| lost);
+        let known = || shown().or_else(lost).filter(|other| is_same(other)).or_else(reserved);
+        pod.node().or_else(|| known()?.node()).map(Arc::from)
     }
 
     /// A pod can be read, or is gone: if it is one that could not be read, its node comes back into sight.
@@ -304,7 +319,9 @@ impl Store {
         if !is_news {
             return None;
         }
-        self.cluster = Arc::new(self.cluster.successor(self.slots.clone()));
+        let place = |reserved: &Reserved| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
+        let reserved = Arc::new(self.reserved.values().filter_map(place).collect());
+        self.cluster = Arc::new(self.cluster.successor(self.slots.clone()).with_reserved(reserved));
         Some(Arc::clone(&self.cluster))
     }
 

@@ -1,13 +1,10 @@
 //! Asking a fresh instance about one node: to see whether it says what is remembered, or to explain.
 
-use std::{
-    fmt::Debug,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt::Debug, sync::Arc};
 
 use crate::{
-    Ask, Difference, Fault, FaultKind, Member, Off, Policy, ReadLine, Turns, Verb, Verdict, View,
-    trace::{Recording, Remember},
+    Ask, Difference, Disabled, Fault, FaultKind, Member, Policy, ReadLine, Turns, Verb, Verdict, View,
+    cache::{CachedAnswer, Recording},
 };
 
 use super::Caller;
@@ -16,7 +13,7 @@ use super::Caller;
 struct One<A> {
     node: Option<u32>,
     answer: Option<A>,
-    recording: Arc<Mutex<Recording>>,
+    recording: Recording,
 }
 
 /// What one evaluation came to.
@@ -28,8 +25,8 @@ pub(super) struct Told<A> {
 }
 
 impl<A> One<A> {
-    fn of(node: u32, recording: &Arc<Mutex<Recording>>) -> Self {
-        Self { node: Some(node), answer: None, recording: Arc::clone(recording) }
+    fn of(node: u32, recording: &Recording) -> Self {
+        Self { node: Some(node), answer: None, recording: recording.clone() }
     }
 }
 
@@ -42,7 +39,7 @@ impl<A> Told<A> {
 impl<A> Turns<A> for One<A> {
     fn next(&mut self) -> Option<u32> {
         let node = self.node.take()?;
-        self.recording.lock().unwrap_or_else(PoisonError::into_inner).begin(node);
+        self.recording.begin(node);
         Some(node)
     }
 
@@ -56,33 +53,31 @@ impl<A> Turns<A> for One<A> {
 /// # Errors
 /// The fault that ended the call.
 pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result<Vec<ReadLine>, Fault> {
-    let recording = Arc::new(Mutex::new(Recording::of_story()));
-    let view = Arc::new(View::clone(&ask.view).recorded(Arc::clone(&recording)));
+    let recording = Recording::of_story();
+    let view = Arc::new(View::clone(&ask.view).recorded(recording.clone()));
     let ask = Ask { view, ..ask.clone() };
     match verb {
         Verb::Filter => Verdict::ask(policy, &ask, &mut One::of(node, &recording)),
         Verb::Score => u32::ask(policy, &ask, &mut One::of(node, &recording)),
         _ => Ok(()),
     }?;
-    let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(recording.take_story())
 }
 
 /// Asks a fresh instance about one node of a view; neither the observer nor the circuit hears of it.
-pub(super) fn tell<A: Remember>(caller: &Caller, member: &Member, verb: Verb, view: &View, node: u32) -> Told<A> {
-    let recording = Arc::new(Mutex::new(Recording::of_story()));
-    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(Arc::clone(&recording));
+pub(super) fn tell<A: CachedAnswer>(caller: &Caller, member: &Member, verb: Verb, view: &View, node: u32) -> Told<A> {
+    let recording = Recording::of_story();
+    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
     let mut one = One::of(node, &recording);
     let asked =
         caller.bounded(member, verb, Arc::new(view), caller.now(), |ask| A::ask(member.policy.as_ref(), ask, &mut one));
     let no_answer = || Err(Fault::new(FaultKind::Output, "0 answers for 1 nodes"));
     let answer = asked.and_then(|()| one.answer.map_or_else(no_answer, Ok));
-    let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
-    Told { answer, reads: recording.take_story(), reads_whole: recording.is_whole() }
+    Told { answer, reads: recording.take_story(), reads_whole: recording.is_uncacheable() }
 }
 
 /// Asks again about a node whose answer was remembered; a difference ends the remembering.
-pub(super) fn recheck<A: Remember + Debug>(
+pub(super) fn recheck<A: CachedAnswer + Debug>(
     caller: &Caller,
     member: &Member,
     verb: Verb,
@@ -97,9 +92,9 @@ pub(super) fn recheck<A: Remember + Debug>(
     if asked == *remembered {
         return;
     }
-    A::of(&member.traces).turn_off(Off::Differed);
+    A::cache(&member.cache).disable(Disabled::Differed);
     let node = view.node_name(node).map_or_else(String::new, ToString::to_string);
     let (remembered, asked) = (format!("{remembered:?}"), format!("{asked:?}"));
     caller.observer().differed(member, verb, &Difference { node, remembered, asked, reads: told.reads });
-    caller.observer().stopped_remembering(member, verb, Off::Differed);
+    caller.observer().stopped_remembering(member, verb, Disabled::Differed);
 }

@@ -12,7 +12,7 @@ use crate::{
     RequestId, Secrets, Verb, View,
     answer::Answer,
     aside::aside,
-    trace::{Draw, Recheck},
+    cache::{Draw, Recheck},
 };
 
 use super::{
@@ -141,7 +141,7 @@ impl Caller {
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
         let pod = Arc::clone(view.shared_pod());
         // Each piece is put to an instance of its own, so only answers about single nodes can be cut.
-        let pace = &member.traces.pace;
+        let pace = &member.cache.pace;
         let cut = if matches!(verb, Verb::Filter | Verb::Score) { pieces(pace.last(verb)) } else { 1 };
         let begun = self.now();
         let result =
@@ -198,7 +198,7 @@ impl Caller {
         took: Duration,
     ) {
         self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
-        member.traces.pace.set(verb, took);
+        member.cache.pace.set(verb, took);
     }
 
     /// As [`Caller::call`]; none where the policy's faults leave it out of the decision.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, trace::Answers};
+use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, cache::Answers, is_unprintable};
 
 use super::{Caller, DecideError, Rejection};
 
@@ -71,7 +71,7 @@ fn apply(
         return;
     }
     let mut numbers: Vec<Option<u32>> = vec![None; distinct.len()];
-    let mut which = verdicts.which().iter();
+    let mut which = verdicts.numbers().iter();
     standing.retain(|node| {
         let Some(which) = which.next().map(|which| *which as usize) else { return true };
         let (reason, unresolvable) = match distinct[which] {
@@ -111,7 +111,7 @@ impl Reasons {
 
 /// `policy: reason` on one line, and never without a reason.
 pub(super) fn reason_text(policy: &str, reason: &str) -> Box<str> {
-    let reason = reason.replace(char::is_control, " ");
+    let reason = reason.replace(is_unprintable, " ");
     match reason.trim() {
         "" => format!("{policy}: no reason given").into(),
         reason => format!("{policy}: {reason}").into(),

@@ -43,7 +43,7 @@ pub(super) fn side_by_side<J: Sync, R: Send>(
                     let apart = worth[at] && Some(at) != spared && room > 0;
                     room -= usize::from(apart);
                     // Where the system has no thread to give, the work is done here.
-                    if apart { thread::Builder::new().spawn_scoped(scope, || work(job)).ok() } else { None }
+                    if apart { named().spawn_scoped(scope, || work(job)).ok() } else { None }
                 })
                 .collect();
             let mut here: Vec<Option<R>> =
@@ -56,6 +56,10 @@ pub(super) fn side_by_side<J: Sync, R: Send>(
         })
     };
     if spared.is_some() { aside(all) } else { all() }
+}
+
+fn named() -> thread::Builder {
+    thread::Builder::new().name("guest-calls".to_owned())
 }
 
 /// Cuts a list into so many pieces, works on them side by side, and puts the results together.

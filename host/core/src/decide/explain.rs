@@ -1,13 +1,10 @@
 //! Why is it so? Each policy's answer about one node, with what it read on the way.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, Verb, Verdict, View, answer::Answer,
-    trace::Recording,
+    cache::Recording,
 };
 
 use super::{
@@ -76,7 +73,7 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, scene: &Scene,
         _ => checked(tell_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
             .map(SurveyAnswer::Score),
     };
-    let is_remembered = !reads_whole && member.traces.off(verb).is_none();
+    let is_remembered = !reads_whole && member.cache.disabled(verb).is_none();
     Explained { member: Arc::clone(member), verb, answer, reads, is_remembered }
 }
 
@@ -97,14 +94,13 @@ fn tell_once<A>(
     view: &View,
     ask: impl FnOnce(&Ask) -> Result<A, Fault>,
 ) -> Told<A> {
-    let recording = Arc::new(Mutex::new(Recording::of_story()));
-    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(Arc::clone(&recording));
+    let recording = Recording::of_story();
+    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
     if view.node_count() == 1 {
-        recording.lock().unwrap_or_else(PoisonError::into_inner).begin(0);
+        recording.begin(0);
     }
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
-    let reads = recording.lock().unwrap_or_else(PoisonError::into_inner).take_story();
-    Told { answer, reads, reads_whole: true }
+    Told { answer, reads: recording.take_story(), reads_whole: true }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Ask, Group, Member, Mode, Verb, View, trace::Answers};
+use crate::{Ask, Group, Member, Mode, Verb, View, cache::Answers};
 
 use super::{
     Caller, DecideError, Scene,
@@ -38,14 +38,14 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
         Some(known) => (known.map(all.slots(), |total| total), known.weights),
         None => (vec![0; everyone.len()], 0),
     };
-    let takes_long = |(member, verb): &(&Arc<Member>, Verb)| pieces(member.traces.pace.last(*verb)) > 1;
+    let takes_long = |(member, verb): &(&Arc<Member>, Verb)| pieces(member.cache.pace.last(*verb)) > 1;
     let answers = side_by_side(&jobs, takes_long, |(member, verb)| ask(caller, member, *verb, &all, &everyone));
     for ((member, _), scores) in jobs.iter().zip(answers) {
         let Some(scores) = scores? else { continue };
         let weight = u64::from(member.config.weight);
         weights += weight;
         let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
-        for (total, which) in totals.iter_mut().zip(scores.which()) {
+        for (total, which) in totals.iter_mut().zip(scores.numbers()) {
             *total += weighted[*which as usize];
         }
     }

@@ -3,18 +3,39 @@
 use std::{fmt::Debug, sync::Arc, time::Instant};
 
 use crate::{
-    Fault, FaultKind, Member, Verb, View,
+    Fault, FaultKind, Member, Turns, Verb, View,
     answer::Answer,
-    trace::{Answers, Lesson, Remember, Session, Walked},
+    cache::{Answers, CachedAnswer, Evaluation, Lookup, Recording, Update, ViewSource},
 };
 
 use super::{Caller, DecideError, again, call::or_skip};
+
+/// An evaluation that ends at the first answer that breaks the contract.
+struct CheckedTurns<'e, A: CachedAnswer> {
+    evaluation: &'e mut Evaluation<A>,
+    breach: Option<String>,
+}
+
+impl<A: CachedAnswer + Answer> Turns<A> for CheckedTurns<'_, A> {
+    fn next(&mut self) -> Option<u32> {
+        if self.breach.is_some() { None } else { self.evaluation.next_miss() }
+    }
+
+    fn answer(&mut self, answer: A) {
+        self.breach = answer.breach();
+        if self.breach.is_none() {
+            self.evaluation.answer(answer);
+        }
+    }
+}
+
+// === impl Caller ===
 
 impl Caller {
     /// As [`Caller::call`] for the verbs whose answers are remembered: the policy is asked about what is new.
     ///
     /// Of the nodes of a view some are in question; `view` makes the view that shows a guest these alone.
-    pub(super) fn recall<A: Answer + Remember + Debug>(
+    pub(super) fn recall<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -23,16 +44,18 @@ impl Caller {
         view: impl FnOnce() -> View,
     ) -> Result<Answers<A>, Fault> {
         let started = self.now();
-        let walked = Walked::of(A::of(&member.traces), all, nodes);
-        if !walked.is_remembered() {
+        let source = ViewSource::of(all);
+        let rows = nodes.iter().map(|node| all.slots()[*node as usize]);
+        let lookup = A::cache(&member.cache).lookup(&source, rows);
+        if !lookup.is_cached() {
             return self
                 .call(member, verb, view(), |ask, nodes| A::ask_all(member.policy.as_ref(), ask, nodes))
                 .map(Answers::plain);
         }
-        if walked.is_complete() {
-            let answers = walked.into_answers();
+        if lookup.is_complete() {
+            let answers = lookup.into_answers();
             self.recheck_later(member, verb, all, (nodes.len(), nodes.len()), |at| {
-                Some((nodes[at], answers.of(at)?.clone()))
+                Some((nodes[at], answers.get(at)?.clone()))
             });
             let elapsed = self.tell(
                 all.pod(),
@@ -41,53 +64,57 @@ impl Caller {
                 (started, started),
                 Ok((nodes.len(), answers.count(Answer::rejects), 0)),
             );
-            member.traces.pace.set(verb, elapsed);
+            member.cache.pace.set(verb, elapsed);
             return Ok(answers);
         }
-        let (answers, evaluated, begun, result) = self.ask_the_rest(member, verb, walked, view());
+        let (answers, evaluated, begun, result) = self.ask_the_rest(member, verb, lookup, view());
         let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
         let elapsed = self.tell(all.pod(), member, verb, (started, begun), told);
-        member.traces.pace.set(verb, elapsed);
+        member.cache.pace.set(verb, elapsed);
         result.map(|()| answers)
     }
 
-    fn ask_the_rest<A: Answer + Remember + Debug>(
+    fn ask_the_rest<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
-        walked: Walked<A>,
+        lookup: Lookup<A>,
         view: View,
     ) -> (Answers<A>, usize, Instant, Result<(), Fault>) {
-        let mut session = Session::new(walked, view.with_settings(Arc::clone(&member.settings)));
+        let mut evaluation = Evaluation::new(lookup, ViewSource::of(&view), Arc::clone(view.slots()));
+        let recording = Recording::of(evaluation.log());
+        let view = Arc::new(view.with_settings(Arc::clone(&member.settings)).recorded(recording));
         // What the host has looked up until here is not charged to the guest.
         let begun = self.now();
-        let result = self.put_in_turn(member, verb, begun, &mut session);
-        let (evaluated, view) = (session.evaluated(), Arc::clone(session.view()));
-        let (answers, lesson) = session.finish();
+        let result = self.put_in_turn(member, verb, begun, &view, &mut evaluation);
+        let evaluated = evaluation.evaluated();
+        let (answers, update) = evaluation.finish();
         if result.is_ok() {
             // The guest has seen this view: what it read of the whole of it, it would not find in another.
             let asked = view.node_count();
-            let pick = |at| Some((at as u32, answers.of(at)?.clone()));
+            let pick = |at| Some((at as u32, answers.get(at)?.clone()));
             self.recheck_later(member, verb, &view, (asked - evaluated, asked), pick);
         }
-        if let Some(lesson) = lesson {
-            self.learn_later(member, verb, lesson);
+        if let Some(update) = update {
+            self.insert_later(member, verb, update);
         }
         (answers, evaluated, begun, result)
     }
 
-    fn put_in_turn<A: Answer + Remember + Debug>(
+    fn put_in_turn<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Member,
         verb: Verb,
         begun: Instant,
-        session: &mut Session<A>,
+        view: &Arc<View>,
+        evaluation: &mut Evaluation<A>,
     ) -> Result<(), Fault> {
-        let view = Arc::clone(session.view());
         let asked = view.node_count();
-        self.bounded(member, verb, view, begun, |ask| A::ask(member.policy.as_ref(), ask, session))?;
-        let answered = session.answered();
-        match session.breach() {
+        let mut turns = CheckedTurns { evaluation, breach: None };
+        self.bounded(member, verb, Arc::clone(view), begun, |ask| A::ask(member.policy.as_ref(), ask, &mut turns))?;
+        let CheckedTurns { evaluation, breach } = turns;
+        let answered = evaluation.answered();
+        match breach {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
             None if answered == asked => Ok(()),
             None => Err(Fault::new(FaultKind::Output, format!("{answered} answers for {asked} nodes"))),
@@ -95,7 +122,7 @@ impl Caller {
     }
 
     /// As [`Caller::recall`]; none where the policy's faults leave it out of the decision.
-    pub(super) fn recall_or_skip<A: Answer + Remember + Debug>(
+    pub(super) fn recall_or_skip<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -106,17 +133,17 @@ impl Caller {
         or_skip(member, verb, self.recall(member, verb, all, nodes, view))
     }
 
-    fn learn_later<A: Remember>(&self, member: &Arc<Member>, verb: Verb, lesson: Lesson<A>) {
+    fn insert_later<A: CachedAnswer>(&self, member: &Arc<Member>, verb: Verb, update: Update<A>) {
         let (member, caller) = (Arc::clone(member), self.behind_the_reply());
         self.leave(move || {
-            if let Err(why) = A::of(&member.traces).learn(&lesson) {
+            if let Err(why) = A::cache(&member.cache).insert(&update) {
                 caller().observer().stopped_remembering(&member, verb, why);
             }
         });
     }
 
     /// Counts answers that were remembered, of so many; if one is due it is picked, with its node, and asked for again.
-    pub(super) fn recheck_later<A: Remember + Debug>(
+    pub(super) fn recheck_later<A: CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,

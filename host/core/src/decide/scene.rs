@@ -28,7 +28,7 @@ pub(crate) struct Stage {
 /// Where the pod of a request may be placed already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnPlace {
-    /// On the node that its `spec.nodeName` names, if any.
+    /// On the node that its `spec.nodeName` names, or that a bind under way has reserved for it, if any.
     AsThePodSays,
     /// On any node of the cluster: all are searched.
     Anywhere,
@@ -74,8 +74,6 @@ impl Scene {
     pub(crate) fn without_own_pod(mut self, place: OwnPlace) -> Self {
         let Stage { pod, cluster, .. } = &self.stage;
         let without = match place {
-            // A pod that waits for its node has none: this costs a request nothing.
-            OwnPlace::AsThePodSays if pod.node().is_none() => None,
             OwnPlace::AsThePodSays => cluster.without_placed(pod),
             OwnPlace::Anywhere => cluster.without(pod),
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Annotation, Fault, Group, Member, Mode, Pod, ShadowRejections, Verb, Verdict, View, trace::Answers};
+use crate::{Annotation, Fault, Group, Member, Mode, Pod, ShadowRejections, Verb, Verdict, View, cache::Answers};
 
 use super::{Caller, Scene, prioritize::ask_scores};
 
@@ -100,11 +100,11 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, scene: &Scene, verbs: &[Ver
 
 /// Tells which nodes a policy in shadow mode would have turned down.
 fn tell_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &Answers<Verdict>) {
-    let (asked, rejected) = (verdicts.which().len(), verdicts.count(|verdict| reason(verdict).is_some()));
+    let (asked, rejected) = (verdicts.numbers().len(), verdicts.count(|verdict| reason(verdict).is_some()));
     if rejected == 0 {
         return;
     }
-    let first = (0..asked).find_map(|at| Some((at as u32, reason(verdicts.of(at)?)?)));
+    let first = (0..asked).find_map(|at| Some((at as u32, reason(verdicts.get(at)?)?)));
     let Some((at, reason)) = first else { return };
     let node = view.node_name(at).map_or("", AsRef::as_ref);
     let call = caller.call_of(view.pod(), member, Verb::Filter);

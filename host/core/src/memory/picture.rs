@@ -64,7 +64,7 @@ impl Picture {
         for each in &mut slots[shown..] {
             *each = slot(Arc::clone(&each.node), seen);
         }
-        let cluster = before.successor(slots);
+        let cluster = with_reserved_of(before.successor(slots), seen);
         // The next request shall not wait for them.
         cluster.names();
         cluster.follow(before);
@@ -76,6 +76,11 @@ impl Picture {
 pub(super) fn slot(node: Arc<Node>, seen: Option<&Arc<Cluster>>) -> Slot {
     let placed = |cluster: &Arc<Cluster>| cluster.slots().get(cluster.find(node.name())? as usize)?.placed.clone();
     Slot { placed: seen.and_then(placed), node }
+}
+
+/// The picture with the places that the cluster in force has reserved.
+pub(super) fn with_reserved_of(picture: Cluster, seen: Option<&Arc<Cluster>>) -> Cluster {
+    picture.with_reserved(seen.map(|seen| Arc::clone(seen.reserved())).unwrap_or_default())
 }
 
 /// What a node with this JSON takes.

@@ -13,7 +13,7 @@ use super::{
     image::{ImageName, Images},
     parse, steady,
 };
-use crate::trace;
+use crate::cache;
 
 /// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -65,7 +65,7 @@ impl Node {
             json,
             images: OnceLock::new(),
             steady: OnceLock::new(),
-            stamp: trace::stamp(),
+            stamp: cache::stamp(),
         })
     }
 

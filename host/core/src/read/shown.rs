@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use plimsoll_decision_cache::HeapSize;
+
 use super::{Grouping, ReadError, Value};
 use crate::Taint;
 
@@ -59,20 +61,21 @@ impl Shown {
         }
     }
 
-    /// Bytes that it holds beside itself.
-    pub(crate) fn heap(&self) -> usize {
+    fn text(text: &str, longest: usize) -> Self {
+        let end = text.char_indices().nth(longest).map(|(end, _)| end);
+        Self::Text(end.map_or_else(|| text.into(), |end| format!("{}...", &text[..end]).into()))
+    }
+}
+
+impl HeapSize for Shown {
+    fn heap_size(&self) -> usize {
         match self {
             Self::Absent | Self::Number(_) => 0,
             Self::Text(text) | Self::Note(text) => text.len(),
             Self::List(items) | Self::Grouping(_, items) => {
-                items.iter().map(|item| size_of::<Self>() + item.heap()).sum()
+                items.iter().map(|item| size_of::<Self>() + item.heap_size()).sum()
             }
         }
-    }
-
-    fn text(text: &str, longest: usize) -> Self {
-        let end = text.char_indices().nth(longest).map(|(end, _)| end);
-        Self::Text(end.map_or_else(|| text.into(), |end| format!("{}...", &text[..end]).into()))
     }
 }
 

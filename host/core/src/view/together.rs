@@ -3,19 +3,18 @@
 
 use hashbrown::HashMap;
 
+use plimsoll_decision_cache::Fingerprint;
+
 use super::View;
-use crate::{
-    Grouping, NodeRead, Pod, Read,
-    trace::{Key, keys_of_nodes},
-};
+use crate::{Grouping, NodeRead, Pod, Read, cache::fingerprints_of_nodes};
 
 impl View {
     /// The nodes by the value of a label.
     pub(super) fn by_label(&self, label: &str) -> Grouping<'_> {
-        let keys = keys_of_nodes(self, &Read::Node(0, NodeRead::Label(label))).unwrap_or_default();
+        let keys = fingerprints_of_nodes(self, &Read::Node(0, NodeRead::Label(label))).unwrap_or_default();
         let mut values = Vec::new();
-        let mut known: HashMap<Key, u32, foldhash::fast::RandomState> = HashMap::default();
-        let mut group = |(node, key): (usize, Key)| {
+        let mut known: HashMap<Fingerprint, u32, foldhash::fast::RandomState> = HashMap::default();
+        let mut group = |(node, key): (usize, Fingerprint)| {
             *known.entry(key).or_insert_with(|| match self.label(node as u32, label) {
                 Some(value) => {
                     values.push(value);
@@ -37,8 +36,10 @@ impl View {
     pub(super) fn counts_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
         let count = |node| self.placed(node).map_or(0, |pods| labelled(pods.map(AsRef::as_ref), namespace, key, value));
         // A column tells of all pods, those that are taken as gone included.
-        let keys =
-            self.gone.is_empty().then(|| keys_of_nodes(self, &Read::PlacedLabelled { node: 0, namespace, key, value }));
+        let keys = self
+            .gone
+            .is_empty()
+            .then(|| fingerprints_of_nodes(self, &Read::PlacedLabelled { node: 0, namespace, key, value }));
         match keys.flatten() {
             Some(keys) => keys.into_iter().map(|key| key.as_number().unwrap_or(0) as u32).collect(),
             None => (0..self.nodes.len() as u32).map(count).collect(),

@@ -8,7 +8,7 @@ use plimsoll_core::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::answer;
+use crate::{commands::answer, text::one_line};
 
 /// What became of one pod.
 pub(super) struct Report {
@@ -234,7 +234,7 @@ fn cell(column: &SurveyColumn, at: usize) -> String {
     match answers.get(at).and_then(Option::as_ref) {
         None => "node not seen".to_owned(),
         Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason))) => {
-            reason.to_string()
+            one_line(reason).into_owned()
         }
         Some(answer) => answer::text(answer),
     }

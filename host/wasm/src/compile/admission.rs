@@ -43,7 +43,7 @@ struct State {
 }
 
 /// The right to run one compile; given back when it is dropped.
-pub(super) struct Permit<'a> {
+pub(super) struct CompilePermit<'a> {
     admission: &'a Admission,
     class: Class,
     /// The most memory that it may take.
@@ -69,7 +69,7 @@ impl Admission {
     ///
     /// # Errors
     /// If too little memory is left although nothing else is compiled.
-    pub(super) fn enter(&self, class: Class, size: u64) -> Result<Permit<'_>, StoppedError> {
+    pub(super) fn enter(&self, class: Class, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
         let needed = (LEAST + LEAST_PER_BYTE.saturating_mul(size)).min(self.memory);
         let mut state = self.state();
         loop {
@@ -78,7 +78,7 @@ impl Admission {
                 let memory = self.share(class, left, state.granted);
                 if memory >= needed {
                     state.enter(class, memory);
-                    return Ok(Permit { admission: self, class, memory });
+                    return Ok(CompilePermit { admission: self, class, memory });
                 }
                 if state.granted == 0 {
                     return Err(StoppedError::NoMemoryLeft { needed, left: left.unwrap_or(u64::MAX) });
@@ -129,9 +129,9 @@ impl State {
     }
 }
 
-// === impl Permit ===
+// === impl CompilePermit ===
 
-impl Drop for Permit<'_> {
+impl Drop for CompilePermit<'_> {
     fn drop(&mut self) {
         let mut state = self.admission.state();
         *state.count(self.class) -= 1;

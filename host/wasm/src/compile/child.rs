@@ -109,11 +109,13 @@ impl ChildCompiler {
             let mut running = Running(self.command(memory).spawn()?);
             let child = &mut running.0;
             let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+            let thread = || thread::Builder::new().name("compile-pipe".to_owned());
             // Standard input stays open until the answer is there: its end tells the process that we are gone.
-            let fed = scope.spawn(|| feed(stdin, module));
-            let last_words = scope.spawn(|| stderr.map(last_words).unwrap_or_default());
+            let fed = thread().spawn_scoped(scope, || feed(stdin, module))?;
+            let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
             let (tell, told) = mpsc::channel();
-            scope.spawn(move || tell.send(stdout.and_then(|mut stdout| Answer::read(&mut stdout))));
+            let read = move || tell.send(stdout.and_then(|mut stdout| Answer::read(&mut stdout)));
+            thread().spawn_scoped(scope, read)?;
             let answer = told.recv_timeout(self.config.timeout.saturating_sub(started.elapsed()));
             let outcome = match answer {
                 Ok(Some(answer)) => Outcome::Answer(answer),

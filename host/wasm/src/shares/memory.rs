@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use plimsoll_core::CallClass;
 
-use super::{Permit, Shares, State, Wish};
+use super::{CallPermit, Shares, State, Wish};
 
 /// Instances that wait for a call may take this part of the memory, as far as calls leave it.
 const WARM: usize = 2;
@@ -14,7 +14,7 @@ const WARM: usize = 2;
 const LARGE: usize = 64;
 
 /// What one instance may take of the memory of all; given back when it is dropped.
-pub(crate) struct Reservation {
+pub(crate) struct MemoryCharge {
     shares: Arc<Shares>,
     payer: Payer,
     /// What is charged to the payer.
@@ -37,16 +37,16 @@ pub(crate) struct Full {
     max_bytes: usize,
 }
 
-// === impl Reservation ===
+// === impl MemoryCharge ===
 
-impl Reservation {
+impl MemoryCharge {
     /// Nothing yet, of an instance that waits for a call.
     pub(crate) fn warm(shares: &Arc<Shares>) -> Self {
         Self { shares: Arc::clone(shares), payer: Payer::Warm, charged: 0, used: 0 }
     }
 
     /// What the permit of a call came with.
-    pub(crate) fn of_call(shares: &Arc<Shares>, permit: &mut Permit<'_>) -> Self {
+    pub(crate) fn of_call(shares: &Arc<Shares>, permit: &mut CallPermit<'_>) -> Self {
         let Wish { policy, class, bytes } = permit.take_memory();
         Self { shares: Arc::clone(shares), payer: Payer::Call(policy, class), charged: bytes, used: 0 }
     }
@@ -74,7 +74,7 @@ impl Reservation {
     }
 
     /// The instance waits no longer: what it holds is that of a call now.
-    pub(crate) fn assign(&mut self, permit: &mut Permit<'_>) -> Result<(), Full> {
+    pub(crate) fn assign(&mut self, permit: &mut CallPermit<'_>) -> Result<(), Full> {
         let used = std::mem::take(&mut self.used);
         *self = Self::of_call(&Arc::clone(&self.shares), permit);
         self.grow(used)
@@ -96,7 +96,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         if self.charged > 0 {
             let mut state = self.shares.state();
@@ -106,9 +106,9 @@ impl Drop for Reservation {
     }
 }
 
-impl fmt::Debug for Reservation {
+impl fmt::Debug for MemoryCharge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reservation").field("charged", &self.charged).finish_non_exhaustive()
+        f.debug_struct("MemoryCharge").field("charged", &self.charged).finish_non_exhaustive()
     }
 }
 
@@ -118,7 +118,10 @@ impl Shares {
     fn take(&self, payer: &Payer, more: usize) -> bool {
         let mut state = self.state();
         let may = match payer {
-            Payer::Warm => state.all().bytes + more <= self.limit(CallClass::Decision).bytes / WARM,
+            Payer::Warm => {
+                let fits = state.all().bytes + more <= self.limit(CallClass::Decision).bytes / WARM;
+                fits && !self.is_awaited(&state, more)
+            }
             Payer::Call(policy, class) => {
                 let mut held = state.held_by(policy, *class);
                 // The call itself has its permit already.
@@ -130,6 +133,15 @@ impl Shares {
             state.charge(payer, more as isize);
         }
         may
+    }
+
+    /// Whether a call waits for memory, or would as soon as so much of it is taken: calls come before warm instances.
+    fn is_awaited(&self, state: &State, bytes: usize) -> bool {
+        state.queue.iter().any(|waiter| {
+            let Wish { policy, class, bytes: wanted } = &waiter.wish;
+            let free = self.free(state, *class).bytes.saturating_sub(bytes);
+            !state.held_by(policy, *class).may_grow(*wanted, free)
+        })
     }
 
     fn refuse(&self, payer: &Payer) -> Full {

@@ -5,22 +5,22 @@ use super::*;
 const MIB: usize = 1 << 20;
 
 /// A permit for a call that is not known to need memory.
-fn permit<'s>(shares: &'s Shares, name: &str, class: CallClass, deadline: Instant) -> Option<Permit<'s>> {
+fn permit<'s>(shares: &'s Shares, name: &str, class: CallClass, deadline: Instant) -> Option<CallPermit<'s>> {
     shares.permit(Wish { policy: Arc::from(name), class, bytes: 0 }, deadline)
 }
 
-fn at_once<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Option<Permit<'s>> {
+fn at_once<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Option<CallPermit<'s>> {
     permit(shares, name, class, Instant::now())
 }
 
 /// As many permits as a policy gets without waiting.
-fn all_of<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Vec<Permit<'s>> {
+fn all_of<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Vec<CallPermit<'s>> {
     std::iter::from_fn(|| at_once(shares, name, class)).collect()
 }
 
 /// As much memory as a call gets, in steps.
-fn fill(shares: &Arc<Shares>, permit: &mut Permit<'_>) -> Reservation {
-    let mut reservation = Reservation::of_call(shares, permit);
+fn fill(shares: &Arc<Shares>, permit: &mut CallPermit<'_>) -> MemoryCharge {
+    let mut reservation = MemoryCharge::of_call(shares, permit);
     while reservation.grow(MIB).is_ok() {}
     reservation
 }
@@ -141,7 +141,7 @@ fn a_call_waits_for_the_memory_that_such_calls_need() {
     let wish = |name: &str| Wish { policy: Arc::from(name), class: CallClass::Decision, bytes: 30 * MIB };
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut first = shares.permit(wish("p"), deadline).unwrap();
-    let reservation = Reservation::of_call(&shares, &mut first);
+    let reservation = MemoryCharge::of_call(&shares, &mut first);
     let second = shares.permit(wish("p"), deadline).unwrap();
     assert!(shares.permit(wish("p"), Instant::now()).is_none(), "60 are held, 40 are left");
     assert!(shares.permit(wish("other"), Instant::now()).is_some());
@@ -162,9 +162,9 @@ fn a_call_waits_for_the_memory_that_such_calls_need() {
 #[test]
 fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
     let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let mut warm = Reservation::warm(&shares);
+    let mut warm = MemoryCharge::warm(&shares);
     assert!(warm.grow(40 * MIB).is_ok());
-    assert!(Reservation::warm(&shares).grow(11 * MIB).is_err(), "half is left for calls");
+    assert!(MemoryCharge::warm(&shares).grow(11 * MIB).is_err(), "half is left for calls");
     assert_eq!(shares.in_use().refused_memory, 0);
     let wish = Wish { policy: Arc::from("p"), class: CallClass::Decision, bytes: 41 * MIB };
     let mut permit = shares.permit(wish, Instant::now()).unwrap();
@@ -173,4 +173,24 @@ fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
     assert_eq!((shares.in_use().bytes, warm.used()), (41 * MIB, 40 * MIB));
     drop((warm, permit));
     assert_eq!(shares.in_use().bytes, 0);
+}
+
+#[test]
+fn no_warm_instance_is_made_while_a_call_waits_for_memory() {
+    let shares = Arc::new(Shares::new(64, 100 * MIB));
+    let wish = |bytes| Wish { policy: Arc::from("p"), class: CallClass::Decision, bytes };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let first = shares.permit(wish(40 * MIB), deadline).unwrap();
+    assert!(MemoryCharge::warm(&shares).grow(MIB).is_ok(), "there is room");
+    thread::scope(|scope| {
+        let second = scope.spawn(|| shares.permit(wish(70 * MIB), deadline).map(drop));
+        while shares.in_use().waiting == 0 {
+            assert!(Instant::now() < deadline, "it does not wait");
+            thread::yield_now();
+        }
+        assert!(MemoryCharge::warm(&shares).grow(MIB).is_err(), "the call comes first");
+        drop(first);
+        assert!(second.join().unwrap().is_some());
+    });
+    assert!(MemoryCharge::warm(&shares).grow(MIB).is_ok(), "nobody waits");
 }

@@ -57,6 +57,24 @@ fn one_group_binds_and_its_policies_in_shadow_do_not() {
 }
 
 #[test]
+fn a_bind_verb_that_nobody_may_use_is_remarked_on() {
+    let directory = binders(&[("b", "enforce")]);
+    let remarks = |args: &[&str]| {
+        let printed = print(directory.path(), args);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        printed.err.contains("no pod is bound: without a client certificate nobody may bind at")
+    };
+    assert!(remarks(&["--url", "http://plimsoll.plimsoll.svc:8888"]));
+    assert!(remarks(&["--url", "https://10.0.0.1:8888", "--ca-file", "/ca.crt"]));
+    let pair = ["--cert-file", "/tls.crt", "--key-file", "/tls.key"];
+    assert!(!remarks(&[&["--url", "https://10.0.0.1:8888"], &pair[..]].concat()));
+    for local in ["http://127.0.0.1:8888", "http://[::1]:8888/", "http://localhost:1"] {
+        assert!(!remarks(&["--url", local]), "{local}");
+    }
+    assert!(!remarks(&["--url", "http://10.0.0.1:8888", "--no-bind"]));
+}
+
+#[test]
 fn two_groups_that_bind_are_refused_by_name() {
     let directory = binders(&[("a", "enforce"), ("b", "enforce")]);
     let printed = plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", "."]).unwrap();

@@ -9,8 +9,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Circuit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Sender, Slot,
-    SurveyAnswer, SystemClock, TraceLimit, Traces, Verb, Verdict,
+    CacheLimit, Circuit, Cluster, DecisionCache, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig,
+    Query, Roster, Sender, Slot, SurveyAnswer, SystemClock, Verb, Verdict,
 };
 use plimsoll_policies::{build, load};
 
@@ -102,10 +102,10 @@ fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
         version: 1,
         policy: load(module),
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     };
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_mins(1));
-    let gateway = gateway.with_trace_limit(TraceLimit { recheck_every: 1, ..TraceLimit::default() });
+    let gateway = gateway.with_cache_limit(CacheLimit { recheck_every: 1, ..CacheLimit::default() });
     gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(member)])));
     gateway
 }
@@ -176,6 +176,6 @@ fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
         }
         let roster = gateway.roster();
         let member = roster.members().next().unwrap();
-        assert_eq!((member.traces.off(Verb::Filter), member.traces.off(Verb::Score)), (None, None), "{name}");
+        assert_eq!((member.cache.disabled(Verb::Filter), member.cache.disabled(Verb::Score)), (None, None), "{name}");
     }
 }

@@ -3,6 +3,7 @@
 
 mod bombs;
 mod log;
+mod threads;
 
 use std::{fs, time::Duration};
 

@@ -275,3 +275,30 @@ fn a_new_pod_with_an_old_ones_name_is_another_pod() {
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec![], vec!["u9".into(), "u2".into()]));
 }
+
+#[test]
+fn a_lost_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
+    let mut store = Store::default();
+    store.put_node(node("n1", "a", 1));
+    store.put_pod(pod("a", "ua", "n1", "x"));
+    store.publish();
+    let unplaced = pod("a", "ua", "", "x");
+    store.lose_pod(unplaced);
+    let cluster = store.publish().unwrap();
+    assert_eq!(cluster.find("n1"), None, "what the pod holds there is not known any more");
+    store.put_pod(pod("a", "ua", "n1", "x"));
+    assert!(store.publish().unwrap().find("n1").is_some());
+    assert_eq!(store.node_of(&pod("b", "ub", "", "x")), None);
+}
+
+#[test]
+fn a_cluster_names_the_pods_that_have_a_place_reserved() {
+    let mut store = Store::default();
+    store.put_node(node("n1", "a", 1));
+    store.publish();
+    let ticket = store.reserve(Arc::new(pod("a", "ua", "n1", "x"))).unwrap();
+    let reserved = |cluster: &Cluster| cluster.reserved().get("ua").map(ToString::to_string);
+    assert_eq!(reserved(&store.publish().unwrap()), Some("n1".to_owned()));
+    store.release(&ticket);
+    assert_eq!(reserved(&store.publish().unwrap()), None);
+}

@@ -14,10 +14,10 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Circuit, Clock, Cluster, DecideError, Difference,
-    Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes, Observer, Off, Outcome, Pod, PodId,
-    Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender, ShadowRejections, Traces, Turns,
-    Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Circuit, Clock, Cluster, DecideError,
+    DecisionCache, Difference, Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes,
+    Observer, Outcome, Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender,
+    ShadowRejections, Turns, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -218,7 +218,7 @@ pub(super) fn mk_member(name: &str, policy: FakePolicy, configure: impl FnOnce(&
         version: 1,
         policy: Arc::new(policy),
         circuit: Circuit::new(Instant::now()),
-        traces: Traces::default(),
+        cache: DecisionCache::default(),
     })
 }
 
@@ -300,7 +300,7 @@ pub(super) struct RecordingObserver {
     opened: Mutex<Vec<String>>,
     bound: Mutex<Vec<Result<BindOutcome, DecideError>>>,
     evaluated: Mutex<Vec<usize>>,
-    stopped: Mutex<Vec<(String, Off)>>,
+    stopped: Mutex<Vec<(String, Disabled)>>,
     differed: Mutex<Vec<Difference>>,
     logged: Mutex<Vec<String>>,
 }
@@ -340,7 +340,7 @@ impl Observer for RecordingObserver {
         self.bound.lock().unwrap().push(report.outcome.cloned().map_err(Clone::clone));
     }
 
-    fn stopped_remembering(&self, member: &Member, _: Verb, why: Off) {
+    fn stopped_remembering(&self, member: &Member, _: Verb, why: Disabled) {
         self.stopped.lock().unwrap().push((member.id().to_owned(), why));
     }
 
@@ -432,7 +432,7 @@ impl Fixture {
     }
 
     /// Of whom nothing is remembered since the last look.
-    pub(super) fn stopped(&self) -> Vec<(String, Off)> {
+    pub(super) fn stopped(&self) -> Vec<(String, Disabled)> {
         std::mem::take(&mut *self.observer.stopped.lock().unwrap())
     }
 

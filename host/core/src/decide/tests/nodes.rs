@@ -134,3 +134,24 @@ fn slots_are_those_of_the_cluster_that_comes_with_them() {
     assert_eq!(ask(Some(&earlier), &[1, Nodes::UNKNOWN, 0, 0]), Ok(vec![1, 2, 3]));
     assert_eq!(ask(None, &[0, 1]), Err(DecideError::NoCluster));
 }
+
+#[test]
+fn a_pod_with_a_place_reserved_counts_once_there_and_never_for_itself() {
+    let own = mk_pod();
+    let nodes = ["n1", "n2"].map(|name| mk_node(name, &[]));
+    let cluster = mk_cluster(&nodes, &[mk_placed(own.uid(), "n1", 0, "1")]);
+    let reserved = [(Box::from(own.uid()), Arc::from("n1"))].into_iter().collect();
+    let cluster = Arc::into_inner(cluster).unwrap().with_reserved(Arc::new(reserved));
+    let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(Arc::new(cluster)));
+    let counts = |refused: Refused| refused.into_values().map(|(reason, _)| reason).collect::<Vec<_>>();
+    assert!(own.node().is_none(), "the request says nothing of a node");
+    assert_eq!(counts(fixture.filter(&["n1", "n2"]).unwrap()), ["p: 0 pods, 0 cpu", "p: 0 pods, 0 cpu"]);
+    let objects = nodes.map(|node| object(&node));
+    assert_eq!(counts(ask(&fixture, &objects).unwrap()), ["p: 0 pods, 0 cpu", "p: 0 pods, 0 cpu"]);
+    let names = cows(&["n1", "n2"]);
+    let other =
+        Arc::new(crate::Pod::from_json(bytes(&serde_json::json!({"metadata": {"name": "o", "uid": "o"}}))).unwrap());
+    let other = crate::Query { pod: other, ..fixture.query(Nodes::Names(&names)) };
+    let (outcome, _) = fixture.gateway.filter("", &other).unwrap();
+    assert_eq!(counts(by_name(&outcome, &["n1", "n2"])), ["p: 1 pods, 1000 cpu", "p: 0 pods, 0 cpu"]);
+}

@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    Cluster, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, Off, PlacedRead, Pod, PodRead, Query, Read, Shown,
-    TraceLimit, Value, Verdict, View,
+    CacheLimit, Cluster, Disabled, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, PlacedRead, Pod, PodRead, Query,
+    Read, Shown, Value, Verdict, View,
 };
 
 const NAMES: [&str; 4] = ["n1", "n2", "n3", "n4"];
@@ -86,7 +86,7 @@ fn another_version_of_a_policy_remembers_nothing() {
 }
 
 #[test]
-fn a_policy_that_reads_ever_other_things_of_nodes_is_asked_each_time_in_the_end() {
+fn a_policy_that_reads_ever_other_things_of_nodes_keeps_its_cache() {
     let fickle = FakePolicy::default().filter_each(|view, node| {
         let name = text(view, Read::Node(node, NodeRead::Name));
         for at in 0..10 {
@@ -105,15 +105,45 @@ fn a_policy_that_reads_ever_other_things_of_nodes_is_asked_each_time_in_the_end(
         after.run();
         fixture.evaluated()
     };
-    // Ten reads and the name for each node: 23 nodes have less than 256 reads.
-    assert_eq!((ask(&names[..12]), ask(&names[12..23])), (vec![12], vec![11]));
-    assert_eq!(ask(&names[..23]), [0]);
-    // One more takes it over the bound: from then on it is asked, and nothing grows.
-    ask(&names[23..40]);
-    assert_eq!((ask(&names[..23]), ask(&names[..23])), (vec![23], vec![23]));
+    // Ten reads and the name for each node: 660 attributes in the end.
+    assert_eq!((ask(&names[..12]), ask(&names[12..40])), (vec![12], vec![28]));
+    assert_eq!((ask(&names[..40]), ask(&names)), (vec![0], vec![20]));
+    assert_eq!(ask(&names), [0]);
     let member = fixture.gateway.roster().members().next().cloned().unwrap();
-    assert_eq!(member.traces.off(crate::Verb::Filter), Some(Off::TooManyReads));
-    assert!(member.traces.bytes() < 100_000, "{}", member.traces.bytes());
+    assert_eq!(member.cache.disabled(crate::Verb::Filter), None);
+}
+
+/// Turns nodes of another pool down than the one that the annotation of the pod's team names.
+fn mk_pool_of_team() -> Arc<Member> {
+    let filter = FakePolicy::default().filter_each(|view, node| {
+        let team = text(view, Read::Pod(PodRead::Label("team")));
+        let pool = text(view, Read::Pod(PodRead::Annotation(&format!("pool-of-{team}"))));
+        let zone = text(view, Read::Node(node, NodeRead::Label("zone")));
+        if pool == zone { Verdict::Fits } else { unschedulable("another pool") }
+    });
+    mk_member("pool", filter.function(), |_| {})
+}
+
+fn mk_team(team: usize, pool: &str, others: &str) -> Arc<Pod> {
+    let annotations = json!({format!("pool-of-{team}"): pool, "pool-of-none": others, "pool-of-0": others});
+    let pod = json!({"metadata": {"name": "p", "labels": {"team": team.to_string()}, "annotations": annotations}});
+    Arc::new(Pod::from_json(bytes(&pod)).unwrap())
+}
+
+#[test]
+fn an_annotation_named_by_a_label_is_cached_for_any_number_of_teams() {
+    let member = mk_pool_of_team();
+    let fixture = Fixture::new(vec![Arc::clone(&member)], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    for team in 1..=300 {
+        assert_eq!(filter(&fixture, mk_team(team, "a", "x")), (vec![1, 3], vec![2]), "team {team} is new");
+    }
+    for team in 1..=300 {
+        assert_eq!(filter(&fixture, mk_team(team, "a", "x")), (vec![1, 3], vec![0]), "team {team} is cached");
+    }
+    assert_eq!(filter(&fixture, mk_team(7, "a", "y")).1, [0], "no annotation of another team matters");
+    assert_eq!(filter(&fixture, mk_team(7, "b", "x")), (vec![0, 2], vec![2]), "its own does");
+    assert_eq!(filter(&fixture, mk_team(8, "a", "x")).1, [0], "other teams keep their answers");
+    assert_eq!(member.cache.disabled(crate::Verb::Filter), None);
 }
 
 #[test]
@@ -245,13 +275,13 @@ fn a_policy_that_is_no_function_of_its_reads_is_found_and_asked_each_time() {
     });
     let mut fixture = Fixture::new(vec![], None);
     let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
-    let limit = TraceLimit { recheck_every: 1, ..TraceLimit::default() };
-    fixture.gateway = Arc::new(gateway.with_trace_limit(limit));
+    let limit = CacheLimit { recheck_every: 1, ..CacheLimit::default() };
+    fixture.gateway = Arc::new(gateway.with_cache_limit(limit));
     fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
     fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![mk_member("odd", odd.function(), |_| {})])));
     // One node is asked about, three are remembered, and of these one is asked again.
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![1]));
-    assert_eq!(fixture.stopped(), [("odd".to_owned(), Off::Differed)]);
+    assert_eq!(fixture.stopped(), [("odd".to_owned(), Disabled::Differed)]);
     let [difference] = fixture.differed().try_into().unwrap();
     assert_eq!((difference.remembered.as_str(), difference.asked.as_str()), ("Fits", "Unschedulable(\"odd\")"));
     assert_eq!(difference.reads[0].read, "node.label(\"zone\")");
@@ -273,7 +303,7 @@ fn one_answer_of_a_request_is_asked_again_however_many_policies_gave_one() {
     };
     let mut fixture = Fixture::new(vec![], None);
     let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
-    fixture.gateway = Arc::new(gateway.with_trace_limit(TraceLimit { recheck_every: 1, ..TraceLimit::default() }));
+    fixture.gateway = Arc::new(gateway.with_cache_limit(CacheLimit { recheck_every: 1, ..CacheLimit::default() }));
     fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
     fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(["p", "q", "r"].map(member).into())));
     // Each policy is asked about one of four nodes that it cannot tell apart.
@@ -286,28 +316,28 @@ fn one_answer_of_a_request_is_asked_again_however_many_policies_gave_one() {
 }
 
 #[test]
-fn joint_kinds_count_as_remembered_and_go_where_too_much_is() {
+fn combined_classes_count_as_cached_and_go_where_too_much_is() {
     let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "a", "b", "b"], &[])));
     for _ in 0..4 {
         filter(&fixture, mk_labelled("p", "a"));
     }
     let roster = fixture.gateway.roster();
-    let of_members = || roster.members().map(|member| member.traces.bytes()).sum::<usize>();
-    assert!(roster.remembered_bytes() > of_members());
-    TraceLimit { bytes: 0, ..TraceLimit::default() }.keep_within(&roster);
-    assert_eq!(roster.remembered_bytes(), of_members());
+    let of_members = || roster.members().map(|member| member.cache.bytes()).sum::<usize>();
+    assert!(roster.cached_bytes() > of_members());
+    CacheLimit { bytes: 0, ..CacheLimit::default() }.keep_within(&roster);
+    assert_eq!(roster.cached_bytes(), of_members());
     assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [2, 3]);
 }
 
 #[test]
 fn a_policy_that_reads_too_much_of_pods_is_asked_each_time() {
     let greedy = FakePolicy::default().filter_each(|view, _| {
-        (0..100).for_each(|at| drop(view.read(Read::Pod(PodRead::Label(&format!("l{at}"))))));
+        (0..300).for_each(|at| drop(view.read(Read::Pod(PodRead::Label(&format!("l{at}"))))));
         Verdict::Fits
     });
     let fixture = Fixture::new(vec![mk_member("greedy", greedy.function(), |_| {})], Some(mk_zones(["a"; 4], &[])));
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![4]));
-    assert_eq!(fixture.stopped(), [("greedy".to_owned(), Off::TooManyReads)]);
+    assert_eq!(fixture.stopped(), [("greedy".to_owned(), Disabled::TooManyReads)]);
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![4]));
 }
 
@@ -319,17 +349,17 @@ fn what_is_remembered_stays_within_its_bound() {
         unschedulable(&name.repeat(50))
     });
     let member = mk_member("named", named.function(), |_| {});
-    let limit = TraceLimit { bytes: 40_000, ..TraceLimit::default() };
+    let limit = CacheLimit { bytes: 40_000, ..CacheLimit::default() };
     let mut fixture = Fixture::new(vec![], None);
     let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
-    fixture.gateway = Arc::new(gateway.with_trace_limit(limit));
+    fixture.gateway = Arc::new(gateway.with_cache_limit(limit));
     fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
     fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![Arc::clone(&member)])));
     for pod in 0..200 {
         assert_eq!(filter(&fixture, mk_labelled(&format!("p{pod}"), "a")), (vec![0, 1, 2, 3], vec![4]));
-        assert!(member.traces.bytes() <= limit.bytes, "{}", member.traces.bytes());
+        assert!(member.cache.bytes() <= limit.bytes, "{}", member.cache.bytes());
     }
-    assert!(member.traces.bytes() > 0);
+    assert!(member.cache.bytes() > 0);
     assert_eq!(filter(&fixture, mk_labelled("p199", "a")).1, [0], "the newest is kept");
     assert_eq!(filter(&fixture, mk_labelled("p0", "a")).1, [4], "the oldest is not");
 }

@@ -1,34 +1,41 @@
 //! What is read, without the node that it is read of.
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{borrow::Cow, fmt, hash::Hash, ops::Range};
 
-use super::{key::Key, since::Basis};
+use plimsoll_decision_cache::{Attribute as CacheAttribute, Fingerprint, HeapSize, Parts, ReadOf, Scope};
+
+use super::source::{fingerprint, fingerprint_of_all};
 use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, Shown, Slot, Value, View, read};
+
+/// The part of a row that is the node's own object.
+pub(crate) const NODE: Parts = Parts::part(0);
+/// The part of a row that is the pods on the node.
+pub(crate) const PODS: Parts = Parts::part(1);
 
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Path {
+pub(crate) struct Attribute {
     kind: Kind,
     text: Box<str>,
 }
 
-/// A path that is not owned yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PathRef<'a> {
+/// An attribute that is not owned yet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct AttributeRef<'a> {
     kind: Kind,
     text: Cow<'a, str>,
 }
 
-/// What a read is about, as far as remembering goes.
+/// What a read is of, as far as the cache goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Scope<'a> {
+pub(super) enum ReadScope<'a> {
     /// The same for every call of one version: its settings.
     Constant,
     /// The same for all nodes of a request.
-    Request(PathRef<'a>),
+    Request(AttributeRef<'a>),
     /// Of this node alone.
-    Node(u32, PathRef<'a>),
-    /// Of the request as a whole; an answer that depends on it is not remembered.
+    Node(u32, AttributeRef<'a>),
+    /// Of the request as a whole; an answer that depends on it is not cached.
     Whole,
 }
 
@@ -75,19 +82,19 @@ enum Of {
     Created,
 }
 
-// === impl Scope ===
+// === impl ReadScope ===
 
-impl<'a> Scope<'a> {
+impl<'a> ReadScope<'a> {
     pub(super) fn of(read: &Read<'a>) -> Self {
         match *read {
             Read::Settings => Self::Constant,
             Read::Pod(read) => Self::Request(pod(read)),
-            Read::Now(granularity) => Self::Request(PathRef::new(Kind::Now(granularity.max(1)), "")),
+            Read::Now(granularity) => Self::Request(AttributeRef::new(Kind::Now(granularity.max(1)), "")),
             Read::Node(node, read) => Self::Node(node, of_node(read)),
-            Read::PlacedCount(node) => Self::Node(node, PathRef::new(Kind::PlacedCount, "")),
+            Read::PlacedCount(node) => Self::Node(node, AttributeRef::new(Kind::PlacedCount, "")),
             Read::PlacedLabelled { node, namespace, key, value } => {
                 let kind = Kind::PlacedLabelled(namespace.len() as u32, (namespace.len() + key.len()) as u32);
-                Self::Node(node, PathRef { kind, text: [namespace, key, value].concat().into() })
+                Self::Node(node, AttributeRef { kind, text: [namespace, key, value].concat().into() })
             }
             // There are as many of these as pods, and a loop over them is what makes them: the same of all pods is
             // one read. Two nodes whose pods are alike in this are alike.
@@ -103,34 +110,34 @@ impl<'a> Scope<'a> {
     }
 }
 
-const fn pod(read: PodRead<'_>) -> PathRef<'_> {
+const fn pod(read: PodRead<'_>) -> AttributeRef<'_> {
     match read {
-        PodRead::Name => PathRef::new(Kind::PodName, ""),
-        PodRead::Namespace => PathRef::new(Kind::PodNamespace, ""),
-        PodRead::Uid => PathRef::new(Kind::PodUid, ""),
-        PodRead::Label(key) => PathRef::new(Kind::PodLabel, key),
-        PodRead::Annotation(key) => PathRef::new(Kind::PodAnnotation, key),
-        PodRead::Priority => PathRef::new(Kind::PodPriority, ""),
-        PodRead::Request(name) => PathRef::new(Kind::PodRequest, name),
-        PodRead::Images => PathRef::new(Kind::PodImages, ""),
-        PodRead::Field(pointer) => PathRef::new(Kind::PodField, pointer),
+        PodRead::Name => AttributeRef::new(Kind::PodName, ""),
+        PodRead::Namespace => AttributeRef::new(Kind::PodNamespace, ""),
+        PodRead::Uid => AttributeRef::new(Kind::PodUid, ""),
+        PodRead::Label(key) => AttributeRef::new(Kind::PodLabel, key),
+        PodRead::Annotation(key) => AttributeRef::new(Kind::PodAnnotation, key),
+        PodRead::Priority => AttributeRef::new(Kind::PodPriority, ""),
+        PodRead::Request(name) => AttributeRef::new(Kind::PodRequest, name),
+        PodRead::Images => AttributeRef::new(Kind::PodImages, ""),
+        PodRead::Field(pointer) => AttributeRef::new(Kind::PodField, pointer),
     }
 }
 
-fn of_node(read: NodeRead<'_>) -> PathRef<'_> {
+fn of_node(read: NodeRead<'_>) -> AttributeRef<'_> {
     match read {
-        NodeRead::Name => PathRef::new(Kind::NodeName, ""),
-        NodeRead::Label(key) => PathRef::new(Kind::NodeLabel, key),
-        NodeRead::Annotation(key) => PathRef::new(Kind::NodeAnnotation, key),
-        NodeRead::Taints => PathRef::new(Kind::NodeTaints, ""),
-        NodeRead::Allocatable(name) => PathRef::new(Kind::NodeAllocatable, name),
-        NodeRead::Requested(name) => PathRef::new(Kind::NodeRequested, name),
-        NodeRead::ImageSize(image) => PathRef::new(Kind::NodeImageSize(ImageName::of(image)), image),
-        NodeRead::Field(pointer) => PathRef::new(Kind::NodeField, pointer),
+        NodeRead::Name => AttributeRef::new(Kind::NodeName, ""),
+        NodeRead::Label(key) => AttributeRef::new(Kind::NodeLabel, key),
+        NodeRead::Annotation(key) => AttributeRef::new(Kind::NodeAnnotation, key),
+        NodeRead::Taints => AttributeRef::new(Kind::NodeTaints, ""),
+        NodeRead::Allocatable(name) => AttributeRef::new(Kind::NodeAllocatable, name),
+        NodeRead::Requested(name) => AttributeRef::new(Kind::NodeRequested, name),
+        NodeRead::ImageSize(image) => AttributeRef::new(Kind::NodeImageSize(ImageName::of(image)), image),
+        NodeRead::Field(pointer) => AttributeRef::new(Kind::NodeField, pointer),
     }
 }
 
-const fn of_each_placed(read: PlacedRead<'_>) -> PathRef<'_> {
+const fn of_each_placed(read: PlacedRead<'_>) -> AttributeRef<'_> {
     let (of, text) = match read {
         PlacedRead::Name => (Of::Name, ""),
         PlacedRead::Namespace => (Of::Namespace, ""),
@@ -140,51 +147,99 @@ const fn of_each_placed(read: PlacedRead<'_>) -> PathRef<'_> {
         PlacedRead::Request(name) => (Of::Request, name),
         PlacedRead::Created => (Of::Created, ""),
     };
-    PathRef::new(Kind::EachPlaced(of), text)
+    AttributeRef::new(Kind::EachPlaced(of), text)
 }
 
-// === impl PathRef ===
+// === impl AttributeRef ===
 
-impl<'a> PathRef<'a> {
-    pub(super) const NODE_RECORD: PathRef<'static> = PathRef::new(Kind::NodeRecord, "");
-    pub(super) const PLACED_RECORD: PathRef<'static> = PathRef::new(Kind::PlacedRecord, "");
-
+impl<'a> AttributeRef<'a> {
     const fn new(kind: Kind, text: &'a str) -> Self {
         Self { kind, text: Cow::Borrowed(text) }
     }
+}
 
-    pub(super) fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    pub(super) fn is(&self, path: &Path) -> bool {
-        self.kind == path.kind && *self.text == *path.text
-    }
-
-    pub(super) fn to_path(&self) -> Path {
-        Path { kind: self.kind, text: self.text.as_ref().into() }
+impl hashbrown::Equivalent<Attribute> for AttributeRef<'_> {
+    fn equivalent(&self, attribute: &Attribute) -> bool {
+        self.kind == attribute.kind && *self.text == *attribute.text
     }
 }
 
-// === impl Path ===
+impl ReadOf<Attribute> for AttributeRef<'_> {
+    fn to_attribute(&self) -> Attribute {
+        Attribute { kind: self.kind, text: self.text.as_ref().into() }
+    }
 
-impl Path {
-    /// The key of what a view answers; the node is one of the view, and does not matter for the pod and the time.
-    pub(super) fn key(&self, view: &View, node: u32) -> Key {
+    fn heap_size(&self) -> usize {
+        self.text.len()
+    }
+}
+
+// === impl Attribute ===
+
+impl HeapSize for Attribute {
+    fn heap_size(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl CacheAttribute for Attribute {
+    fn scope(&self) -> Scope {
         match self.kind {
-            Kind::NodeRecord => view.node_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
-            Kind::PlacedRecord => view.placed_stamp(node).map_or(Key::absent(), |stamp| Key::of_number(stamp as i64)),
-            Kind::EachPlaced(of) => Key::of_all(view.each_placed(node, self.of_placed(of))),
-            Kind::NodeImageSize(image) => view.image_size(node, image).as_ref().map_or(Key::absent(), Key::of),
-            _ => self.read(node).map_or(Key::absent(), |read| {
+            Kind::PodName
+            | Kind::PodNamespace
+            | Kind::PodUid
+            | Kind::PodLabel
+            | Kind::PodAnnotation
+            | Kind::PodPriority
+            | Kind::PodRequest
+            | Kind::PodImages
+            | Kind::PodField
+            | Kind::Now(_) => Scope::Subject,
+            _ => Scope::Row,
+        }
+    }
+
+    fn depends_on(&self) -> Parts {
+        match self.kind {
+            Kind::NodeRequested
+            | Kind::PlacedCount
+            | Kind::PlacedLabelled(..)
+            | Kind::EachPlaced(_)
+            | Kind::PlacedRecord => PODS,
+            _ => NODE,
+        }
+    }
+
+    fn whole_row() -> Vec<Self> {
+        [Kind::NodeRecord, Kind::PlacedRecord].map(|kind| Self { kind, text: "".into() }).into()
+    }
+}
+
+impl Attribute {
+    /// The attribute of a node that is read; none for a read of something else.
+    pub(super) fn of_node(read: &Read<'_>) -> Option<Self> {
+        if let ReadScope::Node(_, attribute) = ReadScope::of(read) { Some(attribute.to_attribute()) } else { None }
+    }
+
+    /// The fingerprint of what a view answers. The node is one of the view; it does not matter for the pod and the time.
+    pub(super) fn fingerprint(&self, view: &View, node: u32) -> Fingerprint {
+        let of_stamp = |stamp: u64| Fingerprint::of_number(stamp as i64);
+        match self.kind {
+            Kind::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            Kind::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            Kind::EachPlaced(of) => fingerprint_of_all(view.each_placed(node, self.of_placed(of))),
+            Kind::NodeImageSize(image) => {
+                view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
+            }
+            _ => self.read(node).map_or(Fingerprint::ABSENT, |read| {
                 // A node of the view has an answer to every read of it.
-                view.answer(read).as_ref().map_or(Key::absent(), Key::of)
+                view.answer(read).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
             }),
         }
     }
 
     /// Has what it is read of fetched into the processor's caches, of all these nodes at once.
-    pub(super) fn fetch(&self, view: &View, nodes: Range<u32>) {
+    pub(super) fn prefetch(&self, view: &View, nodes: Range<u32>) {
         for Slot { node, placed } in view.records(nodes) {
             let pods = || placed.iter().flat_map(|placed| placed.pods());
             match self.kind {
@@ -209,19 +264,6 @@ impl Path {
             return Shown::List(view.each_placed(node, self.of_placed(of)).map(shown).collect());
         }
         self.read(node).and_then(|read| view.answer(read).ok().map(shown)).unwrap_or(Shown::Absent)
-    }
-
-    /// Which records of a slot it is read of.
-    pub(super) const fn basis(&self) -> Basis {
-        let pods = matches!(
-            self.kind,
-            Kind::NodeRequested
-                | Kind::PlacedCount
-                | Kind::PlacedLabelled(..)
-                | Kind::EachPlaced(_)
-                | Kind::PlacedRecord
-        );
-        Basis { node: !pods, pods }
     }
 
     /// What is read of each pod.
@@ -268,14 +310,9 @@ impl Path {
             Kind::EachPlaced(_) | Kind::NodeRecord | Kind::PlacedRecord => return None,
         })
     }
-
-    /// Bytes that it holds beside itself.
-    pub(super) fn heap(&self) -> usize {
-        self.text.len()
-    }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             Kind::NodeRecord => f.write_str("all of the node"),

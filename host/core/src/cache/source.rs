@@ -1,0 +1,113 @@
+//! What the decision cache reads: the pod of a view, and every node of its cluster.
+
+use std::{hash::Hash, ops::Range};
+
+use plimsoll_decision_cache::{Fingerprint, Row, Source};
+
+use super::{Columns, attribute::Attribute};
+use crate::{Grouping, Read, Shown, Value, View, aside::aside};
+
+/// A view of all nodes of the cluster: its rows are the slots.
+#[derive(Debug, Clone)]
+pub(crate) struct ViewSource(View);
+
+impl ViewSource {
+    /// The pod and the time of a view, and all of its cluster.
+    pub(crate) fn of(view: &View) -> Self {
+        Self(view.of_all_slots())
+    }
+}
+
+impl Source for ViewSource {
+    type Attribute = Attribute;
+    type Value = Shown;
+
+    fn row_count(&self) -> usize {
+        self.0.node_count()
+    }
+
+    fn columns(&self) -> &Columns {
+        self.0.columns()
+    }
+
+    fn shared(&self, attribute: &Attribute) -> Fingerprint {
+        // Attributes of the pod and the time take no node.
+        attribute.fingerprint(&self.0, 0)
+    }
+
+    fn row(&self, attribute: &Attribute, row: Row) -> Fingerprint {
+        attribute.fingerprint(&self.0, row)
+    }
+
+    fn value(&self, attribute: &Attribute, row: Row) -> Shown {
+        attribute.shown(&self.0, row)
+    }
+
+    fn prefetch(&self, attribute: &Attribute, rows: Range<Row>) {
+        attribute.prefetch(&self.0, rows);
+    }
+
+    fn run_long<R>(&self, work: impl FnOnce() -> R) -> R {
+        aside(work)
+    }
+}
+
+/// The fingerprint of a value.
+pub(super) fn fingerprint(value: &Value<'_>) -> Fingerprint {
+    match value {
+        Value::Absent => Fingerprint::ABSENT,
+        Value::Number(number) => Fingerprint::of_number(*number),
+        Value::Text(text) => Fingerprint::of(text.as_ref()),
+        Value::Texts(texts) => Fingerprint::of(texts),
+        Value::Indices(indices) => Fingerprint::of(indices),
+        Value::Counts(counts) => Fingerprint::of(counts),
+        Value::Grouping(Grouping { values, groups }) => Fingerprint::of(&(values, groups)),
+        Value::Taints(taints) => Fingerprint::hashed(|state| {
+            for taint in *taints {
+                (&taint.key, &taint.value, &taint.effect).hash(state);
+            }
+        }),
+    }
+}
+
+/// The fingerprint of several values in their order.
+pub(super) fn fingerprint_of_all<'v>(values: impl Iterator<Item = Value<'v>>) -> Fingerprint {
+    Fingerprint::hashed(|state| values.for_each(|value| fingerprint(&value).hash(state)))
+}
+
+/// The fingerprint of a read for each node of the view, answered by its column; none for a read that is not of a node.
+pub(crate) fn fingerprints_of_nodes(view: &View, read: &Read<'_>) -> Option<Vec<Fingerprint>> {
+    let attribute = Attribute::of_node(read)?;
+    let source = ViewSource::of(view);
+    let column = plimsoll_decision_cache::ColumnReader::new(&source, &attribute);
+    Some(view.slots().iter().map(|slot| column.read(*slot)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Taint;
+
+    #[test]
+    fn absence_is_neither_an_empty_text_nor_a_number() {
+        let numbers = [0, 1, -1, i64::MIN, i64::MAX].map(Value::Number);
+        let others = [Value::Absent, Value::text(""), Value::text("0"), Value::Texts(&[])];
+        let values: Vec<_> = numbers.into_iter().chain(others).collect();
+        for (at, one) in values.iter().enumerate() {
+            for (other_at, other) in values.iter().enumerate() {
+                assert_eq!(fingerprint(one) == fingerprint(other), at == other_at, "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn where_one_text_ends_and_the_next_begins_is_part_of_the_fingerprint() {
+        let taint =
+            |key: &str, value: &str| Taint { key: key.into(), value: value.into(), effect: "NoSchedule".into() };
+        let (one, other) = ([taint("ab", "c")], [taint("a", "bc")]);
+        assert_ne!(fingerprint(&Value::Taints(&one)), fingerprint(&Value::Taints(&other)));
+        let texts = |texts: &[&str]| texts.iter().map(|text| Box::from(*text)).collect::<Vec<Box<str>>>();
+        let (one, other) = (texts(&["ab", "c"]), texts(&["a", "bc"]));
+        assert_ne!(fingerprint(&Value::Texts(&one)), fingerprint(&Value::Texts(&other)));
+    }
+}

@@ -1,0 +1,134 @@
+//! The decision table that a policy has shown so far.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use plimsoll_decision_cache::{Branch, Fingerprint, Tree as CacheTree};
+
+use super::{AnswerCache, CachedAnswer, attribute::Attribute, source::ViewSource};
+use crate::{Cluster, Shown, SurveyAnswer, View};
+
+/// The most rows of a table.
+const MAX_ROWS: usize = 1_000;
+
+/// The most values that one condition lists.
+const MAX_VALUES: usize = 20;
+
+/// What a policy answers to one verb, as far as it was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DecisionTable {
+    /// The rows; where values do not matter they are merged.
+    pub rows: Vec<DecisionRow>,
+    /// Whether there are more.
+    pub is_cut: bool,
+    /// Classes of pods that the policy is asked about each time.
+    pub asked_each_time: usize,
+}
+
+/// If all conditions hold, this is the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionRow {
+    /// In the order of the reads.
+    pub conditions: Vec<Condition>,
+    /// The verdict with its reason, or the score.
+    pub answer: SurveyAnswer,
+}
+
+/// What was read is one of these values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// The read, as the contract writes it.
+    pub read: String,
+    /// The values that were seen.
+    pub values: Vec<Shown>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// A step of the table: the next read with its branches, or the answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Tree {
+    Answer(SurveyAnswer),
+    Read(String, Vec<(BTreeSet<Shown>, Tree)>),
+}
+
+// === impl DecisionTable ===
+
+impl DecisionTable {
+    /// What is cached, in words; values of nodes are looked up in this cluster.
+    pub(crate) fn of<A: CachedAnswer + Into<SurveyAnswer>>(cache: &AnswerCache<A>, cluster: &Arc<Cluster>) -> Self {
+        let view = View::new(Arc::default(), Arc::clone(cluster), Arc::default(), 0);
+        let mut table = Self::default();
+        let tree = cache.tree(&ViewSource::of(&view));
+        if let Some(tree) = tree.and_then(|tree| in_words(tree, &mut table.asked_each_time)) {
+            table.add(&tree, &mut Vec::new());
+        }
+        table
+    }
+
+    fn add(&mut self, tree: &Tree, conditions: &mut Vec<Condition>) {
+        if self.rows.len() == MAX_ROWS {
+            self.is_cut = true;
+            return;
+        }
+        match tree {
+            Tree::Answer(answer) => {
+                self.rows.push(DecisionRow { conditions: conditions.clone(), answer: answer.clone() });
+            }
+            Tree::Read(read, branches) => {
+                for (values, next) in branches {
+                    let shown: Vec<Shown> = values.iter().take(MAX_VALUES).cloned().collect();
+                    let more = values.len() - shown.len();
+                    conditions.push(Condition { read: read.clone(), values: shown, more });
+                    self.add(next, conditions);
+                    conditions.pop();
+                }
+            }
+        }
+    }
+}
+
+/// A tree with values instead of fingerprints; `asked_each_time` counts where answers are not cached.
+fn in_words<A: CachedAnswer + Into<SurveyAnswer>>(
+    tree: CacheTree<ViewSource, A>,
+    asked_each_time: &mut usize,
+) -> Option<Tree> {
+    match tree {
+        CacheTree::Answer(answer) => Some(Tree::Answer(answer.into())),
+        CacheTree::Uncacheable => {
+            *asked_each_time += 1;
+            None
+        }
+        CacheTree::Read(attribute, branches) => {
+            let in_words = |Branch { fingerprint, value, next }| {
+                Some((shown(&attribute, fingerprint, value), in_words(next, asked_each_time)?))
+            };
+            let branches: Vec<_> = branches.into_iter().filter_map(in_words).collect();
+            (!branches.is_empty()).then(|| merged(attribute.to_string(), branches))
+        }
+    }
+}
+
+fn shown(attribute: &Attribute, fingerprint: Fingerprint, value: Option<Shown>) -> Shown {
+    match fingerprint.as_number() {
+        Some(number) if attribute.is_record() => Shown::Note(format!("record {number}").into()),
+        Some(number) => Shown::Number(number),
+        None if fingerprint == Fingerprint::ABSENT => Shown::Absent,
+        None => value.unwrap_or_else(|| Shown::Note("a value that no node has now".into())),
+    }
+}
+
+/// Branches that lead to the same are one; a read whose branches all do does not matter.
+fn merged(read: String, branches: Vec<(Shown, Tree)>) -> Tree {
+    let mut by_tree: Vec<(BTreeSet<Shown>, Tree)> = Vec::new();
+    for (value, tree) in branches {
+        match by_tree.iter_mut().find(|(_, own)| *own == tree) {
+            Some((values, _)) => drop(values.insert(value)),
+            None => by_tree.push((BTreeSet::from([value]), tree)),
+        }
+    }
+    by_tree.sort();
+    match by_tree.len() {
+        1 if by_tree[0].0.len() > 1 => by_tree.swap_remove(0).1,
+        _ => Tree::Read(read, by_tree),
+    }
+}

@@ -1,0 +1,209 @@
+//! The cache of one function.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use crate::{
+    attribute::{AttributeList, Row},
+    class::{Answer, Class},
+    class_tree::{ClassTree, TooLong},
+    evict::Evict,
+    lookup::{ByClass, Lookup},
+    row_classes::RecentRowClasses,
+    source::Source,
+    tree::Tree,
+    trie::{Conflict, Trie},
+    witness::Witness,
+};
+
+/// What one function has answered, by the values that it read.
+///
+/// Lookups take no lock. Answers are inserted by one writer at a time.
+pub struct AnswerCache<S: Source, A> {
+    classes: ClassTree<S, A>,
+    row_classes: RecentRowClasses<S::Attribute>,
+    /// Held by writers, so that two of them do not lose each other's answers.
+    writing: Mutex<()>,
+    disabled: OnceLock<Disabled>,
+}
+
+/// Why a function's answers are not cached any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disabled {
+    /// It reads too many attributes of one subject.
+    TooManyReads,
+    /// The same values led it to another read or another answer.
+    NotAFunction,
+    /// A cached answer was another when the function was evaluated again.
+    Differed,
+}
+
+/// What one call has found out: to be inserted when nobody waits for it.
+pub struct Update<S: Source, A> {
+    pub(crate) source: S,
+    pub(crate) subject: Vec<S::Attribute>,
+    pub(crate) attributes: AttributeList<S::Attribute>,
+    pub(crate) trie: Arc<Trie<A>>,
+    pub(crate) is_uncacheable: bool,
+    pub(crate) has_conflict: bool,
+}
+
+// === impl AnswerCache ===
+
+impl<S: Source, A: Answer> AnswerCache<S, A> {
+    /// Finds the answers about these rows, as far as they are known.
+    pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row>) -> Lookup<S::Attribute, A> {
+        if self.disabled().is_some() {
+            return Lookup::blank(rows.len(), None, false);
+        }
+        match self.classes.get(source) {
+            Some(class) if class.is_uncacheable => Lookup::blank(rows.len(), None, false),
+            Some(class) => Lookup::of(class, &self.row_classes, source, rows),
+            None => Lookup::blank(rows.len(), self.row_classes.latest(), true),
+        }
+    }
+
+    /// The answers about a source's subject by class of rows; none where they are not found in this way.
+    pub fn by_class(&self, source: &S) -> Option<ByClass<S::Attribute, A>> {
+        if self.disabled().is_some() {
+            return None;
+        }
+        let class = self.classes.get(source).filter(|class| !class.is_uncacheable)?;
+        let (table, column) = class.table(&self.row_classes, source)?;
+        Some(ByClass { class, table, column })
+    }
+
+    /// Inserts what a call has found out, beside what others have inserted meanwhile.
+    ///
+    /// # Errors
+    /// If that ends the caching of this function.
+    pub fn insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.disabled().is_some() {
+            return Ok(());
+        }
+        self.try_insert(update).inspect_err(|why| self.disable_now(*why))
+    }
+
+    fn try_insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
+        if update.has_conflict {
+            return Err(Disabled::NotAFunction);
+        }
+        self.classes.update(&update.source, &update.subject, |known| {
+            if known.is_some_and(|known| known.is_uncacheable) {
+                return Ok(None);
+            }
+            if update.is_uncacheable {
+                return Ok(Some(Class::uncacheable()));
+            }
+            let empty = Class::empty();
+            let class = known.unwrap_or(&empty).with(&update.attributes, &update.trie, &update.source)?;
+            if let Some(attributes) = class.row_attributes() {
+                self.row_classes.expect(&attributes, &update.source);
+            }
+            Ok(Some(class))
+        })
+    }
+
+    /// Why nothing is cached any more, if that is so.
+    #[inline]
+    pub fn disabled(&self) -> Option<Disabled> {
+        self.disabled.get().copied()
+    }
+
+    /// Drops everything, and caches nothing from now on.
+    pub fn disable(&self, why: Disabled) {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.disable_now(why);
+    }
+
+    fn disable_now(&self, why: Disabled) {
+        // The first reason stays.
+        let _ = self.disabled.set(why);
+        self.classes.clear();
+        self.row_classes.clear();
+    }
+
+    /// Everything that is known, as a tree of reads. Values are looked up in this source.
+    pub fn tree(&self, source: &S) -> Option<Tree<S, A>> {
+        Tree::of(&self.classes.classes()?, source)
+    }
+
+    /// The distinct paths by which these rows are answered, each with a row that has its values.
+    ///
+    /// It goes over each row: call it when nobody waits for a reply.
+    pub fn witnesses(&self, source: &S, rows: impl Iterator<Item = Row>) -> Vec<Witness<S::Attribute, A>> {
+        let way = self.classes.way(source);
+        way.class.map_or_else(Vec::new, |class| Witness::all(&way.attributes, &class, source, rows))
+    }
+}
+
+impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
+    fn bytes(&self) -> usize {
+        self.classes.bytes() + self.row_classes.bytes()
+    }
+
+    fn ages(&self) -> Vec<(u64, usize)> {
+        self.classes.ages()
+    }
+
+    fn evict_before(&self, since: u64) {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.classes.evict_before(since);
+    }
+}
+
+impl<S: Source, A> Default for AnswerCache<S, A> {
+    fn default() -> Self {
+        Self {
+            classes: ClassTree::default(),
+            row_classes: RecentRowClasses::default(),
+            writing: Mutex::default(),
+            disabled: OnceLock::new(),
+        }
+    }
+}
+
+impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let edges = self.classes.count();
+        f.debug_struct("AnswerCache").field("edges", &edges).field("disabled", &self.disabled).finish_non_exhaustive()
+    }
+}
+
+// === impl Disabled ===
+
+impl Disabled {
+    /// The name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooManyReads => "too-many-reads",
+            Self::NotAFunction => "not-a-function",
+            Self::Differed => "differed",
+        }
+    }
+}
+
+impl fmt::Display for Disabled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooManyReads => "it reads too many different attributes of one subject",
+            Self::NotAFunction => "the same values led it to another read or another answer",
+            Self::Differed => "a cached answer was another when it was asked again",
+        })
+    }
+}
+
+impl From<TooLong> for Disabled {
+    fn from(_: TooLong) -> Self {
+        Self::TooManyReads
+    }
+}
+
+impl From<Conflict> for Disabled {
+    fn from(_: Conflict) -> Self {
+        Self::NotAFunction
+    }
+}

@@ -1,0 +1,252 @@
+//! What is known about the subjects of one class, and its answers by class of rows.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use hashbrown::{HashMap, HashSet};
+
+use crate::{
+    attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
+    fingerprint::Fingerprint,
+    memory::Reservation,
+    row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
+    source::{MAX_WIDTH, Reader, Source},
+    trie::{Conflict, Trie},
+};
+
+/// The number of no answer.
+pub(crate) const MISS: u32 = u32::MAX;
+
+/// The most attributes of a class: one that comes to more begins anew.
+const MAX_ATTRIBUTES: usize = 16 << 10;
+
+/// Stale values are dropped once a step has twice as many as there are rows, and this many more.
+const SPARE_EDGES: usize = 64;
+
+/// An answer that can be cached.
+pub trait Answer: HeapSize + Clone + PartialEq + Send + Sync + 'static {}
+
+impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
+
+/// The answers about the subjects of one class.
+#[derive(Debug)]
+pub(crate) struct Class<T, A> {
+    /// What the trie's numbers stand for.
+    pub(crate) attributes: AttributeList<T>,
+    pub(crate) trie: Trie<A>,
+    /// For these subjects the function read what answers cannot be cached by: it is evaluated each time.
+    pub(crate) is_uncacheable: bool,
+    bytes: usize,
+    /// Made when the class is first looked up: subjects that come once need none.
+    table: ArcSwapOption<AnswerTable<T>>,
+}
+
+/// The trie as a table: an answer for each class of rows.
+#[derive(Debug)]
+pub(crate) struct AnswerTable<T> {
+    pub(crate) row_classes: Arc<RowClasses<T>>,
+    /// By number of an attribute, where its value comes from.
+    sources: Box<[ValueOf]>,
+    /// The answer's number by class of rows.
+    pub(crate) answers: Box<[u32]>,
+    reservation: Reservation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueOf {
+    /// The tuple of a class of rows, at this position.
+    Tuple(u32),
+    /// The snapshot: the table holds as long as this is its value.
+    Snapshot(Fingerprint),
+}
+
+/// The answers' numbers by position, and the positions that have none.
+pub(crate) struct Walk {
+    pub(crate) which: Vec<u32>,
+    pub(crate) misses: Vec<u32>,
+}
+
+// === impl Class ===
+
+impl<T: Attribute, A: Answer> Class<T, A> {
+    /// A class of which nothing is known yet.
+    pub(crate) fn empty() -> Self {
+        Self::new(AttributeList::default(), Trie::default(), false)
+    }
+
+    pub(crate) fn uncacheable() -> Self {
+        Self::new(AttributeList::default(), Trie::default(), true)
+    }
+
+    fn new(attributes: AttributeList<T>, trie: Trie<A>, is_uncacheable: bool) -> Self {
+        let answers: usize = trie.answers().iter().map(HeapSize::heap_size).sum();
+        let bytes = size_of::<Self>() + trie.bytes() + answers + attributes.bytes();
+        Self { attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
+    }
+
+    /// The same with the paths of another trie, whose numbers stand for `attributes`.
+    pub(crate) fn with(
+        &self,
+        attributes: &AttributeList<T>,
+        learned: &Trie<A>,
+        source: &impl Source<Attribute = T>,
+    ) -> Result<Self, Conflict> {
+        let is_full = self.attributes.len() > MAX_ATTRIBUTES;
+        let (mut own, mut trie) =
+            if is_full { Default::default() } else { (self.attributes.clone(), self.trie.clone()) };
+        for (mut path, answer) in learned.paths() {
+            for (number, _) in &mut path {
+                *number = own.number(attributes.get(*number));
+            }
+            trie.insert(&path, answer.clone())?;
+        }
+        let trie = without_stale(trie, &own, source);
+        Ok(Self::new(own, trie, false))
+    }
+
+    /// The attributes that rows are told apart by; none if they are too many for a table.
+    pub(crate) fn row_attributes(&self) -> Option<Vec<&T>> {
+        let of_rows = self.attributes.as_slice().iter().filter(|attribute| attribute.scope() == Scope::Row);
+        let of_rows: Vec<&T> = of_rows.take(MAX_WIDTH + 1).collect();
+        (of_rows.len() <= MAX_WIDTH).then_some(of_rows)
+    }
+
+    /// Finds the answers about these rows.
+    pub(crate) fn walk(
+        &self,
+        recent: &RecentRowClasses<T>,
+        source: &impl Source<Attribute = T>,
+        rows: impl Iterator<Item = Row>,
+    ) -> Walk {
+        if let Some((table, column)) = self.table(recent, source) {
+            return Walk::of(rows, |row| table.answers[column.by_row[row as usize] as usize]);
+        }
+        let reader = Reader::new(self.attributes.len());
+        Walk::of(rows, |row| {
+            self.trie.walk(|number| reader.read(source, &self.attributes, number, row)).unwrap_or(MISS)
+        })
+    }
+
+    /// The answers by class of rows, and the classes of the source's rows; none where such a table would be too large.
+    pub(crate) fn table(
+        &self,
+        recent: &RecentRowClasses<T>,
+        source: &impl Source<Attribute = T>,
+    ) -> Option<(Arc<AnswerTable<T>>, Arc<RowClassColumn>)> {
+        let known = self.table.load_full().filter(|table| table.holds(source, &self.attributes));
+        let mut table = if let Some(table) = known {
+            table
+        } else {
+            let row_classes = recent.by(&self.row_attributes()?);
+            Arc::new(AnswerTable::new(row_classes, source, &self.attributes))
+        };
+        let column = if let Some(column) = table.row_classes.column(source) {
+            column
+        } else {
+            table = Arc::new(AnswerTable::new(recent.renumber(&table.row_classes), source, &self.attributes));
+            table.row_classes.column(source)?
+        };
+        if table.answers.len() < column.count {
+            table = Arc::new(table.with_every_class(&self.trie));
+            self.table.store(Some(Arc::clone(&table)));
+        }
+        Some((table, column))
+    }
+
+    /// The classes of rows that its table is by.
+    pub(crate) fn row_classes(&self) -> Option<Arc<RowClasses<T>>> {
+        self.table.load().as_ref().map(|table| Arc::clone(&table.row_classes))
+    }
+
+    /// Bytes that it was made with.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that are free once it is gone: its table and its share of the classes of rows included.
+    pub(crate) fn weight(&self) -> usize {
+        let share = |table: &Arc<AnswerTable<T>>| {
+            table.reservation.bytes() + table.row_classes.bytes() / Arc::strong_count(&table.row_classes)
+        };
+        self.bytes + self.table.load().as_ref().map_or(0, share)
+    }
+}
+
+// === impl AnswerTable ===
+
+impl<T: Attribute> AnswerTable<T> {
+    fn new(
+        row_classes: Arc<RowClasses<T>>,
+        source: &impl Source<Attribute = T>,
+        attributes: &AttributeList<T>,
+    ) -> Self {
+        let value_of = |attribute: &T| match row_classes.position(attribute) {
+            Some(position) => ValueOf::Tuple(position),
+            None => ValueOf::Snapshot(source.shared(attribute)),
+        };
+        let sources = attributes.as_slice().iter().map(value_of).collect();
+        let reservation = row_classes.reserve(0);
+        Self { row_classes, sources, answers: Box::default(), reservation }
+    }
+
+    /// Whether the attributes of the snapshot have the values that it was made with.
+    fn holds(&self, source: &impl Source<Attribute = T>, attributes: &AttributeList<T>) -> bool {
+        self.sources.iter().zip(attributes.as_slice()).all(|(value_of, attribute)| match value_of {
+            ValueOf::Tuple(_) => true,
+            ValueOf::Snapshot(value) => source.shared(attribute) == *value,
+        })
+    }
+
+    fn with_every_class<A>(&self, trie: &Trie<A>) -> Self {
+        let mut answers = self.answers.to_vec();
+        self.row_classes.for_each_from(answers.len(), |tuple| {
+            let read = |number: u32| match self.sources[number as usize] {
+                ValueOf::Tuple(position) => tuple[position as usize],
+                ValueOf::Snapshot(value) => value,
+            };
+            answers.push(trie.walk(read).unwrap_or(MISS));
+        });
+        let bytes = size_of::<Self>() + size_of_val(&*answers) + size_of_val(&*self.sources);
+        let (row_classes, sources) = (Arc::clone(&self.row_classes), self.sources.clone());
+        Self { reservation: row_classes.reserve(bytes), row_classes, sources, answers: answers.into() }
+    }
+}
+
+// === impl Walk ===
+
+impl Walk {
+    /// Nothing is known.
+    pub(crate) fn blank(rows: usize) -> Self {
+        Self { which: vec![MISS; rows], misses: (0..rows as u32).collect() }
+    }
+
+    fn of(rows: impl Iterator<Item = Row>, answer: impl Fn(Row) -> u32) -> Self {
+        let mut is_missed = false;
+        let which: Vec<u32> = rows.map(answer).inspect(|which| is_missed |= *which == MISS).collect();
+        let unanswered = |(at, which): (usize, &u32)| (*which == MISS).then_some(at as u32);
+        let misses = if is_missed { which.iter().enumerate().filter_map(unanswered).collect() } else { Vec::new() };
+        Self { which, misses }
+    }
+}
+
+/// Drops values that no row has any more, once a step has many.
+fn without_stale<T: Attribute, A: Answer>(
+    trie: Trie<A>,
+    attributes: &AttributeList<T>,
+    source: &impl Source<Attribute = T>,
+) -> Trie<A> {
+    let wide = trie.wide_attributes(2 * source.row_count() + SPARE_EDGES);
+    if wide.is_empty() {
+        return trie;
+    }
+    let present = |number: &u32| {
+        let attribute = attributes.get(*number);
+        let values: HashSet<Fingerprint> = match attribute.scope() {
+            Scope::Row => (0..source.row_count() as Row).map(|row| source.row(attribute, row)).collect(),
+            Scope::Subject | Scope::Snapshot => [source.shared(attribute)].into(),
+        };
+        (*number, values)
+    };
+    let present: HashMap<u32, HashSet<Fingerprint>> = wide.iter().map(present).collect();
+    trie.retained(|number, value| present.get(&number).is_none_or(|values| values.contains(&value)))
+}

@@ -1,0 +1,223 @@
+//! Classes of rows by several functions at once: one look for each row, however many functions there are.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU32, Ordering},
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use crate::{
+    attribute::{Attribute, Row},
+    class::Answer,
+    interner::TupleInterner,
+    lookup::ByClass,
+    row_classes::{RowClassColumn, RowClasses},
+};
+
+/// Below this many rows for each combined class, to look functions up one by one takes no longer; with few rows the
+/// number of classes does not matter.
+const ROWS_PER_CLASS: usize = 4;
+const SPARE_CLASSES: usize = 64;
+
+/// Functions whose classes were too many are combined again after this many requests.
+const RETRY_AFTER: u32 = 4_096;
+
+/// This many lists of functions are kept: which ones are asked depends on the subject.
+const RECENT: usize = 16;
+
+/// Columns are compared by this many rows at once.
+const STRIDE: usize = 64;
+
+/// The combined class of each row of one snapshot: rows that none of some functions tells apart have one number.
+#[derive(Debug)]
+pub struct CombinedClasses {
+    columns: Box<[Arc<RowClassColumn>]>,
+    by_row: Box<[u32]>,
+    /// The classes by each of the columns.
+    tuples: TupleInterner<u32>,
+}
+
+/// The combined classes of the lists of functions that were used last.
+#[derive(Debug)]
+pub struct RecentCombined<T>(ArcSwap<Vec<Arc<Entry<T>>>>);
+
+#[derive(Debug)]
+struct Entry<T> {
+    /// Whose classes are combined.
+    of: Box<[Weak<RowClasses<T>>]>,
+    combined: ArcSwapOption<CombinedClasses>,
+    /// Requests until it is tried again to combine them.
+    rests: AtomicU32,
+}
+
+// === impl CombinedClasses ===
+
+impl CombinedClasses {
+    /// The combined class of a row.
+    #[inline]
+    pub fn class(&self, row: Row) -> usize {
+        self.by_row[row as usize] as usize
+    }
+
+    /// Every combined class is below.
+    pub fn count(&self) -> usize {
+        self.tuples.len()
+    }
+
+    /// The class by each function that a combined class stands for.
+    #[inline]
+    pub fn classes(&self, combined: usize) -> &[u32] {
+        self.tuples.tuple(combined, self.columns.len())
+    }
+
+    /// Bytes that it holds; most of its columns are held by their functions' caches too.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.by_row) + self.tuples.bytes()
+    }
+
+    /// None if they are too many.
+    fn new(columns: &[Arc<RowClassColumn>], earlier: Option<&Self>) -> Option<Self> {
+        let rows = columns.iter().map(|column| column.by_row.len()).min()?;
+        let earlier = earlier.filter(|earlier| earlier.by_row.len() == rows);
+        let (mut by_row, mut tuples) = match earlier {
+            Some(earlier) => (earlier.by_row.clone(), earlier.tuples.clone()),
+            None => (vec![0; rows].into(), TupleInterner::default()),
+        };
+        let mut classes = vec![0; columns.len()];
+        for row in changed(columns, earlier.map(|earlier| &*earlier.columns), rows) {
+            for (class, column) in classes.iter_mut().zip(columns) {
+                *class = column.by_row[row];
+            }
+            by_row[row] = tuples.number(&classes);
+            if tuples.len() > rows / ROWS_PER_CLASS + SPARE_CLASSES {
+                // Classes that no row is of any more may be among them.
+                return earlier.and_then(|_| Self::new(columns, None));
+            }
+        }
+        Some(Self { columns: columns.into(), by_row, tuples })
+    }
+}
+
+/// The rows at which columns differ from earlier ones; all rows, if there are none.
+fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn>]>, rows: usize) -> Vec<usize> {
+    let Some(earlier) = earlier else { return (0..rows).collect() };
+    let mut changed = Vec::new();
+    for (new, old) in columns.iter().zip(earlier).filter(|(new, old)| !new.is_same(old)) {
+        for (at, (new, old)) in new.by_row.chunks(STRIDE).zip(old.by_row.chunks(STRIDE)).enumerate() {
+            if new != old {
+                let differs = |(row, (new, old)): (usize, (&u32, &u32))| (new != old).then_some(at * STRIDE + row);
+                changed.extend(new.iter().zip(old).enumerate().filter_map(differs));
+            }
+        }
+    }
+    changed
+}
+
+// === impl RecentCombined ===
+
+impl<T: Attribute> RecentCombined<T> {
+    /// The combined classes of some functions; none where they are too many, or the first time that these are asked.
+    pub fn get<A: Answer>(&self, functions: &[ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+        let entries = self.0.load();
+        let Some(entry) = entries.iter().find(|entry| entry.is_of(functions)) else {
+            let of = functions.iter().map(|function| Arc::downgrade(function.row_classes())).collect();
+            let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), rests: AtomicU32::new(0) });
+            self.0.store(Arc::new([&entry].into_iter().chain(entries.iter().take(RECENT - 1)).cloned().collect()));
+            return None;
+        };
+        entry.current(functions)
+    }
+
+    /// Bytes of all.
+    pub fn bytes(&self) -> usize {
+        self.0.load().iter().filter_map(|entry| entry.combined.load().as_ref().map(|own| own.bytes())).sum()
+    }
+
+    /// Drops all. They are made anew when they are next needed.
+    pub fn clear(&self) {
+        self.0.store(Arc::default());
+    }
+}
+
+impl<T> Default for RecentCombined<T> {
+    fn default() -> Self {
+        Self(ArcSwap::default())
+    }
+}
+
+// === impl Entry ===
+
+impl<T: Attribute> Entry<T> {
+    fn is_of<A: Answer>(&self, functions: &[ByClass<T, A>]) -> bool {
+        let is_same = |(own, function): (&Weak<RowClasses<T>>, &ByClass<T, A>)| {
+            own.as_ptr() == Arc::as_ptr(function.row_classes())
+        };
+        self.of.len() == functions.len() && self.of.iter().zip(functions).all(is_same)
+    }
+
+    fn current<A: Answer>(&self, functions: &[ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+        let known = self.combined.load_full();
+        let is_current = |combined: &Arc<CombinedClasses>| {
+            combined.columns.iter().zip(functions).all(|(column, function)| column.is_same(function.column()))
+        };
+        if known.as_ref().is_some_and(is_current) {
+            return known;
+        }
+        let rests = |rests: u32| rests.checked_sub(1);
+        if self.rests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rests).is_ok() {
+            return None;
+        }
+        let columns: Vec<Arc<RowClassColumn>> =
+            functions.iter().map(|function| Arc::clone(function.column())).collect();
+        let combined = CombinedClasses::new(&columns, known.as_deref()).map(Arc::new);
+        if combined.is_none() {
+            self.rests.store(RETRY_AFTER, Ordering::Relaxed);
+        }
+        self.combined.store(combined.clone());
+        combined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn columns(classes: &[Vec<u32>]) -> Vec<Arc<RowClassColumn>> {
+        classes.iter().map(|by_row| Arc::new(RowClassColumn::of_test(by_row))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_combined_class_stands_for_the_classes_of_its_row_however_the_columns_change(
+            snapshots in vec(vec(vec(0..3u32, 150), 3), 1..6),
+            kept in 0..3usize,
+        ) {
+            let (mut combined, first) = (None, columns(&snapshots[0]));
+            for snapshot in &snapshots {
+                let mut columns = columns(snapshot);
+                columns[kept] = Arc::clone(&first[kept]);
+                let next = CombinedClasses::new(&columns, combined.as_ref()).unwrap();
+                for row in 0..150 {
+                    let classes: Vec<u32> = columns.iter().map(|column| column.by_row[row]).collect();
+                    prop_assert_eq!(next.classes(next.class(row as u32)), &classes[..]);
+                }
+                combined = Some(next);
+            }
+        }
+    }
+
+    #[test]
+    fn classes_that_no_row_is_of_any_more_do_not_make_them_too_many() {
+        let one_by_one = |first: u32| columns(&[(first..first + 80).collect()]);
+        let mut combined = CombinedClasses::new(&one_by_one(0), None);
+        for first in 1..200 {
+            combined = CombinedClasses::new(&one_by_one(first), combined.as_ref());
+            assert!(combined.is_some(), "{first}");
+        }
+        assert!(CombinedClasses::new(&columns(&[(0..400).collect()]), None).is_none());
+        assert!(CombinedClasses::new(&[], None).is_none());
+    }
+}

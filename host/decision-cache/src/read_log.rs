@@ -1,0 +1,208 @@
+//! What one call of a function reads.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::attribute::{Attribute, AttributeList, ReadOf, Scope};
+
+/// Attributes of one row that a path has one by one; those that follow are replaced by all of the row.
+const MAX_STEPS: usize = 16;
+
+/// The most steps of one evaluation, attributes of the snapshot included.
+const MAX_PATH: usize = 128;
+
+/// The most attributes of subjects that a call may read.
+pub(crate) const MAX_SUBJECT_ATTRIBUTES: usize = 256;
+
+/// The most other attributes that a call may read, and the most bytes that all attributes of a call may own.
+const MAX_ATTRIBUTES: usize = 16 << 10;
+const MAX_BYTES: usize = 1 << 20;
+
+/// What one call has read so far. Whatever answers the function's reads writes them down here.
+#[derive(Debug)]
+pub struct ReadLog<T> {
+    /// The position of the row under way.
+    position: Option<u32>,
+    /// The attributes of rows and of the snapshot, once each.
+    attributes: AttributeList<T>,
+    /// The evaluation under way: numbers of attributes, once each, in the order of their first read.
+    steps: Vec<u32>,
+    /// The evaluation before: the next is likely to read the same.
+    before: Vec<u32>,
+    /// Whether the evaluation under way has read more of its row than is kept one by one.
+    is_long: bool,
+    /// The attributes of the subject.
+    subject: AttributeList<T>,
+    /// The number of the last attribute of the subject that was read.
+    cursor: u32,
+    bytes: usize,
+    is_uncacheable: bool,
+}
+
+/// A log that is shared by the function's reads and its [`Evaluation`](crate::Evaluation).
+#[derive(Debug)]
+pub struct SharedLog<T>(Arc<Mutex<ReadLog<T>>>);
+
+// === impl ReadLog ===
+
+impl<T: Attribute> ReadLog<T> {
+    /// Reads that follow are made to answer about the row at this position.
+    pub fn begin(&mut self, position: u32) {
+        self.position = Some(position);
+        std::mem::swap(&mut self.before, &mut self.steps);
+        self.steps.clear();
+        self.is_long = false;
+    }
+
+    /// An attribute of the subject was read. It counts for all rows that are evaluated after it in this call.
+    pub fn subject(&mut self, read: &impl ReadOf<T>) {
+        // A function that reads the subject anew for each row reads it in the same order.
+        let next = if self.cursor as usize + 1 < self.subject.len() { self.cursor + 1 } else { 0 };
+        if self.subject.as_slice().get(next as usize).is_some_and(|own| read.equivalent(own)) {
+            self.cursor = next;
+        } else if let Some(number) = self.subject.number_of(read) {
+            self.cursor = number;
+        } else if self.has_room(read, self.subject.len() <= MAX_SUBJECT_ATTRIBUTES) {
+            self.cursor = self.subject.push(read.to_attribute());
+        }
+    }
+
+    /// An attribute of the snapshot was read, to answer about the row under way.
+    pub fn snapshot(&mut self, read: &impl ReadOf<T>) {
+        if self.position.is_none() || self.steps.len() >= MAX_PATH {
+            return self.other();
+        }
+        if let Some(step) = self.step(read) {
+            self.push(step);
+        }
+    }
+
+    /// An attribute of the row at a position was read. Says whether that is the row under way.
+    pub fn row(&mut self, position: u32, read: &impl ReadOf<T>) -> bool {
+        if self.position != Some(position) {
+            self.other();
+            return false;
+        }
+        if self.is_long {
+            return true;
+        }
+        let Some(step) = self.step(read) else { return true };
+        if self.steps.contains(&step) {
+            return true;
+        }
+        if self.steps.len() < MAX_STEPS {
+            self.steps.push(step);
+        } else {
+            self.read_whole_row();
+        }
+        true
+    }
+
+    /// The position of the row under way; none between two evaluations.
+    pub const fn position(&self) -> Option<u32> {
+        self.position
+    }
+
+    /// Something was read that answers cannot be cached by, such as another row.
+    ///
+    /// It holds to the end of the call: a function may go on using what it has read.
+    pub fn other(&mut self) {
+        self.is_uncacheable = true;
+    }
+
+    /// Whether [`ReadLog::other`] was called, or too much was read.
+    pub const fn is_uncacheable(&self) -> bool {
+        self.is_uncacheable
+    }
+
+    /// What was read since [`ReadLog::begin`]; none if the answer cannot be cached.
+    pub(crate) fn finish(&mut self) -> Option<&[u32]> {
+        self.position = None;
+        if self.is_uncacheable { None } else { Some(&self.steps) }
+    }
+
+    /// What the numbers of [`ReadLog::finish`] stand for.
+    pub(crate) fn attributes(&self) -> &AttributeList<T> {
+        &self.attributes
+    }
+
+    /// What was read of the subject.
+    pub(crate) fn subject_attributes(&self) -> &[T] {
+        self.subject.as_slice()
+    }
+
+    fn read_whole_row(&mut self) {
+        self.is_long = true;
+        let whole = T::whole_row();
+        if whole.is_empty() {
+            return self.other();
+        }
+        for attribute in &whole {
+            debug_assert_eq!(attribute.scope(), Scope::Row);
+            let Some(step) = self.step(attribute) else { return };
+            self.push(step);
+        }
+    }
+
+    fn push(&mut self, step: u32) {
+        if !self.steps.contains(&step) {
+            self.steps.push(step);
+        }
+    }
+
+    /// The number of an attribute.
+    fn step(&mut self, read: &impl ReadOf<T>) -> Option<u32> {
+        let likely = self.before.get(self.steps.len()).copied();
+        if let Some(step) = likely.filter(|step| read.equivalent(self.attributes.get(*step))) {
+            return Some(step);
+        }
+        if let Some(known) = self.attributes.number_of(read) {
+            return Some(known);
+        }
+        let has_room = self.has_room(read, self.attributes.len() < MAX_ATTRIBUTES);
+        has_room.then(|| self.attributes.push(read.to_attribute()))
+    }
+
+    fn has_room(&mut self, read: &impl ReadOf<T>, has_number: bool) -> bool {
+        self.bytes += read.heap_size();
+        let fits = has_number && self.bytes <= MAX_BYTES;
+        self.is_uncacheable |= !fits;
+        fits
+    }
+}
+
+impl<T> Default for ReadLog<T> {
+    fn default() -> Self {
+        Self {
+            position: None,
+            attributes: AttributeList::default(),
+            steps: Vec::new(),
+            before: Vec::new(),
+            is_long: false,
+            subject: AttributeList::default(),
+            cursor: 0,
+            bytes: 0,
+            is_uncacheable: false,
+        }
+    }
+}
+
+// === impl SharedLog ===
+
+impl<T> SharedLog<T> {
+    /// The log itself, for as long as the guard is held.
+    pub fn lock(&self) -> MutexGuard<'_, ReadLog<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Clone for SharedLog<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for SharedLog<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}

@@ -1,0 +1,226 @@
+//! Classes of rows: rows that a list of attributes cannot tell apart have one number.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use crate::{
+    attribute::{Attribute, AttributeList, Parts, Row},
+    change_log::Version,
+    fingerprint::Fingerprint,
+    interner::TupleInterner,
+    memory::Reservation,
+    source::Source,
+};
+
+/// Classes are numbered anew once there are this many for each row, and some: by then most are of no row any more.
+const CLASSES_PER_ROW: usize = 4;
+const SPARE_CLASSES: usize = 1_024;
+
+/// This many lists of attributes are kept for subjects that come next.
+const RECENT: usize = 8;
+
+/// To read this many values takes about a millisecond: [`Source::run_long`] is told.
+const MANY_VALUES: usize = 1 << 16;
+
+/// The classes of rows by one list of attributes. A number stands for the same values in every snapshot.
+#[derive(Debug)]
+pub(crate) struct RowClasses<T> {
+    attributes: AttributeList<T>,
+    parts: Parts,
+    tuples: Mutex<TupleInterner<Fingerprint>>,
+    column: ArcSwapOption<RowClassColumn>,
+    reservation: Reservation,
+}
+
+/// The class of each row of one snapshot.
+#[derive(Debug)]
+pub(crate) struct RowClassColumn {
+    made: Version,
+    /// Shared with the column of the version before, where that says the same.
+    pub(crate) by_row: Arc<[u32]>,
+    /// Every class is below.
+    pub(crate) count: usize,
+}
+
+/// The lists of attributes that were used last.
+#[derive(Debug)]
+pub(crate) struct RecentRowClasses<T> {
+    lists: ArcSwap<Vec<Arc<RowClasses<T>>>>,
+    bytes: Arc<AtomicUsize>,
+}
+
+// === impl RowClassColumn ===
+
+impl RowClassColumn {
+    /// Whether both say the same, as far as that is known without a look at each row.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.by_row, &other.by_row)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test(by_row: &[u32]) -> Self {
+        Self { made: crate::change_log::ChangeLog::first().version(), by_row: by_row.into(), count: 0 }
+    }
+}
+
+// === impl RowClasses ===
+
+impl<T: Attribute> RowClasses<T> {
+    fn new(attributes: impl Iterator<Item = T>, total: &Arc<AtomicUsize>) -> Self {
+        let attributes: AttributeList<T> = attributes.collect();
+        let parts = attributes.as_slice().iter().map(T::depends_on).fold(Parts::NONE, Parts::and);
+        let reservation = Reservation::new(0, total);
+        Self { attributes, parts, tuples: Mutex::default(), column: ArcSwapOption::empty(), reservation }
+    }
+
+    /// Where an attribute stands in the tuples.
+    pub(crate) fn position(&self, attribute: &T) -> Option<u32> {
+        self.attributes.number_of(attribute)
+    }
+
+    /// The classes of a snapshot's rows; none once too many classes have been seen.
+    pub(crate) fn column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
+        let known = self.column.load_full();
+        match known {
+            Some(column) if column.made == source.columns().version() => Some(column),
+            earlier => {
+                let column = Arc::new(self.make(source, earlier.as_deref())?);
+                self.column.store(Some(Arc::clone(&column)));
+                Some(column)
+            }
+        }
+    }
+
+    /// The same, if there was one for an earlier snapshot: then it costs little.
+    pub(crate) fn likely_column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
+        if self.column.load().is_some() { self.column(source) } else { None }
+    }
+
+    fn make(&self, source: &impl Source<Attribute = T>, earlier: Option<&RowClassColumn>) -> Option<RowClassColumn> {
+        let log = source.columns().log();
+        let rows = source.row_count();
+        let known = earlier.map_or(0, |earlier| earlier.by_row.len().min(rows));
+        let mut stale = earlier.map(|earlier| log.stale_rows(earlier.made, self.parts, known)).unwrap_or_default();
+        stale.extend(known as Row..rows as Row);
+        let is_long = stale.len() * self.attributes.len() > MANY_VALUES;
+        let values = if is_long { source.run_long(|| self.read(source, &stale)) } else { self.read(source, &stale) };
+        let mut tuples = self.tuples.lock().unwrap_or_else(PoisonError::into_inner);
+        let width = self.attributes.len();
+        let number = |(at, row)| (row, tuples.number(&values[at * width..(at + 1) * width]));
+        let changed: Vec<(Row, u32)> = stale.into_iter().enumerate().map(number).collect();
+        let count = tuples.len();
+        let by_row = with_changes(earlier.map(|earlier| &earlier.by_row), rows, &changed);
+        self.reservation.set(size_of::<Self>() + size_of_val(&*by_row) + tuples.bytes());
+        let has_room = count <= CLASSES_PER_ROW * by_row.len() + SPARE_CLASSES;
+        has_room.then(|| RowClassColumn { made: log.version(), by_row, count })
+    }
+
+    /// The value of each attribute at each of these rows.
+    fn read(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Fingerprint> {
+        let column = |attribute| (attribute, source.columns().current(attribute));
+        let columns: Vec<_> = self.attributes.as_slice().iter().map(column).collect();
+        let mut values = Vec::with_capacity(rows.len() * columns.len());
+        for row in rows {
+            values.extend(columns.iter().map(|(attribute, column)| {
+                let known = column.as_ref().and_then(|column| column.peek(*row));
+                known.unwrap_or_else(|| source.row(attribute, *row))
+            }));
+        }
+        values
+    }
+
+    /// Counts bytes with its own.
+    pub(crate) fn reserve(&self, bytes: usize) -> Reservation {
+        self.reservation.another(bytes)
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.reservation.bytes()
+    }
+
+    /// Goes over the tuples of the classes from a number on.
+    pub(crate) fn for_each_from(&self, first: usize, mut each: impl FnMut(&[Fingerprint])) {
+        let tuples = self.tuples.lock().unwrap_or_else(PoisonError::into_inner);
+        (first..tuples.len()).for_each(|class| each(tuples.tuple(class, self.attributes.len())));
+    }
+}
+
+/// Classes by row with those that have changed. Mostly none has, and the earlier ones are shared.
+fn with_changes(earlier: Option<&Arc<[u32]>>, rows: usize, changed: &[(Row, u32)]) -> Arc<[u32]> {
+    let is_same = |earlier: &&Arc<[u32]>| {
+        earlier.len() == rows && changed.iter().all(|(row, class)| earlier[*row as usize] == *class)
+    };
+    if let Some(earlier) = earlier.filter(is_same) {
+        return Arc::clone(earlier);
+    }
+    let mut by_row = earlier.map_or_else(Vec::new, |earlier| earlier.to_vec());
+    by_row.resize(rows, 0);
+    for (row, class) in changed {
+        by_row[*row as usize] = *class;
+    }
+    by_row.into()
+}
+
+// === impl RecentRowClasses ===
+
+impl<T: Attribute> RecentRowClasses<T> {
+    /// The classes by these attributes, or by at most twice as many.
+    pub(crate) fn by(&self, attributes: &[&T]) -> Arc<RowClasses<T>> {
+        let lists = self.lists.load();
+        let serves = |classes: &&Arc<RowClasses<T>>| {
+            classes.attributes.len() <= 2 * attributes.len()
+                && attributes.iter().all(|attribute| classes.position(attribute).is_some())
+        };
+        let new = || Arc::new(RowClasses::new(attributes.iter().copied().cloned(), &self.bytes));
+        let classes = lists.iter().find(serves).cloned().unwrap_or_else(new);
+        if lists.first().is_none_or(|first| !Arc::ptr_eq(first, &classes)) {
+            let others = lists.iter().filter(|other| !Arc::ptr_eq(other, &classes)).take(RECENT - 1);
+            self.lists.store(Arc::new([&classes].into_iter().chain(others).cloned().collect()));
+        }
+        classes
+    }
+
+    /// Makes the column of these attributes ahead, if they were read before: subjects that come next are likely to
+    /// be answered by them.
+    pub(crate) fn expect(&self, attributes: &[&T], source: &impl Source<Attribute = T>) {
+        let before = self.lists.load_full();
+        let classes = self.by(attributes);
+        if before.iter().any(|known| Arc::ptr_eq(known, &classes)) && classes.column(source).is_none() {
+            self.renumber(&classes);
+        }
+    }
+
+    /// New classes by the same attributes, without those that no row is of any more.
+    pub(crate) fn renumber(&self, crowded: &RowClasses<T>) -> Arc<RowClasses<T>> {
+        let lists = self.lists.load();
+        let attributes = crowded.attributes.as_slice();
+        let others = lists.iter().filter(|other| other.attributes.as_slice() != attributes).cloned();
+        self.lists.store(Arc::new(others.collect()));
+        self.by(&attributes.iter().collect::<Vec<_>>())
+    }
+
+    /// The classes by which the last subjects were answered.
+    pub(crate) fn latest(&self) -> Option<Arc<RowClasses<T>>> {
+        self.lists.load().first().cloned()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lists.store(Arc::default());
+    }
+
+    /// Bytes of all that are in use, with the tables by them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Default for RecentRowClasses<T> {
+    fn default() -> Self {
+        Self { lists: ArcSwap::default(), bytes: Arc::default() }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a function reads.
+
+use std::{cell::OnceCell, ops::Range, sync::Arc};
+
+use crate::{
+    attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
+    column::{Column, Columns},
+    fingerprint::Fingerprint,
+};
+
+/// The subject of one request, and one immutable snapshot of rows.
+///
+/// Every read of the same attribute must come to the same value as long as the source exists.
+pub trait Source: Send + Sync + 'static {
+    /// What can be read.
+    type Attribute: Attribute;
+    /// A value as people and records see it.
+    type Value: HeapSize + Clone + Send + Sync + 'static;
+
+    /// How many rows the snapshot has.
+    fn row_count(&self) -> usize;
+
+    /// The columns, which belong to the snapshot: every source of one snapshot returns the same.
+    fn columns(&self) -> &Columns<Self::Attribute>;
+
+    /// The fingerprint of an attribute of the subject or of the snapshot.
+    fn shared(&self, attribute: &Self::Attribute) -> Fingerprint;
+
+    /// The fingerprint of an attribute of a row.
+    fn row(&self, attribute: &Self::Attribute, row: Row) -> Fingerprint;
+
+    /// The value of an attribute; the row does not matter for one of the subject or the snapshot.
+    ///
+    /// It is asked for when answers are inserted or shown, not when they are looked up.
+    fn value(&self, attribute: &Self::Attribute, row: Row) -> Self::Value;
+
+    /// [`Source::row`] is about to be called for all of these rows.
+    fn prefetch(&self, _attribute: &Self::Attribute, _rows: Range<Row>) {}
+
+    /// Does work that takes about a millisecond or more.
+    fn run_long<R>(&self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+/// Reads one attribute of rows by its column.
+pub struct ColumnReader<'s, S: Source> {
+    source: &'s S,
+    attribute: &'s S::Attribute,
+    column: Arc<Column>,
+}
+
+/// Reads the attributes of a list, by their numbers.
+#[derive(Default)]
+pub(crate) struct Reader {
+    /// Made when an attribute is first read: a list may be long, and the paths of some rows short.
+    from: Vec<OnceCell<ReadFrom>>,
+}
+
+enum ReadFrom {
+    /// One value for all rows.
+    Shared(Fingerprint),
+    Column(Arc<Column>),
+    /// The row itself: attributes that depend on other rows' values are too many for a column each.
+    Row,
+}
+
+/// The most attributes of rows that get a column in one call or class.
+pub(crate) const MAX_WIDTH: usize = 256;
+
+// === impl ColumnReader ===
+
+impl<'s, S: Source> ColumnReader<'s, S> {
+    /// A reader of an attribute of rows.
+    pub fn new(source: &'s S, attribute: &'s S::Attribute) -> Self {
+        Self { source, attribute, column: source.columns().get(attribute, source.row_count()) }
+    }
+
+    /// The fingerprint of a row.
+    #[inline]
+    pub fn read(&self, row: Row) -> Fingerprint {
+        self.column.peek(row).unwrap_or_else(|| fill(&self.column, self.source, self.attribute, row))
+    }
+}
+
+// === impl Reader ===
+
+impl Reader {
+    /// A reader of this many attributes.
+    pub(crate) fn new(attributes: usize) -> Self {
+        let mut reader = Self::default();
+        reader.grow(attributes);
+        reader
+    }
+
+    /// Takes in attributes that were added to the list.
+    pub(crate) fn grow(&mut self, attributes: usize) {
+        self.from.resize_with(attributes, OnceCell::new);
+    }
+
+    #[inline]
+    pub(crate) fn read<S: Source>(
+        &self,
+        source: &S,
+        attributes: &AttributeList<S::Attribute>,
+        number: u32,
+        row: Row,
+    ) -> Fingerprint {
+        let attribute = attributes.get(number);
+        match self.from[number as usize].get_or_init(|| ReadFrom::new(source, attribute, number)) {
+            ReadFrom::Shared(value) => *value,
+            ReadFrom::Column(column) => column.peek(row).unwrap_or_else(|| fill(column, source, attribute, row)),
+            ReadFrom::Row => source.row(attribute, row),
+        }
+    }
+}
+
+impl ReadFrom {
+    fn new<S: Source>(source: &S, attribute: &S::Attribute, number: u32) -> Self {
+        match attribute.scope() {
+            Scope::Row if number < MAX_WIDTH as u32 => {
+                Self::Column(source.columns().get(attribute, source.row_count()))
+            }
+            Scope::Row => Self::Row,
+            Scope::Subject | Scope::Snapshot => Self::Shared(source.shared(attribute)),
+        }
+    }
+}
+
+/// Reads an attribute of a row and its neighbours into their column.
+fn fill<S: Source>(column: &Column, source: &S, attribute: &S::Attribute, row: Row) -> Fingerprint {
+    let prefetch = |rows| source.prefetch(attribute, rows);
+    column.fill(row, prefetch, |row| source.row(attribute, row))
+}

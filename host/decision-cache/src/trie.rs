@@ -1,0 +1,262 @@
+//! The trie: what to read next, where each value leads, and the answers at the ends.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::fingerprint::Fingerprint;
+
+/// Up to this many edges are searched one after another.
+const FEW: usize = 6;
+
+/// A new answer is compared with this many of the last ones, so that equal ones are kept once.
+const LAST_ANSWERS: usize = 8;
+
+/// Answers by what was read on the way to them. Attributes are numbers that the owner gives.
+#[derive(Debug, Clone)]
+pub(crate) struct Trie<A> {
+    /// The first is the root; empty as long as there is no answer.
+    steps: Vec<Step>,
+    answers: Vec<A>,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Nothing is known from here on.
+    Open,
+    /// The index of the answer.
+    Leaf(u32),
+    /// The attribute that is read next.
+    Read(u32, Edges),
+}
+
+/// Where each value leads.
+#[derive(Debug, Clone)]
+enum Edges {
+    Few(Vec<(Fingerprint, u32)>),
+    Many(HashMap<Fingerprint, u32, foldhash::fast::RandomState>),
+}
+
+/// What was read in one evaluation: attributes with their values, in the order of the reads.
+pub(crate) type Path = Vec<(u32, Fingerprint)>;
+
+/// The end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Leaf {
+    /// Two rows have one path if they have one step.
+    pub(crate) step: u32,
+    /// The index of the answer.
+    pub(crate) answer: u32,
+}
+
+/// The same values led to another read or another answer: the function is none of what it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Conflict;
+
+// === impl Trie ===
+
+impl<A> Trie<A> {
+    /// The index of the answer at the end of the path that `read` leads along; none if the path is new.
+    #[inline]
+    pub(crate) fn walk(&self, read: impl FnMut(u32) -> Fingerprint) -> Option<u32> {
+        self.find(read).map(|leaf| leaf.answer)
+    }
+
+    /// The end of the path that `read` leads along.
+    #[inline]
+    pub(crate) fn find(&self, mut read: impl FnMut(u32) -> Fingerprint) -> Option<Leaf> {
+        let mut at = 0;
+        loop {
+            match self.steps.get(at as usize)? {
+                Step::Read(attribute, edges) => at = edges.get(read(*attribute))?,
+                Step::Leaf(answer) => return Some(Leaf { step: at, answer: *answer }),
+                Step::Open => return None,
+            }
+        }
+    }
+
+    pub(crate) fn answers(&self) -> &[A] {
+        &self.answers
+    }
+
+    /// Answers that no path leads to.
+    pub(crate) fn of_answers(answers: Vec<A>) -> Self {
+        Self { steps: Vec::new(), answers }
+    }
+
+    /// What the whole comes to, from the answers up; none if there is no answer.
+    pub(crate) fn fold<T>(
+        &self,
+        answer: &impl Fn(&A) -> T,
+        read: &impl Fn(u32, Vec<(Fingerprint, T)>) -> T,
+    ) -> Option<T> {
+        self.fold_from(0, answer, read)
+    }
+
+    fn fold_from<T>(
+        &self,
+        at: u32,
+        answer: &impl Fn(&A) -> T,
+        read: &impl Fn(u32, Vec<(Fingerprint, T)>) -> T,
+    ) -> Option<T> {
+        match self.steps.get(at as usize)? {
+            Step::Open => None,
+            Step::Leaf(own) => Some(answer(&self.answers[*own as usize])),
+            Step::Read(attribute, edges) => {
+                let mut branches = Vec::with_capacity(edges.len());
+                // The read log bounds how long a path is, and so how deep this goes.
+                edges.for_each(|value, next| {
+                    branches.extend(self.fold_from(next, answer, read).map(|tree| (value, tree)));
+                });
+                Some(read(*attribute, branches))
+            }
+        }
+    }
+
+    /// Every path with its answer.
+    pub(crate) fn paths(&self) -> Vec<(Path, &A)> {
+        let mut paths = Vec::new();
+        let mut open: Vec<(u32, Path)> = if self.steps.is_empty() { vec![] } else { vec![(0, vec![])] };
+        while let Some((at, path)) = open.pop() {
+            match &self.steps[at as usize] {
+                Step::Open => {}
+                Step::Leaf(answer) => paths.push((path, &self.answers[*answer as usize])),
+                Step::Read(attribute, edges) => edges.for_each(|value, next| {
+                    let mut longer = path.clone();
+                    longer.push((*attribute, value));
+                    open.push((next, longer));
+                }),
+            }
+        }
+        paths
+    }
+
+    /// The attributes that some step has more than this many values of.
+    pub(crate) fn wide_attributes(&self, edges: usize) -> HashSet<u32> {
+        let wide = |step: &Step| match step {
+            Step::Read(attribute, own) if own.len() > edges => Some(*attribute),
+            _ => None,
+        };
+        self.steps.iter().filter_map(wide).collect()
+    }
+
+    /// Bytes that it holds, without those that each answer holds.
+    pub(crate) fn bytes(&self) -> usize {
+        let edges = |step: &Step| if let Step::Read(_, edges) = step { edges.bytes() } else { 0 };
+        self.steps.capacity() * size_of::<Step>()
+            + self.steps.iter().map(edges).sum::<usize>()
+            + self.answers.capacity() * size_of::<A>()
+    }
+}
+
+impl<A: Clone + PartialEq> Trie<A> {
+    /// Adds a path with its answer, whose index it returns.
+    pub(crate) fn insert(&mut self, path: &[(u32, Fingerprint)], answer: A) -> Result<u32, Conflict> {
+        if self.steps.is_empty() {
+            self.steps.push(Step::Open);
+        }
+        let mut at = 0;
+        for (attribute, value) in path {
+            at = self.follow(at, *attribute, *value)?;
+        }
+        match self.steps[at as usize] {
+            Step::Open => {
+                let answer = self.push_answer(answer);
+                self.steps[at as usize] = Step::Leaf(answer);
+                Ok(answer)
+            }
+            Step::Leaf(known) if self.answers[known as usize] == answer => Ok(known),
+            Step::Leaf(_) | Step::Read(..) => Err(Conflict),
+        }
+    }
+
+    fn follow(&mut self, at: u32, attribute: u32, value: Fingerprint) -> Result<u32, Conflict> {
+        let new = self.steps.len() as u32;
+        let step = &mut self.steps[at as usize];
+        if let Step::Open = step {
+            *step = Step::Read(attribute, Edges::Few(Vec::new()));
+        }
+        match step {
+            Step::Read(own, edges) if *own == attribute => {
+                if let Some(next) = edges.get(value) {
+                    return Ok(next);
+                }
+                edges.insert(value, new);
+                self.steps.push(Step::Open);
+                Ok(new)
+            }
+            _ => Err(Conflict),
+        }
+    }
+
+    /// Keeps an answer that no path leads to.
+    pub(crate) fn push_answer(&mut self, answer: A) -> u32 {
+        let from = self.answers.len().saturating_sub(LAST_ANSWERS);
+        if let Some(at) = self.answers[from..].iter().position(|known| *known == answer) {
+            return (from + at) as u32;
+        }
+        self.answers.push(answer);
+        self.answers.len() as u32 - 1
+    }
+
+    /// The paths of which every value is to be kept.
+    pub(crate) fn retained(&self, keep: impl Fn(u32, Fingerprint) -> bool) -> Self {
+        let mut kept = Self::default();
+        for (path, answer) in self.paths() {
+            if path.iter().all(|(attribute, value)| keep(*attribute, *value)) {
+                // The paths of a trie do not contradict each other.
+                let _ = kept.insert(&path, answer.clone());
+            }
+        }
+        kept
+    }
+}
+
+impl<A> Default for Trie<A> {
+    fn default() -> Self {
+        Self { steps: Vec::new(), answers: Vec::new() }
+    }
+}
+
+// === impl Edges ===
+
+impl Edges {
+    #[inline]
+    fn get(&self, value: Fingerprint) -> Option<u32> {
+        match self {
+            Self::Few(edges) => edges.iter().find(|(own, _)| *own == value).map(|(_, next)| *next),
+            Self::Many(edges) => edges.get(&value).copied(),
+        }
+    }
+
+    fn insert(&mut self, value: Fingerprint, next: u32) {
+        match self {
+            Self::Few(edges) if edges.len() < FEW => edges.push((value, next)),
+            Self::Few(edges) => {
+                *self = Self::Many(edges.drain(..).chain([(value, next)]).collect());
+            }
+            Self::Many(edges) => {
+                edges.insert(value, next);
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(edges) => edges.len(),
+            Self::Many(edges) => edges.len(),
+        }
+    }
+
+    fn for_each(&self, mut each: impl FnMut(Fingerprint, u32)) {
+        match self {
+            Self::Few(edges) => edges.iter().for_each(|(value, next)| each(*value, *next)),
+            Self::Many(edges) => edges.iter().for_each(|(value, next)| each(*value, *next)),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Few(edges) => edges.capacity() * size_of::<(Fingerprint, u32)>(),
+            Self::Many(edges) => edges.allocation_size(),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! How a server ends.
+
+use clap::Parser;
+use plimsoll_cluster::Standing;
+use plimsoll_harness::{FakeApi, tempdir, wait_until};
+use serde_json::json;
+
+use super::*;
+use crate::{
+    args::{Args, Command},
+    commands::serve::config,
+    runtimes::Runtimes,
+};
+
+fn holder(api: &FakeApi) -> Option<String> {
+    let holder = api.lease()?["spec"]["holderIdentity"].as_str()?.to_owned();
+    Some(holder).filter(|holder| !holder.is_empty())
+}
+
+#[test]
+fn a_server_whose_listener_fails_gives_up_the_lease() {
+    let (directory, api) = (tempdir().unwrap(), FakeApi::start([json!({"metadata": {"name": "n1"}})], []).unwrap());
+    let (policies, kubeconfig) = (directory.path().to_str().unwrap(), api.kubeconfig());
+    let args = ["plimsoll", "serve", "--no-cache", "--allow-empty", "--policies", policies, "--kubeconfig"];
+    let more = [
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+        "--lease-namespace",
+        "default",
+        "--identity",
+        "me",
+        "--lease-duration",
+        "4s",
+    ];
+    let args = args.into_iter().chain([kubeconfig.to_str().unwrap()]).chain(more);
+    let Command::Serve(args) = Args::try_parse_from(args).unwrap().command else { panic!("it is serve") };
+    let runtimes = Runtimes::start(4).unwrap();
+    runtimes.block_on(async {
+        let mut server = Server::start(config(*args).unwrap(), runtimes.wire()).await.unwrap();
+        // It counts only some time after it was made.
+        let leadership = server.leadership.clone().unwrap();
+        let leads = || matches!(leadership.standing(), Standing::Leads(_)).then_some(());
+        tokio::task::block_in_place(|| wait_until("it to lead", leads)).unwrap();
+        assert!(holder(&api).is_some_and(|holder| holder.starts_with("me_")));
+        server.wire_task.abort();
+        let error = server.failed().await;
+        assert!(error.to_string().contains("the extender listener crashed"), "{error:#}");
+        server.give_up().await;
+        assert_eq!(holder(&api), None, "another replica need not wait");
+    });
+}
