@@ -72,7 +72,8 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
-        let gateway = Arc::new(gateway.with_cache_limit(config.traces));
+        let gateway = gateway.with_cache_limit(config.traces).with_node_memory(config.wire.memory / 2);
+        let gateway = Arc::new(gateway);
         let wire = on.spawn(bind("--listen", config.listen)).await??;
         let admin = bind("--admin", config.admin).await?;
         let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);

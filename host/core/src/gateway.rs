@@ -89,6 +89,12 @@ impl Gateway {
         Self { cache_limit, recheck, memories: Memories::new(cache_limit.columns()), ..self }
     }
 
+    /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.
+    #[must_use]
+    pub fn with_node_memory(self, max_bytes: usize) -> Self {
+        Self { memories: self.memories.with_max_bytes(max_bytes), ..self }
+    }
+
     /// The policies in force.
     pub fn roster(&self) -> Arc<Roster> {
         self.roster.load_full()

@@ -17,7 +17,7 @@ pub(crate) use self::senders::Memories;
 pub use self::{known::KnownNodes, senders::Sender};
 use crate::{Cluster, Node, NodeObject, ObjectError, Slots};
 
-/// The most bytes of nodes that are kept, of all senders together.
+/// The most bytes of nodes that are kept, of all senders together, where nothing else is said.
 const MAX_BYTES: usize = 512 << 20;
 
 /// Nodes of earlier requests, for schedulers that send full objects (`nodeCacheCapable: false`).
@@ -78,7 +78,7 @@ impl NodeMemory {
     /// If an object is not a node; the text says which.
     pub(crate) fn resolve(&self, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Result<Resolved, ObjectError> {
         let current = self.picture.load();
-        let fits = objects.iter().map(|object| picture::weight(object.json())).sum::<usize>() <= self.max_bytes();
+        let fits = objects.iter().map(least_weight).sum::<usize>() <= self.max_bytes();
         let nodes = nodes(&current.nodes, objects, fits)?;
         if current.shows(seen)
             && let Some(slots) = current.slots(&nodes)
@@ -89,18 +89,30 @@ impl NodeMemory {
         Ok(taken_in.unwrap_or_else(|| apart(nodes, seen)))
     }
 
-    /// Puts a picture with these nodes in force; none if two that differ have one name, of which it has the last.
+    /// Puts a picture with these nodes in force; none if they are too many to keep, or if two that differ have one
+    /// name, of which it has the last.
     fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Resolved> {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.picture.load().with(nodes, seen);
         if next.bytes > self.max_bytes() {
             // Names that come no more would stay for ever.
             next = Picture::default().with(nodes, seen);
+            if next.bytes > self.max_bytes() {
+                return None;
+            }
         }
         next.nodes.cluster().columns().set_limit(self.max_column_bytes.load(Ordering::Relaxed));
         let placed = next.slots(nodes).map(|slots| (Arc::clone(next.nodes.cluster()), slots));
         self.picture.store(Arc::new(next));
         placed
+    }
+}
+
+/// What a node takes at least: most is known once it is read.
+fn least_weight(object: &NodeObject) -> usize {
+    match object {
+        NodeObject::Known(node) => picture::weight(node),
+        NodeObject::Json(json) => json.len() + picture::NODE_BYTES,
     }
 }
 

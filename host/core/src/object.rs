@@ -26,6 +26,9 @@ pub use quantities::Quantities;
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 
+/// About what the allocator takes for a piece of memory beside what was asked for.
+const ALLOCATION: usize = 16;
+
 /// Why a JSON text is not the object that it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {detail}")]

@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 use super::KnownNodes;
 use crate::{Cluster, Node, Slot};
 
-/// What a node takes beside its JSON, more or less.
-const NODE_BYTES: usize = 1 << 10;
+/// What the record of a node takes, with its slot and its names, more or less.
+pub(super) const NODE_BYTES: usize = 1 << 10;
 
 /// Nodes that requests brought, with the pods that one cluster has on them.
 #[derive(Debug, Default)]
@@ -53,12 +53,12 @@ impl Picture {
             match slots.get_mut(at) {
                 Some(slot) if is_same(&slot.node, node) => continue,
                 Some(slot) => {
-                    bytes -= weight(slot.node.json());
+                    bytes -= weight(&slot.node);
                     slot.node = Arc::clone(node);
                 }
                 None => slots.push(Slot { node: Arc::clone(node), placed: None }),
             }
-            bytes += weight(node.json());
+            bytes += weight(node);
         }
         let shown = if self.shows(seen) { before.slots().len() } else { 0 };
         for each in &mut slots[shown..] {
@@ -83,9 +83,9 @@ pub(super) fn with_reserved_of(picture: Cluster, seen: Option<&Arc<Cluster>>) ->
     picture.with_reserved(seen.map(|seen| Arc::clone(seen.reserved())).unwrap_or_default())
 }
 
-/// What a node with this JSON takes.
-pub(super) const fn weight(json: &[u8]) -> usize {
-    json.len() + NODE_BYTES
+/// What a node takes.
+pub(super) const fn weight(node: &Node) -> usize {
+    node.heap_bytes() + NODE_BYTES
 }
 
 fn is_same(one: &Arc<Node>, other: &Arc<Node>) -> bool {

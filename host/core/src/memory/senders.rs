@@ -30,6 +30,7 @@ pub(crate) struct Memories {
     /// Counts requests with whole nodes.
     count: AtomicU64,
     nothing: KnownNodes,
+    max_bytes: usize,
     max_column_bytes: usize,
 }
 
@@ -58,7 +59,12 @@ impl Memories {
     /// No memories; `max_column_bytes` bounds the columns of all of them.
     pub(crate) fn new(max_column_bytes: usize) -> Self {
         let (kept, adding, count) = (ArcSwap::default(), Mutex::default(), AtomicU64::new(0));
-        Self { kept, adding, count, nothing: KnownNodes::default(), max_column_bytes }
+        Self { kept, adding, count, nothing: KnownNodes::default(), max_bytes: MAX_BYTES, max_column_bytes }
+    }
+
+    /// The same, with at most this many bytes of nodes in all of them together.
+    pub(crate) fn with_max_bytes(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
     }
 
     /// The nodes that a sender has brought.
@@ -103,7 +109,7 @@ impl Memories {
         all.push(Arc::clone(&own));
         // What one has beyond its share goes when it next brings something new.
         for kept in &all {
-            kept.memory.set_limits(MAX_BYTES / all.len(), self.max_column_bytes / all.len());
+            kept.memory.set_limits(self.max_bytes / all.len(), self.max_column_bytes / all.len());
         }
         self.kept.store(Arc::new(all));
         own

@@ -28,9 +28,14 @@ fn memory() -> NodeMemory {
     NodeMemory::new(1 << 20)
 }
 
+/// What each node of these tests takes.
+fn weight() -> usize {
+    picture::weight(&Node::from_json(json("a", "1")).unwrap())
+}
+
 fn bytes_kept(memory: &NodeMemory) -> usize {
     let known = memory.known();
-    known.cluster().slots().iter().map(|slot| picture::weight(slot.node.json())).sum()
+    known.cluster().slots().iter().map(|slot| picture::weight(&slot.node)).sum()
 }
 
 #[test]
@@ -115,7 +120,7 @@ fn what_is_kept_does_not_hold_the_request() {
 #[test]
 fn names_that_come_no_more_are_forgotten_before_all_take_too_much() {
     let memory = memory();
-    memory.set_limits(3 * picture::weight(&json("a", "1")), 1 << 20);
+    memory.set_limits(3 * weight(), 1 << 20);
     for names in [["a", "b"], ["c", "a"], ["d", "e"]] {
         let request: Vec<_> = names.iter().map(|name| (*name, "1")).collect();
         assert_eq!(resolve(&memory, &objects(&request), None).len(), 2);
@@ -127,6 +132,20 @@ fn names_that_come_no_more_are_forgotten_before_all_take_too_much() {
     let many = objects(&[("v", "1"), ("w", "1"), ("x", "1"), ("y", "1")]);
     assert_eq!(resolve(&memory, &many, None).len(), 4);
     assert!(memory.find("v").is_none() && memory.find("d").is_some());
+}
+
+#[test]
+fn what_a_node_takes_beside_its_text_counts_too() {
+    let (memory, many) = (memory(), 3_000);
+    let labels: Vec<String> = (0..many).map(|at| format!("\"{at}\":\"\"")).collect();
+    let text = format!(r#"{{"metadata":{{"name":"a","labels":{{{}}}}}}}"#, labels.join(","));
+    let request = [NodeObject::Json(text.clone().into())];
+    memory.set_limits(2 * text.len(), 1 << 20);
+    assert_eq!(resolve(&memory, &request, None).len(), 1);
+    assert!(memory.find("a").is_none());
+    memory.set_limits(2 * text.len() + 20 * many, 1 << 20);
+    resolve(&memory, &request, None);
+    assert!(memory.find("a").is_some());
 }
 
 #[test]
@@ -143,7 +162,7 @@ proptest! {
         room in 2..20usize,
     ) {
         let memory = memory();
-        memory.set_limits(room * picture::weight(&json("a", "1")), 1 << 20);
+        memory.set_limits(room * weight(), 1 << 20);
         let clusters = [None, Some(cluster(&["a", "b"])), Some(cluster(&["b", "c", "d"]))];
         for (nodes, seen, recognised) in requests {
             let (seen, known) = (clusters[seen].as_ref(), memory.known());

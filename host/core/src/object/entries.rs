@@ -51,6 +51,11 @@ impl Entries {
         None
     }
 
+    /// The bytes of both allocations.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.ends)
+    }
+
     /// Has the places of the keys fetched into the processor's caches.
     pub(crate) fn fetch(&self) {
         black_box(self.ends.first().copied());

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::{
-    Entries, ObjectError, Quantities, at_pointer,
+    ALLOCATION, Entries, ObjectError, Quantities, at_pointer,
     image::{ImageName, Images},
     parse, steady,
 };
@@ -42,6 +42,16 @@ pub struct Node {
     steady: OnceLock<Box<str>>,
     /// No two records that differ have one.
     stamp: u64,
+    /// Fixed when it is read: it is asked for with every request.
+    heap_bytes: usize,
+}
+
+// === impl Taint ===
+
+impl Taint {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.key.len() + self.value.len() + self.effect.len() + 3 * ALLOCATION
+    }
 }
 
 // === impl Node ===
@@ -56,13 +66,20 @@ impl Node {
         if wire.metadata.name.is_empty() {
             return Err(ObjectError::new("Node", "has no metadata.name"));
         }
+        let MetadataJson { labels, annotations, .. } = &wire.metadata;
+        let taints: Box<[Taint]> = wire.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let allocatable = wire.status.map(|status| status.allocatable).unwrap_or_default();
+        // The object's text may come to stand here twice: as it came, and without what a heartbeat changes.
+        let of_fields = labels.heap_bytes() + annotations.heap_bytes() + allocatable.heap_bytes();
+        let heap_bytes = 2 * json.len() + of_fields + taints.iter().map(Taint::bytes).sum::<usize>();
         Ok(Self {
             name: Arc::from(wire.metadata.name.as_ref()),
             labels: wire.metadata.labels,
             annotations: wire.metadata.annotations,
-            taints: wire.spec.and_then(|spec| spec.taints).unwrap_or_default(),
-            allocatable: wire.status.map(|status| status.allocatable).unwrap_or_default(),
+            taints,
+            allocatable,
             json,
+            heap_bytes,
             images: OnceLock::new(),
             steady: OnceLock::new(),
             stamp: cache::stamp(),
@@ -118,6 +135,11 @@ impl Node {
     /// The bytes that the object was read from.
     pub fn json(&self) -> &Bytes {
         &self.json
+    }
+
+    /// About how many bytes it takes beside the record itself, once all of it has been asked for.
+    pub(crate) const fn heap_bytes(&self) -> usize {
+        self.heap_bytes
     }
 
     /// Tells this record from every other that differs from it.
