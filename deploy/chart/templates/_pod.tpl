@@ -47,6 +47,16 @@
 {{- end }}
 {{- end }}
 
+{{- /* A memory limit that is left empty has room for all bounds at once: docs/operations.md, "Memory", has the sum. */ -}}
+{{- define "plimsoll.resources" -}}
+{{- $resources := deepCopy .Values.resources -}}
+{{- $limits := $resources.limits | default dict -}}
+{{- if and (hasKey $limits "memory") (not $limits.memory) -}}
+{{- $_ := set $limits "memory" (ternary "1536Mi" "2048Mi" (eq .Values.mode "watch")) -}}
+{{- end -}}
+{{- toYaml $resources -}}
+{{- end }}
+
 {{- /* Three quarters of the volume, in bytes: who passes its limit is evicted. */ -}}
 {{- define "plimsoll.cacheSize" -}}
 {{- $size := .Values.cache.sizeLimit | toString -}}
