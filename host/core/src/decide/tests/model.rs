@@ -195,6 +195,7 @@ fn steps() -> u64 {
 
 /// Another one each time, unless `PLIMSOLL_MODEL_SEED` names one.
 fn seed() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "a failure is run again with its seed")]
     let given = std::env::var("PLIMSOLL_MODEL_SEED").ok().map(|seed| seed.parse().unwrap());
     given.unwrap_or_else(|| std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0))
 }
@@ -211,6 +212,7 @@ proptest! {
 }
 
 #[test]
+#[expect(clippy::disallowed_macros, reason = "a failure is run again with its seed")]
 fn a_remembered_answer_is_the_answer_for_long() {
     let seed = seed();
     println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
