@@ -15,8 +15,9 @@ use tokio::{
 
 use super::registry::Registry;
 
-/// How long an idle connection may take to part: an h2 peer answers one PING, which takes one round trip.
-const PARTING: Duration = Duration::from_millis(250);
+/// How long an idle connection may take to part: an h2 peer answers one PING, which takes one round trip. Newcomers wait
+/// for it one after another.
+const PARTING: Duration = Duration::from_millis(100);
 
 /// What is known about one connection.
 pub(super) struct ConnectionState {
