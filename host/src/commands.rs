@@ -17,8 +17,14 @@ use plimsoll_wasm::{ChildConfig, EngineConfig, EngineError, ProcessLimits, WasmL
 
 use crate::{
     args::{Args, Command, CompileModuleArgs, EngineArgs},
-    container, demo, text,
+    demo, text,
 };
+
+/// What guests may take where the container has no limit.
+const UNLIMITED_GUESTS: usize = 1 << 30;
+
+/// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
+const GUESTS: usize = 4;
 
 /// Does what was asked.
 ///
@@ -67,7 +73,7 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         cache: cache_directory(args),
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
-        guest_memory: args.guest_memory.unwrap_or_else(container::guest_memory),
+        guest_memory: args.guest_memory.unwrap_or_else(default_guest_memory),
         ..EngineConfig::new(child)
     };
     match WasmLoader::new(config.clone()) {
@@ -77,6 +83,11 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         }
         loader => Ok(loader?),
     }
+}
+
+/// The memory of all guests, unless the operator says otherwise.
+fn default_guest_memory() -> usize {
+    plimsoll_system::cgroup::memory_limit().map_or(UNLIMITED_GUESTS, |limit| limit as usize / GUESTS)
 }
 
 /// Where policies are kept from one start to the next; none: nowhere.

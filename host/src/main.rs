@@ -7,7 +7,6 @@ mod args;
 mod binding;
 mod cluster;
 mod commands;
-mod container;
 mod demo;
 mod descriptors;
 mod logging;

@@ -79,6 +79,6 @@ pub use request::{CallOf, Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, redacting, shown_settings, unredacted};
 pub use slots::{Slot, Slots};
-pub use text::{escaped, is_unprintable};
+pub use text::{bounded, escaped, excerpt, is_unprintable, one_line};
 pub use trial::{FailedCall, TrialCall, TrialFault};
 pub use view::{Candidate, View};

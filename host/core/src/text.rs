@@ -27,9 +27,37 @@ pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A text of at most this many bytes, cut between characters.
+pub fn bounded(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The text without characters that could forge lines or colours.
+pub fn one_line(text: &str) -> String {
+    text.replace(is_unprintable, " ")
+}
+
+/// The text on one line, with an ellipsis where more than this many bytes were cut.
+pub fn excerpt(text: &str, bytes: usize) -> String {
+    let mut line = one_line(bounded(text, bytes));
+    if text.len() > bytes {
+        line.push('…');
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_on_one_line() {
+        assert_eq!(bounded("aé", 2), "a");
+        assert_eq!(bounded("aé", 9), "aé");
+        assert_eq!(one_line("a\u{1b}[31m\nb"), "a [31m b");
+        assert_eq!(excerpt("a\nbc", 3), "a b…");
+        assert_eq!(excerpt("a\nbc", 4), "a bc");
+    }
 
     #[test]
     fn what_could_forge_a_line_is_written_as_an_escape() {

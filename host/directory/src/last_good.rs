@@ -1,27 +1,32 @@
 //! The last good version of each policy on disk, so that a restart does not fall back on a bad one.
 //!
-//! What lies here is put in force when a policy's files are refused, so the directory must be ours alone, as the
-//! cache is: mode 0700, and nothing is believed that another user owns or could have written.
+//! What lies here is put in force when a policy's files are refused, so the directory is a [`PrivateDir`], as the
+//! cache is. Several directories of policies may share it. What is of none that this process has loaded makes room
+//! for what is, and what is of a policy that is gone from this process's directory is removed.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    collections::BTreeSet,
+    fmt::Display,
+    io::{self, Read as _},
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use plimsoll_system::{
+    Limit, PrivateDir,
+    digest::{digest, hex, is_hex, sha256},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     scan::Id,
-    source::{Content, Marks, digest},
+    source::{Content, Marks},
 };
 
 /// The most bytes of all that is kept.
 const MOST_BYTES: u64 = 48 << 20;
 
-/// The most files that are kept: a version, one that has still to answer, and a note for each policy.
+/// The most files: a version, one that has still to answer, and a note for each policy.
 const MOST_FILES: usize = 6_000;
 
 /// Ends the name of a version that has answered, or is the first.
@@ -33,13 +38,19 @@ const NEW: &str = "new";
 /// Of a note that a version was taken back.
 const BAD: &str = "bad";
 
+/// Hex digits of a name that stand for the directory of policies, and for the policy.
+const PART: usize = 16;
+
+const KINDS: [&str; 3] = [GOOD, NEW, BAD];
+
 /// A directory of versions.
 #[derive(Debug)]
 pub(crate) struct LastGood {
-    directory: PathBuf,
-    /// The policies' directory, so that several may share a cache.
+    directory: PrivateDir,
+    /// Begins the names of the files of this process's directory of policies.
     root: String,
-    us: u32,
+    /// The names, without their endings, of policies that there are.
+    live: Mutex<BTreeSet<String>>,
 }
 
 /// A version as it was kept.
@@ -73,14 +84,26 @@ impl LastGood {
     ///
     /// # Errors
     /// If it cannot be made or written to, is not ours, or others can write to it.
-    pub(crate) fn open(directory: &Path, root: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let probe = temporary_beside(&directory.join("probe"));
-        let us = create(&probe).and_then(|file| Ok(file.metadata()?.uid()));
-        let us = fs::remove_file(&probe).and(us)?;
-        check_private(&directory.symlink_metadata()?, us)?;
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned()).to_string_lossy().into_owned();
-        Ok(Self { directory: directory.to_owned(), root, us })
+    pub(crate) fn open(directory: &Path, root: &Path) -> Result<Self, String> {
+        let directory = PrivateDir::open(directory, is_ours)?;
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        Ok(Self { directory, root: part(root.display()), live: Mutex::default() })
+    }
+
+    /// Notes which policies there are: what is kept of them makes no room for others.
+    pub(crate) fn expect<'i>(&self, policies: impl Iterator<Item = &'i Id>) {
+        self.live().extend(policies.map(|id| self.stem(id)));
+    }
+
+    /// Removes what is of this directory of policies and of none of the policies that there are.
+    pub(crate) fn sweep(&self) {
+        let names = self.directory.names().unwrap_or_default();
+        let live = self.live();
+        let is_gone = |name: &&String| name.starts_with(&self.root) && !live.contains(stem_of(name));
+        for name in names.iter().filter(is_gone) {
+            // Another gateway may have removed it.
+            let _ = self.directory.remove(name);
+        }
     }
 
     /// Keeps a version that was loaded: as the last good one if there is none yet, else until it has answered.
@@ -90,7 +113,8 @@ impl LastGood {
             self.remove(id, NEW);
             return;
         }
-        let kind = if self.path(id, GOOD).exists() { NEW } else { GOOD };
+        self.live().insert(self.stem(id));
+        let kind = if self.directory.open_file(&self.name(id, GOOD)).is_ok() { NEW } else { GOOD };
         let header = Header {
             policy: id.to_string(),
             module: content.marks.module.clone(),
@@ -98,12 +122,7 @@ impl LastGood {
         };
         let written = serde_json::to_vec(&header).map_err(io::Error::other).and_then(|mut head| {
             head.push(b'\n');
-            let size = (head.len() + content.module.len()) as u64;
-            let (files, bytes) = self.size_without(&self.path(id, kind))?;
-            if bytes + size > MOST_BYTES || files >= MOST_FILES {
-                return Err(io::Error::other("there is no room for it"));
-            }
-            self.write(&self.path(id, kind), &[&head, &content.module])
+            self.write(id, kind, &[&head, &content.module])
         });
         if let Err(error) = written {
             // Half a pair would be worse than none: an older version must not come back.
@@ -115,7 +134,7 @@ impl LastGood {
     /// The version that was loaded last has answered: it is the good one now.
     pub(crate) fn promote(&self, id: &Id, marks: &Marks) {
         // There may be none, for want of room; an older version must not come back in its place.
-        let is_kept = fs::rename(self.path(id, NEW), self.path(id, GOOD)).is_ok();
+        let is_kept = self.directory.rename(&self.name(id, NEW), &self.name(id, GOOD)).is_ok();
         if !is_kept && self.good(id).is_some_and(|good| good.marks != *marks) {
             self.remove(id, GOOD);
         }
@@ -128,21 +147,22 @@ impl LastGood {
         let Marks { module, sidecar } = marks.clone();
         let note = Note { policy: id.to_string(), module, sidecar, why: why.to_owned() };
         let written = serde_json::to_vec(&note).map_err(io::Error::other);
-        if let Err(error) = written.and_then(|note| self.write(&self.path(id, BAD), &[&note])) {
+        if let Err(error) = written.and_then(|note| self.write(id, BAD, &[&note])) {
             tracing::debug!(policy = %id, %error, "that the version was taken back will be forgotten at a restart");
         }
     }
 
     /// The policy is gone.
     pub(crate) fn forget(&self, id: &Id) {
-        for kind in [GOOD, NEW, BAD] {
+        for kind in KINDS {
             self.remove(id, kind);
         }
+        self.live().remove(&self.stem(id));
     }
 
     /// The last good version of a policy.
     pub(crate) fn good(&self, id: &Id) -> Option<Kept> {
-        let bytes = self.read(&self.path(id, GOOD)).ok()?;
+        let bytes = self.read(id, GOOD).ok()?;
         let at = bytes.iter().position(|byte| *byte == b'\n')?;
         let header: Header = serde_json::from_slice(&bytes[..at]).ok()?;
         let module = bytes[at + 1..].to_vec();
@@ -154,84 +174,61 @@ impl LastGood {
 
     /// The content that was taken back last, and why.
     pub(crate) fn taken_back(&self, id: &Id) -> Option<(Marks, String)> {
-        let note: Note = serde_json::from_slice(&self.read(&self.path(id, BAD)).ok()?).ok()?;
+        let note: Note = serde_json::from_slice(&self.read(id, BAD).ok()?).ok()?;
         (note.policy == id.to_string()).then_some((Marks { module: note.module, sidecar: note.sidecar }, note.why))
     }
 
-    fn path(&self, id: &Id, kind: &str) -> PathBuf {
-        let name = digest(format!("{}\0{id}", self.root).as_bytes());
-        let name = name.strip_prefix("sha256:").unwrap_or(&name);
-        self.directory.join(format!("{}.{kind}", &name[..32]))
-    }
-
-    /// How many files there are beside the one that is about to be replaced, and how many bytes.
-    fn size_without(&self, replaced: &Path) -> io::Result<(usize, u64)> {
-        let mut sum = (0, 0);
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            if entry.path() == replaced {
-                continue;
-            }
-            let metadata = entry.metadata()?;
-            sum = (sum.0 + 1, sum.1 + metadata.len());
-        }
-        Ok(sum)
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        check_private(&self.directory.symlink_metadata()?, self.us)?;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
-        let metadata = file.metadata()?;
-        check_private(&metadata, self.us)?;
-        if !metadata.is_file() || metadata.len() > MOST_BYTES {
+    fn read(&self, id: &Id, kind: &str) -> io::Result<Vec<u8>> {
+        let file = self.directory.open_file(&self.name(id, kind))?;
+        let length = file.metadata()?.len();
+        if length > MOST_BYTES {
             return Err(io::Error::other("it is no file that was written here"));
         }
-        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        let mut bytes = Vec::with_capacity(length as usize);
         file.take(MOST_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Writes beside the file and renames, so that nobody ever reads a part.
-    fn write(&self, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-        check_private(&self.directory.symlink_metadata()?, self.us)?;
-        let temporary = temporary_beside(path);
-        let written = create(&temporary).and_then(|mut file| {
-            parts.iter().try_for_each(|part| file.write_all(part))?;
-            fs::rename(&temporary, path)
-        });
-        if written.is_err() {
-            // It may not exist; the error that counts is the first.
-            let _ = fs::remove_file(&temporary);
+    fn write(&self, id: &Id, kind: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let name = self.name(id, kind);
+        let size = parts.iter().map(|part| part.len() as u64).sum();
+        // Held while it is written, so that files are counted one after another.
+        let live = self.live();
+        let limit = Limit { files: MOST_FILES, bytes: MOST_BYTES };
+        if !self.directory.make_room(limit, size, &name, |name| live.contains(stem_of(name)))? {
+            return Err(io::Error::other("there is no room for it"));
         }
-        written
+        self.directory.write(&name, parts)
     }
 
     fn remove(&self, id: &Id, kind: &str) {
         // Mostly there is none.
-        let _ = fs::remove_file(self.path(id, kind));
+        let _ = self.directory.remove(&self.name(id, kind));
+    }
+
+    fn name(&self, id: &Id, kind: &str) -> String {
+        format!("{}.{kind}", self.stem(id))
+    }
+
+    fn stem(&self, id: &Id) -> String {
+        format!("{}{}", self.root, part(id))
+    }
+
+    fn live(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn check_private(metadata: &fs::Metadata, us: u32) -> io::Result<()> {
-    if metadata.uid() != us {
-        return Err(io::Error::other(format!("it belongs to user {}, not to user {us}", metadata.uid())));
-    }
-    let mode = metadata.mode() & 0o777;
-    if mode & 0o022 != 0 {
-        return Err(io::Error::other(format!("others can write to it (mode {mode:04o})")));
-    }
-    Ok(())
+fn part(of: impl Display) -> String {
+    hex(&sha256(of.to_string().as_bytes())[..PART / 2])
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+fn stem_of(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
 }
 
-fn temporary_beside(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    path.with_extension(format!("{}-{count}.tmp", std::process::id()))
+fn is_ours(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(stem, kind)| is_hex(stem, 2 * PART) && KINDS.contains(&kind))
 }
 
 #[cfg(test)]
@@ -253,7 +250,7 @@ mod tests {
         last_good.keep(&id, &old);
         // As after a restart with unchanged files: it is kept once.
         last_good.keep(&id, &old);
-        assert_eq!(last_good.size_without(Path::new("")).unwrap().0, 1);
+        assert_eq!(last_good.directory.names().unwrap().len(), 1);
         last_good.promote(&id, &old.marks);
         assert_eq!(last_good.good(&id).unwrap().marks, old.marks);
         last_good.keep(&id, &new);
@@ -274,5 +271,32 @@ mod tests {
             last_good.promote(&id, &version.marks);
             assert_eq!(last_good.good(&id).unwrap().marks, version.marks);
         }
+    }
+
+    #[test]
+    fn what_is_of_no_policy_makes_room_and_goes_with_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let open =
+            |root: &str| LastGood::open(&directory.path().join("last-good"), &directory.path().join(root)).unwrap();
+        let id = |name: &str| Id { group: "".into(), name: name.into() };
+        let size = MOST_BYTES as usize / 3;
+        let keep =
+            |last_good: &LastGood, name: &str| last_good.keep(&id(name), &content(&id(name), &vec![1; size - 1000]));
+        let is_kept = |last_good: &LastGood, name: &str| last_good.good(&id(name)).is_some();
+        let other = open("other");
+        keep(&other, "theirs");
+        let before = open("policies");
+        keep(&before, "gone");
+        keep(&before, "here");
+        let now = open("policies");
+        now.expect([id("here"), id("new")].iter());
+        keep(&now, "new");
+        assert!(is_kept(&now, "here") && is_kept(&now, "new"));
+        assert!(!is_kept(&other, "theirs"), "the oldest that nobody here needs made room");
+        assert!(is_kept(&now, "gone"));
+        keep(&other, "theirs");
+        now.sweep();
+        assert!(is_kept(&now, "here") && is_kept(&now, "new") && !is_kept(&now, "gone"));
+        assert_eq!(now.directory.names().unwrap().len(), 2 + usize::from(is_kept(&other, "theirs")));
     }
 }

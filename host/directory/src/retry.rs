@@ -10,6 +10,9 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The longest.
 const LONGEST: Duration = Duration::from_mins(5);
 
+/// A pause lasts at least for this many times what the attempt took: what never succeeds takes a twentieth of the time.
+const REST: u32 = 20;
+
 /// Pauses between attempts at one content: each is twice as long as the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Retry {
@@ -21,12 +24,12 @@ pub(crate) struct Retry {
 // === impl Retry ===
 
 impl Retry {
-    /// Notes that an attempt at this content failed and may succeed later; none: it could not be read.
-    pub(crate) fn failed(&mut self, content: Option<Marks>, now: Instant) {
+    /// Notes that an attempt at this content took so long, failed, and may succeed later; none: it could not be read.
+    pub(crate) fn failed(&mut self, content: Option<Marks>, took: Duration, now: Instant) {
         if self.content != content {
             *self = Self { content, ..Self::default() };
         }
-        let pause = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST);
+        let pause = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST).max(took.saturating_mul(REST));
         self.attempts += 1;
         self.next = Some(now + pause);
     }
@@ -60,7 +63,7 @@ mod tests {
         let (mut retry, now) = (Retry::default(), Instant::now());
         let pauses: Vec<u64> = (0..11)
             .map(|_| {
-                retry.failed(Some(content("a")), now);
+                retry.failed(Some(content("a")), Duration::ZERO, now);
                 assert!(!retry.is_due(now));
                 (retry.next().unwrap() - now).as_secs()
             })
@@ -71,10 +74,12 @@ mod tests {
     #[test]
     fn another_content_begins_anew() {
         let (mut retry, now) = (Retry::default(), Instant::now());
-        (0..5).for_each(|_| retry.failed(Some(content("a")), now));
-        retry.failed(Some(content("b")), now);
+        (0..5).for_each(|_| retry.failed(Some(content("a")), Duration::ZERO, now));
+        retry.failed(Some(content("b")), Duration::ZERO, now);
         assert!(retry.is_due(now + FIRST));
         retry.settle();
         assert_eq!(retry.next(), None);
+        retry.failed(Some(content("b")), Duration::from_secs(60), now);
+        assert_eq!(retry.next(), Some(now + Duration::from_mins(20)), "what takes long rests for longer");
     }
 }

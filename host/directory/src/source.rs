@@ -2,14 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     fs,
     io::{self, Read as _},
     path::Path,
 };
 
-use plimsoll_core::PolicyConfig;
-use sha2::{Digest as _, Sha256};
+use plimsoll_core::{PolicyConfig, excerpt};
+use plimsoll_system::digest::digest;
 
 use crate::{
     config::Bounds,
@@ -19,7 +18,7 @@ use crate::{
     stamp::Stamp,
 };
 
-/// Most characters of an error's text.
+/// The most bytes of an error's text.
 const LONGEST_TEXT: usize = 2_000;
 
 /// Stamps of the files that a policy is made of; none: the file is not there.
@@ -79,7 +78,7 @@ pub(crate) struct Told {
 
 impl Refusal {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
-        Self { text: one_line(text.as_ref()), passing: false, taken_back: false }
+        Self { text: excerpt(text.as_ref(), LONGEST_TEXT), passing: false, taken_back: false }
     }
 
     pub(crate) fn passing(text: impl AsRef<str>) -> Self {
@@ -126,7 +125,8 @@ impl Content {
                 "{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}"
             )));
         }
-        let marks = Marks { module: digest, sidecar: text.map(|text| self::digest(text.as_bytes())) };
+        let marks =
+            Marks { module: digest, sidecar: text.map(|text| plimsoll_system::digest::digest(text.as_bytes())) };
         let sidecar_text = text.map(str::to_owned);
         Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, marks, sidecar_text })
     }
@@ -187,16 +187,6 @@ impl Reading {
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
         Content::complete(&module.path(root), sidecar.as_deref(), text.as_deref(), parsed, bounds)
     }
-}
-
-/// `sha256:…` of bytes.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// The module that a policy runs: what its sidecar names, else the file with its own name.
@@ -269,16 +259,6 @@ fn open(path: &Path) -> io::Result<fs::File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
     options.open(path)
-}
-
-/// Texts of guests and parsers go to logs and pages: bounded, and without line breaks of their own.
-fn one_line(text: &str) -> String {
-    let mut line: String =
-        text.chars().take(LONGEST_TEXT).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    if text.chars().nth(LONGEST_TEXT).is_some() {
-        line.push('…');
-    }
-    line
 }
 
 /// The stamp as a scan would find it.

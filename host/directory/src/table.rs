@@ -26,6 +26,8 @@ pub(crate) struct Table {
     bounds: Bounds,
     allow_empty: bool,
     last_good: Option<Arc<LastGood>>,
+    /// Whether what was kept of policies that are gone has been removed.
+    is_swept: bool,
     groups: BTreeSet<Arc<str>>,
     entries: BTreeMap<Id, Entry>,
     /// What is wrong with directories.
@@ -65,6 +67,7 @@ impl Table {
             bounds: config.bounds(),
             allow_empty: config.allow_empty,
             last_good,
+            is_swept: false,
             groups: BTreeSet::new(),
             entries: BTreeMap::new(),
             problems: BTreeMap::new(),
@@ -80,6 +83,7 @@ impl Table {
     /// With `stand_in`, the faults of each count until a version of it is loaded.
     pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<Id, Option<Told>>, stand_in: bool) {
         let wanted = scan.policies();
+        self.last_good.iter().for_each(|last_good| last_good.expect(wanted.keys()));
         for (id, sources) in &wanted {
             let said = told.remove(id).flatten();
             self.entries.entry(id.clone()).or_default().begin(id, sources, scan, said, stand_in);
@@ -132,7 +136,19 @@ impl Table {
             _ => false,
         };
         self.is_different |= !is_same || state != entry.state();
-        entry.named_module() != named.as_ref() || self.entries.values().any(Entry::has_vanished)
+        let is_due = entry.named_module() != named.as_ref() || self.entries.values().any(Entry::has_vanished);
+        self.sweep_once();
+        is_due
+    }
+
+    /// Removes what was kept of policies that went while nobody looked, once all that there are were tried.
+    ///
+    /// Not if something is wrong with a directory: policies that cannot be seen may come back.
+    fn sweep_once(&mut self) {
+        if !self.is_swept && self.problems.is_empty() && !self.has_unread() {
+            self.is_swept = true;
+            self.last_good.iter().for_each(|last_good| last_good.sweep());
+        }
     }
 
     /// Looks at the first calls of versions that came in the place of others.

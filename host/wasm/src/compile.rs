@@ -12,7 +12,6 @@
 
 mod admission;
 mod answer;
-mod cgroup;
 mod child;
 mod error;
 mod module;

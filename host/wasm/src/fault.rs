@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, ReadError};
+use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, ReadError, bounded, one_line};
 use wasmtime::{Trap, WasmBacktrace};
 
-use crate::{
-    instance::State,
-    limits::TRANSFER,
-    log::{bounded, one_line},
-    shares::Full,
-};
+use crate::{instance::State, limits::TRANSFER, shares::Full};
 
 /// The most bytes of a fault's text.
 const MAX_DETAIL_BYTES: usize = 512;

@@ -18,7 +18,6 @@ mod call;
 mod code;
 mod compile;
 mod contract;
-mod digest;
 mod engine;
 mod fault;
 mod guest;
@@ -33,7 +32,7 @@ mod template;
 mod ticker;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
-pub use digest::digest;
 pub use engine::{EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};
+pub use plimsoll_system::digest::digest;
 pub use shares::SharesInUse;

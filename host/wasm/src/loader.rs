@@ -1,5 +1,8 @@
 //! From the bytes of a file to a policy: lift, compile or take from a cache, check, link.
 
+mod failures;
+mod flight;
+
 use std::{
     collections::HashMap,
     fmt,
@@ -10,11 +13,12 @@ use std::{
 };
 
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
+use plimsoll_system::digest::{hex, sha256};
 
+use self::{failures::Failures, flight::SingleFlight};
 use crate::{
     cache::Cache,
     compile::{self, Backend, Checked, CompileError},
-    digest::{hex, sha256},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
     lift::{self, Kind},
@@ -52,7 +56,13 @@ struct Inner {
     cache: Option<Cache>,
     /// By digest: policies that share a module share its code.
     loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
+    /// Loads under way, by digest: several policies may name one module.
+    loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
+    failures: Failures,
 }
+
+/// A policy, and whether its code was there already.
+type Loaded = (Arc<GuestPolicy>, bool);
 
 // === impl WasmLoader ===
 
@@ -65,7 +75,9 @@ impl WasmLoader {
         let host = Arc::new(Host::new(&config)?);
         let open = |directory: PathBuf| Cache::open(&directory, config.cache_size, host.engine());
         let cache = config.cache.map(open).transpose()?;
-        Ok(Self(Arc::new(Inner { host, backend: Backend::new(config.compiler), cache, loaded: Mutex::default() })))
+        let backend = Backend::new(config.compiler);
+        let (loading, failures) = (SingleFlight::new(), Failures::default());
+        Ok(Self(Arc::new(Inner { host, backend, cache, loaded: Mutex::default(), loading, failures })))
     }
 
     /// How many instances wait for a call.
@@ -85,7 +97,7 @@ impl WasmLoader {
     pub fn inspect(&self, module: &[u8]) -> Result<Inspection, LoadError> {
         let started = Instant::now();
         let digest = sha256(module);
-        let (policy, from_cache) = self.0.guarded(module, &digest)?;
+        let (policy, from_cache) = self.0.load_once(module, &digest)?;
         Ok(Inspection {
             lifted: matches!(lift::kind(module), Ok(Kind::CoreModule)),
             verbs: policy.verbs(),
@@ -101,7 +113,7 @@ impl WasmLoader {
 
 impl Loader for WasmLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let (policy, _) = self.0.guarded(module, &sha256(module))?;
+        let (policy, _) = self.0.load_once(module, &sha256(module))?;
         Ok(policy)
     }
 }
@@ -115,19 +127,41 @@ impl fmt::Debug for WasmLoader {
 // === impl Inner ===
 
 impl Inner {
-    /// Loads a module; a bug of ours that it may set off refuses the module and nothing else.
-    fn guarded(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), LoadError> {
+    /// Loads a module, or waits for the one who does: one compile for all who want it, and one failure.
+    fn load_once(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+        if let Some(policy) = self.in_use(digest) {
+            return Ok((policy, true));
+        }
+        self.loading.run(*digest, || self.load_unless_failed(module, digest))
+    }
+
+    /// A module that failed is not compiled again at once, whoever wants it.
+    fn load_unless_failed(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+        // Another load may have ended just before this one began.
+        if let Some(policy) = self.in_use(digest) {
+            return Ok((policy, true));
+        }
+        let started = Instant::now();
+        if let Some(error) = self.failures.of(digest, started) {
+            return Err(error);
+        }
+        let result = self.guarded(module, digest);
+        match &result {
+            Ok(_) => self.failures.remove(digest),
+            Err(error) => self.failures.add(digest, error, started.elapsed(), Instant::now()),
+        }
+        result
+    }
+
+    /// A bug of ours that a module may set off refuses the module and nothing else.
+    fn guarded(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
         catch_unwind(AssertUnwindSafe(|| self.load(module, digest)))
             .map_err(|_| LoadError::permanent("plimsoll itself failed while it compiled the module"))?
             .map_err(LoadError::from)
     }
 
-    /// The policy, and whether its code was there already.
-    fn load(&self, module: &[u8], digest: &[u8; 32]) -> Result<(Arc<GuestPolicy>, bool), CompileError> {
+    fn load(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, CompileError> {
         let kind = lift::kind(module)?;
-        if let Some(policy) = self.loaded().get(digest).and_then(Weak::upgrade) {
-            return Ok((policy, true));
-        }
         let engine = self.host.engine();
         let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
         let from_cache = cached.is_some();
@@ -146,6 +180,10 @@ impl Inner {
         loaded.retain(|_, policy| policy.strong_count() > 0);
         loaded.insert(*digest, Arc::downgrade(&policy));
         Ok((policy, from_cache))
+    }
+
+    fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestPolicy>> {
+        self.loaded().get(digest).and_then(Weak::upgrade)
     }
 
     fn policy(&self, Checked { instances, exports, verbs, imports }: Checked) -> GuestPolicy {

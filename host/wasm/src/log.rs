@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, sync::Arc};
 
-use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View, is_unprintable};
+use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View, bounded, one_line};
 use tracing::{debug, error, info, warn};
 
 /// The most log lines of one call.
@@ -121,16 +121,6 @@ impl GuestLog {
     }
 }
 
-/// At most so many bytes of a text, cut between characters.
-pub(crate) fn bounded(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
-}
-
-/// The text without characters that could forge lines or colours.
-pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect()
-}
-
 /// One line at a level, which must be written in the code.
 macro_rules! log_line {
     ($level:ident, $about:expr, $line:expr) => {{
@@ -176,13 +166,6 @@ mod tests {
     fn ask() -> Ask {
         let limits = Limits::until(Instant::now(), 0);
         Ask::new(Arc::from("p"), Arc::new(View::empty(Arc::from("null"))), limits)
-    }
-
-    #[test]
-    fn a_text_is_cut_between_characters_and_on_one_line() {
-        assert_eq!(bounded("aé", 2), "a");
-        assert_eq!(bounded("aé", 9), "aé");
-        assert_eq!(one_line("a\u{1b}[31m\nb"), "a [31m b");
     }
 
     #[test]

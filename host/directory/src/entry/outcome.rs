@@ -53,7 +53,7 @@ impl Entry {
             }
             Attempt::Refused(refusal, marks) => {
                 if refusal.passing {
-                    self.retry.failed(marks.clone(), now);
+                    self.retry.failed(marks.clone(), took, now);
                 } else {
                     self.retry.settle();
                 }
@@ -69,7 +69,7 @@ impl Entry {
             Attempt::Restored(version, refusal, marks) => {
                 let change = self.put_in_force(id, version, took);
                 if refusal.passing {
-                    self.retry.failed(marks.clone(), now);
+                    self.retry.failed(marks.clone(), took, now);
                 }
                 self.refused = marks.map(|marks| (marks, refusal.clone()));
                 self.held = Some(refusal);

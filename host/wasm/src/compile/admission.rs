@@ -5,7 +5,9 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{cgroup, error::StoppedError};
+use plimsoll_system::cgroup;
+
+use super::error::StoppedError;
 
 /// Modules up to this size are small. A policy in Rust has some 100 KB; a language runtime has megabytes.
 const SMALL_BYTES: u64 = 1 << 20;

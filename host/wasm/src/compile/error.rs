@@ -2,12 +2,9 @@
 
 use std::{io, time::Duration};
 
-use plimsoll_core::LoadError;
+use plimsoll_core::{LoadError, bounded, one_line};
 
-use crate::{
-    contract::RefusedError,
-    log::{bounded, one_line},
-};
+use crate::contract::RefusedError;
 
 /// The most bytes of a refusal: names in it come from the module.
 const MAX_TEXT_BYTES: usize = 2048;

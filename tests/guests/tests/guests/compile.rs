@@ -130,6 +130,47 @@ fn a_compiler_that_lies_or_dies_is_a_failure_that_passes() {
     assert!(error.is_transient() && error.to_string().contains("could not be started"), "{error}");
 }
 
+/// How often a program that counts its starts in a file was started.
+fn starts(count: &Path) -> usize {
+    fs::read_to_string(count).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn several_policies_that_name_one_module_compile_it_once_and_share_a_failure() {
+    let folder = tempdir().unwrap();
+    let count = folder.path().join("count");
+    // Long enough for all to come: the others wait for the first.
+    let counted = format!("echo x >>{}; sleep 0.5", count.display());
+    let compile = format!("{counted}; exec {} \"$@\"", binary().display());
+    for (text, is_good) in [(compile, true), (format!("{counted}; exit 3"), false)] {
+        fs::write(&count, "").unwrap();
+        let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
+        let module = zone();
+        let loaded: Vec<bool> = std::thread::scope(|scope| {
+            let loads: Vec<_> = (0..8).map(|_| scope.spawn(|| loader.load(&module).is_ok())).collect();
+            loads.into_iter().map(|load| load.join().unwrap()).collect()
+        });
+        assert_eq!((loaded, starts(&count)), (vec![is_good; 8], 1));
+    }
+}
+
+#[test]
+fn a_module_that_failed_is_compiled_again_after_a_pause() {
+    let folder = tempdir().unwrap();
+    let count = folder.path().join("count");
+    let text = format!("echo x >>{}; exit 3", count.display());
+    let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
+    let started = Instant::now();
+    let first = refusal(&loader, &zone());
+    assert_eq!((refusal(&loader, &zone()), starts(&count)), (first, 1), "whoever asks meanwhile gets the same answer");
+    wait_until("another try", || {
+        assert!(loader.load(&zone()).is_err());
+        (starts(&count) == 2).then_some(())
+    })
+    .unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
 #[test]
 fn bytes_that_are_no_code_are_not_run() {
     let folder = tempdir().unwrap();

@@ -2,18 +2,13 @@
 
 use std::borrow::Cow;
 
-use plimsoll_core::{Grouping, NodeRead, PlacedRead, PodRead, Read, Taint, Value};
+use plimsoll_core::{Grouping, NodeRead, PlacedRead, PodRead, Read, Taint, Value, bounded, one_line};
 use wasmtime::{
     Result, StoreContextMut,
     component::{ComponentType, Lift, Linker, LinkerInstance, Lower, WasmList, WasmStr},
 };
 
-use crate::{
-    contract::ADAPTER,
-    fault::Stop,
-    instance::State,
-    log::{self, bounded, one_line},
-};
+use crate::{contract::ADAPTER, fault::Stop, instance::State, log};
 
 /// The most bytes of a panic's message.
 const MAX_PANIC_BYTES: usize = 256;

@@ -1,0 +1,15 @@
+//! What several crates of the host need of the machine, each of it once.
+//!
+//! ```text
+//!  wasm (compiled code) ─────┐
+//!  directory (last good) ────┼──> PrivateDir · cgroup · digest
+//!  the binary ───────────────┘
+//! ```
+//!
+//! It names no other crate of the project, and knows nothing of policies.
+
+pub mod cgroup;
+pub mod digest;
+mod private_dir;
+
+pub use private_dir::{Limit, PrivateDir};

@@ -1,0 +1,311 @@
+//! A directory whose files nobody but us can have written.
+//!
+//! It must be ours alone: made with mode 0700, and refused if somebody else owns it or can write to it. It is opened
+//! once, and everything happens below that descriptor: somebody who can rename the directory cannot put another one in
+//! its place. Files of other names than the owner's are not touched.
+
+use std::{
+    fs::{DirBuilder, File},
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{self, Write},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, renameat, statat, unlinkat},
+    io::Errno,
+};
+
+use crate::digest::is_hex;
+
+/// After this time a file that is still being written was given up.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// Ends the name of a file that is being written: `<name>.<16 random hex digits>.tmp`.
+const TEMPORARY: &str = ".tmp";
+
+/// The name of a file that is written to learn who we are.
+const PROBE: &str = "probe";
+
+/// A directory, and who we are to its file system.
+#[derive(Debug)]
+pub struct PrivateDir {
+    /// For messages; only the descriptor is ever opened.
+    path: PathBuf,
+    descriptor: OwnedFd,
+    us: u32,
+    is_ours: fn(&str) -> bool,
+}
+
+/// What the files of a directory may take together.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// The most files.
+    pub files: usize,
+    /// The most bytes.
+    pub bytes: u64,
+}
+
+/// One of our files.
+struct Entry {
+    name: String,
+    size: u64,
+    modified: SystemTime,
+    is_temporary: bool,
+}
+
+// === impl PrivateDir ===
+
+impl PrivateDir {
+    /// Opens, or makes, the directory; `is_ours` knows the names of the files that will be written.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn open(path: &Path, is_ours: fn(&str) -> bool) -> Result<Self, String> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| format!("it cannot be made: {error}"))?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+        let descriptor = openat(CWD, path, flags, Mode::empty()).map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => "it is a link; name the directory that it leads to".to_owned(),
+            error => error.to_string(),
+        })?;
+        let us = our_uid(&descriptor).map_err(|error| format!("it cannot be written to: {error}"))?;
+        let directory = Self { path: path.to_owned(), descriptor, us, is_ours };
+        directory.check_own()?;
+        Ok(directory)
+    }
+
+    /// The path of a file, for messages.
+    pub fn shown(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
+    }
+
+    /// Opens a file for reading that nobody but us can have written.
+    ///
+    /// # Errors
+    /// If there is none, or it may be somebody else's.
+    pub fn open_file(&self, name: &str) -> io::Result<File> {
+        self.check_own().map_err(io::Error::other)?;
+        // A fifo in the place of a file must not hold us up.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.descriptor, name, flags, Mode::empty())?;
+        let stat = fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        check_private(&stat, self.us).map_err(io::Error::other)?;
+        Ok(file.into())
+    }
+
+    /// Writes beside the file and renames, so that nobody ever reads a part.
+    ///
+    /// # Errors
+    /// If it could not be written; what was there before is there still.
+    pub fn write(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let temporary = temporary(name);
+        let written = create(&self.descriptor, &temporary).and_then(|mut file| {
+            parts.iter().try_for_each(|part| file.write_all(part))?;
+            self.rename(&temporary, name)
+        });
+        if written.is_err() {
+            // It may not exist; the error that counts is the first.
+            let _ = self.remove(&temporary);
+        }
+        written
+    }
+
+    /// Gives a file another name; a file that has that name is replaced.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
+    }
+
+    /// Removes files that interrupted writes have left, and then the oldest until there is room for one of this size
+    /// that is about to take the name `replaced`; those that `stays` names are left. False: there is no room.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn make_room(&self, limit: Limit, size: u64, replaced: &str, stays: impl Fn(&str) -> bool) -> io::Result<bool> {
+        let (temporary, mut kept): (Vec<_>, Vec<_>) =
+            self.entries()?.into_iter().filter(|entry| entry.name != replaced).partition(|entry| entry.is_temporary);
+        for entry in temporary.iter().filter(|entry| entry.is_abandoned()) {
+            // Another gateway may have removed it.
+            let _ = self.remove(&entry.name);
+        }
+        kept.sort_by_key(|entry| entry.modified);
+        let bytes: u64 = kept.iter().map(|entry| entry.size).sum();
+        let mut sum = Limit { files: kept.len(), bytes };
+        let is_full = |sum: Limit| sum.files >= limit.files || sum.bytes.saturating_add(size) > limit.bytes;
+        for entry in kept.iter().filter(|entry| !stays(&entry.name)) {
+            if !is_full(sum) {
+                break;
+            }
+            // One that cannot be removed is left, and others go in its place.
+            if self.remove(&entry.name).is_ok() {
+                sum = Limit { files: sum.files - 1, bytes: sum.bytes - entry.size };
+            }
+        }
+        Ok(!is_full(sum))
+    }
+
+    /// The names of our files that are written.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let entries = self.entries()?.into_iter().filter(|entry| !entry.is_temporary);
+        Ok(entries.map(|entry| entry.name).collect())
+    }
+
+    /// Our own files; those that vanish meanwhile are left out.
+    fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.descriptor)? {
+            let entry = entry?;
+            entries.extend(entry.file_name().to_str().ok().and_then(|name| self.entry(name)));
+        }
+        Ok(entries)
+    }
+
+    fn entry(&self, name: &str) -> Option<Entry> {
+        let written_for = name_of_temporary(name);
+        let is_temporary = written_for.is_some_and(|name| name == PROBE || (self.is_ours)(name));
+        if !is_temporary && !(self.is_ours)(name) {
+            return None;
+        }
+        let stat = statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let since = Duration::new(u64::try_from(stat.st_mtime).ok()?, u32::try_from(stat.st_mtime_nsec).ok()?);
+        let modified = SystemTime::UNIX_EPOCH.checked_add(since)?;
+        let size = u64::try_from(stat.st_size).ok()?;
+        is_file.then(|| Entry { name: name.to_owned(), size, modified, is_temporary })
+    }
+
+    /// Checked at each read: a mode can change while we run.
+    fn check_own(&self) -> Result<(), String> {
+        let stat = fstat(&self.descriptor).map_err(|error| error.to_string())?;
+        check_private(&stat, self.us)
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    fn is_abandoned(&self) -> bool {
+        self.modified.elapsed().is_ok_and(|age| age > ABANDONED)
+    }
+}
+
+/// A name that no other write uses. Process numbers would not do: each container has a 1.
+fn temporary(name: &str) -> String {
+    // Each has keys of its own, which the system drew at random for this thread, and counts them on.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{name}.{random:016x}{TEMPORARY}")
+}
+
+/// The name that a file under this name would have once it is written.
+fn name_of_temporary(name: &str) -> Option<&str> {
+    let (name, random) = name.strip_suffix(TEMPORARY)?.rsplit_once('.')?;
+    is_hex(random, 16).then_some(name)
+}
+
+/// Who we are to the file system: the owner of what we write.
+fn our_uid(directory: &OwnedFd) -> io::Result<u32> {
+    let name = temporary(PROBE);
+    let stat = create(directory, &name).and_then(|file| Ok(fstat(&file)?));
+    let removed = unlinkat(directory, &name, AtFlags::empty());
+    let stat = stat?;
+    removed?;
+    Ok(stat.st_uid)
+}
+
+fn create(directory: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+fn check_private(stat: &Stat, us: u32) -> Result<(), String> {
+    if stat.st_uid != us {
+        return Err(format!("it belongs to user {}, not to user {us}, who runs plimsoll", stat.st_uid));
+    }
+    let mode = stat.st_mode & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(format!("others can write to it (mode {mode:04o}); `chmod 0700` it, or name another directory"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs};
+
+    use super::*;
+
+    fn is_ours(name: &str) -> bool {
+        name.ends_with(".ours")
+    }
+
+    fn mk_directory() -> (tempfile::TempDir, PrivateDir) {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = PrivateDir::open(&parent.path().join("private"), is_ours).unwrap();
+        (parent, directory)
+    }
+
+    fn write_at(directory: &PrivateDir, name: &str, bytes: usize, age: Duration) {
+        let path = directory.path.join(name);
+        fs::write(&path, vec![0; bytes]).unwrap();
+        File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    #[test]
+    fn no_two_writes_share_a_temporary_name() {
+        let names: BTreeSet<String> = (0..1000).map(|_| temporary("a.ours")).collect();
+        assert_eq!(names.len(), 1000);
+        assert!(names.iter().all(|name| name_of_temporary(name) == Some("a.ours")), "{names:?}");
+        let process = std::process::id().to_string();
+        assert!(!names.iter().all(|name| name.contains(&process)));
+    }
+
+    #[test]
+    fn the_oldest_make_room_and_nothing_of_others_is_touched() {
+        let (_parent, directory) = mk_directory();
+        let hours = |count| Duration::from_hours(count);
+        for (name, age) in [("a.ours", 5), ("b.ours", 4), ("c.ours", 3), ("d.ours", 2), ("theirs", 9)] {
+            write_at(&directory, name, 10, hours(age));
+        }
+        let temporary = |name: &str| format!("{name}.0123456789abcdef.tmp");
+        write_at(&directory, &temporary("a.ours"), 10, hours(2));
+        write_at(&directory, &temporary("b.ours"), 10, Duration::ZERO);
+        write_at(&directory, &temporary("probe"), 10, hours(2));
+        write_at(&directory, &temporary("theirs"), 10, hours(2));
+        let limit = Limit { files: 10, bytes: 30 };
+        assert!(directory.make_room(limit, 10, "d.ours", |name| name == "a.ours").unwrap());
+        let left: BTreeSet<String> = fs::read_dir(&directory.path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let expected = ["a.ours", &temporary("b.ours"), "c.ours", "d.ours", "theirs", &temporary("theirs")];
+        assert_eq!(left, expected.into_iter().map(str::to_owned).collect());
+        assert!(!directory.make_room(limit, 25, "", |_| true).unwrap());
+        assert!(!directory.make_room(Limit { files: 3, ..limit }, 0, "", |_| true).unwrap());
+        let mut names = directory.names().unwrap();
+        names.sort();
+        assert_eq!(names, ["a.ours", "c.ours", "d.ours"]);
+    }
+}

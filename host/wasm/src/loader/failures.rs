@@ -1,0 +1,163 @@
+//! Modules that did not load: the answer is remembered, and how soon another try may cost time again.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::LoadError;
+
+/// The first pause before another try, and the longest that comes of doubling it.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// A pause lasts at least for this many times what one try of every failing module takes.
+///
+/// So all further tries together take a twentieth of the time of one compile, which has up to 4 threads.
+const REST: u32 = 20;
+
+/// A module that nobody has asked for this long, or for two pauses if that is longer, is forgotten: the directory
+/// asks every 5 minutes, but may have to try many others before.
+const FORGOTTEN: Duration = Duration::from_mins(15);
+
+/// The most modules that are remembered; a directory has 2,000 files.
+const MAX_MODULES: usize = 2_000;
+
+/// The modules that did not load, by digest.
+#[derive(Default)]
+pub(super) struct Failures(Mutex<HashMap<[u8; 32], Failure>>);
+
+struct Failure {
+    error: LoadError,
+    tries: u32,
+    /// How long the last try took.
+    took: Duration,
+    failed: Instant,
+    asked: Instant,
+}
+
+// === impl Failures ===
+
+impl Failures {
+    /// Why the module does not load, if it is not to be tried again now.
+    pub(super) fn of(&self, module: &[u8; 32], now: Instant) -> Option<LoadError> {
+        let mut failures = self.failures();
+        let pause = pause(&failures);
+        failures.retain(|_, failure| now.saturating_duration_since(failure.asked) < FORGOTTEN.max(2 * pause));
+        let failure = failures.get_mut(module)?;
+        failure.asked = now;
+        failure.rests(pause, now).then(|| failure.error.clone())
+    }
+
+    /// Notes that a try failed, and what it took.
+    pub(super) fn add(&self, module: &[u8; 32], error: &LoadError, took: Duration, now: Instant) {
+        let mut failures = self.failures();
+        if failures.len() >= MAX_MODULES && !failures.contains_key(module) {
+            return;
+        }
+        let tries = failures.get(module).map_or(0, |failure| failure.tries).saturating_add(1);
+        failures.insert(*module, Failure { error: error.clone(), tries, took, failed: now, asked: now });
+    }
+
+    /// Notes that it loads.
+    pub(super) fn remove(&self, module: &[u8; 32]) {
+        self.failures().remove(module);
+    }
+
+    fn failures(&self) -> MutexGuard<'_, HashMap<[u8; 32], Failure>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// What the next try is expected to take; one that would end the same way is not tried.
+    fn cost(&self) -> Duration {
+        if self.error.is_transient() { self.took } else { Duration::ZERO }
+    }
+
+    fn rests(&self, pause: Duration, now: Instant) -> bool {
+        if !self.error.is_transient() {
+            // The bytes, and what they are compiled by and within, stay the same as long as this process runs.
+            return true;
+        }
+        let doubled = FIRST.saturating_mul(1 << (self.tries - 1).min(16)).min(LONGEST);
+        now.saturating_duration_since(self.failed) < doubled.max(pause)
+    }
+}
+
+/// The pause that bounds all further tries together.
+fn pause(failures: &HashMap<[u8; 32], Failure>) -> Duration {
+    failures.values().map(Failure::cost).sum::<Duration>().saturating_mul(REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: [u8; 32] = [1; 32];
+
+    fn secs(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[test]
+    fn a_refusal_stands_and_what_may_pass_rests_for_longer_each_time() {
+        let (failures, start) = (Failures::default(), Instant::now());
+        assert_eq!(failures.of(&MODULE, start), None);
+        failures.add(&[2; 32], &LoadError::permanent("no verb"), secs(9), start);
+        assert!((0..10).all(|step| failures.of(&[2; 32], start + 500 * secs(step)).is_some()));
+        let error = LoadError::transient("killed");
+        let mut now = start;
+        for pause in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
+            failures.add(&MODULE, &error, Duration::ZERO, now);
+            assert_eq!(failures.of(&MODULE, now + secs(pause) - Duration::from_millis(1)), Some(error.clone()));
+            now += secs(pause);
+            assert_eq!(failures.of(&MODULE, now), None, "after {pause} s");
+        }
+        failures.remove(&MODULE);
+        failures.add(&MODULE, &error, Duration::ZERO, now);
+        assert_eq!(failures.of(&MODULE, now + FIRST), None);
+    }
+
+    /// A day with modules that take a minute each and never load: each is tried, and all together take a twentieth.
+    #[test]
+    fn modules_that_take_long_and_never_load_take_a_twentieth_of_the_time_together() {
+        let (failures, start, took) = (Failures::default(), Instant::now(), secs(60));
+        let error = LoadError::transient("stopped after 60 s");
+        for count in [1, 5, 20_u8] {
+            let (mut tries, mut now) = (vec![0_u32; count.into()], start);
+            // One compile after another is more than is ever done with modules that fail.
+            while now < start + Duration::from_hours(24) {
+                now += secs(10);
+                for number in 0..count {
+                    if failures.of(&[number; 32], now).is_none() {
+                        now += took;
+                        failures.add(&[number; 32], &error, took, now);
+                        tries[usize::from(number)] += 1;
+                    }
+                }
+            }
+            let spent = took * (tries.iter().sum::<u32>() - u32::from(count));
+            assert!(spent <= Duration::from_hours(24) / REST, "{count}: {spent:?}");
+            assert!(tries.iter().all(|tries| *tries >= 2), "{count}: {tries:?}");
+            (0..count).for_each(|number| failures.remove(&[number; 32]));
+        }
+    }
+
+    #[test]
+    fn a_module_that_is_gone_keeps_no_other_waiting() {
+        let (failures, start) = (Failures::default(), Instant::now());
+        let error = LoadError::transient("killed");
+        failures.add(&[2; 32], &error, secs(60), start);
+        failures.add(&MODULE, &error, secs(1), start);
+        let mut now = start;
+        while failures.of(&MODULE, now).is_some() {
+            now += secs(60);
+        }
+        let waited = now - start;
+        assert!(waited >= FORGOTTEN && waited <= 2 * secs(61) * REST + secs(60), "{waited:?}");
+    }
+}

@@ -1,0 +1,82 @@
+//! One load for each module at a time: who asks for it meanwhile waits, and gets what comes of it.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+/// The work that is under way, by what it is about.
+pub(super) struct SingleFlight<K, V>(Mutex<HashMap<K, Arc<OnceLock<V>>>>);
+
+// === impl SingleFlight ===
+
+impl<K: Copy + Eq + Hash, V: Clone> SingleFlight<K, V> {
+    pub(super) fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// Does the work, or waits for the one who does it now.
+    ///
+    /// Work that panics is done again by one of those who wait.
+    pub(super) fn run(&self, key: K, work: impl FnOnce() -> V) -> V {
+        let flight = Arc::clone(self.flights().entry(key).or_default());
+        let result = flight.get_or_init(work).clone();
+        let mut flights = self.flights();
+        if flights.get(&key).is_some_and(|current| Arc::ptr_eq(current, &flight)) {
+            flights.remove(&key);
+        }
+        result
+    }
+
+    fn flights(&self) -> MutexGuard<'_, HashMap<K, Arc<OnceLock<V>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Barrier,
+            atomic::{AtomicUsize, Ordering::SeqCst},
+        },
+        thread,
+    };
+
+    use super::*;
+
+    #[test]
+    fn those_who_come_meanwhile_share_the_result_and_those_after_do_the_work_again() {
+        let (flights, count, started) = (SingleFlight::new(), AtomicUsize::new(0), Barrier::new(9));
+        let run = |key: u8, until: &dyn Fn()| {
+            flights.run(key, || {
+                until();
+                count.fetch_add(1, SeqCst)
+            })
+        };
+        thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                run(1, &|| {
+                    started.wait();
+                    // The others are about to wait for this one.
+                    while Arc::strong_count(&flights.flights()[&1]) < 10 {
+                        thread::yield_now();
+                    }
+                })
+            });
+            let others: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        started.wait();
+                        run(1, &|| {})
+                    })
+                })
+                .collect();
+            assert_eq!(first.join().unwrap(), 0);
+            assert!(others.into_iter().all(|other| other.join().unwrap() == 0));
+        });
+        assert_eq!((run(1, &|| {}), run(2, &|| {})), (1, 2));
+        assert!(flights.flights().is_empty());
+    }
+}
