@@ -146,11 +146,11 @@ fn several_policies_that_name_one_module_compile_it_once_and_share_a_failure() {
         fs::write(&count, "").unwrap();
         let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
         let module = zone();
-        let loaded: Vec<bool> = std::thread::scope(|scope| {
+        let results: Vec<bool> = std::thread::scope(|scope| {
             let loads: Vec<_> = (0..8).map(|_| scope.spawn(|| loader.load(&module).is_ok())).collect();
             loads.into_iter().map(|load| load.join().unwrap()).collect()
         });
-        assert_eq!((loaded, starts(&count)), (vec![is_good; 8], 1));
+        assert_eq!((results, starts(&count)), (vec![is_good; 8], 1));
     }
 }
 
