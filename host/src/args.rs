@@ -57,6 +57,8 @@ pub(crate) enum Command {
     SchedulerConfig(SchedulerConfigArgs),
     /// Show the whole of it on a sample cluster: real calls, a hot swap, a crash
     Demo(DemoArgs),
+    /// Print which build this is, the contract that it speaks, and the engine that runs policies
+    Version(VersionArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -74,6 +76,13 @@ pub(crate) enum Output {
     Text,
     /// For programs
     Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct VersionArgs {
+    /// How it is printed
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
 }
 
 /// How log lines are printed.

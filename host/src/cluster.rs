@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, SnapshotError, SnapshotWatch};
+use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, Fingerprint, SnapshotError, SnapshotWatch};
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
@@ -102,6 +102,7 @@ impl View {
 }
 
 fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
+    let content = Fingerprint::of(&path);
     let cluster = Arc::new(plimsoll_cluster::read_snapshot(&path)?);
     info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
     metrics.cluster(&cluster);
@@ -118,7 +119,7 @@ fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>
             error!(%error, "the snapshot cannot be read: the last good one stays");
         }
     };
-    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, publish))
+    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, content, publish))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod run;
 mod scheduler_config;
 pub(crate) mod serve;
 pub(crate) mod table;
+mod version;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -38,6 +39,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Table(args) => table::table(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
         Command::Demo(args) => demo::demo(&args),
+        Command::Version(args) => version::version(&args),
         Command::Completions { shell } => completions::completions(shell),
         Command::CompileModule(args) => compile_module(&args),
     }

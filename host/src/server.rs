@@ -89,7 +89,9 @@ impl Server {
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         metrics.guests(config.loader.clone());
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
-        let (directory, update) = Directory::start(config.directory, Arc::new(config.loader))?;
+        // It lists a directory and reads sidecars, which takes as long as the file system likes.
+        let start = move || Directory::start(config.directory, Arc::new(config.loader));
+        let (directory, update) = tokio::task::spawn_blocking(start).await??;
         let (progress, loaded) = watch::channel(false);
         let sees_pods = !matches!(cluster, View::Requests);
         let reload = Reload::new(&gateway, &metrics, &readiness, progress, sees_pods);

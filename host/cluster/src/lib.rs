@@ -33,5 +33,5 @@ pub use error::SnapshotError;
 pub use lease::{Leadership, LeaseConfig, Pace, Standing, Term, URL_ANNOTATION};
 pub use live::{ClusterWatch, ResourceStatus, Ticket, WatchStatus};
 pub use once::list_once;
-pub use snapshot::{read_pod, read_pods, read_snapshot};
+pub use snapshot::{Fingerprint, read_pod, read_pods, read_snapshot};
 pub use watch::{SnapshotWatch, watch_snapshot};

@@ -1,6 +1,11 @@
 //! Reads a cluster, or one pod, from a file.
 
-use std::{collections::HashMap, fs, path::Path};
+use std::{
+    collections::HashMap,
+    fs,
+    hash::{DefaultHasher, Hasher},
+    path::Path,
+};
 
 use bytes::Bytes;
 use plimsoll_core::{Cluster, Node, Pod};
@@ -10,6 +15,21 @@ use crate::{
     document::{DocumentError, Object, each_object},
     error::RECIPE,
 };
+
+/// Tells one content of a file from another. It is no secret and no promise: at worst, a change is not seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+// === impl Fingerprint ===
+
+impl Fingerprint {
+    /// That of a file as it is now, if it can be read.
+    pub fn of(path: &Path) -> Option<Self> {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&fs::read(path).ok()?);
+        Some(Self(hasher.finish()))
+    }
+}
 
 /// Reads nodes and pods from a file: a list, a list of each kind, or several documents, JSON or YAML.
 ///

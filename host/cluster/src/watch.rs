@@ -13,7 +13,7 @@ use std::{
 
 use plimsoll_core::Cluster;
 
-use crate::{SnapshotError, read_snapshot};
+use crate::{SnapshotError, read_snapshot, snapshot::Fingerprint};
 
 /// A file that changed so shortly before it is watched may have been read before it changed.
 const RECENT: Duration = Duration::from_secs(10);
@@ -28,16 +28,20 @@ pub struct SnapshotWatch {
 /// Looks at a file every so often and publishes what it says once it has changed.
 ///
 /// A file that is being written is left alone until two looks find it the same. What cannot be read is
-/// published once as an error; the picture before it should stay in force.
+/// published once as an error; the snapshot before it should stay in force. `published` is the content that was
+/// read already, if it was taken before that: a file that is touched, or written anew with the same content, is no
+/// news.
 pub fn watch_snapshot(
     path: PathBuf,
     every: Duration,
+    published: Option<Fingerprint>,
     publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>) + Send + 'static,
 ) -> SnapshotWatch {
     let (stop, stopped) = mpsc::channel();
     let read = Stamp::of(&path).filter(|stamp| !stamp.is_recent());
-    let thread =
-        thread::Builder::new().name("snapshot".to_owned()).spawn(move || run(&path, every, read, &stopped, publish));
+    let thread = thread::Builder::new()
+        .name("snapshot".to_owned())
+        .spawn(move || run(&path, every, (read, published), &stopped, publish));
     let thread = thread.inspect_err(|error| tracing::error!("cannot start a thread to watch the snapshot: {error}"));
     SnapshotWatch { stop: Some(stop), thread: thread.ok() }
 }
@@ -97,11 +101,11 @@ fn inode(_: &fs::Metadata) -> u64 {
 fn run(
     path: &Path,
     every: Duration,
-    read: Option<Stamp>,
+    (mut read, mut published): (Option<Stamp>, Option<Fingerprint>),
     stopped: &Receiver<()>,
     mut publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>),
 ) {
-    let (mut read, mut seen) = (read, Stamp::of(path));
+    let mut seen = Stamp::of(path);
     // A file that is gone is told once, too.
     let mut told_missing = false;
     while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
@@ -110,7 +114,12 @@ fn run(
         let is_news = if now.is_none() { !told_missing } else { now != read };
         if is_still && is_news {
             (read, told_missing) = (now, now.is_none());
-            publish(read_snapshot(path).map(Arc::new));
+            // Before the file is read: what is written in between is read once more.
+            let content = Fingerprint::of(path);
+            if content.is_none() || content != published {
+                published = content;
+                publish(read_snapshot(path).map(Arc::new));
+            }
         }
     }
 }

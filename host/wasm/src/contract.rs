@@ -10,6 +10,9 @@ use wasmtime::{
 pub(crate) const WIT: &str = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
 pub(crate) const VERSION: &str = "0.1.0";
 
+/// The contract and its version, as modules name it.
+pub const CONTRACT: &str = "plimsoll:policy@0.1.0";
+
 const PACKAGE: &str = "plimsoll:policy/";
 const IMPORTS: [&str; 6] = ["types", "pod", "nodes", "placed", "candidates", "host"];
 
@@ -166,6 +169,11 @@ impl<'a> Name<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_contract_is_named_with_its_version() {
+        assert_eq!(CONTRACT, format!("plimsoll:policy@{VERSION}"));
+    }
 
     #[test]
     fn a_verb_is_found_by_its_canonical_name() {

@@ -13,6 +13,9 @@ use crate::{
     ticker::{TICK, Ticker},
 };
 
+/// What compiles and runs policies, with its version; `tests/rules` compares it with the workspace.
+pub const ENGINE: &str = "wasmtime 48.0.8";
+
 /// Frames of a backtrace that are kept: the innermost say where a guest failed.
 const FRAMES: usize = 8;
 

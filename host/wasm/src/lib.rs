@@ -32,7 +32,8 @@ mod template;
 mod ticker;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
-pub use engine::{EngineConfig, EngineError};
+pub use contract::CONTRACT;
+pub use engine::{ENGINE, EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};
 pub use plimsoll_system::digest::digest;
 pub use shares::SharesInUse;

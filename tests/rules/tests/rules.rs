@@ -10,6 +10,14 @@ use std::{
 use plimsoll_harness::workspace;
 
 #[test]
+fn the_engine_is_named_as_the_workspace_names_it() {
+    let manifest = fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
+    let (_, version) = manifest.split_once("wasmtime = { version = \"=").unwrap();
+    let engine = format!("\"wasmtime {}\"", version.split('"').next().unwrap());
+    assert!(fs::read_to_string(workspace().join("host/wasm/src/engine.rs")).unwrap().contains(&engine), "{engine}");
+}
+
+#[test]
 fn the_map_has_every_crate() {
     let map = fs::read_to_string(workspace().join("ARCHITECTURE.md")).unwrap();
     for folder in crates() {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_cluster::{SnapshotError, SnapshotWatch, watch_snapshot};
+use plimsoll_cluster::{Fingerprint, SnapshotError, SnapshotWatch, watch_snapshot};
 use plimsoll_core::Cluster;
 
 use super::{NODE, Written, write};
@@ -19,7 +19,9 @@ type Published = Receiver<Result<Arc<Cluster>, SnapshotError>>;
 fn watch(text: &str) -> (Written, SnapshotWatch, Published) {
     let file = write("s.json", text);
     let (publish, published) = mpsc::channel();
-    let watch = watch_snapshot(file.path.clone(), Duration::from_millis(5), move |news| drop(publish.send(news)));
+    let content = Fingerprint::of(&file.path);
+    let publish = move |news| drop(publish.send(news));
+    let watch = watch_snapshot(file.path.clone(), Duration::from_millis(5), content, publish);
     (file, watch, published)
 }
 
@@ -38,6 +40,20 @@ fn a_changed_snapshot_is_published() {
     fs::write(&beside, NODE.replace("z1", "z3")).unwrap();
     fs::rename(&beside, &file.path).unwrap();
     wait_for_zone(&published, "z3");
+}
+
+/// It is young, so it is read once more; and it is written anew with what it said.
+#[test]
+fn a_snapshot_with_the_same_content_is_no_news() {
+    let (file, _watch, published) = watch(NODE);
+    assert!(published.recv_timeout(Duration::from_millis(200)).is_err(), "after dozens of looks");
+    let beside = file.path.with_extension("new");
+    fs::write(&beside, NODE).unwrap();
+    fs::rename(&beside, &file.path).unwrap();
+    assert!(published.recv_timeout(Duration::from_millis(200)).is_err(), "after dozens of looks");
+    fs::write(&beside, NODE.replace("z1", "z2")).unwrap();
+    fs::rename(&beside, &file.path).unwrap();
+    wait_for_zone(&published, "z2");
 }
 
 #[test]

@@ -9,7 +9,9 @@ use crate::{POD, run, text};
 
 #[test]
 fn help_is_what_the_golden_files_say() {
-    for command in ["", "serve", "check", "run", "explain", "table", "scheduler-config", "demo", "completions"] {
+    for command in
+        ["", "serve", "check", "run", "explain", "table", "scheduler-config", "demo", "version", "completions"]
+    {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let printed = run(&args);
         assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -81,4 +83,20 @@ fn completions_are_made_for_every_shell() {
         assert_eq!(printed.code, Some(0));
         assert!(printed.out.contains("scheduler-config"), "{shell}");
     }
+}
+
+#[test]
+fn the_version_tells_of_the_build_the_contract_and_the_engine() {
+    let text = run(&["version"]).out;
+    for line in ["plimsoll  0.1.0\n", "commit    ", "contract  plimsoll:policy@0.1.0\n", "engine    wasmtime "] {
+        assert!(text.contains(line), "{text}");
+    }
+    let printed = run(&["version", "--output", "json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys.len(), 5, "{keys:?}");
+    for key in ["version", "commit", "contract", "engine", "platform"] {
+        assert!(json[key].as_str().is_some_and(|value| text.contains(value)), "{key}: {printed}");
+    }
+    assert_eq!(run(&["--version"]).out, "plimsoll 0.1.0\n");
 }

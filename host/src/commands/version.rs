@@ -1,0 +1,42 @@
+//! `plimsoll version`: which build this is, and what it speaks.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::args::{Output, VersionArgs};
+
+/// Names what decides how a policy is compiled and run.
+#[derive(Debug, Serialize)]
+struct Version {
+    version: &'static str,
+    /// Given to the build as `PLIMSOLL_COMMIT`: a build script that asks git would build anew with each commit.
+    commit: &'static str,
+    /// What a policy must be built for.
+    contract: &'static str,
+    /// What compiles and runs it.
+    engine: &'static str,
+    platform: String,
+}
+
+pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
+    let version = Version {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: option_env!("PLIMSOLL_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown"),
+        contract: plimsoll_wasm::CONTRACT,
+        engine: plimsoll_wasm::ENGINE,
+        platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    };
+    let text = match args.output {
+        Output::Json => format!("{}\n", serde_json::to_string_pretty(&version)?),
+        Output::Text => {
+            let Version { version, commit, contract, engine, platform } = version;
+            format!(
+                "plimsoll  {version}\ncommit    {commit}\ncontract  {contract}\nengine    {engine}\nplatform  {platform}\n"
+            )
+        }
+    };
+    super::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
