@@ -194,7 +194,6 @@ fn steps() -> u64 {
 }
 
 /// Another one each time, unless `PLIMSOLL_MODEL_SEED` names one.
-#[expect(clippy::disallowed_methods, reason = "a seed is said where the test is started")]
 fn seed() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "a failure is run again with its seed")]
     let given = std::env::var("PLIMSOLL_MODEL_SEED").ok().map(|seed| seed.parse().unwrap());
@@ -213,7 +212,6 @@ proptest! {
 }
 
 #[test]
-#[expect(clippy::disallowed_macros, reason = "a failure is run again with its seed")]
 fn a_remembered_answer_is_the_answer_for_long() {
     let seed = seed();
     println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
