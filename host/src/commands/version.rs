@@ -9,7 +9,7 @@ use crate::args::{Output, VersionArgs};
 
 /// Names what decides how a policy is compiled and run.
 #[derive(Debug, Serialize)]
-struct Version {
+struct Build {
     version: &'static str,
     /// Given to the build as `PLIMSOLL_COMMIT`: a build script that asks git would build anew with each commit.
     commit: &'static str,
@@ -21,7 +21,7 @@ struct Version {
 }
 
 pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
-    let version = Version {
+    let build = Build {
         version: env!("CARGO_PKG_VERSION"),
         commit: option_env!("PLIMSOLL_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown"),
         contract: plimsoll_wasm::CONTRACT,
@@ -29,9 +29,9 @@ pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
         platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     };
     let text = match args.output {
-        Output::Json => format!("{}\n", serde_json::to_string_pretty(&version)?),
+        Output::Json => format!("{}\n", serde_json::to_string_pretty(&build)?),
         Output::Text => {
-            let Version { version, commit, contract, engine, platform } = version;
+            let Build { version, commit, contract, engine, platform } = build;
             format!(
                 "plimsoll  {version}\ncommit    {commit}\ncontract  {contract}\nengine    {engine}\nplatform  {platform}\n"
             )
