@@ -47,7 +47,7 @@ bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=
 	target/debug/plimsoll-bench $(BENCH)
 
 bench-micro: ## Time the parts of a request by themselves (criterion)
-	$(CARGO) bench --workspace --bench parts --profile dev
+	$(CARGO) bench --workspace --bench parts --bench decision_cache --profile dev
 
 throughput: policies ## Pods per second of a real kube-scheduler, by extender (needs Go and openssl)
 	tests/e2e/control-plane/build

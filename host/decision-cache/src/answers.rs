@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
+    attribute::{Attribute, AttributeList, Row},
     class::{Answer, Class},
+    source::Source,
     trie::Trie,
+    witness::{Witness, Witnesses},
 };
 
 /// One answer for each row that was asked for: a number, and what the numbers stand for.
@@ -12,21 +15,35 @@ use crate::{
 pub struct Answers<T, A> {
     pub(crate) class: Option<Arc<Class<T, A>>>,
     /// The answers of this call; their numbers come after those of the class.
-    pub(crate) new: Arc<Trie<A>>,
+    pub(crate) new: Arc<NewAnswers<T, A>>,
     pub(crate) which: Vec<u32>,
 }
+
+/// The answers of one call, and what was read for them.
+#[derive(Debug)]
+pub(crate) struct NewAnswers<T, A> {
+    pub(crate) trie: Trie<A>,
+    /// What the trie's numbers stand for.
+    pub(crate) attributes: AttributeList<T>,
+    /// What was read of the subject.
+    pub(crate) subject: Vec<T>,
+}
+
+// === impl Answers ===
 
 impl<T, A: Answer> Answers<T, A> {
     /// These answers, one for each row.
     pub fn plain(answers: Vec<A>) -> Self {
-        Self { class: None, which: (0..answers.len() as u32).collect(), new: Arc::new(Trie::of_answers(answers)) }
+        let which = (0..answers.len() as u32).collect();
+        let new = NewAnswers { trie: Trie::of_answers(answers), ..NewAnswers::default() };
+        Self { class: None, new: Arc::new(new), which }
     }
 
     /// The answer at a position.
     pub fn get(&self, position: usize) -> Option<&A> {
         let number = *self.which.get(position)? as usize;
         let known = self.class.as_ref().map_or(&[][..], |class| class.trie.answers());
-        known.get(number).or_else(|| self.new.answers().get(number - known.len()))
+        known.get(number).or_else(|| self.new.trie.answers().get(number - known.len()))
     }
 
     /// The number of the answer at each position.
@@ -36,7 +53,7 @@ impl<T, A: Answer> Answers<T, A> {
 
     /// What the numbers stand for, in their order. Some may be no row's answer.
     pub fn distinct(&self) -> impl Iterator<Item = &A> {
-        self.class.iter().flat_map(|class| class.trie.answers()).chain(self.new.answers())
+        self.class.iter().flat_map(|class| class.trie.answers()).chain(self.new.trie.answers())
     }
 
     /// How many rows have an answer that `counts`.
@@ -47,5 +64,32 @@ impl<T, A: Answer> Answers<T, A> {
         }
         // A call that failed leaves rows without an answer.
         self.which.iter().filter(|which| counted.get(**which as usize).copied().unwrap_or_default()).count()
+    }
+}
+
+impl<T: Attribute, A: Answer> Answers<T, A> {
+    /// The distinct paths that lead to these answers, each with a row that has its values.
+    ///
+    /// `rows` are the rows that were looked up. Answers that nothing is known about are left out. It goes over each row:
+    /// call it when nobody waits for a reply.
+    pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
+        let known = self.class.as_ref().map_or(0, |class| class.trie.answers().len());
+        let is_known = |position: usize| (self.which[position] as usize) < known;
+        let positions = || (0..rows.len()).filter(|position| *position < self.which.len());
+        let (of_class, of_call) = positions().partition::<Vec<_>, _>(|position| is_known(*position));
+        let rows = |positions: Vec<usize>| positions.into_iter().map(|position| rows[position]).collect::<Vec<_>>();
+        let mut witnesses = Vec::new();
+        if let Some(class) = &self.class {
+            Witnesses::new(&class.subject, &class.attributes, &class.trie).add(&mut witnesses, source, &rows(of_class));
+        }
+        let NewAnswers { trie, attributes, subject } = &*self.new;
+        Witnesses::new(subject, attributes, trie).add(&mut witnesses, source, &rows(of_call));
+        witnesses
+    }
+}
+
+impl<T, A> Default for NewAnswers<T, A> {
+    fn default() -> Self {
+        Self { trie: Trie::default(), attributes: AttributeList::default(), subject: Vec::new() }
     }
 }

@@ -6,7 +6,8 @@ use std::{
 };
 
 use crate::{
-    attribute::{AttributeList, Row},
+    answers::NewAnswers,
+    attribute::Row,
     class::{Answer, Class},
     class_tree::{ClassTree, TooLong},
     evict::Evict,
@@ -14,8 +15,7 @@ use crate::{
     row_classes::RecentRowClasses,
     source::Source,
     tree::Tree,
-    trie::{Conflict, Trie},
-    witness::Witness,
+    trie::Conflict,
 };
 
 /// What one function has answered, by the values that it read.
@@ -43,9 +43,7 @@ pub enum Disabled {
 /// What one call has found out: to be inserted when nobody waits for it.
 pub struct Update<S: Source, A> {
     pub(crate) source: S,
-    pub(crate) subject: Vec<S::Attribute>,
-    pub(crate) attributes: AttributeList<S::Attribute>,
-    pub(crate) trie: Arc<Trie<A>>,
+    pub(crate) new: Arc<NewAnswers<S::Attribute, A>>,
     pub(crate) is_uncacheable: bool,
     pub(crate) has_conflict: bool,
 }
@@ -91,15 +89,16 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         if update.has_conflict {
             return Err(Disabled::NotAFunction);
         }
-        self.classes.update(&update.source, &update.subject, |known| {
+        let new = &update.new;
+        self.classes.update(&update.source, &new.subject, |known, subject| {
             if known.is_some_and(|known| known.is_uncacheable) {
                 return Ok(None);
             }
             if update.is_uncacheable {
-                return Ok(Some(Class::uncacheable()));
+                return Ok(Some(Class::uncacheable(subject)));
             }
-            let empty = Class::empty();
-            let class = known.unwrap_or(&empty).with(&update.attributes, &update.trie, &update.source)?;
+            let empty = Class::empty(subject);
+            let class = known.unwrap_or(&empty).with(&new.attributes, &new.trie, &update.source)?;
             if let Some(attributes) = class.row_attributes() {
                 self.row_classes.expect(&attributes, &update.source);
             }
@@ -130,14 +129,6 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     pub fn tree(&self, source: &S) -> Option<Tree<S, A>> {
         Tree::of(&self.classes.classes()?, source)
     }
-
-    /// The distinct paths by which these rows are answered, each with a row that has its values.
-    ///
-    /// It goes over each row: call it when nobody waits for a reply.
-    pub fn witnesses(&self, source: &S, rows: impl Iterator<Item = Row>) -> Vec<Witness<S::Attribute, A>> {
-        let way = self.classes.way(source);
-        way.class.map_or_else(Vec::new, |class| Witness::all(&way.attributes, &class, source, rows))
-    }
 }
 
 impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
@@ -152,6 +143,7 @@ impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
     fn evict_before(&self, since: u64) {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.classes.evict_before(since);
+        self.row_classes.drop_unused();
     }
 }
 

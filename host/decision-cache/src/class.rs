@@ -34,6 +34,8 @@ pub(crate) struct Class<T, A> {
     /// What the trie's numbers stand for.
     pub(crate) attributes: AttributeList<T>,
     pub(crate) trie: Trie<A>,
+    /// The attributes of its subjects.
+    pub(crate) subject: Box<[T]>,
     /// For these subjects the function read what answers cannot be cached by: it is evaluated each time.
     pub(crate) is_uncacheable: bool,
     bytes: usize,
@@ -70,18 +72,19 @@ pub(crate) struct Walk {
 
 impl<T: Attribute, A: Answer> Class<T, A> {
     /// A class of which nothing is known yet.
-    pub(crate) fn empty() -> Self {
-        Self::new(AttributeList::default(), Trie::default(), false)
+    pub(crate) fn empty(subject: Vec<T>) -> Self {
+        Self::new(subject.into(), AttributeList::default(), Trie::default(), false)
     }
 
-    pub(crate) fn uncacheable() -> Self {
-        Self::new(AttributeList::default(), Trie::default(), true)
+    pub(crate) fn uncacheable(subject: Vec<T>) -> Self {
+        Self::new(subject.into(), AttributeList::default(), Trie::default(), true)
     }
 
-    fn new(attributes: AttributeList<T>, trie: Trie<A>, is_uncacheable: bool) -> Self {
+    fn new(subject: Box<[T]>, attributes: AttributeList<T>, trie: Trie<A>, is_uncacheable: bool) -> Self {
         let answers: usize = trie.answers().iter().map(HeapSize::heap_size).sum();
-        let bytes = size_of::<Self>() + trie.bytes() + answers + attributes.bytes();
-        Self { attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
+        let of_subject: usize = subject.iter().map(|own| size_of::<T>() + own.heap_size()).sum();
+        let bytes = size_of::<Self>() + trie.bytes() + answers + attributes.bytes() + of_subject;
+        Self { subject, attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
     }
 
     /// The same with the paths of another trie, whose numbers stand for `attributes`.
@@ -101,7 +104,7 @@ impl<T: Attribute, A: Answer> Class<T, A> {
             trie.insert(&path, answer.clone())?;
         }
         let trie = without_stale(trie, &own, source);
-        Ok(Self::new(own, trie, false))
+        Ok(Self::new(self.subject.clone(), own, trie, false))
     }
 
     /// The attributes that rows are told apart by; none if they are too many for a table.
@@ -166,7 +169,9 @@ impl<T: Attribute, A: Answer> Class<T, A> {
     /// Bytes that are free once it is gone: its table and its share of the classes of rows included.
     pub(crate) fn weight(&self) -> usize {
         let share = |table: &Arc<AnswerTable<T>>| {
-            table.reservation.bytes() + table.row_classes.bytes() / Arc::strong_count(&table.row_classes)
+            // One of the owners is the list of recent ones.
+            let tables = (Arc::strong_count(&table.row_classes) - 1).max(1);
+            table.reservation.bytes() + table.row_classes.bytes() / tables
         };
         self.bytes + self.table.load().as_ref().map_or(0, share)
     }

@@ -64,11 +64,11 @@ struct Node<T> {
 }
 
 /// A subject's way through the tree, as far as it goes.
-pub(crate) struct Way<S: Source, A> {
+struct Way<S: Source, A> {
     /// The edge that is the last; none: the root.
     last: Option<EdgeKey>,
-    pub(crate) attributes: Vec<S::Attribute>,
-    pub(crate) class: Option<Arc<ClassOf<S, A>>>,
+    attributes: Vec<S::Attribute>,
+    class: Option<Arc<ClassOf<S, A>>>,
 }
 
 /// More attributes of a subject are read than a way may have.
@@ -97,14 +97,15 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         }
     }
 
-    /// Replaces the class of a source's subject by what `change` makes of it, told apart by these attributes too.
+    /// Replaces the class of a source's subject by what `change` makes of it and of all attributes of the subject, these
+    /// included.
     ///
     /// A class that was made without one of them is dropped first: its answers may depend on the attribute's value.
     pub(crate) fn update<E: From<TooLong>>(
         &self,
         source: &S,
         attributes: &[S::Attribute],
-        change: impl FnOnce(Option<&ClassOf<S, A>>) -> Result<Option<ClassOf<S, A>>, E>,
+        change: impl FnOnce(Option<&ClassOf<S, A>>, Vec<S::Attribute>) -> Result<Option<ClassOf<S, A>>, E>,
     ) -> Result<(), E> {
         let way = self.way(source);
         let new: Vec<_> = attributes.iter().filter(|attribute| !way.attributes.contains(attribute)).cloned().collect();
@@ -112,7 +113,8 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
             return Err(TooLong.into());
         }
         let known = way.class.as_deref().filter(|_| new.is_empty());
-        let Some(class) = change(known)? else { return Ok(()) };
+        let of_class = way.attributes.iter().chain(&new).cloned().collect();
+        let Some(class) = change(known, of_class)? else { return Ok(()) };
         let mut next = Next::Class(Arc::new(class));
         // From the class up: whoever looks it up meanwhile finds all of the way or none of it.
         for attribute in new.into_iter().rev() {
@@ -181,7 +183,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
     }
 
     /// The way of a source's subject.
-    pub(crate) fn way(&self, source: &S) -> Way<S, A> {
+    fn way(&self, source: &S) -> Way<S, A> {
         let mut way = Way { last: None, attributes: Vec::new(), class: None };
         let now = tick();
         let mut next = self.root.load().as_ref().map(|root| root.follow(now));

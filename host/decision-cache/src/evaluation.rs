@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    answers::Answers,
+    answers::{Answers, NewAnswers},
     attribute::{Attribute, AttributeList, Row},
     cache::Update,
     class::{Answer, Class, MISS, Walk},
@@ -116,18 +116,13 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 
     /// The answers, and what is to be inserted into the cache. A row that was not evaluated has no answer.
     pub fn finish(self) -> (AnswersOf<S, A>, Option<Update<S, A>>) {
-        let new = Arc::new(self.found.trie);
-        let update = (self.evaluated > 0).then(|| {
-            let log = self.log.lock();
-            Update {
-                source: self.source,
-                subject: log.subject_attributes().to_vec(),
-                attributes: log.attributes().clone(),
-                trie: Arc::clone(&new),
-                is_uncacheable: log.is_uncacheable(),
-                has_conflict: self.found.has_conflict,
-            }
-        });
+        let log = self.log.lock();
+        let Found { trie, attributes, has_conflict, .. } = self.found;
+        let new = Arc::new(NewAnswers { trie, attributes, subject: log.subject_attributes().to_vec() });
+        let is_uncacheable = log.is_uncacheable();
+        let update = Update { source: self.source, new: Arc::clone(&new), is_uncacheable, has_conflict };
+        let update = (self.evaluated > 0).then_some(update);
+        drop(log);
         (Answers { class: self.class, new, which: self.which }, update)
     }
 

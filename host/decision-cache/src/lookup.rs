@@ -8,6 +8,7 @@ use crate::{
     class::{Answer, AnswerTable, Class, MISS, Walk},
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::Source,
+    witness::{Witness, Witnesses},
 };
 
 /// The hits and misses of one lookup, by position among the rows that were asked for.
@@ -72,6 +73,16 @@ impl<T: Attribute, A: Answer> ByClass<T, A> {
     /// What the numbers stand for.
     pub fn answers(&self) -> &[A] {
         self.class.trie.answers()
+    }
+
+    /// The distinct paths that lead to the answers about these rows, each with a row that has its values.
+    ///
+    /// It goes over each row: call it when nobody waits for a reply.
+    pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
+        let mut witnesses = Vec::new();
+        let Class { subject, attributes, trie, .. } = &*self.class;
+        Witnesses::new(subject, attributes, trie).add(&mut witnesses, source, rows);
+        witnesses
     }
 
     pub(crate) fn row_classes(&self) -> &Arc<RowClasses<T>> {

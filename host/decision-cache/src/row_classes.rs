@@ -209,6 +209,12 @@ impl<T: Attribute> RecentRowClasses<T> {
         self.lists.load().first().cloned()
     }
 
+    /// Drops the lists that no class has a table by.
+    pub(crate) fn drop_unused(&self) {
+        let is_used = |classes: &&Arc<RowClasses<T>>| Arc::strong_count(classes) > 1;
+        self.lists.rcu(|lists| lists.iter().filter(is_used).cloned().collect::<Vec<_>>());
+    }
+
     pub(crate) fn clear(&self) {
         self.lists.store(Arc::default());
     }

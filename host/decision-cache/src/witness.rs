@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 
 use crate::{
-    attribute::{Attribute, Row},
-    class::{Answer, Class},
+    attribute::{Attribute, AttributeList, Row},
+    class::Answer,
     fingerprint::Fingerprint,
     source::{Reader, Source},
-    trie::Leaf,
+    trie::{Leaf, Trie},
 };
 
 /// An answer, what it follows from, and a row for which it holds.
@@ -26,33 +26,37 @@ pub struct Witness<T, A> {
     pub path: Vec<(T, Fingerprint)>,
 }
 
-impl<T: Attribute, A: Answer> Witness<T, A> {
-    /// The witnesses of these rows, in the order of the first row of each; rows without an answer are left out.
-    pub(crate) fn all(
-        subject: &[T],
-        class: &Class<T, A>,
-        source: &impl Source<Attribute = T>,
-        rows: impl Iterator<Item = Row>,
-    ) -> Vec<Self> {
-        let reader = Reader::new(class.attributes.len());
+/// Where the witnesses of some answers are found.
+pub(crate) struct Witnesses<'w, T, A> {
+    subject: &'w [T],
+    attributes: &'w AttributeList<T>,
+    trie: &'w Trie<A>,
+}
+
+impl<'w, T: Attribute, A: Answer> Witnesses<'w, T, A> {
+    pub(crate) fn new(subject: &'w [T], attributes: &'w AttributeList<T>, trie: &'w Trie<A>) -> Self {
+        Self { subject, attributes, trie }
+    }
+
+    /// Adds the witnesses of these rows, in the order of the first row of each.
+    pub(crate) fn add(&self, found: &mut Vec<Witness<T, A>>, source: &impl Source<Attribute = T>, rows: &[Row]) {
+        let reader = Reader::new(self.attributes.len());
         let mut known: HashMap<Leaf, usize> = HashMap::new();
-        let mut witnesses: Vec<Self> = Vec::new();
         for row in rows {
-            let read = |number| reader.read(source, &class.attributes, number, row);
-            let Some(leaf) = class.trie.find(read) else { continue };
+            let read = |number| reader.read(source, self.attributes, number, *row);
+            let Some(leaf) = self.trie.find(read) else { continue };
             let at = *known.entry(leaf).or_insert_with(|| {
-                let mut path: Vec<_> = subject.iter().map(|own| (own.clone(), source.shared(own))).collect();
-                class.trie.find(|number| {
+                let mut path: Vec<_> = self.subject.iter().map(|own| (own.clone(), source.shared(own))).collect();
+                self.trie.find(|number| {
                     let value = read(number);
-                    path.push((class.attributes.get(number).clone(), value));
+                    path.push((self.attributes.get(number).clone(), value));
                     value
                 });
-                let answer = class.trie.answers()[leaf.answer as usize].clone();
-                witnesses.push(Self { answer, row, rows: 0, path });
-                witnesses.len() - 1
+                let answer = self.trie.answers()[leaf.answer as usize].clone();
+                found.push(Witness { answer, row: *row, rows: 0, path });
+                found.len() - 1
             });
-            witnesses[at].rows += 1;
+            found[at].rows += 1;
         }
-        witnesses
     }
 }

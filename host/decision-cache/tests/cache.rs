@@ -1,0 +1,207 @@
+//! What the cache promises, one by one.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod toy;
+
+use std::sync::Arc;
+
+use plimsoll_decision_cache::{Branch, Disabled, Evict, Row, Tree, evict_to};
+
+use self::toy::{Cache, KEYS, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
+
+fn world(rows: usize, cells: impl Fn(usize) -> i64) -> World {
+    let rows = (0..rows).map(|row| [cells(row); KEYS as usize]).collect();
+    World { subject: [1; KEYS as usize], snapshot: Arc::new(Snapshot::new(rows)) }
+}
+
+fn all(world: &World) -> Vec<Row> {
+    (0..world.snapshot.rows.len() as Row).collect()
+}
+
+/// How many rows were evaluated to answer about all of them.
+fn evaluated(cache: &Cache, world: &World, function: impl FnMut(&Reads<'_>) -> String) -> usize {
+    ask(cache, world, &all(world), function).unwrap().1
+}
+
+#[test]
+fn a_function_is_evaluated_once_for_each_combination_of_values() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(0))).to_string();
+    let mut world = world(100, |row| row as i64 % 4);
+    assert_eq!(evaluated(&cache, &world, function), 4);
+    assert_eq!(evaluated(&cache, &world, function), 0);
+    world.subject[1] = 9;
+    assert_eq!(evaluated(&cache, &world, function), 0, "it does not read that");
+    world.subject[0] = 9;
+    assert_eq!(evaluated(&cache, &world, function), 4);
+}
+
+#[test]
+fn attributes_named_by_the_subject_are_unlimited() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let team = reads.read(&Of::Subject(0)) as u64;
+        (reads.read(&Of::Named(team)) + reads.read(&Of::Row(0))).to_string()
+    };
+    let mut world = world(10, |row| row as i64 % 2);
+    for team in 0..2_000 {
+        world.subject[0] = team;
+        assert_eq!(evaluated(&cache, &world, function), 2, "team {team} is new");
+    }
+    for team in 0..2_000 {
+        world.subject[0] = team;
+        assert_eq!(evaluated(&cache, &world, function), 0, "team {team} is known");
+    }
+    assert_eq!(cache.disabled(), None);
+}
+
+#[test]
+fn attributes_named_by_rows_are_unlimited() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let name = reads.read(&Of::Row(0)) as u64;
+        reads.read(&Of::RowNamed(name)).to_string()
+    };
+    let mut world = world(3_000, |row| row as i64 + 1);
+    assert_eq!(evaluated(&cache, &world, function), 3_000);
+    assert_eq!(evaluated(&cache, &world, function), 0);
+    let mut rows = world.snapshot.rows.clone();
+    rows[7] = [5_000; KEYS as usize];
+    world.snapshot = Arc::new(world.snapshot.next(rows));
+    assert_eq!(evaluated(&cache, &world, function), 1);
+    let bytes = world.snapshot.columns().bytes();
+    assert!(bytes < 512 * 3_000 * 9, "{bytes} bytes: not a column for each of 3,000 attributes");
+}
+
+#[test]
+fn a_count_that_changes_affects_only_the_rows_that_read_it() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let pool = reads.read(&Of::Row(0));
+        reads.read(&Of::Count(1, pool)).to_string()
+    };
+    // 400 pools: more counts than a table may have attributes of rows.
+    let mut world = world(1_200, |row| row as i64 % 400 + 1);
+    assert_eq!(evaluated(&cache, &world, function), 400);
+    assert_eq!(evaluated(&cache, &world, function), 0);
+    let mut rows = world.snapshot.rows.clone();
+    rows[0][1] = 1_000;
+    world.snapshot = Arc::new(world.snapshot.next(rows.clone()));
+    assert_eq!(evaluated(&cache, &world, function), 1, "the count of the first pool is another");
+    rows[0][1] = 1;
+    world.snapshot = Arc::new(world.snapshot.next(rows));
+    assert_eq!(evaluated(&cache, &world, function), 0, "it is as it was");
+}
+
+#[test]
+fn a_function_that_keeps_the_subject_from_row_to_row_depends_on_it_everywhere() {
+    let cache = Cache::default();
+    let mut world = world(3, |row| row as i64);
+    for subject in [1, 2, 1] {
+        world.subject[0] = subject;
+        let mut kept = None;
+        let function = |reads: &Reads<'_>| {
+            let subject = *kept.get_or_insert_with(|| reads.read(&Of::Subject(0)));
+            (subject * 10 + reads.read(&Of::Row(0))).to_string()
+        };
+        let (answers, _) = ask(&cache, &world, &[0, 1, 2], function).unwrap();
+        assert_eq!(answers, [0, 1, 2].map(|row| (subject * 10 + row).to_string()));
+    }
+}
+
+#[test]
+fn a_subject_with_more_attributes_than_a_way_may_have_ends_the_caching() {
+    let reading = |names: u64| {
+        move |reads: &Reads<'_>| (0..names).map(|name| reads.read(&Of::Named(name))).sum::<i64>().to_string()
+    };
+    let world = world(3, |_| 0);
+    assert_eq!(ask(&Cache::default(), &world, &[0, 1, 2], reading(256)).unwrap().1, 1);
+    let cache = Cache::default();
+    assert_eq!(ask(&cache, &world, &[0, 1, 2], reading(257)).unwrap_err(), Disabled::TooManyReads);
+    assert_eq!(ask(&cache, &world, &[0, 1, 2], reading(257)).unwrap().1, 3, "it is evaluated each time");
+    assert_eq!(cache.bytes(), 0);
+}
+
+#[test]
+fn other_answers_to_the_same_values_end_the_caching() {
+    let cache = Cache::default();
+    let mut calls = 0;
+    let mut function = |reads: &Reads<'_>| {
+        calls += 1;
+        if calls > 2 { reads.read(&Of::Row(1)) } else { reads.read(&Of::Row(0)) }.to_string()
+    };
+    let world = world(2, |row| row as i64);
+    ask(&cache, &world, &[0, 1], &mut function).unwrap();
+    evict_to(&[&cache], 0);
+    ask(&cache, &world, &[1], &mut function).unwrap();
+    assert_eq!(ask(&cache, &world, &[0], |reads| reads.read(&Of::Row(0)).to_string()), Err(Disabled::NotAFunction));
+    assert_eq!(cache.disabled(), Some(Disabled::NotAFunction));
+}
+
+#[test]
+fn the_least_recently_used_classes_go_first() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(0))).to_string();
+    let mut world = world(50, |row| row as i64);
+    let mut ask = |subject: i64| {
+        world.subject[0] = subject;
+        evaluated(&cache, &world, function)
+    };
+    for subject in 0..20 {
+        assert_eq!(ask(subject), 50);
+    }
+    assert_eq!(ask(0), 0);
+    evict_to(&[&cache], cache.bytes() / 2);
+    assert_eq!((ask(0), ask(19), ask(1)), (0, 0, 50));
+}
+
+#[test]
+fn a_witness_has_the_values_that_an_answer_follows_from() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let team = reads.read(&Of::Subject(0)) as u64;
+        let limit = reads.read(&Of::Named(team));
+        let pool = reads.read(&Of::Row(0));
+        if pool == 0 { "no pool".to_owned() } else { (reads.read(&Of::Count(0, pool)) < limit).to_string() }
+    };
+    let world = world(9, |row| [0, 1, 2][row % 3]);
+    let rows = [3, 4, 5, 6, 7, 8];
+    let (_, evaluated, of_new) = ask_with_witnesses(&cache, &world, &rows, function).unwrap();
+    assert_eq!((evaluated, of_new.len()), (3, 3));
+    let (_, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, function).unwrap();
+    assert_eq!((evaluated, &witnesses), (0, &of_new), "evaluated or cached, an answer follows from the same");
+    assert_eq!(cache.by_class(&world).unwrap().witnesses(&world, &rows), witnesses);
+    let shown = |at: usize| {
+        let witness = &witnesses[at];
+        let values = witness.path.iter().map(|(of, _)| (of.clone(), world.number(of, witness.row)));
+        (witness.answer.as_str(), witness.row, witness.rows, values.collect::<Vec<_>>())
+    };
+    let subject = [(Of::Subject(0), 1), (Of::Named(1), 2)];
+    let path = |rest: &[(Of, i64)]| [&subject[..], rest].concat();
+    assert_eq!(shown(0), ("no pool", 3, 2, path(&[(Of::Row(0), 0)])));
+    assert_eq!(shown(1), ("false", 4, 2, path(&[(Of::Row(0), 1), (Of::Count(0, 1), 3)])));
+    assert_eq!(shown(2), ("false", 5, 2, path(&[(Of::Row(0), 2), (Of::Count(0, 2), 3)])));
+    assert_eq!(witnesses.len(), 3);
+}
+
+#[test]
+fn the_tree_shows_what_is_known() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(2))).to_string();
+    let world = world(2, |row| row as i64 * 2);
+    evaluated(&cache, &world, function);
+    let Some(Tree::Read(Of::Subject(0), of_subject)) = cache.tree(&world) else { panic!("the subject comes first") };
+    assert_eq!((of_subject.len(), of_subject[0].value), (1, Some(1)));
+    let Tree::Read(Of::Row(2), of_rows) = &of_subject[0].next else { panic!("then the row") };
+    let answer = |branch: &Branch<World, String>| match &branch.next {
+        Tree::Answer(answer) => Some((branch.value, answer.clone())),
+        _ => None,
+    };
+    let answers: Vec<_> = of_rows.iter().filter_map(answer).collect();
+    assert_eq!(answers.len(), 2);
+    assert!(
+        answers.contains(&(Some(0), "1".to_owned())) && answers.contains(&(Some(2), "3".to_owned())),
+        "{answers:?}"
+    );
+}

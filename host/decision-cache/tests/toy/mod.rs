@@ -1,0 +1,241 @@
+//! A small world with functions over it, for tests and the benchmark.
+
+#![allow(dead_code, reason = "each test uses a part")]
+#![allow(missing_docs, unreachable_pub, reason = "it is a part of tests")]
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use plimsoll_decision_cache::{
+    AnswerCache, Attribute, Columns, Disabled, Evaluation, Fingerprint, HeapSize, Parts, Row, Scope, SharedLog, Source,
+    Witness,
+};
+
+/// Keys of a subject, and of a row: half of a row's are of one part, half of the other.
+pub const KEYS: u64 = 8;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Of {
+    Subject(u64),
+    /// One of so many attributes of a subject that it has no list of them.
+    Named(u64),
+    Row(u64),
+    /// The attribute of a row with any name.
+    RowNamed(u64),
+    /// How many rows have this value of a key.
+    Count(u64, i64),
+    Record,
+}
+
+/// The rows of one moment.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    pub rows: Vec<[i64; KEYS as usize]>,
+    stamps: Vec<u64>,
+    columns: Columns<Of>,
+}
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub subject: [i64; KEYS as usize],
+    pub snapshot: Arc<Snapshot>,
+}
+
+/// What a function reads: it is all that it sees.
+pub struct Reads<'w> {
+    pub world: &'w World,
+    pub position: u32,
+    pub row: Row,
+    pub log: Option<&'w SharedLog<Of>>,
+}
+
+pub type Cache = AnswerCache<World, String>;
+
+// === impl Of ===
+
+impl HeapSize for Of {}
+
+impl Attribute for Of {
+    fn scope(&self) -> Scope {
+        match self {
+            Self::Subject(_) | Self::Named(_) => Scope::Subject,
+            Self::Count(..) => Scope::Snapshot,
+            Self::Row(_) | Self::RowNamed(_) | Self::Record => Scope::Row,
+        }
+    }
+
+    fn depends_on(&self) -> Parts {
+        match self {
+            Self::Row(key) => Parts::part(part(*key)),
+            _ => Parts::ALL,
+        }
+    }
+
+    fn whole_row() -> Vec<Self> {
+        vec![Self::Record]
+    }
+}
+
+const fn part(key: u64) -> u8 {
+    (key >= KEYS / 2) as u8
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    pub fn new(rows: Vec<[i64; KEYS as usize]>) -> Self {
+        let stamps = rows.iter().map(|_| stamp()).collect();
+        Self { rows, stamps, columns: Columns::default() }
+    }
+
+    /// The snapshot after this one.
+    pub fn next(&self, rows: Vec<[i64; KEYS as usize]>) -> Self {
+        let mut next = Self { stamps: self.stamps.clone(), columns: Columns::default(), rows };
+        next.stamps.resize_with(next.rows.len(), stamp);
+        let mut changed = Vec::new();
+        for (row, new) in next.rows.iter().enumerate() {
+            let Some(old) = self.rows.get(row) else {
+                changed.push((row as Row, Parts::ALL));
+                continue;
+            };
+            let parts =
+                (0..KEYS).filter(|key| old[*key as usize] != new[*key as usize]).map(|key| Parts::part(part(key)));
+            let parts = parts.fold(Parts::NONE, Parts::and);
+            if parts != Parts::NONE {
+                next.stamps[row] = stamp();
+                changed.push((row as Row, parts));
+            }
+        }
+        next.columns.follow(&self.columns, || changed);
+        next
+    }
+
+    pub fn columns(&self) -> &Columns<Of> {
+        &self.columns
+    }
+}
+
+fn stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+// === impl World ===
+
+impl World {
+    pub fn number(&self, of: &Of, row: Row) -> i64 {
+        let cells = || self.snapshot.rows[row as usize];
+        match of {
+            Of::Subject(key) => self.subject[*key as usize],
+            Of::Named(name) => self.subject[(*name % KEYS) as usize] + *name as i64,
+            Of::Row(key) => cells()[*key as usize],
+            Of::RowNamed(name) => cells()[(*name % KEYS) as usize] + *name as i64,
+            Of::Count(key, value) => {
+                self.snapshot.rows.iter().filter(|cells| cells[*key as usize] == *value).count() as i64
+            }
+            Of::Record => self.snapshot.stamps[row as usize] as i64,
+        }
+    }
+
+    fn fingerprint(&self, of: &Of, row: Row) -> Fingerprint {
+        match self.number(of, row) {
+            0 => Fingerprint::ABSENT,
+            number if number % 2 == 0 => Fingerprint::of(&number),
+            number => Fingerprint::of_number(number),
+        }
+    }
+}
+
+impl Source for World {
+    type Attribute = Of;
+    type Value = i64;
+
+    fn row_count(&self) -> usize {
+        self.snapshot.rows.len()
+    }
+
+    fn columns(&self) -> &Columns<Of> {
+        &self.snapshot.columns
+    }
+
+    fn shared(&self, attribute: &Of) -> Fingerprint {
+        self.fingerprint(attribute, 0)
+    }
+
+    fn row(&self, attribute: &Of, row: Row) -> Fingerprint {
+        self.fingerprint(attribute, row)
+    }
+
+    fn value(&self, attribute: &Of, row: Row) -> i64 {
+        self.number(attribute, row)
+    }
+}
+
+// === impl Reads ===
+
+impl Reads<'_> {
+    pub fn read(&self, of: &Of) -> i64 {
+        if let Some(log) = self.log {
+            match of.scope() {
+                Scope::Subject => log.lock().subject(of),
+                Scope::Snapshot => log.lock().snapshot(of),
+                Scope::Row => drop(log.lock().row(self.position, of)),
+            }
+        }
+        self.world.number(of, self.row)
+    }
+
+    /// Reads another row.
+    pub fn read_other(&self, of: &Of, row: Row) -> i64 {
+        if let Some(log) = self.log {
+            log.lock().row(self.position + 1, of);
+        }
+        self.world.number(of, row)
+    }
+}
+
+/// Answers about these rows by the cache, and how many were evaluated.
+pub fn ask(
+    cache: &Cache,
+    world: &World,
+    rows: &[Row],
+    function: impl FnMut(&Reads<'_>) -> String,
+) -> Result<(Vec<String>, usize), Disabled> {
+    ask_with_witnesses(cache, world, rows, function).map(|(answers, evaluated, _)| (answers, evaluated))
+}
+
+/// The same, and what the answers follow from; nothing where they are not cached.
+pub fn ask_with_witnesses(
+    cache: &Cache,
+    world: &World,
+    rows: &[Row],
+    mut function: impl FnMut(&Reads<'_>) -> String,
+) -> Result<(Vec<String>, usize, Vec<Witness<Of, String>>), Disabled> {
+    let lookup = cache.lookup(world, rows.iter().copied());
+    if !lookup.is_cached() {
+        let all = rows.iter().enumerate();
+        let answer = |(at, row): (usize, &Row)| function(&Reads { world, position: at as u32, row: *row, log: None });
+        return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
+    }
+    let mut evaluation = Evaluation::new(lookup, world.clone(), rows.into());
+    let log = evaluation.log().clone();
+    while let Some(position) = evaluation.next_miss() {
+        let row = rows[position as usize];
+        evaluation.answer(function(&Reads { world, position, row, log: Some(&log) }));
+    }
+    assert_eq!(evaluation.answered(), rows.len());
+    let evaluated = evaluation.evaluated();
+    let (answers, update) = evaluation.finish();
+    update.map(|update| cache.insert(&update)).transpose()?;
+    let witnesses = answers.witnesses(world, rows);
+    let answers = (0..rows.len()).map(|at| answers.get(at).cloned().unwrap_or_default()).collect();
+    Ok((answers, evaluated, witnesses))
+}
+
+/// The values of a subject that a call has read so far, for functions that keep them.
+pub type Kept = HashMap<Of, i64>;
