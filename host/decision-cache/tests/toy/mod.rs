@@ -55,6 +55,7 @@ pub struct Reads<'w> {
 }
 
 pub type Cache = AnswerCache<World, String>;
+pub type Witnesses = Vec<Witness<Of, String>>;
 
 // === impl Of ===
 
@@ -215,7 +216,7 @@ pub fn ask_with_witnesses(
     world: &World,
     rows: &[Row],
     mut function: impl FnMut(&Reads<'_>) -> String,
-) -> Result<(Vec<String>, usize, Vec<Witness<Of, String>>), Disabled> {
+) -> Result<(Vec<String>, usize, Witnesses), Disabled> {
     let lookup = cache.lookup(world, rows.iter().copied());
     if !lookup.is_cached() {
         let all = rows.iter().enumerate();
