@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::Sender;
 
-use crate::tls::Identity;
+use crate::tls::ClientIdentity;
 
 /// The Common Name of kube-scheduler's own certificate in most clusters.
 const KUBE_SCHEDULER: &str = "system:kube-scheduler";
@@ -28,7 +28,7 @@ pub struct BindAccess {
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
-    pub(crate) identity: Identity,
+    pub(crate) identity: ClientIdentity,
     /// Whose nodes those are that it sends: its name's, or else its address's, since a port says nothing.
     pub(crate) sender: Sender,
     /// Whether both the listener's address and the client's are loopback addresses.
@@ -62,11 +62,11 @@ impl BindAccess {
             return Ok(());
         }
         match &client.identity {
-            Identity::Replica => Ok(()),
-            Identity::Client(Some(name)) if self.clients.iter().any(|listed| **listed == **name) => Ok(()),
-            Identity::Client(Some(name)) => Err(Denial::NotListed(Arc::clone(name))),
-            Identity::Client(None) => Err(Denial::NoName),
-            Identity::Anonymous => Err(Denial::NoCertificate),
+            ClientIdentity::Replica => Ok(()),
+            ClientIdentity::Client(Some(name)) if self.clients.iter().any(|listed| **listed == **name) => Ok(()),
+            ClientIdentity::Client(Some(name)) => Err(Denial::NotListed(Arc::clone(name))),
+            ClientIdentity::Client(None) => Err(Denial::NoName),
+            ClientIdentity::Anonymous => Err(Denial::NoCertificate),
         }
     }
 }
@@ -81,12 +81,14 @@ impl Default for BindAccess {
 
 impl Client {
     /// The client at an address, of a listener that was bound to another.
-    pub(crate) fn new(address: SocketAddr, identity: Identity, listener: IpAddr) -> Self {
+    pub(crate) fn new(address: SocketAddr, identity: ClientIdentity, listener: IpAddr) -> Self {
         let is_local = is_loopback(listener) && is_loopback(address.ip());
         let sender = Sender::of(&match &identity {
-            Identity::Client(Some(name)) => format!("name {name}"),
-            Identity::Replica => "replica".to_owned(),
-            Identity::Client(None) | Identity::Anonymous => format!("address {}", address.ip().to_canonical()),
+            ClientIdentity::Client(Some(name)) => format!("name {name}"),
+            ClientIdentity::Replica => "replica".to_owned(),
+            ClientIdentity::Client(None) | ClientIdentity::Anonymous => {
+                format!("address {}", address.ip().to_canonical())
+            }
         });
         Self { address, identity, sender, is_local }
     }
@@ -94,8 +96,8 @@ impl Client {
     /// The name in its certificate.
     pub(crate) fn subject(&self) -> Option<&str> {
         match &self.identity {
-            Identity::Client(name) => name.as_deref(),
-            Identity::Anonymous | Identity::Replica => None,
+            ClientIdentity::Client(name) => name.as_deref(),
+            ClientIdentity::Anonymous | ClientIdentity::Replica => None,
         }
     }
 }
@@ -122,12 +124,12 @@ fn is_loopback(address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn client(address: &str, listener: &str, identity: Identity) -> Client {
+    fn client(address: &str, listener: &str, identity: ClientIdentity) -> Client {
         Client::new(SocketAddr::new(address.parse().unwrap(), 40_000), identity, listener.parse().unwrap())
     }
 
-    fn named(name: &str) -> Identity {
-        Identity::Client(Some(Arc::from(name)))
+    fn named(name: &str) -> ClientIdentity {
+        ClientIdentity::Client(Some(Arc::from(name)))
     }
 
     #[test]
@@ -138,20 +140,20 @@ mod tests {
         let table = [
             (far, everywhere, named("system:kube-scheduler"), Ok(())),
             (far, everywhere, named("batch"), Ok(())),
-            (far, everywhere, Identity::Replica, Ok(())),
+            (far, everywhere, ClientIdentity::Replica, Ok(())),
             (far, everywhere, named("system:node:n1"), Err(Denial::NotListed("system:node:n1".into()))),
             (far, everywhere, named("System:kube-scheduler"), Err(Denial::NotListed("System:kube-scheduler".into()))),
-            (far, everywhere, Identity::Client(None), Err(Denial::NoName)),
-            (far, everywhere, Identity::Anonymous, no_certificate()),
+            (far, everywhere, ClientIdentity::Client(None), Err(Denial::NoName)),
+            (far, everywhere, ClientIdentity::Anonymous, no_certificate()),
             // Only the address that the listener was bound to keeps others away.
-            (near, everywhere, Identity::Anonymous, no_certificate()),
-            (near, "192.0.2.1", Identity::Anonymous, no_certificate()),
-            (far, near, Identity::Anonymous, no_certificate()),
-            (near, near, Identity::Anonymous, Ok(())),
-            ("127.0.0.9", near, Identity::Anonymous, Ok(())),
-            ("::1", "::1", Identity::Anonymous, Ok(())),
-            ("::ffff:127.0.0.1", "::ffff:127.0.0.1", Identity::Anonymous, Ok(())),
-            ("::ffff:192.0.2.7", "::", Identity::Anonymous, no_certificate()),
+            (near, everywhere, ClientIdentity::Anonymous, no_certificate()),
+            (near, "192.0.2.1", ClientIdentity::Anonymous, no_certificate()),
+            (far, near, ClientIdentity::Anonymous, no_certificate()),
+            (near, near, ClientIdentity::Anonymous, Ok(())),
+            ("127.0.0.9", near, ClientIdentity::Anonymous, Ok(())),
+            ("::1", "::1", ClientIdentity::Anonymous, Ok(())),
+            ("::ffff:127.0.0.1", "::ffff:127.0.0.1", ClientIdentity::Anonymous, Ok(())),
+            ("::ffff:192.0.2.7", "::", ClientIdentity::Anonymous, no_certificate()),
         ];
         for (address, listener, identity, expected) in table {
             let client = client(address, listener, identity);

@@ -18,7 +18,7 @@ use crate::{
     AllowedHosts,
     access::Client,
     hosts::{Foreign, check_same_page},
-    server::{self, BodyAwaited, Bounds},
+    server::{self, BodyAwaited, ConnectionBounds},
 };
 
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -56,7 +56,7 @@ pub trait Admin: Send + Sync {
 const MAX_POD: usize = 2 << 20;
 
 /// A page: its status, type and text.
-pub(crate) type Page = (StatusCode, &'static str, String);
+pub(crate) type AdminPage = (StatusCode, &'static str, String);
 
 /// The admin pages, for those who know what they ask.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ pub async fn serve_admin(
         .fallback(async || respond(not_found()))
         .method_not_allowed_fallback(async || respond(read_only()))
         .with_state(admin);
-    server::serve(listener, Guarded { router, hosts }, Bounds::of_admin(), None, shutdown).await
+    server::serve(listener, Guarded { router, hosts }, ConnectionBounds::of_admin(), None, shutdown).await
 }
 
 impl server::Service for Guarded {
@@ -128,7 +128,7 @@ impl Guarded {
 }
 
 /// Makes a page on a blocking thread, where it may take its time, and even panic.
-async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> Page + Send + 'static) -> Response {
+async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> AdminPage + Send + 'static) -> Response {
     let made = tokio::task::spawn_blocking(move || page(admin.as_ref())).await;
     respond(made.unwrap_or_else(|panic| {
         tracing::error!(%panic, "an admin page failed");
@@ -136,7 +136,7 @@ async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> Page + Sen
     }))
 }
 
-fn ready(admin: &dyn Admin) -> Page {
+fn ready(admin: &dyn Admin) -> AdminPage {
     match admin.ready() {
         Ok(notes) => {
             let lines: Vec<String> =
@@ -150,15 +150,15 @@ fn ready(admin: &dyn Admin) -> Page {
     }
 }
 
-pub(crate) fn metrics(admin: &dyn Admin) -> Page {
+pub(crate) fn metrics(admin: &dyn Admin) -> AdminPage {
     (StatusCode::OK, OPEN_METRICS, admin.metrics())
 }
 
-fn policies(admin: &dyn Admin) -> Page {
+fn policies(admin: &dyn Admin) -> AdminPage {
     (StatusCode::OK, JSON, format!("{:#}\n", admin.policies()))
 }
 
-fn leader(admin: &dyn Admin) -> Page {
+fn leader(admin: &dyn Admin) -> AdminPage {
     (StatusCode::OK, JSON, format!("{:#}\n", admin.leader()))
 }
 
@@ -168,7 +168,7 @@ fn value(query: Option<&str>, key: &str) -> Option<String> {
     pairs.find(|(own, _)| *own == key).map(|(_, value)| value.replace("%2F", "/").replace("%2f", "/"))
 }
 
-fn table(admin: &dyn Admin, query: Option<&str>) -> Page {
+fn table(admin: &dyn Admin, query: Option<&str>) -> AdminPage {
     let Some(policy) = value(query, "policy") else {
         return (StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into());
     };
@@ -178,7 +178,7 @@ fn table(admin: &dyn Admin, query: Option<&str>) -> Page {
     }
 }
 
-fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> Page {
+fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> AdminPage {
     let Some(node) = value(query, "node") else {
         let expected =
             "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
@@ -190,16 +190,16 @@ fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> Page {
     }
 }
 
-fn not_found() -> Page {
+fn not_found() -> AdminPage {
     let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/table and /api/explain\n";
     (StatusCode::NOT_FOUND, TEXT, text.into())
 }
 
-fn read_only() -> Page {
+fn read_only() -> AdminPage {
     (StatusCode::METHOD_NOT_ALLOWED, TEXT, "plimsoll's admin side is read-only: GET, and POST to /api/explain\n".into())
 }
 
-fn respond((status, kind, text): Page) -> Response {
+fn respond((status, kind, text): AdminPage) -> Response {
     // It is read on terminals, and has texts of others in it; in JSON an escape means the same.
     let text = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t')).into_owned();
     (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()

@@ -10,12 +10,12 @@ use crate::{
     decode::{self, ExtenderArgs, MAX_ELEMENTS},
     encode,
     error::{LoggedPod, WireError},
-    memory::Reservation,
+    memory::MemoryReservation,
 };
 
 /// A call of the extender protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum ExtenderVerb {
     Filter,
     Prioritize,
     Preempt,
@@ -24,7 +24,7 @@ pub(crate) enum Call {
 
 /// A reply, and what is left to do once it is out.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ExtenderReply {
     /// The HTTP status.
     pub status: u16,
     /// The body, never empty; surviving nodes are slices of the request's.
@@ -45,15 +45,15 @@ pub struct Answer {
 
 /// What becomes of a request.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub(crate) enum Handling {
     /// It is answered.
-    Answer(Answer),
+    Reply(ExtenderReply),
     /// The replica behind this base URL answers it.
     Forward(Arc<str>),
 }
 
 /// A decision on its way out.
-struct Decision {
+struct DecidedReply {
     pieces: Vec<Bytes>,
     nodes: usize,
     after: After,
@@ -67,27 +67,27 @@ pub(crate) struct Arrival {
 }
 
 /// Answers the body of a POST to `path`, as a server without peers does.
-pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> Answer {
-    let (mut unlimited, arrival) = (Reservation::unlimited(), Arrival { received, sender: Sender::default() });
-    match Call::from_path(path) {
-        Some((group, call)) => match call.answer(gateway, group, body, arrival, &mut unlimited) {
-            Reply::Answer(answer) => answer,
-            Reply::Forward(peer) => call.error(WireError::not_forwarded(&peer, "there is no way to it")),
+pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
+    let (mut unlimited, arrival) = (MemoryReservation::unlimited(), Arrival { received, sender: Sender::default() });
+    match ExtenderVerb::from_path(path) {
+        Some((group, verb)) => match verb.answer(gateway, group, body, arrival, &mut unlimited) {
+            Handling::Reply(answer) => answer,
+            Handling::Forward(peer) => verb.error(WireError::not_forwarded(&peer, "there is no way to it")),
         },
-        None => Answer::plain_error(WireError::unknown_path()),
+        None => ExtenderReply::plain_error(WireError::unknown_path()),
     }
 }
 
 // === impl Call ===
 
-impl Call {
+impl ExtenderVerb {
     /// The group (empty for the root) and the call that a URL's path names; stray slashes do not matter.
     pub(crate) fn from_path(path: &str) -> Option<(&str, Self)> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let (first, second) = (segments.next()?, segments.next());
-        let (group, verb) = second.map_or(("", first), |second| (first, second));
-        let call = Self::ALL.into_iter().find(|call| call.as_str() == verb)?;
-        segments.next().is_none().then_some((group, call))
+        let (group, name) = second.map_or(("", first), |second| (first, second));
+        let verb = Self::ALL.into_iter().find(|verb| verb.as_str() == name)?;
+        segments.next().is_none().then_some((group, verb))
     }
 
     /// The last segment of the URL.
@@ -107,33 +107,42 @@ impl Call {
         group: &str,
         body: &Bytes,
         arrival: Arrival,
-        memory: &mut Reservation,
-    ) -> Reply {
+        memory: &mut MemoryReservation,
+    ) -> Handling {
         let decision = match self {
             Self::Filter => filter(gateway, group, body, arrival, memory),
             Self::Prioritize => prioritize(gateway, group, body, arrival, memory),
             Self::Preempt => preempt(gateway, group, body, arrival, memory),
             Self::Bind => match bind(gateway, group, body, arrival.received) {
-                Ok(Bind::Forward(peer)) => return Reply::Forward(peer),
-                Ok(Bind::Done(after)) => Ok(Decision { pieces: vec![encode::bound().into()], nodes: 1, after }),
+                Ok(BindRoute::Forward(peer)) => return Handling::Forward(peer),
+                Ok(BindRoute::Done(after)) => {
+                    Ok(DecidedReply { pieces: vec![encode::bound().into()], nodes: 1, after })
+                }
                 Err(error) => Err(error),
             },
         };
-        Reply::Answer(match decision {
-            Ok(Decision { pieces, nodes, after }) => {
-                Answer { status: 200, pieces, nodes, error: None, pod: None, after, close: false, is_routine: false }
-            }
+        Handling::Reply(match decision {
+            Ok(DecidedReply { pieces, nodes, after }) => ExtenderReply {
+                status: 200,
+                pieces,
+                nodes,
+                error: None,
+                pod: None,
+                after,
+                close: false,
+                is_routine: false,
+            },
             Err(error) => self.error(error),
         })
     }
 
     /// The reply to a request that has no decision, as this call's caller can read it.
-    pub(crate) fn error(self, error: WireError) -> Answer {
+    pub(crate) fn error(self, error: WireError) -> ExtenderReply {
         // kube-scheduler throws away the body of any other status: a reason must come with 200.
         match self {
-            Self::Filter => Answer::failed(StatusCode::OK, encode::filter_error(&error.outside), error),
-            Self::Bind => Answer::failed(StatusCode::OK, encode::error(&error.outside), error),
-            Self::Prioritize | Self::Preempt => Answer::plain_error(error),
+            Self::Filter => ExtenderReply::failed(StatusCode::OK, encode::filter_error(&error.outside), error),
+            Self::Bind => ExtenderReply::failed(StatusCode::OK, encode::error(&error.outside), error),
+            Self::Prioritize | Self::Preempt => ExtenderReply::plain_error(error),
         }
     }
 
@@ -142,7 +151,7 @@ impl Call {
 
 // === impl Answer ===
 
-impl Answer {
+impl ExtenderReply {
     /// The body in one piece.
     pub fn body(&self) -> Bytes {
         match self.pieces.as_slice() {
@@ -208,7 +217,7 @@ fn extender_args(
     sender: Sender,
     cluster: Option<&Cluster>,
     body: &Bytes,
-    memory: &mut Reservation,
+    memory: &mut MemoryReservation,
 ) -> Result<ExtenderArgs, WireError> {
     let before = memory.bytes();
     // An element of a list has two bytes at least: one of its own, and a comma.
@@ -219,7 +228,7 @@ fn extender_args(
     Ok(args)
 }
 
-fn reserve_to_decide(args: &ExtenderArgs, memory: &mut Reservation) -> Result<(), WireError> {
+fn reserve_to_decide(args: &ExtenderArgs, memory: &mut MemoryReservation) -> Result<(), WireError> {
     // A node that is known as it came is not read again.
     let objects = args.nodes.unknown_objects().map(|node| to_read_object(node)).sum::<usize>();
     memory.grow(TO_DECIDE * args.nodes.len() + objects + to_read_object(&args.pod))
@@ -238,15 +247,15 @@ fn filter(
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
-    memory: &mut Reservation,
-) -> Result<Decision, WireError> {
+    memory: &mut MemoryReservation,
+) -> Result<DecidedReply, WireError> {
     let cluster = gateway.cluster();
     let args = extender_args(gateway, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: gateway.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = gateway.filter(group, &query).map_err(|error| about(&query.pod, error))?;
     let pieces = encode::filter(&args.nodes, &outcome, |bytes| memory.grow(bytes))?;
-    Ok(Decision { pieces, nodes: args.nodes.len(), after })
+    Ok(DecidedReply { pieces, nodes: args.nodes.len(), after })
 }
 
 fn prioritize(
@@ -254,15 +263,15 @@ fn prioritize(
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
-    memory: &mut Reservation,
-) -> Result<Decision, WireError> {
+    memory: &mut MemoryReservation,
+) -> Result<DecidedReply, WireError> {
     let cluster = gateway.cluster();
     let args = extender_args(gateway, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: gateway.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = gateway.prioritize(group, &query).map_err(|error| about(&query.pod, error))?;
     let pieces = vec![encode::prioritize(&args.nodes, &outcome, |bytes| memory.grow(bytes))?.into()];
-    Ok(Decision { pieces, nodes: args.nodes.len(), after })
+    Ok(DecidedReply { pieces, nodes: args.nodes.len(), after })
 }
 
 fn preempt(
@@ -270,8 +279,8 @@ fn preempt(
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
-    memory: &mut Reservation,
-) -> Result<Decision, WireError> {
+    memory: &mut MemoryReservation,
+) -> Result<DecidedReply, WireError> {
     // The reply repeats names and UIDs of the request, each at most once; what it writes around them is counted here.
     memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
     let args = decode::preempt_args(body)?;
@@ -279,7 +288,7 @@ fn preempt(
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
-    Ok(Decision { pieces, nodes: args.candidates.len(), after })
+    Ok(DecidedReply { pieces, nodes: args.candidates.len(), after })
 }
 
 fn about(pod: &Pod, error: DecideError) -> WireError {
@@ -287,16 +296,16 @@ fn about(pod: &Pod, error: DecideError) -> WireError {
 }
 
 /// What becomes of a bind.
-enum Bind {
+enum BindRoute {
     Done(After),
     Forward(Arc<str>),
 }
 
-fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Bind, WireError> {
+fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<BindRoute, WireError> {
     let query = decode::binding_args(body, received)?;
     let bound = gateway.bind(group, &query);
     Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
-        (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => Bind::Done(after),
-        (BindOutcome::Forward(peer), _) => Bind::Forward(peer),
+        (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => BindRoute::Done(after),
+        (BindOutcome::Forward(peer), _) => BindRoute::Forward(peer),
     })
 }

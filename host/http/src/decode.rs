@@ -4,17 +4,17 @@
 //! unknown keys are skipped, as in Go's `encoding/json`. The body is gone over once; nesting
 //! costs no stack, since what is not ours is skipped or split off as raw text.
 //!
-//! A filter or prioritize request is read by `quick`, which compares names and whole nodes with those that it
+//! A filter or prioritize request is read by `fast_path`, which compares names and whole nodes with those that it
 //! expects. What it finds unusual is read by serde, which alone says what is wrong.
 
 mod args;
 mod bind;
 mod cursor;
+mod fast_path;
 mod fold;
-mod guess;
 mod nodes;
+mod predict;
 mod preempt;
-mod quick;
 
 use std::time::Instant;
 
@@ -58,12 +58,12 @@ pub(crate) fn extender_args(
 ) -> Result<ExtenderArgs, WireError> {
     let nobody = Names::default();
     let names = cluster.map_or(&nobody, Cluster::names);
-    quick::args(body, names, known).map_or_else(|| by_serde(body, names), Ok)
+    fast_path::args(body, names, known).map_or_else(|| by_serde(body, names), Ok)
 }
 
 /// Reads an `ExtenderArgs` however it is written, or says what is wrong with it.
 fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
-    let wire = parse(body, "ExtenderArgs", args::Wrapper)?;
+    let wire = parse(body, "ExtenderArgs", args::ExtenderArgsVisitor)?;
     let nodes = match (wire.nodes, wire.names) {
         (Some(items), _) => WireNodes::objects(body, items.into_iter().map(|item| slice(body, item)).collect()),
         (None, names) => WireNodes::written(&names.unwrap_or_default(), known),
@@ -73,7 +73,7 @@ fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
 
 /// Reads an `ExtenderPreemptionArgs`.
 pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
-    let wire = parse(body, "ExtenderPreemptionArgs", preempt::Wrapper)?;
+    let wire = parse(body, "ExtenderPreemptionArgs", preempt::PreemptArgsVisitor)?;
     let candidates = match (wire.victims, wire.meta_victims) {
         (Some(full), _) => {
             let pods = |pods: Vec<&RawValue>| Victims::Pods(pods.into_iter().map(|pod| slice(body, pod)).collect());
@@ -94,17 +94,17 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
         let (size, most) = (body.len(), MAX_BINDING_ARGS);
         return Err(WireError::malformed(format!("the request has {size} bytes; a bind has at most {most}")));
     }
-    let wire = parse(body, "ExtenderBindingArgs", bind::Wrapper)?;
+    let wire = parse(body, "ExtenderBindingArgs", bind::BindArgsVisitor)?;
     if let Some(fault) = wire.fault() {
         return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {fault}")));
     }
-    let bind::Args { name, namespace, uid, node } = wire;
+    let bind::RawBindArgs { name, namespace, uid, node } = wire;
     Ok(BindQuery { namespace, name, uid, node, received })
 }
 
 /// Reads the `ExtenderBindingResult` of another replica: its error, if it has one.
 pub(crate) fn binding_result(body: &Bytes) -> Result<Option<String>, WireError> {
-    parse(body, "ExtenderBindingResult", bind::ResultWrapper)
+    parse(body, "ExtenderBindingResult", bind::BindResultVisitor)
 }
 
 fn parse<'a, S: DeserializeSeed<'a>>(body: &'a Bytes, what: &str, seed: S) -> Result<S::Value, WireError> {

@@ -134,7 +134,7 @@ impl WireError {
     }
 
     /// Requests before this one took all of its time.
-    pub(crate) fn no_turn() -> Self {
+    pub(crate) fn queue_timeout() -> Self {
         let text = "the request's time was over before its turn: too many are being decided at once";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
     }

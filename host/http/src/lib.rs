@@ -29,7 +29,7 @@ mod wire;
 
 pub use access::BindAccess;
 pub use admin::{Admin, serve_admin};
-pub use answer::{Answer, answer};
+pub use answer::{ExtenderReply, answer};
 pub use config::WireConfig;
 pub use forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY, NoPeers};
 pub use hosts::AllowedHosts;

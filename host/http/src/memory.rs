@@ -11,22 +11,22 @@ use crate::error::WireError;
 
 /// Bytes that all requests together may hold.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct WireMemory {
     held: AtomicUsize,
     limit: usize,
 }
 
 /// What one request holds; it is given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub(crate) struct MemoryReservation {
     /// None: there is no limit.
-    budget: Option<Arc<Budget>>,
+    budget: Option<Arc<WireMemory>>,
     bytes: usize,
 }
 
 // === impl Budget ===
 
-impl Budget {
+impl WireMemory {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { held: AtomicUsize::new(0), limit })
     }
@@ -34,9 +34,9 @@ impl Budget {
 
 // === impl Reservation ===
 
-impl Reservation {
+impl MemoryReservation {
     /// Nothing yet, of a budget.
-    pub(crate) fn of(budget: &Arc<Budget>) -> Self {
+    pub(crate) fn of(budget: &Arc<WireMemory>) -> Self {
         Self { budget: Some(Arc::clone(budget)), bytes: 0 }
     }
 
@@ -80,7 +80,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.shrink_to(0);
     }
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn what_is_reserved_stays_within_the_budget_and_comes_back() {
-        let budget = Budget::new(100);
-        let (mut one, mut other) = (Reservation::of(&budget), Reservation::of(&budget));
+        let budget = WireMemory::new(100);
+        let (mut one, mut other) = (MemoryReservation::of(&budget), MemoryReservation::of(&budget));
         one.grow(60).unwrap();
         assert!(other.grow(41).unwrap_err().to_string().contains("too many large requests"));
         other.grow(40).unwrap();

@@ -1,6 +1,6 @@
 //! The way to the other replicas.
 
-mod dial;
+mod connector;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 
-use self::dial::Dial;
+use self::connector::Connector;
 use crate::{
     Tls,
     forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY},
@@ -29,7 +29,7 @@ const IDLE: Duration = Duration::from_mins(1);
 
 /// The other replicas: over TLS if the extender wire speaks it, with the same certificates.
 pub struct Peers {
-    client: Client<Dial, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
 }
 
 // === impl Peers ===
@@ -39,7 +39,7 @@ impl Peers {
     pub fn new(tls: Option<Arc<Tls>>) -> Self {
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_idle_timeout(IDLE).pool_timer(TokioTimer::new());
-        Self { client: builder.build(Dial::new(tls)) }
+        Self { client: builder.build(Connector::new(tls)) }
     }
 
     async fn post(&self, peer: &str, path: &str, body: Bytes) -> Result<Bytes, String> {

@@ -1,7 +1,7 @@
 //! The probes listener: what the kubelet and a scraper ask, and nothing that tells of settings, pods or nodes.
 //!
 //! It is open to the network, so it is made for strangers: few connections, no bodies, and each page is made at most
-//! once in [`FRESH`], however often it is asked for.
+//! once in [`MAX_AGE`], however often it is asked for.
 
 use std::{future::Future, io, sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use tokio::{net::TcpListener, sync::Mutex, task::spawn_blocking, time::Instant};
 
 use crate::{
     access::Client,
-    admin::{Admin, OPEN_METRICS, Page, TEXT, metrics},
-    server::{self, BodyAwaited, Bounds},
+    admin::{Admin, AdminPage, OPEN_METRICS, TEXT, metrics},
+    server::{self, BodyAwaited, ConnectionBounds},
 };
 
 /// How long a page is shown again before it is made anew. Probes and scrapers ask once in seconds.
-const FRESH: Duration = Duration::from_millis(250);
+const MAX_AGE: Duration = Duration::from_millis(250);
 
 /// Everything that strangers may ask for.
 const PAGES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
@@ -29,13 +29,13 @@ const PAGES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// The pages that are made of the gateway's state.
 struct Probes {
     admin: Arc<dyn Admin>,
-    readiness: Kept,
-    metrics: Kept,
+    readiness: CachedPage,
+    metrics: CachedPage,
 }
 
 /// A page and when it was made. Whoever finds it old makes it anew, and the others wait.
 #[derive(Default)]
-struct Kept(Arc<Mutex<Option<(Instant, StatusCode, Bytes)>>>);
+struct CachedPage(Arc<Mutex<Option<(Instant, StatusCode, Bytes)>>>);
 
 /// Serves `/healthz`, `/readyz` and `/metrics` until `shutdown`.
 ///
@@ -46,8 +46,8 @@ pub async fn serve_probes(
     admin: Arc<dyn Admin>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let probes = Probes { admin, readiness: Kept::default(), metrics: Kept::default() };
-    server::serve(listener, Arc::new(probes), Bounds::of_probes(), None, shutdown).await
+    let probes = Probes { admin, readiness: CachedPage::default(), metrics: CachedPage::default() };
+    server::serve(listener, Arc::new(probes), ConnectionBounds::of_probes(), None, shutdown).await
 }
 
 impl server::Service for Arc<Probes> {
@@ -96,16 +96,16 @@ impl Probes {
 
 // === impl Kept ===
 
-impl Kept {
+impl CachedPage {
     async fn show(
         &self,
         admin: &Arc<dyn Admin>,
         kind: &'static str,
-        page: fn(&dyn Admin) -> Page,
+        page: fn(&dyn Admin) -> AdminPage,
     ) -> Response<Full<Bytes>> {
         let mut kept = Arc::clone(&self.0).lock_owned().await;
         if let Some((made, status, text)) = kept.as_ref()
-            && made.elapsed() < FRESH
+            && made.elapsed() < MAX_AGE
         {
             return respond(*status, kind, text.clone());
         }
@@ -132,7 +132,7 @@ impl Kept {
 }
 
 /// Whether requests can be answered. The reasons may quote files and settings: the admin listener tells them.
-fn readiness(admin: &dyn Admin) -> Page {
+fn readiness(admin: &dyn Admin) -> AdminPage {
     match admin.ready() {
         Ok(_) => (StatusCode::OK, TEXT, "ok\n".to_owned()),
         Err(reasons) => {

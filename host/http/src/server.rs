@@ -1,9 +1,9 @@
 //! Connections: accepted within bounds, cut when they stall, drained at the end.
 
 mod connection;
-mod patient;
 mod registry;
 mod state;
+mod timeout_io;
 
 use std::{error::Error, future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -20,8 +20,8 @@ use tokio::{
 };
 
 use self::{
-    connection::Site,
-    registry::{Permit, Registry},
+    connection::ListenerContext,
+    registry::{ConnectionPermit, Registry},
 };
 use crate::{Tls, WireConfig, access::Client};
 
@@ -32,7 +32,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What bounds the connections of one listener.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
+pub(crate) struct ConnectionBounds {
     pub(crate) keep_alive: Duration,
     pub(crate) header_timeout: Duration,
     /// How long a reader may leave a reply unread.
@@ -68,14 +68,14 @@ pub(crate) trait Service: Clone + Send + Sync + 'static {
 pub(crate) async fn serve(
     listener: TcpListener,
     service: impl Service,
-    bounds: Bounds,
+    bounds: ConnectionBounds,
     tls: Option<Arc<Tls>>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     let registry = Arc::new(Registry::new(bounds.max_connections, bounds.max_requests));
     let drain = bounds.drain;
-    let site = Site { service, bounds, tls, listener: address.ip() };
+    let context = ListenerContext { service, bounds, tls, listener: address.ip() };
     let mut connections = JoinSet::new();
     pin!(shutdown);
     loop {
@@ -83,7 +83,7 @@ pub(crate) async fn serve(
             biased;
             () = &mut shutdown => break,
             (stream, peer, permit) = accept(&listener, &registry) => {
-                connections.spawn(connection::run(stream, peer, permit, site.clone()));
+                connections.spawn(connection::run(stream, peer, permit, context.clone()));
             }
         }
         while let Some(ended) = connections.try_join_next() {
@@ -105,7 +105,7 @@ pub(crate) async fn serve(
 }
 
 /// The next connection, once there is room for it. It never fails: errors pass or are waited out.
-async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, SocketAddr, Permit) {
+async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, SocketAddr, ConnectionPermit) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => return (stream, peer, registry.enter(peer.ip()).await),
@@ -134,7 +134,7 @@ fn note(ended: Result<(), tokio::task::JoinError>) {
 
 // === impl Bounds ===
 
-impl Bounds {
+impl ConnectionBounds {
     /// With `request_timeout`, the longest that a decision takes.
     pub(crate) fn of_wire(config: &WireConfig, request_timeout: Duration) -> Self {
         Self {

@@ -23,8 +23,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 use arc_swap::ArcSwap;
 
 pub use self::error::TlsError;
-pub(crate) use self::identity::Identity;
-use self::{contents::Contents, material::Material, refusal::Refusal};
+pub(crate) use self::identity::ClientIdentity;
+use self::{contents::Contents, material::Material, refusal::HandshakeRefusal};
 
 /// The files that TLS is made of, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Tls {
     }
 
     /// Logs and counts a refusal. The logging layer sees to it that a flood of one reason does not fill the log.
-    fn refuse(&self, peer: std::net::SocketAddr, refusal: &Refusal) {
+    fn refuse(&self, peer: std::net::SocketAddr, refusal: &HandshakeRefusal) {
         let reason = refusal.reason();
         self.observer.refused(reason);
         tracing::warn!(%peer, reason, "TLS: a client was refused: {refusal}");

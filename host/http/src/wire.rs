@@ -1,9 +1,9 @@
 //! The wire listener: takes a request apart, has it decided off the async threads, hands the reply over.
 
 mod body;
-mod handover;
-mod here;
-mod turns;
+mod concurrency;
+mod inline;
+mod reply_body;
 
 use std::{
     future::Future,
@@ -24,19 +24,19 @@ use plimsoll_core::{Gateway, RequestId};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
-    body::{Intake, Taken},
-    handover::{Handover, Leftovers},
-    turns::Turns,
+    body::{BodyReader, ReceivedBody},
+    concurrency::ConcurrencyLimits,
+    reply_body::{PostReplyExecutor, ReplyBody},
 };
 use crate::{
     AllowedHosts, BindAccess, FORWARDED, Forward, WireConfig,
     access::Client,
-    answer::{Answer, Arrival, Call, Reply},
+    answer::{Arrival, ExtenderReply, ExtenderVerb, Handling},
     decode,
     error::WireError,
     hosts,
-    memory::Reservation,
-    server::{self, BodyAwaited, Bounds},
+    memory::MemoryReservation,
+    server::{self, BodyAwaited, ConnectionBounds},
 };
 
 /// The group and verb that a [`WireObserver`] hears where the URL names none that exists.
@@ -65,9 +65,9 @@ struct Wire {
     access: BindAccess,
     /// None: TLS shows what the client takes this for.
     hosts: Option<AllowedHosts>,
-    intake: Intake,
-    turns: Turns,
-    leftovers: Arc<Leftovers>,
+    body_reader: BodyReader,
+    concurrency: ConcurrencyLimits,
+    post_reply: Arc<PostReplyExecutor>,
     max_requests: usize,
 }
 
@@ -88,60 +88,65 @@ pub async fn serve_wire(
         peers,
         access: config.bind.clone(),
         hosts: config.tls.is_none().then(|| config.hosts.clone()),
-        intake: Intake::new(&config),
-        turns: Turns::new(&config),
-        leftovers: Arc::new(Leftovers::new(config.max_decisions, Arc::clone(&observer))),
+        body_reader: BodyReader::new(&config),
+        concurrency: ConcurrencyLimits::new(&config),
+        post_reply: Arc::new(PostReplyExecutor::new(config.max_decisions, Arc::clone(&observer))),
         max_requests: config.max_requests,
         observer,
     };
     let now = Instant::now();
     let request_timeout = wire.gateway.deadline(now).saturating_duration_since(now);
-    let bounds = Bounds::of_wire(&config, request_timeout);
+    let bounds = ConnectionBounds::of_wire(&config, request_timeout);
     server::serve(listener, Arc::new(wire), bounds, config.tls, shutdown).await
 }
 
 impl server::Service for Arc<Wire> {
-    type Body = Handover;
+    type Body = ReplyBody;
 
-    async fn answer(self, request: Request<Incoming>, client: Arc<Client>, awaited: BodyAwaited) -> Response<Handover> {
+    async fn answer(
+        self,
+        request: Request<Incoming>,
+        client: Arc<Client>,
+        awaited: BodyAwaited,
+    ) -> Response<ReplyBody> {
         let received = Instant::now();
         let (parts, body) = request.into_parts();
         let id = request_id(&parts);
-        let path = Call::from_path(parts.uri.path());
+        let path = ExtenderVerb::from_path(parts.uri.path());
         let refusal = match path {
-            Some((_, call)) if parts.method != Method::POST => Some(WireError::method(call.as_str())),
+            Some((_, verb)) if parts.method != Method::POST => Some(WireError::method(verb.as_str())),
             Some(_) => None,
             None => Some(WireError::unknown_path()),
         };
         let (answer, reserved) = match (path, refusal) {
-            (Some((group, call)), None) => {
-                let taken = self.intake.read(body).await;
+            (Some((group, verb)), None) => {
+                let taken = self.body_reader.read(body).await;
                 drop(awaited);
-                match taken.and_then(|taken| self.admit(call, &client, &parts).map(|()| taken)) {
+                match taken.and_then(|taken| self.admit(verb, &client, &parts).map(|()| taken)) {
                     Ok(taken) => {
                         let arrival = Arrival { received, sender: client.sender };
-                        self.decide_or_forward(call, group, taken, arrival, &id, &parts).await
+                        self.decide_or_forward(verb, group, taken, arrival, &id, &parts).await
                     }
-                    Err(error) => (call.error(error), None),
+                    Err(error) => (verb.error(error), None),
                 }
             }
             (_, refusal) => {
-                self.intake.skip(body).await;
-                (Answer::plain_error(refusal.unwrap_or_else(WireError::unknown_path)), None)
+                self.body_reader.skip(body).await;
+                (ExtenderReply::plain_error(refusal.unwrap_or_else(WireError::unknown_path)), None)
             }
         };
         self.report(path, &answer, &id, &parts, received.elapsed());
         self.respond(answer, reserved, &parts)
     }
 
-    fn refuse(self, request: Request<Incoming>) -> Response<Handover> {
+    fn refuse(self, request: Request<Incoming>) -> Response<ReplyBody> {
         let received = Instant::now();
         let (parts, _) = request.into_parts();
-        let path = Call::from_path(parts.uri.path());
+        let path = ExtenderVerb::from_path(parts.uri.path());
         let error = WireError::too_many(self.max_requests);
         let answer = match path {
-            Some((_, call)) => call.error(error),
-            None => Answer::plain_error(error),
+            Some((_, verb)) => verb.error(error),
+            None => ExtenderReply::plain_error(error),
         };
         self.report(path, &answer, &request_id(&parts), &parts, received.elapsed());
         self.respond(answer, None, &parts)
@@ -153,29 +158,31 @@ impl server::Service for Arc<Wire> {
 impl Wire {
     async fn decide_or_forward(
         &self,
-        call: Call,
+        verb: ExtenderVerb,
         group: &str,
-        taken: Taken,
+        taken: ReceivedBody,
         arrival: Arrival,
         id: &RequestId,
         parts: &Parts,
-    ) -> (Answer, Option<Reservation>) {
+    ) -> (ExtenderReply, Option<MemoryReservation>) {
         let body = taken.bytes.clone();
-        let (reply, reserved) = self.decide(call, group, taken, arrival, id).await;
+        let (reply, reserved) = self.decide(verb, group, taken, arrival, id).await;
         let answer = match reply {
-            Reply::Answer(answer) => answer,
-            Reply::Forward(peer) => self.forward(&peer, group, body, arrival.received, parts).await,
+            Handling::Reply(answer) => answer,
+            Handling::Forward(peer) => self.forward(&peer, group, body, arrival.received, parts).await,
         };
         (answer, reserved)
     }
 
     /// Whether a client may make this call. It is asked before a bind is forwarded: the replica that binds trusts us.
-    fn admit(&self, call: Call, client: &Client, parts: &Parts) -> Result<(), WireError> {
+    fn admit(&self, verb: ExtenderVerb, client: &Client, parts: &Parts) -> Result<(), WireError> {
         hosts::check_no_page(&parts.headers).map_err(WireError::foreign)?;
         if let Some(hosts) = self.hosts.as_ref().filter(|_| client.is_local) {
             hosts.check(&parts.uri, &parts.headers).map_err(WireError::foreign)?;
         }
-        let Err(denial) = (if call == Call::Bind { self.access.check(client) } else { Ok(()) }) else { return Ok(()) };
+        let Err(denial) = (if verb == ExtenderVerb::Bind { self.access.check(client) } else { Ok(()) }) else {
+            return Ok(());
+        };
         let reason = denial.reason();
         self.observer.bind_denied(reason);
         tracing::warn!(peer = %client.address, subject = client.subject(), reason, "a bind was refused: {denial}");
@@ -183,8 +190,8 @@ impl Wire {
     }
 
     /// Has the replica answer that binds.
-    async fn forward(&self, peer: &str, group: &str, body: Bytes, received: Instant, parts: &Parts) -> Answer {
-        let refused = |why: String| Call::Bind.error(WireError::not_forwarded(peer, why));
+    async fn forward(&self, peer: &str, group: &str, body: Bytes, received: Instant, parts: &Parts) -> ExtenderReply {
+        let refused = |why: String| ExtenderVerb::Bind.error(WireError::not_forwarded(peer, why));
         if parts.headers.contains_key(FORWARDED) {
             return refused(
                 "the bind came from another replica, which took this one for the one that binds".to_owned(),
@@ -195,7 +202,7 @@ impl Wire {
         let sent = self.peers.forward(peer, &path, body, deadline);
         let reply = timeout_at(deadline.into(), sent).await.unwrap_or_else(|_| Err("its time was over".to_owned()));
         match reply.and_then(|body| Ok((decode::binding_result(&body).map_err(|error| error.inside)?, body))) {
-            Ok((error, body)) => Answer::of_peer(body, error),
+            Ok((error, body)) => ExtenderReply::of_peer(body, error),
             Err(why) => refused(why),
         }
     }
@@ -203,32 +210,33 @@ impl Wire {
     /// Decides off the connection's task: guests compute, and 100 MB of JSON take their time.
     async fn decide(
         &self,
-        call: Call,
+        verb: ExtenderVerb,
         group: &str,
-        taken: Taken,
+        taken: ReceivedBody,
         arrival: Arrival,
         id: &RequestId,
-    ) -> (Reply, Option<Reservation>) {
+    ) -> (Handling, Option<MemoryReservation>) {
         let own = if self.knows(group) { group } else { "" };
-        let permit = match self.turns.take(call, own, self.gateway.deadline(arrival.received)).await {
+        let permit = match self.concurrency.take(verb, own, self.gateway.deadline(arrival.received)).await {
             Ok(permit) => permit,
-            Err(error) => return (Reply::Answer(call.error(error)), None),
+            Err(error) => return (Handling::Reply(verb.error(error)), None),
         };
         let (gateway, group, is_short) = (Arc::clone(&self.gateway), group.to_owned(), taken.bytes.len() <= SHORT);
         let id = id.clone();
         let decide = move || {
             // Held here: a caller that leaves does not make room before its decision is through.
             let _permit = permit;
-            let Taken { bytes, mut reserved } = taken;
-            let reply = id.scope(|| call.answer(&gateway, &group, &bytes, arrival, &mut reserved));
+            let ReceivedBody { bytes, mut reserved } = taken;
+            let reply = id.scope(|| verb.answer(&gateway, &group, &bytes, arrival, &mut reserved));
             // What is left is the reply, and the body that parts of it may point into.
-            let size = |answer: &Answer| answer.pieces.iter().map(Bytes::len).sum::<usize>();
-            reserved.shrink_to(bytes.len() + if let Reply::Answer(answer) = &reply { size(answer) } else { 0 });
+            let size = |answer: &ExtenderReply| answer.pieces.iter().map(Bytes::len).sum::<usize>();
+            reserved.shrink_to(bytes.len() + if let Handling::Reply(answer) = &reply { size(answer) } else { 0 });
             (reply, Some(reserved))
         };
-        let decision = if is_short && call != Call::Bind { here::spawn(decide) } else { spawn_blocking(decide) };
-        let failed = |panic| call.error(WireError::internal(format!("the decision failed: {panic}")));
-        decision.await.unwrap_or_else(|panic| (Reply::Answer(failed(panic)), None))
+        let decision =
+            if is_short && verb != ExtenderVerb::Bind { inline::spawn(decide) } else { spawn_blocking(decide) };
+        let failed = |panic| verb.error(WireError::internal(format!("the decision failed: {panic}")));
+        decision.await.unwrap_or_else(|panic| (Handling::Reply(failed(panic)), None))
     }
 
     /// A hostile URL must not make up names of groups.
@@ -236,9 +244,16 @@ impl Wire {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
 
-    fn report(&self, path: Option<(&str, Call)>, answer: &Answer, id: &RequestId, parts: &Parts, elapsed: Duration) {
+    fn report(
+        &self,
+        path: Option<(&str, ExtenderVerb)>,
+        answer: &ExtenderReply,
+        id: &RequestId,
+        parts: &Parts,
+        elapsed: Duration,
+    ) {
         let (group, verb) =
-            path.map_or((NONE, NONE), |(group, call)| (if self.knows(group) { group } else { NONE }, call.as_str()));
+            path.map_or((NONE, NONE), |(group, verb)| (if self.knows(group) { group } else { NONE }, verb.as_str()));
         let failed = answer.error.is_some();
         if let Some(error) = answer.error.as_ref().filter(|_| !answer.is_routine) {
             log_error(group, verb, answer, error, id, parts);
@@ -249,9 +264,14 @@ impl Wire {
         }
     }
 
-    fn respond(&self, answer: Answer, reserved: Option<Reservation>, parts: &Parts) -> Response<Handover> {
-        let leftover = Leftovers::hold(&self.leftovers, answer.after);
-        let body = Handover::new(answer.pieces, leftover, reserved);
+    fn respond(
+        &self,
+        answer: ExtenderReply,
+        reserved: Option<MemoryReservation>,
+        parts: &Parts,
+    ) -> Response<ReplyBody> {
+        let post_reply_work = PostReplyExecutor::hold(&self.post_reply, answer.after);
+        let body = ReplyBody::new(answer.pieces, post_reply_work, reserved);
         let body = if parts.version == Version::HTTP_2 { body.in_frames() } else { body };
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -279,7 +299,7 @@ fn request_id(parts: &Parts) -> RequestId {
 /// The most bytes of a path in the log.
 const MAX_PATH: usize = 100;
 
-fn log_error(group: &str, verb: &str, answer: &Answer, error: &str, id: &RequestId, parts: &Parts) {
+fn log_error(group: &str, verb: &str, answer: &ExtenderReply, error: &str, id: &RequestId, parts: &Parts) {
     let status = answer.status;
     if matches!(status, 404 | 405) && answer.pod.is_none() {
         // It is no call of a scheduler, and must not hide one that failed.

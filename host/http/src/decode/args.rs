@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::fold::{Field, List, at, value};
+use super::fold::{BoundedList, Field, at, value};
 
 /// The wrapper's keys, in any ASCII case.
 pub(super) const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
@@ -17,11 +17,11 @@ pub(super) const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
 pub(super) const ITEMS: &str = "items";
 
 /// Reads the wrapper.
-pub(super) struct Wrapper;
+pub(super) struct ExtenderArgsVisitor;
 
 /// The wrapper's fields; null is none.
 #[derive(Default)]
-pub(super) struct Args<'a> {
+pub(super) struct RawExtenderArgs<'a> {
     pub(super) pod: Option<&'a RawValue>,
     pub(super) nodes: Option<Vec<&'a RawValue>>,
     pub(super) names: Option<Vec<Cow<'a, str>>>,
@@ -32,31 +32,31 @@ struct NodeList<'a>(Vec<&'a RawValue>);
 
 /// A node's name, borrowed unless it has escapes.
 #[derive(Deserialize)]
-pub(super) struct Name<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(super) struct JsonString<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
-impl<'de> DeserializeSeed<'de> for Wrapper {
-    type Value = Args<'de>;
+impl<'de> DeserializeSeed<'de> for ExtenderArgsVisitor {
+    type Value = RawExtenderArgs<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Wrapper {
-    type Value = Args<'de>;
+impl<'de> Visitor<'de> for ExtenderArgsVisitor {
+    type Value = RawExtenderArgs<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with Pod and Nodes or NodeNames")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut args = Args::default();
+        let mut args = RawExtenderArgs::default();
         while let Some(field) = map.next_key_seed(Field(&FIELDS))? {
             match field {
                 Some(0) => args.pod = value(&mut map, "Pod")?,
                 Some(1) => args.nodes = value::<_, Option<NodeList<'_>>>(&mut map, "Nodes")?.map(|list| list.0),
                 Some(2) => {
-                    let names: Option<List<Name<'_>>> = value(&mut map, "NodeNames")?;
+                    let names: Option<BoundedList<JsonString<'_>>> = value(&mut map, "NodeNames")?;
                     args.names = names.map(|names| names.0.into_iter().map(|name| name.0).collect());
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for NodeListVisitor {
         let mut items = Vec::new();
         while let Some(field) = map.next_key_seed(Field(&[ITEMS]))? {
             match field {
-                Some(_) => items = map.next_value::<List<&RawValue>>().map_err(|error| at(".items", &error))?.0,
+                Some(_) => items = map.next_value::<BoundedList<&RawValue>>().map_err(|error| at(".items", &error))?.0,
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }

@@ -8,16 +8,16 @@ use serde::{
 };
 
 use super::{
-    args::Name,
+    args::JsonString,
     fold::{Field, value},
 };
 
 /// Reads the wrapper.
-pub(super) struct Wrapper;
+pub(super) struct BindArgsVisitor;
 
 /// The wrapper's fields; what is absent or null is empty.
 #[derive(Default)]
-pub(super) struct Args<'a> {
+pub(super) struct RawBindArgs<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) namespace: Cow<'a, str>,
     pub(super) uid: Cow<'a, str>,
@@ -25,7 +25,7 @@ pub(super) struct Args<'a> {
 }
 
 /// Reads the reply of another replica.
-pub(super) struct ResultWrapper;
+pub(super) struct BindResultVisitor;
 
 const FIELDS: [&str; 4] = ["PodName", "PodNamespace", "PodUID", "Node"];
 
@@ -37,7 +37,7 @@ const MAX_NAMESPACE: usize = 63;
 
 // === impl Args ===
 
-impl Args<'_> {
+impl RawBindArgs<'_> {
     /// What is wrong with the names: they become part of the API server's URLs.
     pub(super) fn fault(&self) -> Option<String> {
         let [name, namespace, uid, node] = FIELDS;
@@ -57,23 +57,23 @@ fn is_name(text: &str, most: usize) -> bool {
     text.len() <= most && text.bytes().all(dns) && !text.starts_with('.') && !text.contains("..")
 }
 
-impl<'de> DeserializeSeed<'de> for Wrapper {
-    type Value = Args<'de>;
+impl<'de> DeserializeSeed<'de> for BindArgsVisitor {
+    type Value = RawBindArgs<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Wrapper {
-    type Value = Args<'de>;
+impl<'de> Visitor<'de> for BindArgsVisitor {
+    type Value = RawBindArgs<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with PodName, PodNamespace, PodUID and Node")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut args = Args::default();
+        let mut args = RawBindArgs::default();
         while let Some(field) = map.next_key_seed(Field(&FIELDS))? {
             match field {
                 Some(0) => args.name = text(&mut map, FIELDS[0])?,
@@ -89,11 +89,11 @@ impl<'de> Visitor<'de> for Wrapper {
 
 /// Text; null is empty.
 fn text<'de, A: MapAccess<'de>>(map: &mut A, field: &str) -> Result<Cow<'de, str>, A::Error> {
-    let text: Option<Name<'de>> = value(map, field)?;
+    let text: Option<JsonString<'de>> = value(map, field)?;
     Ok(text.map(|text| text.0).unwrap_or_default())
 }
 
-impl<'de> DeserializeSeed<'de> for ResultWrapper {
+impl<'de> DeserializeSeed<'de> for BindResultVisitor {
     /// The error; none for success.
     type Value = Option<String>;
 
@@ -102,7 +102,7 @@ impl<'de> DeserializeSeed<'de> for ResultWrapper {
     }
 }
 
-impl<'de> Visitor<'de> for ResultWrapper {
+impl<'de> Visitor<'de> for BindResultVisitor {
     type Value = Option<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ use super::MAX_ELEMENTS;
 pub(super) struct Field(pub(super) &'static [&'static str]);
 
 /// A list; null is an empty one. Elements are named by their index in errors.
-pub(super) struct List<T>(pub(super) Vec<T>);
+pub(super) struct BoundedList<T>(pub(super) Vec<T>);
 
 /// Reads the value of a field, and puts the field's name before its errors.
 pub(super) fn value<'de, A: MapAccess<'de>, T: Deserialize<'de>>(map: &mut A, field: &str) -> Result<T, A::Error> {
@@ -62,7 +62,7 @@ impl Visitor<'_> for Field {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for BoundedList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ListVisitor(PhantomData))
     }
@@ -71,22 +71,22 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 struct ListVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
+    type Value = BoundedList<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
     }
 
-    fn visit_unit<E>(self) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
+    fn visit_unit<E>(self) -> Result<BoundedList<T>, E> {
+        Ok(BoundedList(Vec::new()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<BoundedList<T>, A::Error> {
         let mut list = Vec::new();
         while let Some(element) = seq.next_element().map_err(|error| at(format_args!("[{}]", list.len()), &error))? {
             check_length(list.len())?;
             list.push(element);
         }
-        Ok(List(list))
+        Ok(BoundedList(list))
     }
 }

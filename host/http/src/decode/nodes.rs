@@ -7,7 +7,7 @@ use plimsoll_core::{Cluster, Elements, KnownNodes, Names, NodeObject, Nodes, Ord
 
 use super::{
     cursor::Cursor,
-    guess::{Found, Known},
+    predict::{ElementMatch, KnownElements},
 };
 use crate::text::push_text;
 
@@ -49,7 +49,7 @@ impl WireNodes {
     }
 
     /// Whole nodes, of which those with a slot are known.
-    pub(super) fn by_guess(body: &Bytes, (elements, list): (Elements, usize), known: &KnownNodes) -> Self {
+    pub(super) fn by_prediction(body: &Bytes, (elements, list): (Elements, usize), known: &KnownNodes) -> Self {
         let object = |(slot, place): (&u32, &Range<usize>)| match known.node(*slot) {
             Some(node) => NodeObject::Known(Arc::clone(node)),
             None => NodeObject::Json(body.slice(list + place.start..list + place.end)),
@@ -134,7 +134,7 @@ impl WireNodes {
     }
 }
 
-impl Known for Names {
+impl KnownElements for Names {
     fn order(&self) -> &Order {
         self.order()
     }
@@ -143,12 +143,12 @@ impl Known for Names {
         self.quoted(slot)
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Found> {
-        Some(self.find(cursor.text()?).map_or(Found::Unknown, Found::Known))
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
+        Some(self.find(cursor.text()?).map_or(ElementMatch::Unknown, ElementMatch::Known))
     }
 }
 
-impl Known for KnownNodes {
+impl KnownElements for KnownNodes {
     fn order(&self) -> &Order {
         self.order()
     }
@@ -157,9 +157,13 @@ impl Known for KnownNodes {
         self.node(slot).map_or(&[], |node| node.json())
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Found> {
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
         let json = cursor.value_text()?;
-        let Some(slot) = self.find(json) else { return Some(Found::Unknown) };
-        Some(if Known::bytes(self, slot) == json { Found::Known(slot) } else { Found::Changed(slot) })
+        let Some(slot) = self.find(json) else { return Some(ElementMatch::Unknown) };
+        Some(if KnownElements::bytes(self, slot) == json {
+            ElementMatch::Known(slot)
+        } else {
+            ElementMatch::Changed(slot)
+        })
     }
 }

@@ -10,16 +10,16 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::{
-    args::Name,
-    fold::{Field, List, at, check_length, value},
+    args::JsonString,
+    fold::{BoundedList, Field, at, check_length, value},
 };
 
 /// Reads the wrapper.
-pub(super) struct Wrapper;
+pub(super) struct PreemptArgsVisitor;
 
 /// The wrapper's fields; null is none.
 #[derive(Default)]
-pub(super) struct Args<'a> {
+pub(super) struct RawPreemptArgs<'a> {
     pub(super) pod: Option<&'a RawValue>,
     pub(super) victims: Option<Candidates<'a, &'a RawValue>>,
     pub(super) meta_victims: Option<Candidates<'a, Uid<'a>>>,
@@ -67,23 +67,23 @@ impl<'a> From<Uid<'a>> for Cow<'a, str> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Wrapper {
-    type Value = Args<'de>;
+impl<'de> DeserializeSeed<'de> for PreemptArgsVisitor {
+    type Value = RawPreemptArgs<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Wrapper {
-    type Value = Args<'de>;
+impl<'de> Visitor<'de> for PreemptArgsVisitor {
+    type Value = RawPreemptArgs<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with Pod and NodeNameToVictims or NodeNameToMetaVictims")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut args = Args::default();
+        let mut args = RawPreemptArgs::default();
         while let Some(field) = map.next_key_seed(Field(&["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"]))? {
             match field {
                 Some(0) => args.pod = value(&mut map, "Pod")?,
@@ -113,7 +113,7 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for CandidatesVisitor<P> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut candidates = Vec::new();
-        while let Some(Name(node)) = map.next_key()? {
+        while let Some(JsonString(node)) = map.next_key()? {
             let list =
                 map.next_value::<Option<VictimList<P>>>().map_err(|error| at(format_args!("[{node:?}]"), &error))?;
             check_length(candidates.len())?;
@@ -148,7 +148,7 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for VictimsVisitor<P> {
         let mut list = VictimList::default();
         while let Some(field) = map.next_key_seed(Field(&["Pods", "NumPDBViolations"]))? {
             match field {
-                Some(0) => list.pods = value::<_, List<P>>(&mut map, ".Pods")?.0,
+                Some(0) => list.pods = value::<_, BoundedList<P>>(&mut map, ".Pods")?.0,
                 Some(1) => list.pdb_violations = value::<_, Option<i64>>(&mut map, ".NumPDBViolations")?.unwrap_or(0),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -177,7 +177,8 @@ impl<'de> Visitor<'de> for UidVisitor {
         while let Some(field) = map.next_key_seed(Field(&["UID"]))? {
             match field {
                 Some(_) => {
-                    uid = value::<_, Option<Name<'_>>>(&mut map, ".UID")?.map_or(Cow::Borrowed(""), |name| name.0);
+                    uid =
+                        value::<_, Option<JsonString<'_>>>(&mut map, ".UID")?.map_or(Cow::Borrowed(""), |name| name.0);
                 }
                 None => drop(map.next_value::<IgnoredAny>()?),
             }

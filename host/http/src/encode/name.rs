@@ -13,34 +13,34 @@ use serde::{
 /// Go writes both first, so this mostly looks at a few bytes of some thousands.
 pub(super) fn node_name(json: &[u8]) -> Cow<'_, str> {
     let mut found = None;
-    let seed = Inside { keys: &["metadata", "name"], found: &mut found };
+    let seed = FieldAtPath { keys: &["metadata", "name"], found: &mut found };
     // The visitor ends the parse with an error as soon as it has the name.
     let _ended = seed.deserialize(&mut serde_json::Deserializer::from_slice(json));
     found.unwrap_or_default()
 }
 
 /// Goes down one key after another, and keeps the text at the end of them.
-struct Inside<'k, 'f, 'de> {
+struct FieldAtPath<'k, 'f, 'de> {
     keys: &'k [&'static str],
     found: &'f mut Option<Cow<'de, str>>,
 }
 
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct JsonString<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de> DeserializeSeed<'de> for Inside<'_, '_, 'de> {
+impl<'de> DeserializeSeed<'de> for FieldAtPath<'_, '_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.keys.is_empty() {
-            *self.found = Some(Text::deserialize(deserializer)?.0);
+            *self.found = Some(JsonString::deserialize(deserializer)?.0);
             return Ok(());
         }
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Inside<'_, '_, 'de> {
+impl<'de> Visitor<'de> for FieldAtPath<'_, '_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,9 +49,9 @@ impl<'de> Visitor<'de> for Inside<'_, '_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Some((wanted, keys)) = self.keys.split_first() else { return Ok(()) };
-        while let Some(Text(key)) = map.next_key()? {
+        while let Some(JsonString(key)) = map.next_key()? {
             if key == *wanted {
-                map.next_value_seed(Inside { keys, found: self.found })?;
+                map.next_value_seed(FieldAtPath { keys, found: self.found })?;
                 return Err(A::Error::custom("found"));
             }
             map.next_value::<IgnoredAny>()?;

@@ -27,12 +27,12 @@ use tokio::{
 };
 
 use super::{
-    Bounds, Service,
-    patient::Patient,
-    registry::Permit,
+    ConnectionBounds, Service,
+    registry::ConnectionPermit,
     state::{InFlight, ReaderAwaited},
+    timeout_io::TimeoutIo,
 };
-use crate::{Tls, access::Client, tls::Identity};
+use crate::{Tls, access::Client, tls::ClientIdentity};
 
 /// Requests that one h2 connection may have in flight: kube-scheduler has a few, for binds.
 const MAX_STREAMS: u32 = 64;
@@ -44,9 +44,9 @@ const READ_BUFFER: usize = 256 << 10;
 
 /// What every connection of a listener shares.
 #[derive(Clone)]
-pub(super) struct Site<S> {
+pub(super) struct ListenerContext<S> {
     pub(super) service: S,
-    pub(super) bounds: Bounds,
+    pub(super) bounds: ConnectionBounds,
     pub(super) tls: Option<Arc<Tls>>,
     /// The address that the listener was bound to.
     pub(super) listener: IpAddr,
@@ -67,19 +67,26 @@ struct Tracked<B> {
 }
 
 /// Serves a connection to its end. If the client leaves, its requests' futures are dropped with it.
-pub(super) async fn run<S: Service>(stream: TcpStream, peer: SocketAddr, permit: Permit, site: Site<S>) {
+pub(super) async fn run<S: Service>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    permit: ConnectionPermit,
+    context: ListenerContext<S>,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let client = |identity| Arc::new(Client::new(peer, identity, site.listener));
-    let Some(tls) = &site.tls else { return speak(stream, client(Identity::Anonymous), &permit, &site).await };
+    let client = |identity| Arc::new(Client::new(peer, identity, context.listener));
+    let Some(tls) = &context.tls else {
+        return speak(stream, client(ClientIdentity::Anonymous), &permit, &context).await;
+    };
     // Until its handshake is through a connection is idle, and the first to make room.
     let accepted = select! {
-        accepted = tls.accept(stream, peer, site.bounds.header_timeout) => accepted,
+        accepted = tls.accept(stream, peer, context.bounds.header_timeout) => accepted,
         () = permit.connection().closing() => None,
     };
     if let Some((stream, identity)) = accepted {
-        speak(stream, client(identity), &permit, &site).await;
+        speak(stream, client(identity), &permit, &context).await;
     }
 }
 
@@ -87,13 +94,13 @@ pub(super) async fn run<S: Service>(stream: TcpStream, peer: SocketAddr, permit:
 async fn speak<S: Service>(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     client: Arc<Client>,
-    permit: &Permit,
-    site: &Site<S>,
+    permit: &ConnectionPermit,
+    context: &ListenerContext<S>,
 ) {
     let state = Arc::clone(permit.connection());
-    let io = TokioIo::new(Patient::new(stream, Arc::clone(&state), site.bounds.clone()));
-    let builder = builder(&site.bounds);
-    let service = service_fn(|request| serve(site.service.clone(), permit.begin(), request, Arc::clone(&client)));
+    let io = TokioIo::new(TimeoutIo::new(stream, Arc::clone(&state), context.bounds.clone()));
+    let builder = builder(&context.bounds);
+    let service = service_fn(|request| serve(context.service.clone(), permit.begin(), request, Arc::clone(&client)));
     let connection = builder.serve_connection(io, service);
     pin!(connection);
     let ended = select! {
@@ -118,9 +125,9 @@ async fn speak<S: Service>(
     }
 }
 
-fn builder(bounds: &Bounds) -> auto::Builder<Streams> {
+fn builder(bounds: &ConnectionBounds) -> auto::Builder<Streams> {
     let mut builder = auto::Builder::new(Streams { longest: bounds.stream_timeout });
-    // `Patient` watches the headers: hyper's own timer would cut idle connections as well.
+    // `TimeoutIo` watches the headers: hyper's own timer would cut idle connections as well.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(READ_BUFFER);
     if !bounds.http2 {
         return builder.http1_only();

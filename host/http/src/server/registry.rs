@@ -25,11 +25,11 @@ const SLOW: Duration = Duration::from_secs(1);
 const YOUNG: Duration = Duration::from_millis(100);
 
 /// How long a request waits for others to end, and how many may wait: each has its head in memory.
-const ADMISSION: Duration = Duration::from_millis(200);
+const ADMISSION_TIMEOUT: Duration = Duration::from_millis(200);
 const MAX_WAITING: usize = 64;
 
 /// Between two looks for somebody who must make room.
-const LOOK: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The open connections of one listener.
 pub(super) struct Registry {
@@ -48,7 +48,7 @@ struct Open {
 }
 
 /// The right to one connection, and its entry; both end with it.
-pub(super) struct Permit {
+pub(super) struct ConnectionPermit {
     registry: Arc<Registry>,
     key: u64,
     peer: IpAddr,
@@ -58,7 +58,7 @@ pub(super) struct Permit {
 
 /// Why a connection can be spared; the last goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Spare {
+enum Evictable {
     /// It has sent requests, and may send more: most likely a scheduler's.
     Idle,
     /// It has sent no request, or not the whole head of its next, and there was hardly time to.
@@ -83,11 +83,11 @@ impl Registry {
     }
 
     /// Enters a new connection, once there is room for it.
-    pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> Permit {
+    pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> ConnectionPermit {
         let room = self.room().await;
         let peer = network(peer);
         let (key, connection) = self.open().add(peer);
-        Permit { registry: Arc::clone(self), key, peer, connection, _room: room }
+        ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _room: room }
     }
 
     /// Waits for room, which other connections make.
@@ -98,7 +98,7 @@ impl Registry {
                 Ok(room) => return room,
                 Err(_) => self.make_room(since.elapsed() > SLOW),
             }
-            if let Ok(Ok(room)) = timeout(LOOK, Arc::clone(&self.room).acquire_owned()).await {
+            if let Ok(Ok(room)) = timeout(RETRY_INTERVAL, Arc::clone(&self.room).acquire_owned()).await {
                 return room;
             }
         }
@@ -110,12 +110,12 @@ impl Registry {
             return Some(permit);
         }
         let _waiting = self.waiting.try_acquire().ok()?;
-        let until = Instant::now() + ADMISSION;
+        let until = Instant::now() + ADMISSION_TIMEOUT;
         while Instant::now() < until {
-            if let Some((_, slow)) = self.open().spare(|spare| spare == Spare::Slow) {
+            if let Some((_, slow)) = self.open().eviction_candidate(|evictable| evictable == Evictable::Slow) {
                 slow.cut();
             }
-            if let Ok(Ok(permit)) = timeout(LOOK, Arc::clone(&self.requests).acquire_owned()).await {
+            if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.requests).acquire_owned()).await {
                 return Some(permit);
             }
         }
@@ -133,8 +133,8 @@ impl Registry {
         }
         let may_be_idle =
             is_urgent || !open.connections.values().any(|connection| connection.body_awaited_for().is_some());
-        match open.spare(|spare| may_be_idle || spare != Spare::Idle) {
-            Some((Spare::Slow, connection)) => connection.cut(),
+        match open.eviction_candidate(|evictable| may_be_idle || evictable != Evictable::Idle) {
+            Some((Evictable::Slow, connection)) => connection.cut(),
             Some((_, connection)) => connection.leave(),
             None => {}
         }
@@ -180,19 +180,19 @@ impl Open {
 
     /// The connection that can be spared best, of those that may be: of those alike, the peer's that has the most, and
     /// of its own the one that has waited for longest.
-    fn spare(&self, may: impl Fn(Spare) -> bool) -> Option<(Spare, &ConnectionState)> {
-        let spare = |connection: &Arc<ConnectionState>| {
-            let (spare, waited) = Spare::of(connection)?;
-            may(spare).then(|| (spare, connection.of_peer(), waited))
+    fn eviction_candidate(&self, may: impl Fn(Evictable) -> bool) -> Option<(Evictable, &ConnectionState)> {
+        let evictable = |connection: &Arc<ConnectionState>| {
+            let (evictable, waited) = Evictable::of(connection)?;
+            may(evictable).then(|| (evictable, connection.of_peer(), waited))
         };
-        let all = self.connections.values().filter_map(|connection| Some((spare(connection)?, connection)));
-        all.max_by_key(|(rank, _)| *rank).map(|((spare, ..), connection)| (spare, connection.as_ref()))
+        let all = self.connections.values().filter_map(|connection| Some((evictable(connection)?, connection)));
+        all.max_by_key(|(rank, _)| *rank).map(|((evictable, ..), connection)| (evictable, connection.as_ref()))
     }
 }
 
 // === impl Spare ===
 
-impl Spare {
+impl Evictable {
     /// Whether a connection can be spared, and how long it has waited.
     fn of(connection: &ConnectionState) -> Option<(Self, Duration)> {
         if let Some(unused) = connection.unused_for() {
@@ -207,7 +207,7 @@ impl Spare {
 
 // === impl Permit ===
 
-impl Permit {
+impl ConnectionPermit {
     pub(super) fn connection(&self) -> &Arc<ConnectionState> {
         &self.connection
     }
@@ -218,7 +218,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.registry.open().remove(self.key, self.peer);
     }
@@ -248,7 +248,7 @@ mod tests {
         // The older one is of the peer that has few.
         let (first, _) = open.add(few);
         let added: Vec<_> = (0..3).map(|_| open.add(many)).collect();
-        let (_, spared) = open.spare(|_| true).unwrap();
+        let (_, spared) = open.eviction_candidate(|_| true).unwrap();
         assert!(added.iter().any(|(_, connection)| std::ptr::eq(Arc::as_ptr(connection), spared)));
         for (key, _) in added {
             open.remove(key, many);

@@ -10,15 +10,15 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{Contents, Material, Tls, TlsError};
 
 /// The files as they were at one look; an error by its text, so that it can be compared.
-type Look = Result<Contents, String>;
+type FileState = Result<Contents, String>;
 
 /// What was seen of the files, and what was judged.
 ///
 /// Two looks in a row must be alike before they count: a pair of files that is being written is
 /// neither taken nor complained about, and each state is judged once.
-struct Looks {
-    last: Look,
-    judged: Look,
+struct Debouncer {
+    last: FileState,
+    judged: FileState,
 }
 
 // === impl Tls ===
@@ -29,7 +29,7 @@ impl Tls {
     /// Certificate, key and client CA are replaced together or not at all: if they do not fit, what
     /// was in force stays, and the log says why.
     pub async fn follow(self: Arc<Self>, every: Duration) {
-        let mut looks = Looks::new(self.loaded.clone());
+        let mut debouncer = Debouncer::new(self.loaded.clone());
         let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut expired = false;
@@ -37,10 +37,10 @@ impl Tls {
             ticks.tick().await;
             let tls = Arc::clone(&self);
             // The files may lie on a slow volume.
-            let look = tokio::task::spawn_blocking(move || Contents::read(&tls.files).map_err(|error| chain(&error)));
-            let Ok(look) = look.await else { continue };
-            if let Some(look) = looks.add(look) {
-                self.judge(look);
+            let state = tokio::task::spawn_blocking(move || Contents::read(&tls.files).map_err(|error| chain(&error)));
+            let Ok(state) = state.await else { continue };
+            if let Some(state) = debouncer.add(state) {
+                self.judge(state);
             }
             let now_expired = self.material.load().not_after < SystemTime::now();
             if now_expired && !expired {
@@ -50,8 +50,8 @@ impl Tls {
         }
     }
 
-    fn judge(&self, look: &Look) {
-        let material = match look {
+    fn judge(&self, state: &FileState) {
+        let material = match state {
             Ok(contents) => Material::new(&self.files, contents, SystemTime::now()).map_err(|error| chain(&error)),
             Err(error) => Err(error.clone()),
         };
@@ -72,21 +72,21 @@ impl Tls {
 
 // === impl Looks ===
 
-impl Looks {
+impl Debouncer {
     fn new(loaded: Contents) -> Self {
         Self { last: Ok(loaded.clone()), judged: Ok(loaded) }
     }
 
     /// Adds a look, and gives back what is to be judged.
-    fn add(&mut self, look: Look) -> Option<&Look> {
-        if look != self.last {
-            self.last = look;
+    fn add(&mut self, state: FileState) -> Option<&FileState> {
+        if state != self.last {
+            self.last = state;
             return None;
         }
-        if look == self.judged {
+        if state == self.judged {
             return None;
         }
-        self.judged = look;
+        self.judged = state;
         Some(&self.judged)
     }
 }
@@ -107,26 +107,26 @@ mod tests {
 
     #[test]
     fn a_change_is_judged_once_when_it_has_settled() {
-        let mut looks = Looks::new(contents("a"));
+        let mut debouncer = Debouncer::new(contents("a"));
         // What is seen, and whether it is to be judged.
-        let (gone, look) = (|| Err("gone".to_owned()), |text| Ok(contents(text)));
+        let (gone, state) = (|| Err("gone".to_owned()), |text| Ok(contents(text)));
         let story = [
-            (look("a"), false),
-            (look("b"), false),
-            (look("c"), false),
-            (look("c"), true),
-            (look("c"), false),
+            (state("a"), false),
+            (state("b"), false),
+            (state("c"), false),
+            (state("c"), true),
+            (state("c"), false),
             (gone(), false),
-            (look("c"), false),
-            (look("c"), false),
+            (state("c"), false),
+            (state("c"), false),
             (gone(), false),
             (gone(), true),
             (gone(), false),
-            (look("c"), false),
-            (look("c"), true),
+            (state("c"), false),
+            (state("c"), true),
         ];
         for (at, (seen, judged)) in story.into_iter().enumerate() {
-            assert_eq!(looks.add(seen.clone()).is_some(), judged, "look {at}");
+            assert_eq!(debouncer.add(seen.clone()).is_some(), judged, "look {at}");
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-use super::{Identity, Refusal, Tls};
+use super::{ClientIdentity, HandshakeRefusal, Tls};
 
 /// What a client of plain HTTP is told.
 const PLAIN: &str = "this port speaks TLS: the urlPrefix of the extender should begin with https://\n";
@@ -28,7 +28,7 @@ impl Tls {
         mut stream: TcpStream,
         peer: SocketAddr,
         patience: Duration,
-    ) -> Option<(server::TlsStream<TcpStream>, Identity)> {
+    ) -> Option<(server::TlsStream<TcpStream>, ClientIdentity)> {
         let deadline = Instant::now() + patience;
         let mut first = [0];
         // A peer that sends nothing has nothing to be told: many probes are like that.
@@ -38,7 +38,7 @@ impl Tls {
         }
         // Every method begins with a letter, and so does the preface of h2.
         if first[0].is_ascii_alphabetic() {
-            self.refuse(peer, &Refusal::PlainHttp);
+            self.refuse(peer, &HandshakeRefusal::PlainHttp);
             part(&mut stream, &plain_reply()).await;
             return None;
         }
@@ -50,7 +50,7 @@ impl Tls {
                 return Some((stream, identity));
             }
             Ok(Err((error, mut stream))) => {
-                if let Some(refusal) = Refusal::of(&error) {
+                if let Some(refusal) = HandshakeRefusal::of(&error) {
                     self.refuse(peer, &refusal);
                     // The alert that says why has been sent.
                     part(&mut stream, &[]).await;
@@ -58,7 +58,7 @@ impl Tls {
                     tracing::debug!(%peer, %error, "TLS: a client left during its handshake");
                 }
             }
-            Err(_) => self.refuse(peer, &Refusal::TooSlow(patience)),
+            Err(_) => self.refuse(peer, &HandshakeRefusal::TooSlow(patience)),
         }
         None
     }

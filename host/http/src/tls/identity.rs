@@ -20,7 +20,7 @@ const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
 /// Who the client of a connection is, as far as its handshake tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Identity {
+pub(crate) enum ClientIdentity {
     /// No certificate was asked for.
     Anonymous,
     /// Another replica: it has our own certificate's key, or that of one for a name of ours by an authority that we know.
@@ -33,12 +33,12 @@ pub(crate) enum Identity {
 
 impl Material {
     /// Who showed this chain, which the handshake has verified.
-    pub(super) fn identify(&self, chain: Option<&[CertificateDer<'_>]>) -> Identity {
-        let Some((own, issuers)) = chain.and_then(<[_]>::split_first) else { return Identity::Anonymous };
+    pub(super) fn identify(&self, chain: Option<&[CertificateDer<'_>]>) -> ClientIdentity {
+        let Some((own, issuers)) = chain.and_then(<[_]>::split_first) else { return ClientIdentity::Anonymous };
         if self.replicas.know(own, issuers) {
-            return Identity::Replica;
+            return ClientIdentity::Replica;
         }
-        Identity::Client(common_name(own))
+        ClientIdentity::Client(common_name(own))
     }
 }
 

@@ -6,7 +6,7 @@ use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 
 /// Why there is no TLS connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum HandshakeRefusal {
     #[error("it sent no certificate: its tlsConfig needs certFile and keyFile")]
     NoCertificate,
     #[error("its certificate has expired ({0})")]
@@ -33,7 +33,7 @@ pub(super) enum Refusal {
 
 // === impl Refusal ===
 
-impl Refusal {
+impl HandshakeRefusal {
     /// What a failed handshake says; none if the peer just left.
     pub(super) fn of(error: &io::Error) -> Option<Self> {
         let error = error.get_ref()?.downcast_ref::<Error>()?;
@@ -103,9 +103,9 @@ mod tests {
             (rustls::InvalidMessage::InvalidContentType.into(), "not_tls"),
         ];
         for (error, reason) in table {
-            let refusal = Refusal::of(&io::Error::new(io::ErrorKind::InvalidData, error));
+            let refusal = HandshakeRefusal::of(&io::Error::new(io::ErrorKind::InvalidData, error));
             assert_eq!(refusal.map(|refusal| refusal.reason()), Some(reason));
         }
-        assert_eq!(Refusal::of(&io::ErrorKind::UnexpectedEof.into()), None);
+        assert_eq!(HandshakeRefusal::of(&io::ErrorKind::UnexpectedEof.into()), None);
     }
 }

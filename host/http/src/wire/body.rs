@@ -1,6 +1,6 @@
 //! Reads request bodies: one piece of memory each, bounded in size and time, and all together.
 
-mod spare;
+mod pool;
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,48 +9,48 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
-use self::spare::Spare;
+use self::pool::BufferPool;
 use crate::{
     WireConfig,
     error::WireError,
-    memory::{Budget, Reservation},
+    memory::{MemoryReservation, WireMemory},
 };
 
 /// The memory that a body gets at first, for each byte that has arrived: a sender cannot claim what it does not send.
 const AHEAD: usize = 4;
 
 /// Reads bodies within bounds.
-pub(super) struct Intake {
+pub(super) struct BodyReader {
     limit: usize,
     patience: Duration,
-    budget: Arc<Budget>,
-    spare: Arc<Spare>,
+    budget: Arc<WireMemory>,
+    pool: Arc<BufferPool>,
 }
 
 /// A whole body.
-pub(super) struct Taken {
+pub(super) struct ReceivedBody {
     pub(super) bytes: Bytes,
     /// Counted until this is dropped.
-    pub(super) reserved: Reservation,
+    pub(super) reserved: MemoryReservation,
 }
 
 // === impl Intake ===
 
-impl Intake {
+impl BodyReader {
     /// Must be called within the runtime that bodies are read in.
     pub(super) fn new(config: &WireConfig) -> Self {
         let (limit, patience) = (config.body_limit, config.body_timeout);
-        Self { limit, patience, budget: Budget::new(config.memory), spare: Spare::watched() }
+        Self { limit, patience, budget: WireMemory::new(config.memory), pool: BufferPool::watched() }
     }
 
     /// The whole body.
-    pub(super) async fn read(&self, mut body: Incoming) -> Result<Taken, WireError> {
+    pub(super) async fn read(&self, mut body: Incoming) -> Result<ReceivedBody, WireError> {
         let deadline = Instant::now() + self.patience;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if claimed > self.limit {
             return Err(self.discard(body, 0, deadline).await);
         }
-        let mut reserved = Reservation::of(&self.budget);
+        let mut reserved = MemoryReservation::of(&self.budget);
         let mut whole = Vec::new();
         while let Some(piece) = self.next(&mut body, deadline).await? {
             let read = whole.len() + piece.len();
@@ -61,14 +61,14 @@ impl Intake {
             reserved.grow(piece.len()).map_err(WireError::closing)?;
             // Most requests by name come in one piece: no copy then.
             if whole.is_empty() && body.is_end_stream() {
-                return Ok(Taken { bytes: piece, reserved });
+                return Ok(ReceivedBody { bytes: piece, reserved });
             }
             if whole.is_empty() {
-                whole = self.spare.take(claimed.max(read), AHEAD * read);
+                whole = self.pool.take(claimed.max(read), AHEAD * read);
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(Taken { bytes: self.spare.lend(whole), reserved })
+        Ok(ReceivedBody { bytes: self.pool.lend(whole), reserved })
     }
 
     /// Reads a body that nobody wants, so that the connection can be used again.

@@ -163,7 +163,7 @@ fn a_text_with_a_tab_or_a_line_break_in_it_is_left_to_serde() {
     for body in [r#"{"Po@":{},"Pod":{}}"#, r#"{"Pod":{},"NodeNames":["n1@"]}"#, r#"{"Pod":{},"NodeNames":["@n1"]}"#] {
         for wrong in ["\t", "\n", " \r", "\u{1}"] {
             let body = Bytes::from(body.replace('@', wrong));
-            assert!(quick::args(&body, cluster().names(), &KnownNodes::default()).is_none(), "{body:?}");
+            assert!(fast_path::args(&body, cluster().names(), &KnownNodes::default()).is_none(), "{body:?}");
             assert!(by_serde(&body, cluster().names()).is_err(), "{body:?}");
         }
     }
@@ -177,10 +177,10 @@ proptest! {
         // One cluster and one gateway for several: what was learned from one body is expected of the next.
         let (cluster, gateway) = (cluster(), gateway());
         for body in bodies {
-            let Some(quick) = quick::args(&body, cluster.names(), &gateway.known_nodes(plimsoll_core::Sender::default())) else { continue };
+            let Some(fast_path) = fast_path::args(&body, cluster.names(), &gateway.known_nodes(plimsoll_core::Sender::default())) else { continue };
             let slow = by_serde(&body, cluster.names());
             let slow = slow.map_err(|error| TestCaseError::fail(format!("{body:?}: {error}")))?;
-            prop_assert_eq!(read(&quick), read(&slow));
+            prop_assert_eq!(read(&fast_path), read(&slow));
             learn(&gateway, &body);
         }
     }
@@ -189,7 +189,7 @@ proptest! {
     fn what_a_scheduler_writes_is_read_quickly(names in vec(select(&NAMES[..6]), 0..9), pod_first in any::<bool>()) {
         let names = format!(r#""Nodes":null,"NodeNames":[{}]"#, names.join(","));
         let body = if pod_first { format!(r#"{{"Pod":{{}},{names}}}"#) } else { format!(r#"{{{names},"Pod":{{}}}}"#) };
-        prop_assert!(quick::args(&body.into(), cluster().names(), &KnownNodes::default()).is_some());
+        prop_assert!(fast_path::args(&body.into(), cluster().names(), &KnownNodes::default()).is_some());
     }
 
     #[test]
@@ -202,10 +202,10 @@ proptest! {
             let (names, comma, cut) = which.get(&lists);
             let names = names[..names.len() - cut].join(comma);
             let body = Bytes::from(format!(r#"{{"Pod":{pod},"NodeNames":[{names}]{odd}}}"#));
-            let quick = quick::args(&body, cluster.names(), &KnownNodes::default());
-            prop_assert_eq!(quick.is_some(), odd.is_empty());
-            if let Some(quick) = quick {
-                prop_assert_eq!(read(&quick), read(&by_serde(&body, cluster.names()).unwrap()));
+            let fast_path = fast_path::args(&body, cluster.names(), &KnownNodes::default());
+            prop_assert_eq!(fast_path.is_some(), odd.is_empty());
+            if let Some(fast_path) = fast_path {
+                prop_assert_eq!(read(&fast_path), read(&by_serde(&body, cluster.names()).unwrap()));
             }
         }
     }
@@ -216,7 +216,7 @@ proptest! {
     ) {
         let gateway = gateway();
         for (nodes, as_go) in requests {
-            let args = quick::args(&whole(&nodes, as_go), cluster().names(), &gateway.known_nodes(plimsoll_core::Sender::default())).unwrap();
+            let args = fast_path::args(&whole(&nodes, as_go), cluster().names(), &gateway.known_nodes(plimsoll_core::Sender::default())).unwrap();
             let Nodes::Objects(objects) = args.nodes.as_query(None) else { panic!("whole nodes") };
             for (object, json) in objects.iter().zip(nodes) {
                 prop_assert_eq!(matches!(object, NodeObject::Known(_)), json != NODES[3]);

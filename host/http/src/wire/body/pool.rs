@@ -16,36 +16,36 @@ const KEEP_FOR: Duration = Duration::from_secs(30);
 
 /// One piece of memory that no body uses.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Kept>);
+pub(super) struct BufferPool(Mutex<PooledBuffer>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct PooledBuffer {
     memory: Vec<u8>,
     was_used: bool,
 }
 
 /// A body, whose memory goes back when nothing refers to it any more.
-struct Lent {
+struct PooledBody {
     body: Vec<u8>,
-    home: Arc<Spare>,
+    pool: Arc<BufferPool>,
 }
 
 // === impl Spare ===
 
-impl Spare {
+impl BufferPool {
     /// A place for one piece of memory; must be called within a runtime, which empties it when it is not used.
     pub(super) fn watched() -> Arc<Self> {
-        let spare = Arc::new(Self::default());
-        let watched: Weak<Self> = Arc::downgrade(&spare);
+        let pool = Arc::new(Self::default());
+        let watched: Weak<Self> = Arc::downgrade(&pool);
         tokio::spawn(async move {
             loop {
                 #[expect(clippy::disallowed_methods, reason = "memory is kept for a time")]
                 sleep(KEEP_FOR).await;
-                let Some(spare) = watched.upgrade() else { return };
-                spare.expire();
+                let Some(pool) = watched.upgrade() else { return };
+                pool.expire();
             }
         });
-        spare
+        pool
     }
 
     /// Empty memory for a body that claims so many bytes; of what is not kept already, at most `at_first` are reserved.
@@ -62,7 +62,7 @@ impl Spare {
 
     /// The body in this memory.
     pub(super) fn lend(self: &Arc<Self>, body: Vec<u8>) -> Bytes {
-        if body.len() < LARGE { body.into() } else { Bytes::from_owner(Lent { body, home: Arc::clone(self) }) }
+        if body.len() < LARGE { body.into() } else { Bytes::from_owner(PooledBody { body, pool: Arc::clone(self) }) }
     }
 
     fn put(&self, mut memory: Vec<u8>) {
@@ -92,15 +92,15 @@ impl Spare {
 
 // === impl Lent ===
 
-impl AsRef<[u8]> for Lent {
+impl AsRef<[u8]> for PooledBody {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledBody {
     fn drop(&mut self) {
-        self.home.put(std::mem::take(&mut self.body));
+        self.pool.put(std::mem::take(&mut self.body));
     }
 }
 
@@ -108,16 +108,16 @@ impl Drop for Lent {
 mod tests {
     use super::*;
 
-    fn kept(spare: &Spare) -> usize {
-        spare.0.lock().unwrap().memory.capacity()
+    fn kept(pool: &BufferPool) -> usize {
+        pool.0.lock().unwrap().memory.capacity()
     }
 
     /// A body of so many bytes that is through.
-    fn pass(spare: &Arc<Spare>, bytes: usize) -> *const u8 {
-        let mut memory = spare.take(bytes, bytes);
+    fn pass(pool: &Arc<BufferPool>, bytes: usize) -> *const u8 {
+        let mut memory = pool.take(bytes, bytes);
         assert!(memory.is_empty());
         memory.resize(bytes, b'x');
-        let body = spare.lend(memory);
+        let body = pool.lend(memory);
         assert!(body.len() == bytes && body.iter().all(|byte| *byte == b'x'));
         let part = body.slice(bytes / 2..);
         drop(body);
@@ -126,52 +126,52 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_large_body_serves_the_next() {
-        let spare = Arc::new(Spare::default());
-        let first = pass(&spare, 2 * LARGE);
-        assert_eq!(kept(&spare), 2 * LARGE);
-        assert_eq!((pass(&spare, 2 * LARGE), pass(&spare, LARGE)), (first, first));
+        let pool = Arc::new(BufferPool::default());
+        let first = pass(&pool, 2 * LARGE);
+        assert_eq!(kept(&pool), 2 * LARGE);
+        assert_eq!((pass(&pool, 2 * LARGE), pass(&pool, LARGE)), (first, first));
     }
 
     #[test]
     fn memory_that_the_last_body_did_not_half_fill_is_given_back() {
-        let spare = Arc::new(Spare::default());
-        pass(&spare, 4 * LARGE);
-        pass(&spare, LARGE);
-        assert_eq!(kept(&spare), 0);
+        let pool = Arc::new(BufferPool::default());
+        pass(&pool, 4 * LARGE);
+        pass(&pool, LARGE);
+        assert_eq!(kept(&pool), 0);
     }
 
     #[test]
     fn one_piece_is_kept_the_largest() {
-        let spare = Arc::new(Spare::default());
-        let bodies: Vec<Bytes> = [LARGE, 3 * LARGE, 2 * LARGE].map(|bytes| spare.lend(vec![0; bytes])).into();
+        let pool = Arc::new(BufferPool::default());
+        let bodies: Vec<Bytes> = [LARGE, 3 * LARGE, 2 * LARGE].map(|bytes| pool.lend(vec![0; bytes])).into();
         drop(bodies);
-        assert_eq!(kept(&spare), 3 * LARGE);
+        assert_eq!(kept(&pool), 3 * LARGE);
     }
 
     #[test]
     fn a_small_body_has_memory_of_its_own() {
-        let spare = Arc::new(Spare::default());
-        pass(&spare, LARGE - 1);
-        assert_eq!(kept(&spare), 0);
-        pass(&spare, LARGE);
-        pass(&spare, 10);
-        assert_eq!(kept(&spare), LARGE);
+        let pool = Arc::new(BufferPool::default());
+        pass(&pool, LARGE - 1);
+        assert_eq!(kept(&pool), 0);
+        pass(&pool, LARGE);
+        pass(&pool, 10);
+        assert_eq!(kept(&pool), LARGE);
     }
 
     #[test]
     fn what_is_claimed_is_not_reserved() {
-        let spare = Spare::default();
-        assert_eq!(spare.take(usize::MAX, 100).capacity(), 100);
-        assert_eq!(spare.take(10, 100).capacity(), 10);
+        let pool = BufferPool::default();
+        assert_eq!(pool.take(usize::MAX, 100).capacity(), 100);
+        assert_eq!(pool.take(10, 100).capacity(), 10);
     }
 
     #[test]
     fn memory_that_nobody_uses_is_given_back() {
-        let spare = Arc::new(Spare::default());
-        pass(&spare, LARGE);
-        spare.expire();
-        assert_eq!(kept(&spare), LARGE, "it was used just now");
-        spare.expire();
-        assert_eq!(kept(&spare), 0);
+        let pool = Arc::new(BufferPool::default());
+        pass(&pool, LARGE);
+        pool.expire();
+        assert_eq!(kept(&pool), LARGE, "it was used just now");
+        pool.expire();
+        assert_eq!(kept(&pool), 0);
     }
 }

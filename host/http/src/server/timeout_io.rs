@@ -1,7 +1,7 @@
 //! A stream that waits for its peer, but not for ever.
 //!
 //! What is waited for decides how long: the first byte and the rest of a request's head, the next
-//! request, or a reader that takes the reply. Bodies have a limit of their own, at the intake.
+//! request, or a reader that takes the reply. Bodies have a limit of their own, at the body reader.
 //!
 //! While a request is in flight, or its reply is not all written, the peer owes us no bytes: what it sends then is no
 //! head, and no deadline for one ends the connection.
@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use super::{
-    Bounds,
+    ConnectionBounds,
     state::{ConnectionState, ReaderAwaited},
 };
 
@@ -31,10 +31,10 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
 /// A stream with its peer's deadlines.
-pub(super) struct Patient<S> {
+pub(super) struct TimeoutIo<S> {
     stream: S,
     connection: Arc<ConnectionState>,
-    bounds: Bounds,
+    bounds: ConnectionBounds,
     protocol: Option<Protocol>,
     /// When the head of the next request began to arrive, and how many requests had begun by then.
     head: Option<(Instant, u64)>,
@@ -63,8 +63,8 @@ enum Protocol {
 
 // === impl Patient ===
 
-impl<S> Patient<S> {
-    pub(super) fn new(stream: S, connection: Arc<ConnectionState>, bounds: Bounds) -> Self {
+impl<S> TimeoutIo<S> {
+    pub(super) fn new(stream: S, connection: Arc<ConnectionState>, bounds: ConnectionBounds) -> Self {
         let reading = Box::pin(sleep_until(Instant::now() + bounds.header_timeout));
         Self {
             stream,
@@ -179,7 +179,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
@@ -192,7 +192,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.written(cx, result)

@@ -8,7 +8,7 @@ use super::{MAX_ELEMENTS, cursor::Cursor};
 const TRIES: usize = 4;
 
 /// What the elements of a list may be, by slot.
-pub(super) trait Known {
+pub(super) trait KnownElements {
     /// In which order they came before.
     fn order(&self) -> &Order;
 
@@ -16,12 +16,12 @@ pub(super) trait Known {
     fn bytes(&self, slot: u32) -> &[u8];
 
     /// Goes over an element that was not expected; none if serde must read it.
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Found>;
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch>;
 }
 
 /// What an element is that was not expected.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum ElementMatch {
     /// The one of this slot.
     Known(u32),
     /// What has come in the place of the one of this slot.
@@ -30,7 +30,7 @@ pub(super) enum Found {
 }
 
 /// Reads a list; none if serde must read it.
-pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elements> {
+pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Option<Elements> {
     cursor.peek()?;
     let list = cursor.at();
     cursor.eat(b'[')?;
@@ -52,9 +52,9 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
         let found = match expected {
             Some((slot, bytes)) => {
                 cursor.skip(bytes);
-                Found::Known(slot)
+                ElementMatch::Known(slot)
             }
-            None => surprise(known, before, cursor)?,
+            None => mispredicted(known, before, cursor)?,
         };
         places.push(start - list..cursor.at() - list);
         slots.push(found.slot());
@@ -67,7 +67,7 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl Known) -> Option<Elemen
 }
 
 /// The slot of the next element and its bytes, if it is one that is expected after the one before.
-fn expected(known: &impl Known, before: Option<u32>, tries: usize, rest: &[u8]) -> Option<(u32, usize)> {
+fn expected(known: &impl KnownElements, before: Option<u32>, tries: usize, rest: &[u8]) -> Option<(u32, usize)> {
     let order = known.order();
     let mut slot = order.after(before)?;
     for _ in 0..tries {
@@ -82,7 +82,7 @@ fn expected(known: &impl Known, before: Option<u32>, tries: usize, rest: &[u8]) 
 }
 
 /// Goes over an element that was not expected, and expects it after the one before from now on.
-fn surprise(known: &impl Known, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<Found> {
+fn mispredicted(known: &impl KnownElements, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
     let found = known.search(cursor)?;
     if let Some(slot) = found.place() {
         known.order().learn(before, slot);
@@ -92,7 +92,7 @@ fn surprise(known: &impl Known, before: Option<u32>, cursor: &mut Cursor<'_>) ->
 
 // === impl Found ===
 
-impl Found {
+impl ElementMatch {
     /// The slot of the element, or [`Nodes::UNKNOWN`].
     fn slot(self) -> u32 {
         if let Self::Known(slot) = self { slot } else { Nodes::UNKNOWN }

@@ -14,10 +14,10 @@ use plimsoll_core::After;
 use tokio::{runtime::Handle, sync::Semaphore};
 
 use super::WireObserver;
-use crate::memory::Reservation;
+use crate::memory::MemoryReservation;
 
 /// Runs what replies leave behind, a bounded number at a time.
-pub(super) struct Leftovers {
+pub(super) struct PostReplyExecutor {
     /// For guests that are asked: slow ones take all of it.
     asking: Arc<Semaphore>,
     /// For what is learned of answers, which must not wait for them.
@@ -27,27 +27,27 @@ pub(super) struct Leftovers {
 }
 
 /// Work of one reply; it starts when this is dropped, and not before.
-pub(super) struct Leftover {
+pub(super) struct PostReplyWork {
     after: Option<After>,
-    leftovers: Arc<Leftovers>,
+    post_reply: Arc<PostReplyExecutor>,
 }
 
 /// The most bytes of a reply that h2 takes over at once, whether its reader has room for them or not.
 const FRAME: usize = 64 << 10;
 
 /// The body of a reply.
-pub(super) struct Handover {
+pub(super) struct ReplyBody {
     pieces: vec::IntoIter<Bytes>,
     /// The most bytes of one frame.
     most: usize,
-    _leftover: Option<Leftover>,
+    _post_reply_work: Option<PostReplyWork>,
     /// Counted as long as a piece is here.
-    _reserved: Option<Reservation>,
+    _reserved: Option<MemoryReservation>,
 }
 
 // === impl Leftovers ===
 
-impl Leftovers {
+impl PostReplyExecutor {
     /// Must be called within the runtime that the work is to run on.
     pub(super) fn new(at_once: usize, observer: Arc<dyn WireObserver>) -> Self {
         let room = || Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
@@ -55,8 +55,8 @@ impl Leftovers {
     }
 
     /// Keeps the work of a reply until the reply is out.
-    pub(super) fn hold(leftovers: &Arc<Self>, after: After) -> Option<Leftover> {
-        (!after.is_empty()).then(|| Leftover { after: Some(after), leftovers: Arc::clone(leftovers) })
+    pub(super) fn hold(post_reply: &Arc<Self>, after: After) -> Option<PostReplyWork> {
+        (!after.is_empty()).then(|| PostReplyWork { after: Some(after), post_reply: Arc::clone(post_reply) })
     }
 
     fn run(&self, after: After) {
@@ -83,19 +83,23 @@ impl Leftovers {
     }
 }
 
-impl Drop for Leftover {
+impl Drop for PostReplyWork {
     fn drop(&mut self) {
         if let Some(after) = self.after.take() {
-            self.leftovers.run(after);
+            self.post_reply.run(after);
         }
     }
 }
 
 // === impl Handover ===
 
-impl Handover {
-    pub(super) fn new(pieces: Vec<Bytes>, leftover: Option<Leftover>, reserved: Option<Reservation>) -> Self {
-        Self { pieces: pieces.into_iter(), most: usize::MAX, _leftover: leftover, _reserved: reserved }
+impl ReplyBody {
+    pub(super) fn new(
+        pieces: Vec<Bytes>,
+        post_reply_work: Option<PostReplyWork>,
+        reserved: Option<MemoryReservation>,
+    ) -> Self {
+        Self { pieces: pieces.into_iter(), most: usize::MAX, _post_reply_work: post_reply_work, _reserved: reserved }
     }
 
     /// The same for h2, where a stream is in flight until its reader has room for the last frame.
@@ -104,7 +108,7 @@ impl Handover {
     }
 }
 
-impl Body for Handover {
+impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -11,10 +11,10 @@ use tokio::{
     time::timeout_at,
 };
 
-use crate::{WireConfig, answer::Call, error::WireError};
+use crate::{WireConfig, answer::ExtenderVerb, error::WireError};
 
 /// Each group has turns of its own, so that slow policies of one hold up no other.
-pub(super) struct Turns {
+pub(super) struct ConcurrencyLimits {
     decisions: RwLock<HashMap<Box<str>, Arc<Semaphore>>>,
     decisions_at_once: usize,
     /// Apart from decisions, which must not wait for the API server.
@@ -23,9 +23,9 @@ pub(super) struct Turns {
 
 // === impl Turns ===
 
-impl Turns {
+impl ConcurrencyLimits {
     pub(super) fn new(config: &WireConfig) -> Self {
-        let at_once = |turns: usize| turns.clamp(1, Semaphore::MAX_PERMITS);
+        let at_once = |concurrency: usize| concurrency.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             decisions: RwLock::default(),
             decisions_at_once: at_once(config.max_decisions),
@@ -41,17 +41,17 @@ impl Turns {
     /// If there is no turn until the deadline.
     pub(super) async fn take(
         &self,
-        call: Call,
+        verb: ExtenderVerb,
         group: &str,
         deadline: Instant,
     ) -> Result<OwnedSemaphorePermit, WireError> {
-        let turns = if call == Call::Bind { Arc::clone(&self.binds) } else { self.of_group(group) };
-        if let Ok(permit) = Arc::clone(&turns).try_acquire_owned() {
+        let concurrency = if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.of_group(group) };
+        if let Ok(permit) = Arc::clone(&concurrency).try_acquire_owned() {
             return Ok(permit);
         }
-        match timeout_at(deadline.into(), turns.acquire_owned()).await {
+        match timeout_at(deadline.into(), concurrency.acquire_owned()).await {
             Ok(permit) => permit.map_err(|_| WireError::internal("no decisions are made any more")),
-            Err(_) => Err(WireError::no_turn()),
+            Err(_) => Err(WireError::queue_timeout()),
         }
     }
 

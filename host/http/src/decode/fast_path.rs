@@ -11,12 +11,12 @@ use super::{
     ExtenderArgs, WireNodes,
     args::{FIELDS, ITEMS},
     cursor::Cursor,
-    guess,
+    predict,
 };
 
 /// The parts of the wrapper, as far as they have come.
 #[derive(Default)]
-struct Parts {
+struct PartialArgs {
     pod: Option<Range<usize>>,
     whole: Option<(Elements, usize)>,
     /// The names, and where their list begins.
@@ -25,13 +25,13 @@ struct Parts {
 
 /// Reads a request: names are looked up among those of a cluster, whole nodes among those that are known.
 pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<ExtenderArgs> {
-    let (mut cursor, mut parts) = (Cursor::new(body), Parts::default());
+    let (mut cursor, mut parts) = (Cursor::new(body), PartialArgs::default());
     cursor.fields(|cursor, key| parts.read(key, cursor, names, known))?;
     if cursor.peek().is_some() {
         return None;
     }
     let nodes = match parts.whole {
-        Some(whole) => WireNodes::by_guess(body, whole, known),
+        Some(whole) => WireNodes::by_prediction(body, whole, known),
         None => WireNodes::by_name(body, parts.names),
     };
     Some(ExtenderArgs { pod: super::within_bounds(body.slice(parts.pod?))?, nodes })
@@ -39,7 +39,7 @@ pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<Ex
 
 // === impl Parts ===
 
-impl Parts {
+impl PartialArgs {
     fn read(&mut self, key: &str, cursor: &mut Cursor<'_>, names: &Names, known: &KnownNodes) -> Option<()> {
         // Of a field that comes twice the last one counts.
         match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key)) {
@@ -65,7 +65,7 @@ fn name_list(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, u
         cursor.skip(bytes);
         return Some((elements, list));
     }
-    let elements = Arc::new(guess::list(cursor, known)?);
+    let elements = Arc::new(predict::list(cursor, known)?);
     known.lists().keep(&text[..cursor.at() - list], &elements);
     Some((elements, list))
 }
@@ -77,7 +77,7 @@ fn node_list(cursor: &mut Cursor<'_>, known: &KnownNodes) -> Option<(Elements, u
         if ITEMS.eq_ignore_ascii_case(key) {
             cursor.peek()?;
             let list = cursor.at();
-            items = (guess::list(cursor, known)?, list);
+            items = (predict::list(cursor, known)?, list);
         } else {
             cursor.value()?;
         }

@@ -29,40 +29,40 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Connects to what a URL names.
 #[derive(Clone)]
-pub(super) struct Dial {
+pub(super) struct Connector {
     tls: Option<Arc<Tls>>,
 }
 
 /// A connection.
-pub(super) struct Link(TokioIo<Box<dyn Duplex>>);
+pub(super) struct PeerStream(TokioIo<Box<dyn Duplex>>);
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 // === impl Dial ===
 
-impl Dial {
+impl Connector {
     pub(super) fn new(tls: Option<Arc<Tls>>) -> Self {
         Self { tls }
     }
 
-    async fn connect(self, uri: Uri) -> io::Result<Link> {
+    async fn connect(self, uri: Uri) -> io::Result<PeerStream> {
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{uri}: {text}"));
         let host = uri.host().ok_or_else(|| wrong("it has no host"))?.trim_matches(['[', ']']);
         let port = default_port(uri.scheme_str(), self.tls.is_some()).map_err(wrong)?;
         let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(port))).await?;
         stream.set_nodelay(true)?;
         Ok(match &self.tls {
-            Some(tls) => Link::new(tls.connect(stream).await?),
-            None => Link::new(stream),
+            Some(tls) => PeerStream::new(tls.connect(stream).await?),
+            None => PeerStream::new(stream),
         })
     }
 }
 
-impl Service<Uri> for Dial {
-    type Response = Link;
+impl Service<Uri> for Connector {
+    type Response = PeerStream;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Link>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<PeerStream>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -88,25 +88,25 @@ fn default_port(scheme: Option<&str>, has_tls: bool) -> Result<u16, &'static str
 
 // === impl Link ===
 
-impl Link {
+impl PeerStream {
     fn new(stream: impl Duplex + 'static) -> Self {
         Self(TokioIo::new(Box::new(stream)))
     }
 }
 
-impl Connection for Link {
+impl Connection for PeerStream {
     fn connected(&self) -> Connected {
         Connected::new()
     }
 }
 
-impl Read for Link {
+impl Read for PeerStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, buffer)
     }
 }
 
-impl Write for Link {
+impl Write for PeerStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
     }
