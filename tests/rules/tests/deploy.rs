@@ -104,7 +104,7 @@ fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
     let args = read("host/src/args.rs");
     let (_, traces) = args.split_once("PLIMSOLL_TRACE_MEMORY").unwrap();
     let traces = mebibytes(traces.split_once("default_value = \"").unwrap().1.split('"').next().unwrap());
-    let part = number_after("host/src/container.rs", "const GUESTS: usize = ");
+    let part = number_after("host/src/commands.rs", "const GUESTS: usize = ");
     let compile = number_after("host/wasm/src/compile/admission.rs", "const SMALL_MEMORY: u64 = ");
     for (mode, process, at) in [("watch", WATCHING, 0), ("fullNodes", WITHOUT_VIEW, 1)] {
         // Nodes that are kept from one request to the next have half of the wire's memory, beside it.
