@@ -1,6 +1,34 @@
-//! What every answer of a policy is checked for.
+//! The answers of policies, and what each is checked for.
 
-use crate::{Annotation, MAX_REASON_BYTES, MAX_SCORE, Preemption, Verdict, annotation};
+use crate::{Annotation, annotation};
+
+/// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
+pub const MAX_REASON_BYTES: usize = 1024;
+
+/// The highest score that a policy may give a node.
+pub const MAX_SCORE: u32 = 100;
+
+/// May the pod run on the node?
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It may.
+    Fits,
+    /// Not now; evicting pods may help.
+    Unschedulable(Box<str>),
+    /// Evicting pods will not help.
+    Unresolvable(Box<str>),
+}
+
+/// What to do with one preemption candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Preemption {
+    /// Evict what kube-scheduler proposed.
+    Keep,
+    /// Do not preempt on this node.
+    Reject(Box<str>),
+    /// Evict these pods of the node instead, by index.
+    Replace(Vec<u32>),
+}
 
 /// An answer about one node or candidate.
 pub(crate) trait Answer {

@@ -21,24 +21,20 @@ pub use self::{
 pub use plimsoll_decision_cache::Disabled;
 
 pub(crate) use self::{
-    attribute::{Attribute, NODE, PODS},
+    attribute::{Attribute, Columns, NODE, PODS},
     recheck::{Draw, Recheck},
     recording::Recording,
     source::{ViewSource, fingerprints_of_nodes},
 };
-use plimsoll_decision_cache::{Evict, HeapSize, evict_to};
+use plimsoll_decision_cache::{Evict, HeapSize};
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
-use crate::{Ask, Cluster, Fault, Policy, Roster, Turns, Verb, Verdict, pace::Pace};
+use crate::{Ask, Cluster, Fault, Policy, Turns, Verb, Verdict, pace::Pace};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
 pub(crate) type ByClass<A> = plimsoll_decision_cache::ByClass<Attribute, A>;
-pub(crate) type Columns = plimsoll_decision_cache::Columns<Attribute>;
 pub(crate) type Evaluation<A> = plimsoll_decision_cache::Evaluation<ViewSource, A>;
 pub(crate) type Lookup<A> = plimsoll_decision_cache::Lookup<Attribute, A>;
 pub(crate) type RecentCombined = plimsoll_decision_cache::RecentCombined<Attribute>;
@@ -53,15 +49,6 @@ pub struct DecisionCache {
     pub(crate) pace: Pace,
 }
 
-/// How much is cached, and how far it is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CacheLimit {
-    /// Bytes of all cached answers and columns together.
-    pub bytes: usize,
-    /// One in this many cached answers is evaluated again after the reply; 0: none is.
-    pub recheck_every: u64,
-}
-
 /// An answer that is cached, and the verb that it answers.
 pub(crate) trait CachedAnswer: HeapSize + Clone + PartialEq + Send + Sync + 'static {
     /// A policy's answers of this type.
@@ -70,12 +57,6 @@ pub(crate) trait CachedAnswer: HeapSize + Clone + PartialEq + Send + Sync + 'sta
     fn ask(policy: &dyn Policy, ask: &Ask, turns: &mut dyn Turns<Self>) -> Result<(), Fault>;
     /// Asks the policy about each of some nodes.
     fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault>;
-}
-
-/// A number that no record had before: two records with one stamp are the same record.
-pub(crate) fn stamp() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 // === impl DecisionCache ===
@@ -104,35 +85,9 @@ impl DecisionCache {
         }
     }
 
-    fn caches(&self) -> [&dyn Evict; 2] {
+    /// The caches of all verbs.
+    pub(crate) fn caches(&self) -> [&dyn Evict; 2] {
         [&self.filter, &self.score]
-    }
-}
-
-// === impl CacheLimit ===
-
-impl CacheLimit {
-    /// What the columns of one cluster may take: of the one in force, or of that of the nodes that requests bring.
-    pub(crate) const fn columns(self) -> usize {
-        self.bytes / 4
-    }
-
-    /// Drops the least recently used answers, where there are more than may be.
-    pub(crate) fn keep_within(self, roster: &Roster) {
-        let most = self.bytes - 2 * self.columns();
-        if roster.cached_bytes() <= most {
-            return;
-        }
-        roster.groups().for_each(|(_, group)| group.drop_combined());
-        let caches: Vec<&dyn Evict> = roster.members().flat_map(|member| member.cache.caches()).collect();
-        // The rest is for combined classes, which are small: the next request makes them again.
-        evict_to(&caches, most / 8 * 7);
-    }
-}
-
-impl Default for CacheLimit {
-    fn default() -> Self {
-        Self { bytes: 256 << 20, recheck_every: 1_000 }
     }
 }
 

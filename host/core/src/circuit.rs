@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Fault, Verb, View, trial::FailedCall};
+use crate::{FailedCall, Fault, Verb, View};
 
 /// Faults in a row that open the circuit.
 pub const FAULTS_TO_OPEN: u32 = 5;

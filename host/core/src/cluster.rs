@@ -6,19 +6,9 @@ use hashbrown::HashMap;
 use plimsoll_decision_cache::Parts;
 
 use crate::{
-    Names, Node, Pod, Quantities, Slot, Slots,
-    cache::{self, Columns, NODE, PODS},
+    Names, Node, Placed, Pod, Slot, Slots,
+    cache::{Columns, NODE, PODS},
 };
-
-/// The pods placed on one node.
-#[derive(Debug, Default)]
-pub struct Placed {
-    pods: Vec<Arc<Pod>>,
-    /// None where only some of the node's pods are known.
-    requested: Option<Quantities>,
-    /// No two records have one, but for those that nobody put pods in.
-    stamp: u64,
-}
 
 /// Nodes by slot, and slots by name.
 #[derive(Debug, Default)]
@@ -32,52 +22,6 @@ pub struct Cluster {
 
 /// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
 pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
-
-// === impl Placed ===
-
-impl Placed {
-    /// All pods of a node; sums up what they request.
-    pub fn new(pods: Vec<Arc<Pod>>) -> Self {
-        let mut requested = Quantities::default();
-        for pod in &pods {
-            requested.add(pod.requests());
-        }
-        Self { pods, requested: Some(requested), stamp: cache::stamp() }
-    }
-
-    /// Some pods of a node that may have others.
-    pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
-        Self { pods, requested: None, stamp: cache::stamp() }
-    }
-
-    /// The pods, in the order of their indices.
-    pub fn pods(&self) -> &[Arc<Pod>] {
-        &self.pods
-    }
-
-    /// Sum of their effective requests; none if the node may have other pods.
-    pub fn requested(&self) -> Option<&Quantities> {
-        self.requested.as_ref()
-    }
-
-    /// Tells this record from every other.
-    pub(crate) fn stamp(&self) -> u64 {
-        self.stamp
-    }
-
-    /// The same pods without this one; none if it is not among them.
-    fn without(&self, pod: &Pod) -> Option<Self> {
-        let at = self.pods.iter().position(|placed| placed.is_same_object(pod))?;
-        let mut pods = self.pods.clone();
-        pods.remove(at);
-        Some(if self.requested.is_some() { Self::new(pods) } else { Self::partial(pods) })
-    }
-
-    /// The index of the pod with this UID.
-    pub fn position(&self, uid: &str) -> Option<u32> {
-        self.pods.iter().position(|pod| pod.uid() == uid).map(|at| at as u32)
-    }
-}
 
 // === impl Cluster ===
 

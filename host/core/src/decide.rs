@@ -12,17 +12,20 @@ mod preempt;
 mod prioritize;
 mod query;
 mod recall;
+mod rejection;
 mod scene;
 mod survey;
+mod unbound;
 
 pub use again::read_for;
-pub use bind::{BindOutcome, Unbound};
 pub use explain::{DryBind, Explained, Explanation};
-pub use filter::{FilterOutcome, Rejection};
+pub use filter::FilterOutcome;
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
 pub use query::{CandidateQuery, DecideError, NodeObject, Nodes, Query, Victims};
+pub use rejection::Rejection;
 pub use survey::{Survey, SurveyAnswer, SurveyColumn};
+pub use unbound::{BindOutcome, Unbound};
 
 pub(crate) use bind::{BindLocks, Done, bind, shadow_bind};
 pub(crate) use call::Caller;

@@ -15,13 +15,13 @@ use bytes::Bytes;
 
 use crate::{
     BindQuery, BindReport, Binder, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode,
-    ObjectError, Observer, Pod, Pulse, RequestId, Roster, Turn, Verb,
+    ObjectError, Observer, Pod, Pulse, RequestId, Roster, Sender, Turn, Verb,
     cache::Recheck,
     decide::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
         PreemptOutcome, PrioritizeOutcome, Query, Scene, Survey, Unbound,
     },
-    memory::{Memories, Sender},
+    memory::Memories,
     recent_pods::RecentPods,
 };
 

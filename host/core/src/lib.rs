@@ -15,11 +15,13 @@ mod answer;
 mod aside;
 mod bind;
 mod cache;
+mod cache_limit;
 mod circuit;
 mod clock;
 mod cluster;
 mod config;
 mod decide;
+mod failed_call;
 mod fault;
 mod gateway;
 mod key_locks;
@@ -31,6 +33,7 @@ mod object;
 mod observer;
 mod order;
 mod pace;
+mod placed;
 mod policy;
 mod pulse;
 mod quantity;
@@ -39,46 +42,52 @@ mod recent_pods;
 mod request;
 mod roster;
 mod secrets;
+mod sender;
 mod slots;
+mod stamp;
 mod text;
 mod trial;
+mod verb;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
+pub use answer::{MAX_REASON_BYTES, MAX_SCORE, Preemption, Verdict};
 pub use aside::{Aside, on_shared_thread};
 pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
-pub use cache::{CacheLimit, Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
+pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
+pub use cache_limit::CacheLimit;
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
 pub use clock::{Clock, SystemClock};
-pub use cluster::{Cluster, Placed, Reserved};
+pub use cluster::{Cluster, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
     PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate,
     Unbound, Victims, read_for,
 };
+pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
 pub use lists::{Elements, Lists};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
-pub use memory::{KnownNodes, Sender};
+pub use memory::KnownNodes;
 pub use names::Names;
 pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Node, ObjectError, Pod, Pool, Quantities, Taint,
 };
-pub use observer::{BindReport, Difference, NoObserver, Observer, Outcome, ShadowRejections};
+pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use order::Order;
-pub use policy::{
-    Ask, CallClass, Limits, LoadError, Loader, MAX_REASON_BYTES, MAX_SCORE, Policy, Preemption, Turns, Verb, Verbs,
-    Verdict,
-};
+pub use placed::Placed;
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, Policy, Turns};
 pub use pulse::{LONGEST_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
-pub use request::{CallOf, Origin, PodId, RequestId};
+pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, redacting, shown_settings, unredacted};
+pub use sender::Sender;
 pub use slots::{Slot, Slots};
 pub use text::{bounded, escaped, excerpt, is_unprintable, one_line};
-pub use trial::{FailedCall, TrialCall, TrialFault};
+pub use trial::{TrialCall, TrialFault};
+pub use verb::{Verb, Verbs};
 pub use view::{Candidate, View};

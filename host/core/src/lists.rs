@@ -10,7 +10,7 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 
-use crate::Nodes;
+use crate::slots::UNKNOWN;
 
 /// Of filter and prioritize each may have its own list, which comes with pod after pod.
 const KEPT: usize = 2;
@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 2 << 20;
 pub struct Elements {
     /// Where each stands, from the beginning of the list.
     pub places: Vec<Range<usize>>,
-    /// The slot of each, or [`Nodes::UNKNOWN`].
+    /// The slot of each, or [`Nodes::UNKNOWN`](crate::Nodes::UNKNOWN).
     pub slots: Arc<[u32]>,
 }
 
@@ -59,7 +59,7 @@ impl Lists {
     /// Keeps a list for when it comes again, unless it is odd.
     pub fn keep(&self, text: &[u8], elements: &Arc<Elements>) {
         // A name that is not known now may be known the next time.
-        let is_worth_it = elements.slots.len() >= WORTH_KEEPING && !elements.slots.contains(&Nodes::UNKNOWN);
+        let is_worth_it = elements.slots.len() >= WORTH_KEEPING && !elements.slots.contains(&UNKNOWN);
         if is_worth_it && text.len() <= MAX_BYTES {
             let list = List { text: text.into(), elements: Arc::clone(elements) };
             self.last[self.count.fetch_add(1, Ordering::Relaxed) % KEPT].store(Some(Arc::new(list)));
@@ -94,7 +94,7 @@ mod tests {
     fn a_list_that_is_short_or_long_or_has_an_unknown_name_is_not_kept() {
         let lists = Lists::default();
         lists.keep(b"[a]", &elements(0..63));
-        lists.keep(b"[b]", &elements((0..64).chain([Nodes::UNKNOWN])));
+        lists.keep(b"[b]", &elements((0..64).chain([UNKNOWN])));
         lists.keep(&vec![b'['; MAX_BYTES + 1], &elements(0..64));
         assert!(["[a]", "[b]", &"[".repeat(MAX_BYTES + 1)].iter().all(|text| slots(&lists, text).is_none()));
     }

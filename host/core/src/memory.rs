@@ -12,9 +12,9 @@ use std::sync::{
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 
+pub use self::known::KnownNodes;
 use self::picture::Picture;
 pub(crate) use self::senders::Memories;
-pub use self::{known::KnownNodes, senders::Sender};
 use crate::{Cluster, Node, NodeObject, ObjectError, Slots};
 
 /// The most bytes of nodes that are kept, of all senders together, where nothing else is said.

@@ -2,7 +2,20 @@
 
 use std::time::Duration;
 
-use crate::{BindOutcome, BindQuery, CallOf, DecideError, Disabled, Fault, Member, ReadLine, Verb};
+use crate::{BindOutcome, BindQuery, DecideError, Disabled, Fault, Member, Pod, ReadLine, RequestId, Verb};
+
+/// One call of a policy, as an [`Observer`](crate::Observer) may log it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallOf<'c> {
+    /// The request that it was made for.
+    pub request: &'c RequestId,
+    /// The pod in question.
+    pub pod: &'c Pod,
+    /// Who was asked.
+    pub member: &'c Member,
+    /// What it was asked.
+    pub verb: Verb,
+}
 
 /// How one call of a policy ended.
 #[derive(Debug, Clone, Copy)]

@@ -1,61 +1,11 @@
 //! The ports behind which guests live: [`Policy`] answers, [`Loader`] makes one from a file's bytes.
 
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use crate::{Annotation, Fault, FaultKind, Origin, View};
-
-/// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
-pub const MAX_REASON_BYTES: usize = 1024;
-
-/// The highest score that a policy may give a node.
-pub const MAX_SCORE: u32 = 100;
-
-/// A question that kube-scheduler asks, or that plimsoll asks as it loads a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verb {
-    /// May the pod run on this node?
-    Filter,
-    /// How good is this node, 0 to 100?
-    Score,
-    /// How good is each of the nodes, seen together?
-    Rank,
-    /// May these pods be evicted for it?
-    Preempt,
-    /// What does the pod carry from its binding on?
-    Bind,
-    /// Are the settings acceptable?
-    Validate,
-}
-
-/// The set of verbs that a policy exports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Verbs(u8);
-
-/// May the pod run on the node?
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// It may.
-    Fits,
-    /// Not now; evicting pods may help.
-    Unschedulable(Box<str>),
-    /// Evicting pods will not help.
-    Unresolvable(Box<str>),
-}
-
-/// What to do with one preemption candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Preemption {
-    /// Evict what kube-scheduler proposed.
-    Keep,
-    /// Do not preempt on this node.
-    Reject(Box<str>),
-    /// Evict these pods of the node instead, by index.
-    Replace(Vec<u32>),
-}
+use crate::{Annotation, Fault, FaultKind, Origin, Preemption, Verbs, Verdict, View};
 
 /// Who waits for a call's answer; it decides what the call gets where there is not enough for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -129,7 +79,7 @@ pub trait Policy: Send + Sync {
     /// The fault that ended the call; no verdict of this call counts then.
     fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault>;
 
-    /// Scores each of `nodes` 0 to [`MAX_SCORE`].
+    /// Scores each of `nodes` 0 to [`MAX_SCORE`](crate::MAX_SCORE).
     ///
     /// # Errors
     /// As for [`Policy::filter`].
@@ -257,64 +207,5 @@ impl Limits {
     /// When a guest is stopped that began at this moment.
     pub fn end(&self, begun: Instant) -> Instant {
         begun.checked_add(self.timeout).map_or(self.deadline, |own| own.min(self.deadline))
-    }
-}
-
-// === impl Verb ===
-
-impl Verb {
-    /// Every verb, in the order in which they are documented.
-    pub const ALL: [Self; 6] = [Self::Filter, Self::Score, Self::Rank, Self::Preempt, Self::Bind, Self::Validate];
-
-    /// The name in the contract, in logs and in metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Filter => "filter",
-            Self::Score => "score",
-            Self::Rank => "rank",
-            Self::Preempt => "preempt",
-            Self::Bind => "bind",
-            Self::Validate => "validate",
-        }
-    }
-
-    /// The verb with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verb| verb.as_str() == name)
-    }
-
-    const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-// === impl Verbs ===
-
-impl Verbs {
-    /// Whether the set holds the verb.
-    pub const fn has(self, verb: Verb) -> bool {
-        self.0 & verb.bit() != 0
-    }
-
-    /// Whether the set holds no verb.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The verbs of the set, in their documented order.
-    pub fn iter(self) -> impl Iterator<Item = Verb> {
-        Verb::ALL.into_iter().filter(move |verb| self.has(*verb))
-    }
-}
-
-impl FromIterator<Verb> for Verbs {
-    fn from_iter<I: IntoIterator<Item = Verb>>(verbs: I) -> Self {
-        Self(verbs.into_iter().fold(0, |set, verb| set | verb.bit()))
     }
 }

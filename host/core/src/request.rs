@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use crate::{BindQuery, Member, Mode, Pod, Verb};
+use crate::{BindQuery, Mode, Pod, Verb};
 
 /// The most bytes of an ID that a client chose: a UUID has 36.
 const MAX_ID_BYTES: usize = 64;
@@ -51,19 +51,6 @@ pub struct PodId<'p> {
     namespace: &'p str,
     name: &'p str,
     uid: &'p str,
-}
-
-/// One call of a policy, as an [`Observer`](crate::Observer) may log it.
-#[derive(Debug, Clone, Copy)]
-pub struct CallOf<'c> {
-    /// The request that it was made for.
-    pub request: &'c RequestId,
-    /// The pod in question.
-    pub pod: &'c Pod,
-    /// Who was asked.
-    pub member: &'c Member,
-    /// What it was asked.
-    pub verb: Verb,
 }
 
 thread_local! {

@@ -10,6 +10,9 @@ use crate::{Node, Placed};
 /// So many slots are shared or copied together.
 const PART: usize = 64;
 
+/// Stands for the slot of a name that the cluster does not know.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
 /// One node with its pods; no `placed`: the host has no view of pods.
 #[derive(Debug, Clone)]
 pub struct Slot {

@@ -12,8 +12,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, CallClass, Candidate, Cluster, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets, Verb, View,
-    answer::Answer, cache::Recording,
+    Ask, CallClass, Candidate, Cluster, FailedCall, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets,
+    Verb, View, answer::Answer, cache::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -55,43 +55,21 @@ pub struct TrialFault {
     pub is_certain: bool,
 }
 
-/// A call that a policy failed, to be put to another version of it.
-#[derive(Debug)]
-pub struct FailedCall {
-    verb: Verb,
-    view: Arc<View>,
-    fault: Fault,
-}
-
 // === impl FailedCall ===
 
 impl FailedCall {
-    pub(crate) fn new(verb: Verb, view: &Arc<View>, fault: &Fault) -> Self {
-        Self { verb, view: Arc::clone(view), fault: fault.clone() }
-    }
-
-    /// What was asked.
-    pub fn verb(&self) -> Verb {
-        self.verb
-    }
-
-    /// How it failed.
-    pub fn fault(&self) -> &Fault {
-        &self.fault
-    }
-
     /// Puts the same call to another version, which may take this long at most.
     ///
     /// # Errors
     /// How that failed, or that it does not have the verb.
     pub fn put_to(&self, member: &Member, longest: Duration) -> Result<(), Fault> {
-        if !member.policy.verbs().has(self.verb) {
+        if !member.policy.verbs().has(self.verb()) {
             return Err(Fault::new(FaultKind::Host, "a verb was asked that the policy does not export"));
         }
-        let view = View::clone(&self.view).unrecorded().with_settings(Arc::clone(&member.settings));
+        let view = View::clone(self.view()).unrecorded().with_settings(Arc::clone(&member.settings));
         let limits = Limits::until(Instant::now() + member.config.timeout.min(longest), member.config.memory);
         let ask = Ask::new(Arc::clone(&member.id), Arc::new(view), limits);
-        put(member.policy.as_ref(), self.verb, &Ask { class: CallClass::Background, ..ask })
+        put(member.policy.as_ref(), self.verb(), &Ask { class: CallClass::Background, ..ask })
     }
 }
 

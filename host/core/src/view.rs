@@ -1,10 +1,10 @@
 //! Answers every [`Read`] of one policy in one request.
 
+mod read;
 mod together;
 
 use std::{ops::Range, sync::Arc};
 
-use self::together::labelled;
 use crate::{
     Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
     cache::{Columns, Recording},
@@ -152,20 +152,8 @@ impl View {
         self.placed(node).into_iter().flatten().map(move |pod| read_placed(pod, read))
     }
 
-    /// Answers one read.
-    ///
-    /// # Errors
-    /// If it names a node, pod or candidate that the request does not have.
-    pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
-        let answer = self.answer(read);
-        if let Some(recording) = &self.recording {
-            recording.note(&read, &answer, |node| self.node_name(node));
-        }
-        answer
-    }
-
-    /// The answer to a read that nobody made.
-    pub(crate) fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+    /// The answer to a read of the pod, of one node, or of the request.
+    pub(crate) fn answer_one(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         Ok(match read {
             Read::Pod(read) => self.read_pod(read),
             Read::NodeCount => Value::Number(self.nodes.len() as i64),
@@ -175,8 +163,8 @@ impl View {
                 let pods = self.placed(node)?.map(AsRef::as_ref);
                 Value::Number(i64::from(labelled(pods, namespace, key, value)))
             }
-            Read::NodesByLabel(key) => Value::Grouping(self.by_label(key)),
-            Read::NodesLabelled { namespace, key, value } => Value::Counts(self.counts_labelled(namespace, key, value)),
+            // They are answered by columns: see [`View::read`].
+            Read::NodesByLabel(_) | Read::NodesLabelled { .. } => Value::Absent,
             Read::Placed(node, pod, read) => match read_placed(self.placed_pod(node, pod)?, read) {
                 Value::Text(text) if matches!(read, PlacedRead::Annotation(_)) && text == NOT_KEPT => {
                     return Err(ReadError::NotKept(pod));
@@ -289,6 +277,11 @@ fn read_placed<'v>(pod: &'v Pod, read: PlacedRead<'_>) -> Value<'v> {
         PlacedRead::Request(name) => Value::Number(pod.requests().get(name)),
         PlacedRead::Created => Value::Number(pod.created()),
     }
+}
+
+/// How many pods are of a namespace and carry a label with this value.
+pub(super) fn labelled<'p>(pods: impl Iterator<Item = &'p Pod>, namespace: &str, key: &str, value: &str) -> u32 {
+    pods.filter(|pod| pod.namespace() == namespace && pod.labels().get(key) == Some(value)).count() as u32
 }
 
 #[cfg(test)]

@@ -1,21 +1,23 @@
 //! What is read, without the node that it is read of.
 
-use std::{borrow::Cow, fmt, hash::Hash, ops::Range};
+use std::{borrow::Cow, fmt};
 
-use plimsoll_decision_cache::{Attribute as CacheAttribute, Fingerprint, HeapSize, Parts, ReadOf, Scope};
+use plimsoll_decision_cache::{Attribute as CacheAttribute, Columns as CacheColumns, HeapSize, Parts, ReadOf, Scope};
 
-use super::source::{fingerprint, fingerprint_of_all};
-use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, Shown, Slot, Value, View, read};
+use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, read};
 
 /// The part of a row that is the node's own object.
 pub(crate) const NODE: Parts = Parts::part(0);
 /// The part of a row that is the pods on the node.
 pub(crate) const PODS: Parts = Parts::part(1);
 
+/// What was read of the nodes of one cluster.
+pub(crate) type Columns = CacheColumns<Attribute>;
+
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Attribute {
-    kind: Kind,
+    pub(super) kind: Kind,
     text: Box<str>,
 }
 
@@ -40,7 +42,7 @@ pub(super) enum ReadScope<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+pub(super) enum Kind {
     PodName,
     PodNamespace,
     PodUid,
@@ -72,7 +74,7 @@ enum Kind {
 
 /// What is read of a placed pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Of {
+pub(super) enum Of {
     Name,
     Namespace,
     Label,
@@ -221,53 +223,13 @@ impl Attribute {
         if let ReadScope::Node(_, attribute) = ReadScope::of(read) { Some(attribute.to_attribute()) } else { None }
     }
 
-    /// The fingerprint of what a view answers. The node is one of the view; it does not matter for the pod and the time.
-    pub(super) fn fingerprint(&self, view: &View, node: u32) -> Fingerprint {
-        let of_stamp = |stamp: u64| Fingerprint::of_number(stamp as i64);
-        match self.kind {
-            Kind::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
-            Kind::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
-            Kind::EachPlaced(of) => fingerprint_of_all(view.each_placed(node, self.of_placed(of))),
-            Kind::NodeImageSize(image) => {
-                view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
-            }
-            _ => self.read(node).map_or(Fingerprint::ABSENT, |read| {
-                // A node of the view has an answer to every read of it.
-                view.answer(read).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
-            }),
-        }
-    }
-
-    /// Has what it is read of fetched into the processor's caches, of all these nodes at once.
-    pub(super) fn prefetch(&self, view: &View, nodes: Range<u32>) {
-        for Slot { node, placed } in view.records(nodes) {
-            let pods = || placed.iter().flat_map(|placed| placed.pods());
-            match self.kind {
-                Kind::NodeLabel => node.labels().fetch(),
-                Kind::NodeAnnotation => node.annotations().fetch(),
-                Kind::PlacedLabelled(..) | Kind::EachPlaced(Of::Label) => pods().for_each(|pod| pod.labels().fetch()),
-                Kind::EachPlaced(Of::Annotation) => pods().for_each(|pod| pod.annotations().fetch()),
-                _ => return,
-            }
-        }
-    }
-
     /// Whether it stands for a whole record.
     pub(super) const fn is_record(&self) -> bool {
         matches!(self.kind, Kind::NodeRecord | Kind::PlacedRecord)
     }
 
-    /// What a view answers, for people and programs.
-    pub(super) fn shown(&self, view: &View, node: u32) -> Shown {
-        let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
-        if let Kind::EachPlaced(of) = self.kind {
-            return Shown::List(view.each_placed(node, self.of_placed(of)).map(shown).collect());
-        }
-        self.read(node).and_then(|read| view.answer(read).ok().map(shown)).unwrap_or(Shown::Absent)
-    }
-
     /// What is read of each pod.
-    const fn of_placed(&self, of: Of) -> PlacedRead<'_> {
+    pub(super) const fn of_placed(&self, of: Of) -> PlacedRead<'_> {
         match of {
             Of::Name => PlacedRead::Name,
             Of::Namespace => PlacedRead::Namespace,

@@ -4,8 +4,8 @@ use std::{hash::Hash, ops::Range};
 
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
-use super::{Columns, attribute::Attribute};
-use crate::{Grouping, Read, Shown, Value, View, aside::aside};
+use super::attribute::{Attribute, Columns, Kind, Of};
+use crate::{Grouping, Read, Shown, Slot, Value, View, aside::aside};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
@@ -52,8 +52,52 @@ impl Source for ViewSource {
     }
 }
 
+// === impl Attribute ===
+
+impl Attribute {
+    /// The fingerprint of what a view answers. The node is one of the view; it does not matter for the pod and the time.
+    fn fingerprint(&self, view: &View, node: u32) -> Fingerprint {
+        let of_stamp = |stamp: u64| Fingerprint::of_number(stamp as i64);
+        match self.kind {
+            Kind::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            Kind::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            Kind::EachPlaced(of) => fingerprint_of_all(view.each_placed(node, self.of_placed(of))),
+            Kind::NodeImageSize(image) => {
+                view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
+            }
+            _ => self.read(node).map_or(Fingerprint::ABSENT, |read| {
+                // A node of the view has an answer to every read of it.
+                view.answer_one(read).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
+            }),
+        }
+    }
+
+    /// Has what it is read of fetched into the processor's caches, of all these nodes at once.
+    fn prefetch(&self, view: &View, nodes: Range<u32>) {
+        for Slot { node, placed } in view.records(nodes) {
+            let pods = || placed.iter().flat_map(|placed| placed.pods());
+            match self.kind {
+                Kind::NodeLabel => node.labels().fetch(),
+                Kind::NodeAnnotation => node.annotations().fetch(),
+                Kind::PlacedLabelled(..) | Kind::EachPlaced(Of::Label) => pods().for_each(|pod| pod.labels().fetch()),
+                Kind::EachPlaced(Of::Annotation) => pods().for_each(|pod| pod.annotations().fetch()),
+                _ => return,
+            }
+        }
+    }
+
+    /// What a view answers, for people and programs.
+    fn shown(&self, view: &View, node: u32) -> Shown {
+        let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
+        if let Kind::EachPlaced(of) = self.kind {
+            return Shown::List(view.each_placed(node, self.of_placed(of)).map(shown).collect());
+        }
+        self.read(node).and_then(|read| view.answer_one(read).ok().map(shown)).unwrap_or(Shown::Absent)
+    }
+}
+
 /// The fingerprint of a value.
-pub(super) fn fingerprint(value: &Value<'_>) -> Fingerprint {
+fn fingerprint(value: &Value<'_>) -> Fingerprint {
     match value {
         Value::Absent => Fingerprint::ABSENT,
         Value::Number(number) => Fingerprint::of_number(*number),
@@ -71,7 +115,7 @@ pub(super) fn fingerprint(value: &Value<'_>) -> Fingerprint {
 }
 
 /// The fingerprint of several values in their order.
-pub(super) fn fingerprint_of_all<'v>(values: impl Iterator<Item = Value<'v>>) -> Fingerprint {
+fn fingerprint_of_all<'v>(values: impl Iterator<Item = Value<'v>>) -> Fingerprint {
     Fingerprint::hashed(|state| values.for_each(|value| fingerprint(&value).hash(state)))
 }
 

@@ -3,13 +3,11 @@
 use crate::{Group, Mode, Verb};
 
 use super::{
-    Caller, DecideError, Scene,
+    Caller, DecideError, Rejection, Scene,
     chain::{Filtered, Reasons, run_filters},
     jointly,
+    rejection::NOT_SEEN,
 };
-
-/// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
-pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
 
 /// What a filter request comes to: every node of the request that is not listed here stays.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -18,17 +16,6 @@ pub struct FilterOutcome {
     pub rejected: Vec<Rejection>,
     /// Each reason once.
     pub reasons: Vec<Box<str>>,
-}
-
-/// One node turned down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rejection {
-    /// Its index in the request.
-    pub node: u32,
-    /// The index of its reason in [`FilterOutcome::reasons`].
-    pub reason: u32,
-    /// Whether preemption cannot help.
-    pub unresolvable: bool,
 }
 
 pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {

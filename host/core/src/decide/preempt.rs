@@ -15,7 +15,7 @@ use crate::{
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
     chain::{Reasons, run_filters},
-    filter::NOT_SEEN,
+    rejection::NOT_SEEN,
     scene::Stage,
 };
 

@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
-use crate::{Cluster, Fault, Node, ObjectError, Pod, Sender, Unbound, Verb};
+use super::unbound::Unbound;
+use crate::{Cluster, Fault, Node, ObjectError, Pod, Sender, Verb, slots::UNKNOWN};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -46,7 +47,7 @@ pub enum NodeObject {
 
 impl Nodes<'_> {
     /// Stands for the slot of a name that the cluster does not know.
-    pub const UNKNOWN: u32 = u32::MAX;
+    pub const UNKNOWN: u32 = UNKNOWN;
 }
 
 impl NodeObject {

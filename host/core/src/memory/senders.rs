@@ -1,25 +1,18 @@
 //! The node memories of those who send whole nodes: nobody's nodes are taken for another's.
 
-use std::{
-    collections::hash_map::RandomState,
-    hash::BuildHasher,
-    sync::{
-        Arc, LazyLock, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 
 use arc_swap::ArcSwap;
 
 use super::{KnownNodes, MAX_BYTES, NodeMemory};
+use crate::Sender;
 
 /// The most senders whose nodes are kept; of more, those go that sent nothing for longest. Schedulers are few, and each
 /// has one that leads.
 const MAX_SENDERS: usize = 4;
-
-/// Who sent a request, as far as the connection tells: a name in a certificate, or an address.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sender(u64);
 
 /// A node memory for each sender; together they keep no more than one alone would.
 #[derive(Debug)]
@@ -40,17 +33,6 @@ struct Kept {
     memory: NodeMemory,
     /// The count at the sender's last request.
     used: AtomicU64,
-}
-
-// === impl Sender ===
-
-impl Sender {
-    /// The sender with this name, which may be any text.
-    pub fn of(name: &str) -> Self {
-        // Nobody can choose a name that stands for another's.
-        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        Self(KEY.hash_one(name))
-    }
 }
 
 // === impl Memories ===

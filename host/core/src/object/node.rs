@@ -13,7 +13,7 @@ use super::{
     image::{ImageName, Images},
     parse, steady,
 };
-use crate::cache;
+use crate::stamp::stamp;
 
 /// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -82,7 +82,7 @@ impl Node {
             heap_bytes,
             images: OnceLock::new(),
             steady: OnceLock::new(),
-            stamp: cache::stamp(),
+            stamp: stamp(),
         })
     }
 

@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 
 use plimsoll_decision_cache::Fingerprint;
 
-use super::View;
-use crate::{Grouping, NodeRead, Pod, Read, cache::fingerprints_of_nodes};
+use super::{View, labelled};
+use crate::{Grouping, NodeRead, Read, cache::fingerprints_of_nodes};
 
 impl View {
     /// The nodes by the value of a label.
@@ -49,9 +49,4 @@ impl View {
     fn label(&self, node: u32, key: &str) -> Option<&str> {
         self.slot(node).ok()?.node.labels().get(key)
     }
-}
-
-/// How many pods are of a namespace and carry a label with this value.
-pub(super) fn labelled<'p>(pods: impl Iterator<Item = &'p Pod>, namespace: &str, key: &str, value: &str) -> u32 {
-    pods.filter(|pod| pod.namespace() == namespace && pod.labels().get(key) == Some(value)).count() as u32
 }

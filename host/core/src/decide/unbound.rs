@@ -1,0 +1,101 @@
+//! What a bind request comes to, and why a pod was not bound.
+
+use std::sync::Arc;
+
+use super::rejection::NOT_SEEN;
+use crate::{BindError, MAX_ANNOTATION_BYTES};
+
+/// How many times the policies are asked about a node that changes meanwhile. One change takes less than a
+/// millisecond of asking to miss, so that eight in a row mean a node in uproar, or a policy that is slow.
+pub(super) const MAX_ASKS: u32 = 8;
+
+/// What a bind request comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BindOutcome {
+    /// The pod was bound.
+    Bound,
+    /// The pod was bound there before; nothing was written.
+    AlreadyBound,
+    /// The replica behind this base URL binds.
+    Forward(Arc<str>),
+}
+
+/// Why a pod was not bound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unbound {
+    /// There is nothing to bind with.
+    #[error(
+        "plimsoll cannot bind without the API server: start it with --kubeconfig or in a cluster, or remove bindVerb"
+    )]
+    NoBinder,
+    /// No replica binds now.
+    #[error("no replica of plimsoll binds now: {0}")]
+    NoTurn(String),
+    /// Others were bound to the node for so long.
+    #[error("other pods were being bound to node {0} until the request's time was over")]
+    NodeBusy(String),
+    /// An earlier bind of the pod may still be carried out, there or elsewhere.
+    #[error("pod {pod} may yet be bound to node {node} by an earlier request, whose outcome is not known: try again")]
+    PodBusy {
+        /// `namespace/name`.
+        pod: String,
+        /// The node of the earlier request.
+        node: String,
+    },
+    /// Each answer of the policies was out of date before the place could be reserved.
+    #[error("node {0} or its pods changed {MAX_ASKS} times while the policies were asked about it: try again")]
+    Restless(String),
+    /// The policies took all the time.
+    #[error("the request's time was over before the binding was written")]
+    OutOfTime,
+    /// The gateway's view of the cluster does not hold the node, and policies are to be asked about it.
+    #[error("{whose}: {reason}: {0}", whose = NOT_SEEN.0, reason = NOT_SEEN.1)]
+    UnknownNode(String),
+    /// The pod that was scheduled is gone; another one has its name.
+    #[error("pod {pod} has the UID {found}, expected {expected}: it was deleted and made again")]
+    OtherPod {
+        /// `namespace/name`.
+        pod: String,
+        /// The UID that it has.
+        found: String,
+        /// The UID that was scheduled.
+        expected: String,
+    },
+    /// The pod has another node already.
+    #[error("pod {pod} is already bound to node {node}")]
+    Elsewhere {
+        /// `namespace/name`.
+        pod: String,
+        /// Its node.
+        node: String,
+    },
+    /// A policy's own reason why the pod cannot be bound there: `policy: reason`.
+    #[error("{0}")]
+    Refused(Box<str>),
+    /// Two policies disagree.
+    #[error("policies {first} and {second} give the annotation {key} different values")]
+    Clash {
+        /// The key that both write.
+        key: Box<str>,
+        /// Who comes first.
+        first: String,
+        /// Who says something else.
+        second: String,
+    },
+    /// The pod would carry more than Kubernetes allows.
+    #[error("pod {pod} would have annotations of {size} bytes; Kubernetes allows {MAX_ANNOTATION_BYTES}")]
+    TooLarge {
+        /// `namespace/name`.
+        pod: String,
+        /// Bytes of all keys and values.
+        size: usize,
+    },
+    /// The API server was not read, or did not write.
+    #[error("pod {pod}: {error}")]
+    Binder {
+        /// `namespace/name`.
+        pod: String,
+        /// What it said.
+        error: BindError,
+    },
+}

@@ -1,0 +1,35 @@
+//! A call that a policy failed.
+
+use std::sync::Arc;
+
+use crate::{Fault, Verb, View};
+
+/// A call that a policy failed, to be put to another version of it.
+#[derive(Debug)]
+pub struct FailedCall {
+    verb: Verb,
+    view: Arc<View>,
+    fault: Fault,
+}
+
+// === impl FailedCall ===
+
+impl FailedCall {
+    pub(crate) fn new(verb: Verb, view: &Arc<View>, fault: &Fault) -> Self {
+        Self { verb, view: Arc::clone(view), fault: fault.clone() }
+    }
+
+    /// What was asked.
+    pub fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// How it failed.
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+}

@@ -1,0 +1,29 @@
+//! The one door through which a policy learns anything.
+
+use super::View;
+use crate::{Read, ReadError, Value};
+
+impl View {
+    /// Answers one read.
+    ///
+    /// # Errors
+    /// If it names a node, pod or candidate that the request does not have.
+    pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+        let answer = self.answer(read);
+        if let Some(recording) = &self.recording {
+            recording.note(&read, &answer, |node| self.node_name(node));
+        }
+        answer
+    }
+
+    /// The answer to a read that nobody made.
+    fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+        match read {
+            Read::NodesByLabel(key) => Ok(Value::Grouping(self.by_label(key))),
+            Read::NodesLabelled { namespace, key, value } => {
+                Ok(Value::Counts(self.counts_labelled(namespace, key, value)))
+            }
+            _ => self.answer_one(read),
+        }
+    }
+}
