@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
 
 use self::name::{Generation, is_entry};
-use crate::{code::Code, compile::MAX_CODE_BYTES, engine::EngineError};
+use crate::{code::CompiledCode, compile::MAX_CODE_BYTES, engine::EngineError};
 
 /// Starts every entry; the hash of the rest follows.
 const MAGIC: &[u8; 16] = b"plimsoll-cwasm-1";
@@ -31,7 +31,7 @@ const HEADER_BYTES: usize = MAGIC.len() + HASH_BYTES;
 const MAX_ENTRIES: usize = 256;
 
 /// A directory of compiled modules.
-pub(crate) struct Cache {
+pub(crate) struct ModuleCache {
     path: PathBuf,
     directory: PrivateDir,
     generation: Generation,
@@ -43,7 +43,7 @@ pub(crate) struct Cache {
 
 // === impl Cache ===
 
-impl Cache {
+impl ModuleCache {
     /// Opens, or makes, the directory.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Cache {
     }
 
     /// Keeps the compiled form of a module. A failure costs time at the next start, no more.
-    pub(crate) fn put(&self, module: &[u8; 32], code: &Code) {
+    pub(crate) fn put(&self, module: &[u8; 32], code: &CompiledCode) {
         let name = self.generation.entry(module);
         let size = (HEADER_BYTES + code.bytes().len()) as u64;
         if size > self.max_bytes {
@@ -93,7 +93,7 @@ impl Cache {
         }
     }
 
-    fn read(&self, name: &str) -> io::Result<Code> {
+    fn read(&self, name: &str) -> io::Result<CompiledCode> {
         let mut file = self.directory.open_file(name)?;
         let length = file.metadata()?.len();
         if length > (HEADER_BYTES + MAX_CODE_BYTES) as u64 {
@@ -108,10 +108,10 @@ impl Cache {
         }
         // Only for `make_room_for`; a file system that cannot do it forgets in another order.
         let _ = file.set_modified(SystemTime::now());
-        Ok(Code::of_cache(code))
+        Ok(CompiledCode::of_cache(code))
     }
 
-    fn write(&self, name: &str, code: &Code) -> io::Result<()> {
+    fn write(&self, name: &str, code: &CompiledCode) -> io::Result<()> {
         self.directory.write(name, &[MAGIC, &sha256(code.bytes()), code.bytes()])
     }
 

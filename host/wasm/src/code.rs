@@ -6,13 +6,13 @@ use crate::{compile::MAX_CODE_BYTES, contract::RefusedError};
 
 /// What wasmtime made of a module, as bytes.
 ///
-/// It is made by [`Code::of`], or from bytes that one of two places vouches for: the compile process that this
+/// It is made by [`CompiledCode::of`], or from bytes that one of two places vouches for: the compile process that this
 /// process started, and the cache.
-pub(crate) struct Code(Vec<u8>);
+pub(crate) struct CompiledCode(Vec<u8>);
 
 // === impl Code ===
 
-impl Code {
+impl CompiledCode {
     /// The code of a component that was compiled in this process.
     ///
     /// # Errors

@@ -26,9 +26,9 @@ pub use self::process::{ProcessLimits, compile_module};
 pub(crate) use self::{
     child::ChildCompiler,
     error::CompileError,
-    module::{Checked, check},
+    module::{CheckedComponent, check},
 };
-use crate::{code::Code, lift::Kind};
+use crate::{code::CompiledCode, lift::ModuleKind};
 
 /// The most bytes of compiled code that one module may have; large language runtimes have some 30 MiB.
 pub(crate) const MAX_CODE_BYTES: usize = 128 << 20;
@@ -97,13 +97,13 @@ impl Backend {
     pub(crate) fn compile(
         &self,
         module: &[u8],
-        kind: Kind,
+        kind: ModuleKind,
         engine: &Engine,
-    ) -> Result<(Component, Code), CompileError> {
+    ) -> Result<(Component, CompiledCode), CompileError> {
         let code = match self {
             Self::InProcess => {
                 let component = module::component(engine, module, kind)?;
-                let code = Code::of(&component)?;
+                let code = CompiledCode::of(&component)?;
                 return Ok((component, code));
             }
             Self::Child(child) => child.compile(module)?,

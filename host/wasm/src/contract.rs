@@ -57,7 +57,7 @@ pub(crate) enum RefusedError {
 
 /// A name of the contract, `plimsoll:policy/INTERFACE@VERSION`, with any version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Name<'a> {
+struct ContractName<'a> {
     interface: &'a str,
     version: &'a str,
 }
@@ -99,7 +99,7 @@ pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -
     let ty = component.component_type();
     let (mut imports, mut foreign) = (Vec::new(), Vec::new());
     for (name, item) in ty.imports(engine) {
-        let interface = match Name::parse(name) {
+        let interface = match ContractName::parse(name) {
             Some(name) if name.version == VERSION && IMPORTS.contains(&name.interface) => name.interface,
             Some(wrong) if wrong.version != VERSION => return Err(RefusedError::Version { name: name.to_owned() }),
             _ if lifted && name == ADAPTER => continue,
@@ -131,7 +131,7 @@ impl RefusedError {
 }
 
 fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
-    let Some(parsed) = Name::parse(name) else { return Ok(None) };
+    let Some(parsed) = ContractName::parse(name) else { return Ok(None) };
     if parsed.version != VERSION {
         return Err(RefusedError::Version { name: name.to_owned() });
     }
@@ -159,7 +159,7 @@ fn imports() -> String {
 
 // === impl Name ===
 
-impl<'a> Name<'a> {
+impl<'a> ContractName<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let (interface, version) = text.strip_prefix(PACKAGE)?.split_once('@')?;
         Some(Self { interface, version })

@@ -7,8 +7,8 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use crate::{
     abi,
     compile::{ChildConfig, Compiler},
-    instance::State,
-    keeper::{Keeper, MAX_USED},
+    instance::StoreData,
+    pool_worker::{MAX_USED, PoolWorker},
     shares::Shares,
     ticker::{TICK, Ticker},
 };
@@ -80,15 +80,15 @@ pub enum EngineError {
     Ticker(#[source] std::io::Error),
     /// The thread that makes instances ahead of calls could not be started.
     #[error("cannot start the thread that prepares for calls")]
-    Keeper(#[source] std::io::Error),
+    PoolWorker(#[source] std::io::Error),
 }
 
 /// What all policies share.
 pub(crate) struct Host {
     engine: Engine,
-    pub(crate) linker: Linker<State>,
+    pub(crate) linker: Linker<StoreData>,
     pub(crate) ticker: Arc<Ticker>,
-    pub(crate) keeper: Keeper,
+    pub(crate) pool_worker: PoolWorker,
     pub(crate) shares: Arc<Shares>,
     pub(crate) max_memory: usize,
 }
@@ -135,9 +135,9 @@ impl Host {
         abi::add_to_linker(&mut linker).map_err(refused)?;
         let ticker = Arc::new(Ticker::start(engine.weak(), TICK).map_err(EngineError::Ticker)?);
         let shares = Arc::new(Shares::new(config.max_calls, config.guest_memory));
-        let keeper =
-            Keeper::start(config.spares(), Arc::clone(&ticker), Arc::clone(&shares)).map_err(EngineError::Keeper)?;
-        Ok(Self { engine, linker, ticker, keeper, shares, max_memory: config.max_memory })
+        let pool_worker = PoolWorker::start(config.spares(), Arc::clone(&ticker), Arc::clone(&shares))
+            .map_err(EngineError::PoolWorker)?;
+        Ok(Self { engine, linker, ticker, pool_worker, shares, max_memory: config.max_memory })
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, ReadError, bounded, one_line};
 use wasmtime::{Trap, WasmBacktrace};
 
-use crate::{instance::State, limits::TRANSFER, shares::Full};
+use crate::{instance::StoreData, limits::TRANSFER, shares::Full};
 
 /// The most bytes of a fault's text.
 const MAX_DETAIL_BYTES: usize = 512;
@@ -48,7 +48,7 @@ pub(crate) enum Phase {
 }
 
 /// Names the end of a call.
-pub(crate) fn classify(error: &wasmtime::Error, state: &State, phase: Phase) -> Fault {
+pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> Fault {
     let (kind, text) = kind_and_text(error, state, phase);
     let mut detail = one_line(&text);
     if let Some(frames) = frames(error).filter(|_| kind != FaultKind::Panic) {
@@ -58,7 +58,7 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &State, phase: Phase) -> 
         Phase::Start => detail.push_str("; it was starting"),
         Phase::Whole => {}
         Phase::Node(node) => {
-            if let Some(name) = state.question().ok().and_then(|question| question.view.node_name(node)) {
+            if let Some(name) = state.context().ok().and_then(|context| context.view.node_name(node)) {
                 detail = format!("{}; it was asked about {name}", bounded(&detail, MAX_DETAIL_BYTES - 280));
             }
         }
@@ -71,7 +71,7 @@ pub(crate) fn reason_too_long(length: usize) -> Stop {
     Stop::Output(format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
 }
 
-fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (FaultKind, String) {
+fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (FaultKind, String) {
     if let Some(stop) = error.downcast_ref::<Stop>() {
         let kind = match stop {
             Stop::Read(_) => FaultKind::Read,
@@ -116,15 +116,15 @@ fn kind_and_text(error: &wasmtime::Error, state: &State, phase: Phase) -> (Fault
 }
 
 /// An end that is the guest's own, unless it had been refused memory before.
-fn died(kind: FaultKind, text: String, state: &State) -> (FaultKind, String) {
-    match state.budget.denied() {
+fn died(kind: FaultKind, text: String, state: &StoreData) -> (FaultKind, String) {
+    match state.limiter.denied() {
         Some(denied) => (FaultKind::Memory, format!("{denied}; then {text}")),
         None => (kind, text),
     }
 }
 
 /// A runtime that gives up has written why to its standard error.
-fn last_words(stop: &Stop, state: &State) -> String {
+fn last_words(stop: &Stop, state: &StoreData) -> String {
     let written = state.last_words();
     match stop {
         Stop::Exit(_) if !written.is_empty() => format!("{stop}: {written}"),

@@ -12,14 +12,14 @@ use crate::{
     call::call,
     engine::Host,
     fault::{Stop, reason_too_long},
-    instance::Call,
-    template::Template,
+    instance::GuestCall,
+    instance_pool::InstancePool,
 };
 
 /// A linked component, ready to be instantiated for each call.
 pub(crate) struct GuestPolicy {
     host: Arc<Host>,
-    template: Arc<Template>,
+    instance_pool: Arc<InstancePool>,
     exports: Exports,
     verbs: Verbs,
     imports: Vec<String>,
@@ -30,16 +30,16 @@ pub(crate) struct GuestPolicy {
 impl GuestPolicy {
     pub(crate) fn new(
         host: Arc<Host>,
-        template: Arc<Template>,
+        instance_pool: Arc<InstancePool>,
         exports: Exports,
         verbs: Verbs,
         imports: Vec<String>,
     ) -> Self {
-        Self { host, template, exports, verbs, imports }
+        Self { host, instance_pool, exports, verbs, imports }
     }
 
-    fn call<R>(&self, ask: &Ask, ask_guest: impl FnOnce(&mut Call) -> wasmtime::Result<R>) -> Result<R, Fault> {
-        call(&self.host, &self.template, ask, ask_guest)
+    fn call<R>(&self, ask: &Ask, ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>) -> Result<R, Fault> {
+        call(&self.host, &self.instance_pool, ask, ask_guest)
     }
 
     /// Asks about one node after another in one instance; `turns` takes what `accept` makes of the answers.
@@ -116,9 +116,9 @@ impl Policy for GuestPolicy {
 
     fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
         self.each(ask, Verb::Filter, turns, |answer| match answer {
-            abi::Verdict::Fits => Ok(Verdict::Fits),
-            abi::Verdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
-            abi::Verdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
+            abi::WitVerdict::Fits => Ok(Verdict::Fits),
+            abi::WitVerdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
+            abi::WitVerdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
         })
     }
 
@@ -142,20 +142,20 @@ impl Policy for GuestPolicy {
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
         InOrder::of(candidates, |turns| {
             self.each(ask, Verb::Preempt, turns, |answer| match answer {
-                abi::Preemption::Keep => Ok(Preemption::Keep),
-                abi::Preemption::Reject(reason) => checked(reason).map(Preemption::Reject),
-                abi::Preemption::Replace(victims) => Ok(Preemption::Replace(victims)),
+                abi::WitPreemption::Keep => Ok(Preemption::Keep),
+                abi::WitPreemption::Reject(reason) => checked(reason).map(Preemption::Reject),
+                abi::WitPreemption::Replace(victims) => Ok(Preemption::Replace(victims)),
             })
         })
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
         self.call(ask, |call| {
-            type Answer = (Result<Vec<abi::Annotation>, String>,);
+            type Answer = (Result<Vec<abi::WitAnnotation>, String>,);
             let function: TypedFunc<(u32,), Answer> = self.exports.function(call, Verb::Bind)?;
             call.about(node);
             let (answer,) = function.call(&mut call.store, (node,))?;
-            let own = |annotation: abi::Annotation| Annotation::new(annotation.key, annotation.value);
+            let own = |annotation: abi::WitAnnotation| Annotation::new(annotation.key, annotation.value);
             Ok(answer.map(|annotations| annotations.into_iter().map(own).collect()))
         })
     }

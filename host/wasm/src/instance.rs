@@ -13,7 +13,7 @@ use wasmtime::{
 
 use crate::{
     fault::{Phase, Stop, classify},
-    limits::{Budget, TRANSFER},
+    limits::{MemoryLimiter, TRANSFER},
     log::GuestLog,
     shares::{CallPermit, MemoryCharge, Shares},
     ticker::TICK,
@@ -23,26 +23,26 @@ use crate::{
 const MAX_HANDLES: usize = 10_000;
 
 /// What an instance that is made ahead of its call may take to start. One that needs more is made in the call.
-const AHEAD_MEMORY: usize = 16 << 20;
-const AHEAD_TIME: Duration = Duration::from_millis(100);
+const WARM_START_MEMORY: usize = 16 << 20;
+const WARM_START_TIME: Duration = Duration::from_millis(100);
 
 /// What the host keeps for one instance.
-pub(crate) struct State {
+pub(crate) struct StoreData {
     /// None until the instance is asked.
-    question: Option<Question>,
-    pub(crate) budget: Budget,
-    limit: Limit,
+    context: Option<CallContext>,
+    pub(crate) limiter: MemoryLimiter,
+    limit: CallLimits,
 }
 
 /// What a call brings to its instance.
-pub(crate) struct Question {
+pub(crate) struct CallContext {
     pub(crate) view: Arc<View>,
     pub(crate) log: GuestLog,
 }
 
 /// What bounds an instance.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit {
+pub(crate) struct CallLimits {
     deadline: Instant,
     /// How much time there was at first.
     allowed: Duration,
@@ -50,21 +50,21 @@ pub(crate) struct Limit {
 }
 
 /// An instance that is being asked, and what it is asked about.
-pub(crate) struct Call {
-    pub(crate) store: Store<State>,
+pub(crate) struct GuestCall {
+    pub(crate) store: Store<StoreData>,
     pub(crate) instance: Instance,
     pub(crate) phase: Phase,
 }
 
 /// An instance that was made ahead, and that nobody has asked.
-pub(crate) struct Ahead {
-    store: Store<State>,
+pub(crate) struct WarmInstance {
+    store: Store<StoreData>,
     instance: Instance,
 }
 
 /// Why there is no instance ahead of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failed {
+pub(crate) enum NotWarmed {
     /// There is no memory for it now.
     Full,
     /// Its start reads, logs, fails or takes much.
@@ -72,23 +72,23 @@ pub(crate) enum Failed {
 }
 
 /// An instance that has been asked: all that is left to do is to give back what it holds.
-pub(crate) struct Used(Option<Store<State>>);
+pub(crate) struct SpentInstance(Option<Store<StoreData>>);
 
 // === impl State ===
 
-impl State {
+impl StoreData {
     /// What is asked. An instance that is made ahead has no answer to whatever its start wants to know or to say.
-    pub(crate) fn question(&self) -> Result<&Question, Stop> {
-        self.question.as_ref().ok_or(Stop::Unasked)
+    pub(crate) fn context(&self) -> Result<&CallContext, Stop> {
+        self.context.as_ref().ok_or(Stop::Unasked)
     }
 
     pub(crate) fn log(&mut self) -> Result<&mut GuestLog, Stop> {
-        self.question.as_mut().map(|question| &mut question.log).ok_or(Stop::Unasked)
+        self.context.as_mut().map(|context| &mut context.log).ok_or(Stop::Unasked)
     }
 
     /// What the guest's runtime wrote to standard error first.
     pub(crate) fn last_words(&self) -> &str {
-        self.question.as_ref().map_or("", |question| question.log.last_words())
+        self.context.as_ref().map_or("", |context| context.log.last_words())
     }
 
     /// Ticks may come early or late; the clock decides.
@@ -102,7 +102,7 @@ impl State {
 
 // === impl Question ===
 
-impl Question {
+impl CallContext {
     fn of(ask: &Ask) -> Self {
         Self { view: Arc::clone(&ask.view), log: GuestLog::of(ask) }
     }
@@ -110,7 +110,7 @@ impl Question {
 
 // === impl Limit ===
 
-impl Limit {
+impl CallLimits {
     /// The limits of a call that begins at this moment.
     pub(crate) fn of(ask: &Ask, begun: Instant, max_memory: usize) -> Self {
         let deadline = ask.limits.end(begun);
@@ -123,25 +123,25 @@ impl Limit {
         self.allowed < ask.limits.timeout / 2
     }
 
-    fn ahead() -> Self {
-        Self { deadline: Instant::now() + AHEAD_TIME, allowed: AHEAD_TIME, memory: AHEAD_MEMORY }
+    fn warm() -> Self {
+        Self { deadline: Instant::now() + WARM_START_TIME, allowed: WARM_START_TIME, memory: WARM_START_MEMORY }
     }
 }
 
 // === impl Call ===
 
-impl Call {
+impl GuestCall {
     /// Makes an instance for a call.
     ///
     /// # Errors
     /// The fault that ended its start.
     pub(crate) fn start(
-        linked: &InstancePre<State>,
+        linked: &InstancePre<StoreData>,
         ask: &Ask,
-        limit: Limit,
+        limit: CallLimits,
         reserved: MemoryCharge,
     ) -> Result<Self, Fault> {
-        let mut store = store(linked, limit, Some(Question::of(ask)), reserved);
+        let mut store = store(linked, limit, Some(CallContext::of(ask)), reserved);
         set_call(&mut store, ask, limit);
         match linked.instantiate(&mut store) {
             Ok(instance) => Ok(Self { store, instance, phase: Phase::Whole }),
@@ -159,7 +159,7 @@ impl Call {
 
     /// Bytes that its instance has taken of the memory of all.
     pub(crate) fn memory(&mut self) -> usize {
-        self.store.data_mut().budget.reserved().used()
+        self.store.data_mut().limiter.reserved().used()
     }
 
     /// Names the end of the call.
@@ -168,77 +168,82 @@ impl Call {
     }
 
     /// Writes what is left of the log, and lets go of what the call brought.
-    pub(crate) fn finish(mut self) -> Used {
-        if let Some(mut question) = self.store.data_mut().question.take() {
-            question.log.flush();
+    pub(crate) fn finish(mut self) -> SpentInstance {
+        if let Some(mut context) = self.store.data_mut().context.take() {
+            context.log.flush();
         }
-        Used(Some(self.store))
+        SpentInstance(Some(self.store))
     }
 }
 
 // === impl Ahead ===
 
-impl Ahead {
+impl WarmInstance {
     /// Makes an instance that waits for a call.
     ///
     /// # Errors
     /// If it must be made in its call, or there is no memory for it now.
-    pub(crate) fn start(linked: &InstancePre<State>, shares: &Arc<Shares>) -> Result<Self, Failed> {
-        let mut store = store(linked, Limit::ahead(), None, MemoryCharge::warm(shares));
+    pub(crate) fn start(linked: &InstancePre<StoreData>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
+        let mut store = store(linked, CallLimits::warm(), None, MemoryCharge::warm(shares));
         match linked.instantiate(&mut store) {
-            Ok(instance) if store.data().budget.denied().is_none() => Ok(Self { store, instance }),
-            Err(error) if matches!(error.downcast_ref(), Some(Stop::Full { .. })) => Err(Failed::Full),
-            _ => Err(Failed::NeedsItsCall),
+            Ok(instance) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
+            Err(error) if matches!(error.downcast_ref(), Some(Stop::Full { .. })) => Err(NotWarmed::Full),
+            _ => Err(NotWarmed::NeedsItsCall),
         }
     }
 
     /// Whether it would have started just so within this much memory.
     pub(crate) fn fits(&self, memory: usize) -> bool {
-        self.store.data().budget.taken() <= memory
+        self.store.data().limiter.taken() <= memory
     }
 
     /// The call that it was made for has come.
     ///
     /// # Errors
     /// If there is no memory for the call.
-    pub(crate) fn begin(mut self, ask: &Ask, limit: Limit, permit: &mut CallPermit<'_>) -> Result<Call, Fault> {
+    pub(crate) fn begin(
+        mut self,
+        ask: &Ask,
+        limit: CallLimits,
+        permit: &mut CallPermit<'_>,
+    ) -> Result<GuestCall, Fault> {
         let state = self.store.data_mut();
-        state.budget.reserved().assign(permit).map_err(|full| busy(&full.to_string()))?;
-        state.question = Some(Question::of(ask));
+        state.limiter.reserved().assign(permit).map_err(|full| busy(&full.to_string()))?;
+        state.context = Some(CallContext::of(ask));
         state.limit = limit;
-        state.budget.set_memory(limit.memory);
+        state.limiter.set_memory(limit.memory);
         set_call(&mut self.store, ask, limit);
-        Ok(Call { store: self.store, instance: self.instance, phase: Phase::Whole })
+        Ok(GuestCall { store: self.store, instance: self.instance, phase: Phase::Whole })
     }
 }
 
 // === impl Used ===
 
-impl Used {
+impl SpentInstance {
     /// Whether it holds so much that it should not wait to be cleared away.
     pub(crate) fn is_large(&self) -> bool {
-        self.0.as_ref().is_some_and(|store| store.data().budget.is_large())
+        self.0.as_ref().is_some_and(|store| store.data().limiter.is_large())
     }
 }
 
-impl Drop for Used {
+impl Drop for SpentInstance {
     fn drop(&mut self) {
         let Some(mut store) = self.0.take() else { return };
         // The memory is free for others once it is cleared, and not before.
-        let _reserved = store.data_mut().budget.take_reservation();
+        let _reserved = store.data_mut().limiter.take_reservation();
         drop(store);
     }
 }
 
 fn store(
-    linked: &InstancePre<State>,
-    limit: Limit,
-    question: Option<Question>,
+    linked: &InstancePre<StoreData>,
+    limit: CallLimits,
+    context: Option<CallContext>,
     reserved: MemoryCharge,
-) -> Store<State> {
-    let budget = Budget::new(limit.memory, reserved);
-    let mut store = Store::new(linked.engine(), State { question, budget, limit });
-    store.limiter(|state| &mut state.budget);
+) -> Store<StoreData> {
+    let limiter = MemoryLimiter::new(limit.memory, reserved);
+    let mut store = Store::new(linked.engine(), StoreData { context, limiter, limit });
+    store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(TRANSFER);
     store.set_max_component_handles(MAX_HANDLES);
     store.set_epoch_deadline(ticks_until(limit.deadline));
@@ -246,13 +251,13 @@ fn store(
     store
 }
 
-fn set_call(store: &mut Store<State>, ask: &Ask, limit: Limit) {
+fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimits) {
     // A rank has four bytes a node, which may come to more than what any other answer may have.
     store.set_hostcall_fuel(TRANSFER.max(4 * ask.view.node_count()));
     store.set_epoch_deadline(ticks_until(limit.deadline));
 }
 
-fn fault(store: &mut Store<State>, error: &wasmtime::Error, phase: Phase) -> Fault {
+fn fault(store: &mut Store<StoreData>, error: &wasmtime::Error, phase: Phase) -> Fault {
     // What was written last may be what explains the end.
     if let Ok(log) = store.data_mut().log() {
         log.flush();

@@ -22,13 +22,13 @@ mod engine;
 mod fault;
 mod guest;
 mod instance;
-mod keeper;
+mod instance_pool;
 mod lift;
 mod limits;
 mod loader;
 mod log;
+mod pool_worker;
 mod shares;
-mod template;
 mod ticker;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};

@@ -25,7 +25,7 @@ const COMPONENT: &[u8] = &[0x0d, 0, 1, 0];
 
 /// What a file holds, told by its first eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ModuleKind {
     /// To be lifted.
     CoreModule,
     /// To be taken as it is.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 
 /// What lifting needs to know about a core module.
 #[derive(Default)]
-struct Survey {
+struct ModuleScan {
     verbs: BTreeSet<Verb>,
     needs_wasi: bool,
     /// Whether it carries its own world, as modules made with wit-bindgen do.
@@ -48,7 +48,7 @@ struct Survey {
 ///
 /// # Errors
 /// If the bytes are neither.
-pub(crate) fn kind(module: &[u8]) -> Result<Kind, RefusedError> {
+pub(crate) fn kind(module: &[u8]) -> Result<ModuleKind, RefusedError> {
     let header = |end: usize| module.iter().take(end).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
     if module.is_empty() {
         return Err(RefusedError::Truncated("it is empty".to_owned()));
@@ -57,8 +57,8 @@ pub(crate) fn kind(module: &[u8]) -> Result<Kind, RefusedError> {
         return Err(RefusedError::NotWasm(header(4)));
     }
     match module.get(4..8) {
-        Some(CORE_MODULE) => Ok(Kind::CoreModule),
-        Some(COMPONENT) => Ok(Kind::Component),
+        Some(CORE_MODULE) => Ok(ModuleKind::CoreModule),
+        Some(COMPONENT) => Ok(ModuleKind::Component),
         Some(_) => Err(RefusedError::UnknownKind(header(8))),
         None => Err(RefusedError::Truncated(format!("it has {} bytes", module.len()))),
     }
@@ -69,7 +69,7 @@ pub(crate) fn kind(module: &[u8]) -> Result<Kind, RefusedError> {
 /// # Errors
 /// Says what is wrong with the module and what was expected.
 pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
-    let survey = Survey::of(module)?;
+    let survey = ModuleScan::of(module)?;
     if survey.verbs.is_empty() && !survey.has_world {
         return Err(RefusedError::NoVerb);
     }
@@ -105,7 +105,7 @@ fn refused(error: &dyn std::fmt::Display) -> RefusedError {
 
 // === impl Survey ===
 
-impl Survey {
+impl ModuleScan {
     fn of(module: &[u8]) -> Result<Self, RefusedError> {
         let mut survey = Self::default();
         for payload in Parser::new(0).parse_all(module) {

@@ -21,7 +21,7 @@ const ELEMENT: usize = size_of::<usize>();
 /// A guest that has passed its own limit is told so, and may go on. One that finds the memory of all policies taken
 /// ends there: its answer would depend on what others do.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct MemoryLimiter {
     memory: usize,
     memory_left: usize,
     elements_left: usize,
@@ -38,7 +38,7 @@ pub(crate) enum Denied {
 
 // === impl Budget ===
 
-impl Budget {
+impl MemoryLimiter {
     pub(crate) fn new(memory: usize, reserved: MemoryCharge) -> Self {
         Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None, reserved }
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Denied {
     }
 }
 
-impl ResourceLimiter for Budget {
+impl ResourceLimiter for MemoryLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         // Beyond what the guest itself declared: it gets no answer from us, and nothing is taken.
         if maximum.is_some_and(|maximum| desired > maximum) && desired <= self.memory {
@@ -134,36 +134,36 @@ mod tests {
     use crate::shares::Shares;
 
     /// A budget that others take nothing of.
-    fn budget(memory: usize) -> Budget {
-        Budget::new(memory, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))))
+    fn limiter(memory: usize) -> MemoryLimiter {
+        MemoryLimiter::new(memory, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))))
     }
 
     #[test]
     fn all_memories_count_together() {
-        let mut budget = budget(3 << 16);
-        assert!(budget.memory_growing(0, 1 << 16, None).unwrap());
-        assert!(budget.memory_growing(0, 2 << 16, None).unwrap());
-        assert!(budget.denied().is_none());
-        assert!(!budget.memory_growing(1 << 16, 2 << 16, None).unwrap());
-        assert!(matches!(budget.denied(), Some(Denied::Memory { wanted: 0x2_0000, limit: 0x3_0000 })));
+        let mut limiter = limiter(3 << 16);
+        assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
+        assert!(limiter.memory_growing(0, 2 << 16, None).unwrap());
+        assert!(limiter.denied().is_none());
+        assert!(!limiter.memory_growing(1 << 16, 2 << 16, None).unwrap());
+        assert!(matches!(limiter.denied(), Some(Denied::Memory { wanted: 0x2_0000, limit: 0x3_0000 })));
     }
 
     #[test]
     fn another_limit_counts_what_is_there_already() {
-        let mut budget = budget(8 << 16);
-        assert!(budget.memory_growing(0, 2 << 16, None).unwrap());
-        budget.set_memory(3 << 16);
-        assert_eq!(budget.taken(), 2 << 16);
-        assert!(budget.memory_growing(2 << 16, 3 << 16, None).unwrap());
-        assert!(!budget.memory_growing(3 << 16, 4 << 16, None).unwrap());
-        assert!(matches!(budget.denied(), Some(Denied::Memory { limit: 0x3_0000, .. })));
+        let mut limiter = limiter(8 << 16);
+        assert!(limiter.memory_growing(0, 2 << 16, None).unwrap());
+        limiter.set_memory(3 << 16);
+        assert_eq!(limiter.taken(), 2 << 16);
+        assert!(limiter.memory_growing(2 << 16, 3 << 16, None).unwrap());
+        assert!(!limiter.memory_growing(3 << 16, 4 << 16, None).unwrap());
+        assert!(matches!(limiter.denied(), Some(Denied::Memory { limit: 0x3_0000, .. })));
     }
 
     #[test]
     fn the_first_refusal_is_kept() {
-        let mut budget = budget(0);
-        assert!(!budget.table_growing(0, TABLE_ELEMENTS + 1, None).unwrap());
-        assert!(!budget.memory_growing(0, 1 << 16, None).unwrap());
-        assert_eq!(budget.denied(), Some(Denied::Table { wanted: TABLE_ELEMENTS + 1 }));
+        let mut limiter = limiter(0);
+        assert!(!limiter.table_growing(0, TABLE_ELEMENTS + 1, None).unwrap());
+        assert!(!limiter.memory_growing(0, 1 << 16, None).unwrap());
+        assert_eq!(limiter.denied(), Some(Denied::Table { wanted: TABLE_ELEMENTS + 1 }));
     }
 }

@@ -15,15 +15,15 @@ use std::{
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
 use plimsoll_system::digest::{hex, sha256};
 
-use self::{failures::Failures, flight::SingleFlight};
+use self::{failures::FailedModules, flight::SingleFlight};
 use crate::{
-    cache::Cache,
-    compile::{self, Backend, Checked, CompileError},
+    cache::ModuleCache,
+    compile::{self, Backend, CheckedComponent, CompileError},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
-    lift::{self, Kind},
+    instance_pool::InstancePool,
+    lift::{self, ModuleKind},
     shares::SharesInUse,
-    template::Template,
 };
 
 /// Loads policies; clones share the engine, the caches and the room for instances.
@@ -53,12 +53,12 @@ pub struct Inspection {
 struct Inner {
     host: Arc<Host>,
     backend: Backend,
-    cache: Option<Cache>,
+    cache: Option<ModuleCache>,
     /// By digest: policies that share a module share its code.
     loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
     /// Loads under way, by digest: several policies may name one module.
     loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
-    failures: Failures,
+    failures: FailedModules,
 }
 
 /// A policy, and whether its code was there already.
@@ -73,16 +73,16 @@ impl WasmLoader {
     /// If WebAssembly cannot run here so configured, or the cache directory is not safe to use.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let host = Arc::new(Host::new(&config)?);
-        let open = |directory: PathBuf| Cache::open(&directory, config.cache_size, host.engine());
+        let open = |directory: PathBuf| ModuleCache::open(&directory, config.cache_size, host.engine());
         let cache = config.cache.map(open).transpose()?;
         let backend = Backend::new(config.compiler);
-        let (loading, failures) = (SingleFlight::new(), Failures::default());
+        let (loading, failures) = (SingleFlight::new(), FailedModules::default());
         Ok(Self(Arc::new(Inner { host, backend, cache, loaded: Mutex::default(), loading, failures })))
     }
 
     /// How many instances wait for a call.
     pub fn spares(&self) -> u32 {
-        self.0.host.keeper.spares()
+        self.0.host.pool_worker.spares()
     }
 
     /// How the permits and the memory of all guests stand.
@@ -99,7 +99,7 @@ impl WasmLoader {
         let digest = sha256(module);
         let (policy, from_cache) = self.0.load_once(module, &digest)?;
         Ok(Inspection {
-            lifted: matches!(lift::kind(module), Ok(Kind::CoreModule)),
+            lifted: matches!(lift::kind(module), Ok(ModuleKind::CoreModule)),
             verbs: policy.verbs(),
             imports: policy.imports().to_vec(),
             size: module.len() as u64,
@@ -186,10 +186,10 @@ impl Inner {
         self.loaded().get(digest).and_then(Weak::upgrade)
     }
 
-    fn policy(&self, Checked { instances, exports, verbs, imports }: Checked) -> GuestPolicy {
-        let template = Arc::new(Template::new(instances));
-        self.host.keeper.expect(&template);
-        GuestPolicy::new(Arc::clone(&self.host), template, exports, verbs, imports)
+    fn policy(&self, CheckedComponent { instances, exports, verbs, imports }: CheckedComponent) -> GuestPolicy {
+        let instance_pool = Arc::new(InstancePool::new(instances));
+        self.host.pool_worker.expect(&instance_pool);
+        GuestPolicy::new(Arc::clone(&self.host), instance_pool, exports, verbs, imports)
     }
 
     fn loaded(&self) -> MutexGuard<'_, HashMap<[u8; 32], Weak<GuestPolicy>>> {

@@ -19,7 +19,7 @@ const LAST_WORDS_BYTES: usize = 256;
 
 /// How urgent a line is, as in the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum LogLevel {
     Debug,
     Info,
     Warn,
@@ -29,7 +29,7 @@ pub(crate) enum Level {
 /// The log of one call.
 #[derive(Debug)]
 pub(crate) struct GuestLog {
-    about: About,
+    about: LogContext,
     /// What of the settings is not logged.
     secrets: OnceCell<Secrets>,
     lines: u32,
@@ -41,7 +41,7 @@ pub(crate) struct GuestLog {
 
 /// What each line says beside its text. Nothing of it is formatted before there is a line.
 #[derive(Debug)]
-struct About {
+struct LogContext {
     policy: Arc<str>,
     origin: Origin,
     view: Arc<View>,
@@ -55,13 +55,13 @@ impl GuestLog {
     /// The log of a call.
     pub(crate) fn of(ask: &Ask) -> Self {
         let (policy, origin, view) = (Arc::clone(&ask.policy), ask.origin.clone(), Arc::clone(&ask.view));
-        let about = About { policy, origin, view, node: None };
+        let about = LogContext { policy, origin, view, node: None };
         let (secrets, partial) = (OnceCell::new(), [Vec::new(), Vec::new()]);
         Self { about, secrets, lines: 0, partial, last_words: String::new() }
     }
 
     /// One line of the guest.
-    pub(crate) fn line(&mut self, level: Level, text: &str) {
+    pub(crate) fn line(&mut self, level: LogLevel, text: &str) {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
             // A secret at the end of what fits is found whole.
@@ -69,7 +69,7 @@ impl GuestLog {
             let text = secrets.hide(bounded(text, 2 * MAX_LINE_BYTES));
             self.about.emit(level, &one_line(bounded(&text, MAX_LINE_BYTES)));
         } else if self.lines == MAX_LINES + 1 {
-            self.about.emit(Level::Warn, "log cut: a call may write 64 lines");
+            self.about.emit(LogLevel::Warn, "log cut: a call may write 64 lines");
         }
     }
 
@@ -117,14 +117,14 @@ impl GuestLog {
             self.last_words.push_str(separator);
             self.last_words.push_str(bounded(&one_line(text), LAST_WORDS_BYTES));
         }
-        self.line(if fd == 2 { Level::Warn } else { Level::Info }, text);
+        self.line(if fd == 2 { LogLevel::Warn } else { LogLevel::Info }, text);
     }
 }
 
 /// One line at a level, which must be written in the code.
 macro_rules! log_line {
     ($level:ident, $about:expr, $line:expr) => {{
-        let About { policy, origin, view, node } = $about;
+        let LogContext { policy, origin, view, node } = $about;
         let node = node.and_then(|node| view.node_name(node));
         let pod = PodId::of(view.pod());
         $level!(
@@ -144,13 +144,13 @@ macro_rules! log_line {
 
 // === impl About ===
 
-impl About {
-    fn emit(&self, level: Level, line: &str) {
+impl LogContext {
+    fn emit(&self, level: LogLevel, line: &str) {
         match level {
-            Level::Debug => log_line!(debug, self, line),
-            Level::Info => log_line!(info, self, line),
-            Level::Warn => log_line!(warn, self, line),
-            Level::Error => log_line!(error, self, line),
+            LogLevel::Debug => log_line!(debug, self, line),
+            LogLevel::Info => log_line!(info, self, line),
+            LogLevel::Warn => log_line!(warn, self, line),
+            LogLevel::Error => log_line!(error, self, line),
         }
     }
 }

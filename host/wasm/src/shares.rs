@@ -18,7 +18,7 @@ use std::{
 use plimsoll_core::CallClass;
 
 pub(crate) use self::memory::{Full, MemoryCharge};
-use crate::template::WarmPools;
+use crate::instance_pool::WarmPools;
 
 /// The part of everything that background calls may have together.
 const BACKGROUND: usize = 4;
@@ -26,15 +26,15 @@ const BACKGROUND: usize = 4;
 /// Deals out permits and memory.
 pub(crate) struct Shares {
     /// For calls of decisions, and for background calls.
-    limits: [Use; 2],
-    state: Mutex<State>,
+    limits: [Usage; 2],
+    state: Mutex<SharesState>,
     /// What can be given up where memory is short.
     pub(super) warm_pools: WarmPools,
 }
 
 /// Permits and bytes: held, or free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Use {
+struct Usage {
     calls: usize,
     bytes: usize,
 }
@@ -59,15 +59,15 @@ pub struct SharesInUse {
 }
 
 #[derive(Default)]
-struct State {
+struct SharesState {
     /// By class.
-    held: [Use; 2],
+    held: [Usage; 2],
     /// Bytes of instances that wait for a call.
     warm: usize,
     /// What each policy holds, by class; those that hold nothing are not here.
-    holders: HashMap<Arc<str>, [Use; 2]>,
+    holders: HashMap<Arc<str>, [Usage; 2]>,
     /// Who waits for a permit, in order.
-    queue: VecDeque<Arc<Waiter>>,
+    queue: VecDeque<Arc<ShareWaiter>>,
     waited: u64,
     refused_calls: u64,
     refused_memory: u64,
@@ -75,14 +75,14 @@ struct State {
 
 /// What a call asks for: a permit, and as much memory as such calls mostly need.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct ShareRequest {
     pub(crate) policy: Arc<str>,
     pub(crate) class: CallClass,
     pub(crate) bytes: usize,
 }
 
-struct Waiter {
-    wish: Wish,
+struct ShareWaiter {
+    request: ShareRequest,
     granted: Condvar,
 }
 
@@ -90,7 +90,7 @@ struct Waiter {
 pub(crate) struct CallPermit<'s> {
     shares: &'s Shares,
     /// Its memory goes to the instance that is made for the call.
-    wish: Wish,
+    request: ShareRequest,
     /// Whether it had to be waited for.
     pub(crate) is_late: bool,
 }
@@ -99,26 +99,26 @@ pub(crate) struct CallPermit<'s> {
 
 impl Shares {
     pub(crate) fn new(calls: u32, bytes: usize) -> Self {
-        let all = Use { calls: calls as usize, bytes };
-        let background = Use { calls: (all.calls / BACKGROUND).max(1), bytes: bytes / BACKGROUND };
+        let all = Usage { calls: calls as usize, bytes };
+        let background = Usage { calls: (all.calls / BACKGROUND).max(1), bytes: bytes / BACKGROUND };
         Self { limits: [all, background], state: Mutex::default(), warm_pools: WarmPools::default() }
     }
 
     /// A permit for a call; none if there is none until the deadline.
-    pub(crate) fn permit(&self, mut wish: Wish, deadline: Instant) -> Option<CallPermit<'_>> {
-        wish.bytes = wish.bytes.min(self.limit(wish.class).bytes);
-        let permit = |wish, is_late| CallPermit { shares: self, wish, is_late };
+    pub(crate) fn permit(&self, mut request: ShareRequest, deadline: Instant) -> Option<CallPermit<'_>> {
+        request.bytes = request.bytes.min(self.limit(request.class).bytes);
+        let permit = |request, is_late| CallPermit { shares: self, request, is_late };
         let mut state = self.state();
-        if wish.bytes > self.free(&state, wish.class).bytes {
+        if request.bytes > self.free(&state, request.class).bytes {
             drop(state);
             self.warm_pools.drop_all();
             state = self.state();
         }
-        if self.grant(&mut state, &wish) {
-            return Some(permit(wish, false));
+        if self.grant(&mut state, &request) {
+            return Some(permit(request, false));
         }
         state.waited += 1;
-        let waiter = Arc::new(Waiter { wish, granted: Condvar::new() });
+        let waiter = Arc::new(ShareWaiter { request, granted: Condvar::new() });
         state.queue.push_back(Arc::clone(&waiter));
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -130,7 +130,7 @@ impl Shares {
             state = waiter.granted.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             // Whoever grants a permit takes the waiter out of the queue.
             if !state.queue.iter().any(|other| Arc::ptr_eq(other, &waiter)) {
-                return Some(permit(waiter.wish.clone(), true));
+                return Some(permit(waiter.request.clone(), true));
             }
         }
     }
@@ -149,25 +149,25 @@ impl Shares {
     }
 
     /// Takes what is wished for, if the policy may have it now.
-    fn grant(&self, state: &mut State, wish: &Wish) -> bool {
-        let (held, free) = (state.held_by(&wish.policy, wish.class), self.free(state, wish.class));
+    fn grant(&self, state: &mut SharesState, request: &ShareRequest) -> bool {
+        let (held, free) = (state.held_by(&request.policy, request.class), self.free(state, request.class));
         // What it then holds does not pass what was left.
-        let may = held.calls < free.calls && held.may_grow(wish.bytes, free.bytes);
+        let may = held.calls < free.calls && held.may_grow(request.bytes, free.bytes);
         if may {
-            state.change(&wish.policy, wish.class, |held| {
+            state.change(&request.policy, request.class, |held| {
                 held.calls += 1;
-                held.bytes += wish.bytes;
+                held.bytes += request.bytes;
             });
         }
         may
     }
 
-    fn limit(&self, class: CallClass) -> Use {
+    fn limit(&self, class: CallClass) -> Usage {
         self.limits[class as usize]
     }
 
     /// What a class of calls may still take.
-    fn free(&self, state: &State, class: CallClass) -> Use {
+    fn free(&self, state: &SharesState, class: CallClass) -> Usage {
         let free = self.limit(CallClass::Decision).without(state.all());
         match class {
             CallClass::Decision => free,
@@ -175,25 +175,25 @@ impl Shares {
         }
     }
 
-    fn give_back(&self, wish: &Wish) {
+    fn give_back(&self, request: &ShareRequest) {
         let mut state = self.state();
-        state.change(&wish.policy, wish.class, |held| {
+        state.change(&request.policy, request.class, |held| {
             held.calls -= 1;
-            held.bytes -= wish.bytes;
+            held.bytes -= request.bytes;
         });
         self.serve_queue(&mut state);
     }
 
     /// Gives each that may have its permit now what it wishes for, so that whoever waits is one who may not.
-    fn serve_queue(&self, state: &mut State) {
+    fn serve_queue(&self, state: &mut SharesState) {
         if state.queue.is_empty() {
             return;
         }
         let queue = std::mem::take(&mut state.queue);
         let (decisions, background): (Vec<_>, Vec<_>) =
-            queue.into_iter().partition(|waiter| waiter.wish.class == CallClass::Decision);
+            queue.into_iter().partition(|waiter| waiter.request.class == CallClass::Decision);
         for waiter in decisions.into_iter().chain(background) {
-            if self.grant(state, &waiter.wish) {
+            if self.grant(state, &waiter.request) {
                 waiter.granted.notify_one();
             } else {
                 state.queue.push_back(waiter);
@@ -201,29 +201,29 @@ impl Shares {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SharesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl State ===
 
-impl State {
+impl SharesState {
     /// What is taken of everything.
-    fn all(&self) -> Use {
+    fn all(&self) -> Usage {
         let [decisions, background] = self.held;
-        Use { calls: decisions.calls + background.calls, bytes: decisions.bytes + background.bytes + self.warm }
+        Usage { calls: decisions.calls + background.calls, bytes: decisions.bytes + background.bytes + self.warm }
     }
 
-    fn held_by(&self, policy: &str, class: CallClass) -> Use {
-        self.holders.get(policy).map_or_else(Use::default, |held| held[class as usize])
+    fn held_by(&self, policy: &str, class: CallClass) -> Usage {
+        self.holders.get(policy).map_or_else(Usage::default, |held| held[class as usize])
     }
 
-    fn change(&mut self, policy: &Arc<str>, class: CallClass, change: impl Fn(&mut Use)) {
+    fn change(&mut self, policy: &Arc<str>, class: CallClass, change: impl Fn(&mut Usage)) {
         change(&mut self.held[class as usize]);
         let holder = self.holders.entry(Arc::clone(policy)).or_default();
         change(&mut holder[class as usize]);
-        if *holder == <[Use; 2]>::default() {
+        if *holder == <[Usage; 2]>::default() {
             self.holders.remove(policy);
         }
     }
@@ -231,7 +231,7 @@ impl State {
 
 // === impl Use ===
 
-impl Use {
+impl Usage {
     fn without(self, held: Self) -> Self {
         Self { calls: self.calls.saturating_sub(held.calls), bytes: self.bytes.saturating_sub(held.bytes) }
     }
@@ -252,15 +252,15 @@ impl Use {
 
 impl CallPermit<'_> {
     /// Hands over what was wished for of memory; from then on it is not the permit's to give back.
-    fn take_memory(&mut self) -> Wish {
-        let bytes = std::mem::take(&mut self.wish.bytes);
-        Wish { bytes, ..self.wish.clone() }
+    fn take_memory(&mut self) -> ShareRequest {
+        let bytes = std::mem::take(&mut self.request.bytes);
+        ShareRequest { bytes, ..self.request.clone() }
     }
 }
 
 impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
-        self.shares.give_back(&self.wish);
+        self.shares.give_back(&self.request);
     }
 }
 

@@ -20,15 +20,15 @@ const IDLE_TICKS: u32 = 5;
 
 /// Owns the thread; it ends when this is dropped.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// A call under way; time passes for guests as long as there is one.
-pub(crate) struct Running<'t>(&'t Shared);
+pub(crate) struct RunningGuard<'t>(&'t TickerState);
 
 #[derive(Default)]
-struct Shared {
+struct TickerState {
     running: AtomicUsize,
     asleep: AtomicBool,
     stop: AtomicBool,
@@ -38,7 +38,7 @@ struct Shared {
 
 impl Ticker {
     pub(crate) fn start(engine: EngineWeak, tick: Duration) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<TickerState>::default();
         let theirs = Arc::clone(&shared);
         let run = move || run(&theirs, &engine, tick);
         let thread = thread::Builder::new().name("plimsoll-ticker".to_owned()).spawn(run)?;
@@ -46,12 +46,12 @@ impl Ticker {
     }
 
     /// Lets time pass until the guard is dropped.
-    pub(crate) fn running(&self) -> Running<'_> {
+    pub(crate) fn running(&self) -> RunningGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
         if self.shared.asleep.load(SeqCst) {
             self.wake();
         }
-        Running(&self.shared)
+        RunningGuard(&self.shared)
     }
 
     fn wake(&self) {
@@ -74,13 +74,13 @@ impl Drop for Ticker {
 
 // === impl Running ===
 
-impl Drop for Running<'_> {
+impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, SeqCst);
     }
 }
 
-fn run(shared: &Shared, engine: &EngineWeak, tick: Duration) {
+fn run(shared: &TickerState, engine: &EngineWeak, tick: Duration) {
     let mut idle = 0;
     while !shared.stop.load(SeqCst) {
         if idle < IDLE_TICKS {

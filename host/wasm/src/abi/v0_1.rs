@@ -13,13 +13,13 @@ pub(crate) use self::imports::add_to_linker;
 use crate::{
     contract::{RefusedError, verb_interface},
     fault::Stop,
-    instance::Call,
+    instance::GuestCall,
 };
 
 /// `types.verdict`
 #[derive(ComponentType, Lift)]
 #[component(variant)]
-pub(crate) enum Verdict {
+pub(crate) enum WitVerdict {
     #[component(name = "fits")]
     Fits,
     #[component(name = "unschedulable")]
@@ -31,7 +31,7 @@ pub(crate) enum Verdict {
 /// `types.preemption`
 #[derive(ComponentType, Lift)]
 #[component(variant)]
-pub(crate) enum Preemption {
+pub(crate) enum WitPreemption {
     #[component(name = "keep")]
     Keep,
     #[component(name = "reject")]
@@ -43,7 +43,7 @@ pub(crate) enum Preemption {
 /// `types.annotation`
 #[derive(ComponentType, Lift)]
 #[component(record)]
-pub(crate) struct Annotation {
+pub(crate) struct WitAnnotation {
     pub(crate) key: Box<str>,
     pub(crate) value: Box<str>,
 }
@@ -67,7 +67,7 @@ impl Exports {
     }
 
     /// The function of a verb in the instance of a call.
-    pub(crate) fn function<P, R>(&self, call: &mut Call, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
+    pub(crate) fn function<P, R>(&self, call: &mut GuestCall, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
     where
         P: ComponentNamedList + Lower + Send + Sync + 'static,
         R: ComponentNamedList + Lift + Send + Sync + 'static,
@@ -89,11 +89,11 @@ fn find(component: &Component, verb: Verb) -> Result<Option<ComponentExportIndex
     let component = component.component_type();
     let types = component.instance_type();
     let checked = match verb {
-        Verb::Filter => function.typecheck::<(u32,), (Verdict,)>(&types),
+        Verb::Filter => function.typecheck::<(u32,), (WitVerdict,)>(&types),
         Verb::Score => function.typecheck::<(u32,), (u32,)>(&types),
         Verb::Rank => function.typecheck::<(), (Vec<u32>,)>(&types),
-        Verb::Preempt => function.typecheck::<(u32,), (Preemption,)>(&types),
-        Verb::Bind => function.typecheck::<(u32,), (Result<Vec<Annotation>, String>,)>(&types),
+        Verb::Preempt => function.typecheck::<(u32,), (WitPreemption,)>(&types),
+        Verb::Bind => function.typecheck::<(u32,), (Result<Vec<WitAnnotation>, String>,)>(&types),
         Verb::Validate => function.typecheck::<(), (Result<(), String>,)>(&types),
     };
     checked.map_err(|error| refused(format!("{error:#}")))?;

@@ -21,14 +21,14 @@ const LEAST_PER_BYTE: u64 = 16;
 
 /// How large a module is, for its compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum CompileClass {
     Small,
     Large,
 }
 
 /// Hands out permits to compile.
 pub(super) struct Admission {
-    state: Mutex<State>,
+    state: Mutex<AdmissionState>,
     changed: Condvar,
     max_small: usize,
     /// The most memory of one compile.
@@ -37,7 +37,7 @@ pub(super) struct Admission {
 }
 
 #[derive(Default)]
-struct State {
+struct AdmissionState {
     small: usize,
     large: usize,
     /// Bytes that the running compiles may take together.
@@ -47,14 +47,14 @@ struct State {
 /// The right to run one compile; given back when it is dropped.
 pub(super) struct CompilePermit<'a> {
     admission: &'a Admission,
-    class: Class,
+    class: CompileClass,
     /// The most memory that it may take.
     pub(super) memory: u64,
 }
 
 // === impl Class ===
 
-impl Class {
+impl CompileClass {
     pub(super) fn of(size: u64) -> Self {
         if size <= SMALL_BYTES { Self::Small } else { Self::Large }
     }
@@ -71,7 +71,7 @@ impl Admission {
     ///
     /// # Errors
     /// If too little memory is left although nothing else is compiled.
-    pub(super) fn enter(&self, class: Class, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
+    pub(super) fn enter(&self, class: CompileClass, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
         let needed = (LEAST + LEAST_PER_BYTE.saturating_mul(size)).min(self.memory);
         let mut state = self.state();
         loop {
@@ -91,41 +91,42 @@ impl Admission {
     }
 
     /// What one more compile may take. A quarter of what is left stays with the gateway, which serves meanwhile.
-    fn share(&self, class: Class, left: Option<u64>, granted: u64) -> u64 {
+    fn share(&self, class: CompileClass, left: Option<u64>, granted: u64) -> u64 {
         let wanted = match class {
-            Class::Small => self.memory.min(SMALL_MEMORY),
-            Class::Large => self.memory,
+            CompileClass::Small => self.memory.min(SMALL_MEMORY),
+            CompileClass::Large => self.memory,
         };
         let Some(left) = left else { return wanted };
         let free = (left / 4 * 3).saturating_sub(granted);
         // A small one must not wait until a large one is done.
-        let free = if class == Class::Large { free.saturating_sub(LEAST + LEAST_PER_BYTE * SMALL_BYTES) } else { free };
+        let free =
+            if class == CompileClass::Large { free.saturating_sub(LEAST + LEAST_PER_BYTE * SMALL_BYTES) } else { free };
         wanted.min(free)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl State ===
 
-impl State {
-    fn has_room(&self, class: Class, max_small: usize) -> bool {
+impl AdmissionState {
+    fn has_room(&self, class: CompileClass, max_small: usize) -> bool {
         match class {
-            Class::Small => self.small < max_small,
-            Class::Large => self.large == 0,
+            CompileClass::Small => self.small < max_small,
+            CompileClass::Large => self.large == 0,
         }
     }
 
-    fn count(&mut self, class: Class) -> &mut usize {
+    fn count(&mut self, class: CompileClass) -> &mut usize {
         match class {
-            Class::Small => &mut self.small,
-            Class::Large => &mut self.large,
+            CompileClass::Small => &mut self.small,
+            CompileClass::Large => &mut self.large,
         }
     }
 
-    fn enter(&mut self, class: Class, memory: u64) {
+    fn enter(&mut self, class: CompileClass, memory: u64) {
         *self.count(class) += 1;
         self.granted += memory;
     }
@@ -158,15 +159,15 @@ mod tests {
     #[test]
     fn without_a_limit_each_takes_what_the_flag_says() {
         let admission = admission(|| None);
-        assert_eq!(admission.enter(Class::Small, MIB).unwrap().memory, SMALL_MEMORY);
-        assert_eq!(admission.enter(Class::Large, 18 * MIB).unwrap().memory, 1024 * MIB);
+        assert_eq!(admission.enter(CompileClass::Small, MIB).unwrap().memory, SMALL_MEMORY);
+        assert_eq!(admission.enter(CompileClass::Large, 18 * MIB).unwrap().memory, 1024 * MIB);
     }
 
     #[test]
     fn all_together_stay_below_three_quarters_of_what_is_left() {
         let admission = admission(|| Some(800 * MIB));
-        let large = admission.enter(Class::Large, 18 * MIB).unwrap();
-        let small = admission.enter(Class::Small, MIB).unwrap();
+        let large = admission.enter(CompileClass::Large, 18 * MIB).unwrap();
+        let small = admission.enter(CompileClass::Small, MIB).unwrap();
         assert!(large.memory >= 500 * MIB && small.memory >= LEAST + LEAST_PER_BYTE * MIB);
         assert!(large.memory + small.memory <= 600 * MIB, "{} + {}", large.memory, small.memory);
     }
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn too_little_memory_is_said_when_nobody_will_give_any_back() {
         let admission = admission(|| Some(100 * MIB));
-        let error = admission.enter(Class::Large, 18 * MIB).err().unwrap();
+        let error = admission.enter(CompileClass::Large, 18 * MIB).err().unwrap();
         assert!(
             matches!(error, StoppedError::NoMemoryLeft { needed, left } if needed == 352 * MIB && left == 100 * MIB)
         );
@@ -183,10 +184,11 @@ mod tests {
     #[test]
     fn large_ones_take_turns_and_small_ones_go_past() {
         let admission = admission(|| None);
-        let first = admission.enter(Class::Large, 2 * MIB).unwrap();
+        let first = admission.enter(CompileClass::Large, 2 * MIB).unwrap();
         thread::scope(|scope| {
-            let second = scope.spawn(|| admission.enter(Class::Large, 2 * MIB).unwrap().memory);
-            let (one, two) = (admission.enter(Class::Small, 1).unwrap(), admission.enter(Class::Small, 1).unwrap());
+            let second = scope.spawn(|| admission.enter(CompileClass::Large, 2 * MIB).unwrap().memory);
+            let (one, two) =
+                (admission.enter(CompileClass::Small, 1).unwrap(), admission.enter(CompileClass::Small, 1).unwrap());
             assert!(!second.is_finished());
             drop((one, two, first));
             assert_eq!(second.join().unwrap(), 1024 * MIB);
@@ -197,9 +199,10 @@ mod tests {
     #[test]
     fn small_ones_are_as_many_as_cores() {
         let admission = admission(|| None);
-        let permits = [admission.enter(Class::Small, 1).unwrap(), admission.enter(Class::Small, 1).unwrap()];
-        assert!(!admission.state().has_room(Class::Small, admission.max_small));
+        let permits =
+            [admission.enter(CompileClass::Small, 1).unwrap(), admission.enter(CompileClass::Small, 1).unwrap()];
+        assert!(!admission.state().has_room(CompileClass::Small, admission.max_small));
         drop(permits);
-        assert!(admission.state().has_room(Class::Small, admission.max_small));
+        assert!(admission.state().has_room(CompileClass::Small, admission.max_small));
     }
 }

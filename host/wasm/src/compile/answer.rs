@@ -10,7 +10,7 @@ const SHORT: u8 = b'S';
 
 /// How a compile ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum CompileAnswer {
     /// Compiled code.
     Code(Vec<u8>),
     /// The module is wrong, and why.
@@ -21,7 +21,7 @@ pub(super) enum Answer {
 
 // === impl Answer ===
 
-impl Answer {
+impl CompileAnswer {
     pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let (tag, bytes): (u8, &[u8]) = match self {
             Self::Code(code) => (CODE, code),
@@ -60,12 +60,14 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {
-        for answer in [Answer::Code(vec![1, 2, 3]), Answer::Refused("no verb".to_owned()), Answer::Short] {
+        for answer in
+            [CompileAnswer::Code(vec![1, 2, 3]), CompileAnswer::Refused("no verb".to_owned()), CompileAnswer::Short]
+        {
             let mut bytes = Vec::new();
             answer.write(&mut bytes).unwrap();
-            assert_eq!(Answer::read(&mut bytes.as_slice()), Some(answer));
+            assert_eq!(CompileAnswer::read(&mut bytes.as_slice()), Some(answer));
             bytes.pop();
-            assert_eq!(Answer::read(&mut bytes.as_slice()), None);
+            assert_eq!(CompileAnswer::read(&mut bytes.as_slice()), None);
         }
     }
 
@@ -73,6 +75,6 @@ mod tests {
     fn a_length_beyond_the_bound_is_no_answer() {
         let mut bytes = vec![CODE];
         bytes.extend((MAX_CODE_BYTES as u64 + 1).to_le_bytes());
-        assert_eq!(Answer::read(&mut Read::chain(bytes.as_slice(), io::repeat(0))), None);
+        assert_eq!(CompileAnswer::read(&mut Read::chain(bytes.as_slice(), io::repeat(0))), None);
     }
 }

@@ -11,11 +11,11 @@ use std::{
 
 use super::{
     ChildConfig,
-    admission::{Admission, Class},
-    answer::Answer,
+    admission::{Admission, CompileClass},
+    answer::CompileAnswer,
     error::{CompileError, StoppedError, harmless, is_shortage},
 };
-use crate::code::Code;
+use crate::code::CompiledCode;
 
 /// Threads of one compile; more would only add stacks to its memory.
 const MAX_THREADS: usize = 4;
@@ -41,11 +41,11 @@ pub(crate) struct ChildCompiler {
 }
 
 /// A started process, which is dead and forgotten when this is dropped.
-struct Running(Child);
+struct ChildProcess(Child);
 
 /// What came of one process.
-enum Outcome {
-    Answer(Answer),
+enum ProcessOutcome {
+    Answer(CompileAnswer),
     TimedOut,
     /// It ended or closed its output without an answer.
     Silent {
@@ -66,30 +66,32 @@ impl ChildCompiler {
     ///
     /// # Errors
     /// If the module is wrong, or could not be compiled now.
-    pub(crate) fn compile(&self, module: &[u8]) -> Result<Code, CompileError> {
+    pub(crate) fn compile(&self, module: &[u8]) -> Result<CompiledCode, CompileError> {
         let size = module.len() as u64;
-        let class = Class::of(size);
+        let class = CompileClass::of(size);
         let permit = self.admission.enter(class, size)?;
         match self.once(module, permit.memory) {
             // What looked small takes its turn among the large ones.
             Err(CompileError::Stopped(StoppedError::Memory(had)))
-                if class == Class::Small && had < self.config.memory =>
+                if class == CompileClass::Small && had < self.config.memory =>
             {
                 drop(permit);
-                let permit = self.admission.enter(Class::Large, size)?;
+                let permit = self.admission.enter(CompileClass::Large, size)?;
                 self.once(module, permit.memory)
             }
             result => result,
         }
     }
 
-    fn once(&self, module: &[u8], memory: u64) -> Result<Code, CompileError> {
+    fn once(&self, module: &[u8], memory: u64) -> Result<CompiledCode, CompileError> {
         let (status, last_words) = match self.run(module, memory).map_err(StoppedError::Start)? {
-            Outcome::Answer(Answer::Code(code)) => return Ok(Code::of_child(code)),
-            Outcome::Answer(Answer::Refused(text)) => return Err(CompileError::RefusedByChild(harmless(&text))),
-            Outcome::Answer(Answer::Short) => return Err(StoppedError::Memory(memory).into()),
-            Outcome::TimedOut => return Err(StoppedError::Time(self.config.timeout).into()),
-            Outcome::Silent { status, last_words } => (status, last_words),
+            ProcessOutcome::Answer(CompileAnswer::Code(code)) => return Ok(CompiledCode::of_child(code)),
+            ProcessOutcome::Answer(CompileAnswer::Refused(text)) => {
+                return Err(CompileError::RefusedByChild(harmless(&text)));
+            }
+            ProcessOutcome::Answer(CompileAnswer::Short) => return Err(StoppedError::Memory(memory).into()),
+            ProcessOutcome::TimedOut => return Err(StoppedError::Time(self.config.timeout).into()),
+            ProcessOutcome::Silent { status, last_words } => (status, last_words),
         };
         let last_line = last_line(&last_words);
         Err(match (status.and_then(|status| status.signal()), status.and_then(|status| status.code())) {
@@ -102,11 +104,11 @@ impl ChildCompiler {
         .into())
     }
 
-    fn run(&self, module: &[u8], memory: u64) -> std::io::Result<Outcome> {
+    fn run(&self, module: &[u8], memory: u64) -> std::io::Result<ProcessOutcome> {
         let started = Instant::now();
         thread::scope(|scope| {
             // Dropped before the scope waits for its threads, and ends them with the process.
-            let mut running = Running(self.command(memory).spawn()?);
+            let mut running = ChildProcess(self.command(memory).spawn()?);
             let child = &mut running.0;
             let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
             let thread = || thread::Builder::new().name("compile-pipe".to_owned());
@@ -114,15 +116,15 @@ impl ChildCompiler {
             let fed = thread().spawn_scoped(scope, || feed(stdin, module))?;
             let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
             let (tell, told) = mpsc::channel();
-            let read = move || tell.send(stdout.and_then(|mut stdout| Answer::read(&mut stdout)));
+            let read = move || tell.send(stdout.and_then(|mut stdout| CompileAnswer::read(&mut stdout)));
             thread().spawn_scoped(scope, read)?;
             let answer = told.recv_timeout(self.config.timeout.saturating_sub(started.elapsed()));
             let outcome = match answer {
-                Ok(Some(answer)) => Outcome::Answer(answer),
-                Err(RecvTimeoutError::Timeout) => Outcome::TimedOut,
+                Ok(Some(answer)) => ProcessOutcome::Answer(answer),
+                Err(RecvTimeoutError::Timeout) => ProcessOutcome::TimedOut,
                 Ok(None) | Err(RecvTimeoutError::Disconnected) => {
                     let status = running.end();
-                    Outcome::Silent { status, last_words: last_words.join().unwrap_or_default() }
+                    ProcessOutcome::Silent { status, last_words: last_words.join().unwrap_or_default() }
                 }
             };
             drop(running);
@@ -181,7 +183,7 @@ fn end_of(status: Option<ExitStatus>, last_line: &str) -> String {
 
 // === impl Running ===
 
-impl Running {
+impl ChildProcess {
     /// The status of a process that is about to end; none if it had to be killed.
     fn end(&mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + ENDING;
@@ -204,7 +206,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
     }

@@ -10,13 +10,13 @@ use super::nesting;
 use crate::{
     abi::Exports,
     contract::{self, RefusedError},
-    instance::State,
-    lift::{self, Kind},
+    instance::StoreData,
+    lift::{self, ModuleKind},
 };
 
 /// A component that imports and exports what the contract says.
-pub(crate) struct Checked {
-    pub(crate) instances: InstancePre<State>,
+pub(crate) struct CheckedComponent {
+    pub(crate) instances: InstancePre<StoreData>,
     pub(crate) exports: Exports,
     pub(crate) verbs: Verbs,
     /// What it may read, as `nodes.label`.
@@ -27,11 +27,11 @@ pub(crate) struct Checked {
 ///
 /// # Errors
 /// Says what is wrong with it and what was expected.
-pub(super) fn component(engine: &Engine, module: &[u8], kind: Kind) -> Result<Component, RefusedError> {
+pub(super) fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Result<Component, RefusedError> {
     nesting::check(module)?;
     let lifted = match kind {
-        Kind::CoreModule => &lift::lift(module)?,
-        Kind::Component => module,
+        ModuleKind::CoreModule => &lift::lift(module)?,
+        ModuleKind::Component => module,
     };
     Component::from_binary(engine, lifted).map_err(|error| RefusedError::of_wasmtime(&error))
 }
@@ -43,12 +43,16 @@ pub(super) fn component(engine: &Engine, module: &[u8], kind: Kind) -> Result<Co
 ///
 /// # Errors
 /// Says which import or export is not as the contract says.
-pub(crate) fn check(component: &Component, linker: &Linker<State>, kind: Kind) -> Result<Checked, RefusedError> {
+pub(crate) fn check(
+    component: &Component,
+    linker: &Linker<StoreData>,
+    kind: ModuleKind,
+) -> Result<CheckedComponent, RefusedError> {
     let engine = component.engine();
     // Imports first: an import that is not allowed says more than an export that is missing.
-    let imports = contract::imports_of(component, engine, kind == Kind::CoreModule)?;
+    let imports = contract::imports_of(component, engine, kind == ModuleKind::CoreModule)?;
     let verbs = contract::verbs_of(component, engine)?;
     let exports = Exports::of(component)?;
     let instances = linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))?;
-    Ok(Checked { instances, exports, verbs, imports })
+    Ok(CheckedComponent { instances, exports, verbs, imports })
 }

@@ -14,14 +14,14 @@ use crate::contract::RefusedError;
 pub(crate) const MAX_DEPTH: usize = 100;
 
 /// A list of which entries are left to be read.
-struct Level {
+struct TypeLevel {
     left: u32,
-    entries: Entries,
+    entries: EntryKind,
 }
 
 /// The entries of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entries {
+enum EntryKind {
     /// Types, as in a section.
     Types,
     /// Declarations of an instance type.
@@ -31,7 +31,7 @@ enum Entries {
 }
 
 /// Why a scan ended early.
-enum Stop {
+enum ScanEnd {
     TooDeep(&'static str),
     /// Not to be reported here: the reader behind finds it too, and says more.
     Malformed,
@@ -43,94 +43,94 @@ enum Stop {
 /// If something is nested deeper than [`MAX_DEPTH`].
 pub(super) fn check(module: &[u8]) -> Result<(), RefusedError> {
     match sections(module, true) {
-        Err(Stop::TooDeep(which)) => Err(RefusedError::Nested { which, at_most: MAX_DEPTH }),
-        Err(Stop::Malformed) | Ok(()) => Ok(()),
+        Err(ScanEnd::TooDeep(which)) => Err(RefusedError::Nested { which, at_most: MAX_DEPTH }),
+        Err(ScanEnd::Malformed) | Ok(()) => Ok(()),
     }
 }
 
-fn sections(module: &[u8], worlds: bool) -> Result<(), Stop> {
+fn sections(module: &[u8], worlds: bool) -> Result<(), ScanEnd> {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentTypeSection(section) => {
-                let bytes = module.get(section.range()).ok_or(Stop::Malformed)?;
+                let bytes = module.get(section.range()).ok_or(ScanEnd::Malformed)?;
                 types(BinaryReader::new(bytes, 0))?;
             }
             Payload::CustomSection(section) if worlds && section.name().starts_with("component-type") => {
                 // A malformed world must not end the scan of what stands behind it.
-                if let Err(stop @ Stop::TooDeep(_)) = sections(section.data(), false) {
+                if let Err(stop @ ScanEnd::TooDeep(_)) = sections(section.data(), false) {
                     return Err(stop);
                 }
             }
             _ => {}
         }
         if depth > MAX_DEPTH {
-            return Err(Stop::TooDeep("components"));
+            return Err(ScanEnd::TooDeep("components"));
         }
     }
     Ok(())
 }
 
 /// Reads all types of a section; the levels that are open stand in a list.
-fn types(mut reader: BinaryReader<'_>) -> Result<(), Stop> {
-    let mut open = vec![Level { left: reader.read_var_u32()?, entries: Entries::Types }];
+fn types(mut reader: BinaryReader<'_>) -> Result<(), ScanEnd> {
+    let mut open = vec![TypeLevel { left: reader.read_var_u32()?, entries: EntryKind::Types }];
     while let Some(level) = open.last_mut() {
         let Some(left) = level.left.checked_sub(1) else {
             open.pop();
             continue;
         };
         level.left = left;
-        let is_type = level.entries == Entries::Types || declares_type(&mut reader, level.entries)?;
+        let is_type = level.entries == EntryKind::Types || declares_type(&mut reader, level.entries)?;
         if !is_type {
             continue;
         }
         let entries = match peek(&reader)? {
-            0x41 => Entries::Component,
-            0x42 => Entries::Instance,
+            0x41 => EntryKind::Component,
+            0x42 => EntryKind::Instance,
             _ => {
                 reader.read::<ComponentType<'_>>()?;
                 continue;
             }
         };
         reader.read_u8()?;
-        open.push(Level { left: reader.read_var_u32()?, entries });
+        open.push(TypeLevel { left: reader.read_var_u32()?, entries });
         if open.len() > MAX_DEPTH {
-            return Err(Stop::TooDeep("component types"));
+            return Err(ScanEnd::TooDeep("component types"));
         }
     }
     Ok(())
 }
 
 /// Reads one declaration; if it declares a type, only up to the type.
-fn declares_type(reader: &mut BinaryReader<'_>, entries: Entries) -> Result<bool, Stop> {
+fn declares_type(reader: &mut BinaryReader<'_>, entries: EntryKind) -> Result<bool, ScanEnd> {
     match reader.read_u8()? {
         0x00 => skip::<CoreType<'_>>(reader)?,
         0x01 => return Ok(true),
         0x02 => skip::<ComponentAlias<'_>>(reader)?,
-        0x03 if entries == Entries::Component => skip::<ComponentImport<'_>>(reader)?,
+        0x03 if entries == EntryKind::Component => skip::<ComponentImport<'_>>(reader)?,
         0x04 => {
             skip::<ComponentExternName<'_>>(reader)?;
             skip::<ComponentTypeRef>(reader)?;
         }
-        _ => return Err(Stop::Malformed),
+        _ => return Err(ScanEnd::Malformed),
     }
     Ok(false)
 }
 
-fn skip<'a, T: FromReader<'a>>(reader: &mut BinaryReader<'a>) -> Result<(), Stop> {
+fn skip<'a, T: FromReader<'a>>(reader: &mut BinaryReader<'a>) -> Result<(), ScanEnd> {
     reader.read::<T>()?;
     Ok(())
 }
 
-fn peek(reader: &BinaryReader<'_>) -> Result<u8, Stop> {
+fn peek(reader: &BinaryReader<'_>) -> Result<u8, ScanEnd> {
     Ok(reader.clone().read_u8()?)
 }
 
 // === impl Stop ===
 
-impl From<BinaryReaderError> for Stop {
+impl From<BinaryReaderError> for ScanEnd {
     fn from(_: BinaryReaderError) -> Self {
         Self::Malformed
     }

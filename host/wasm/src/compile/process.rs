@@ -10,11 +10,11 @@ use rlimit::Resource;
 use wasmtime::{Engine, component::Linker};
 
 use super::{
-    answer::Answer,
+    answer::CompileAnswer,
     error::{harmless, is_shortage},
     module,
 };
-use crate::{abi, code::Code, contract::RefusedError, engine::compile_config, lift};
+use crate::{abi, code::CompiledCode, contract::RefusedError, engine::compile_config, lift};
 
 /// Files that the process may have open: its pipes, and what the system's libraries read.
 const FILES: u64 = 32;
@@ -90,23 +90,23 @@ fn end_with_the_gateway() -> io::Result<()> {
     thread::Builder::new().stack_size(WATCH_STACK).spawn(watch).map(drop)
 }
 
-fn answer(module: &[u8]) -> Answer {
+fn answer(module: &[u8]) -> CompileAnswer {
     match compile(module) {
-        Ok(code) => Answer::Code(code.into_bytes()),
+        Ok(code) => CompileAnswer::Code(code.into_bytes()),
         Err(refused) => {
             let text = harmless(&refused.to_string());
-            if is_shortage(&text) { Answer::Short } else { Answer::Refused(text) }
+            if is_shortage(&text) { CompileAnswer::Short } else { CompileAnswer::Refused(text) }
         }
     }
 }
 
 /// Does all that the gateway will do with the module, so that it never meets what was not tried here.
-fn compile(module: &[u8]) -> Result<Code, RefusedError> {
+fn compile(module: &[u8]) -> Result<CompiledCode, RefusedError> {
     let kind = lift::kind(module)?;
     let engine = Engine::new(&compile_config()).map_err(|error| RefusedError::of_wasmtime(&error))?;
     let component = module::component(&engine, module, kind)?;
     let mut linker = Linker::new(&engine);
     abi::add_to_linker(&mut linker).map_err(|error| RefusedError::of_wasmtime(&error))?;
     module::check(&component, &linker, kind)?;
-    Code::of(&component)
+    CompiledCode::of(&component)
 }

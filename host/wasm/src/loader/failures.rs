@@ -26,9 +26,9 @@ const MAX_MODULES: usize = 2_000;
 
 /// The modules that did not load, by digest.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<HashMap<[u8; 32], Failure>>);
+pub(super) struct FailedModules(Mutex<HashMap<[u8; 32], FailedModule>>);
 
-struct Failure {
+struct FailedModule {
     error: LoadError,
     tries: u32,
     /// How long the last try took.
@@ -39,7 +39,7 @@ struct Failure {
 
 // === impl Failures ===
 
-impl Failures {
+impl FailedModules {
     /// Why the module does not load, if it is not to be tried again now.
     pub(super) fn of(&self, module: &[u8; 32], now: Instant) -> Option<LoadError> {
         let mut failures = self.failures();
@@ -57,7 +57,7 @@ impl Failures {
             return;
         }
         let tries = failures.get(module).map_or(0, |failure| failure.tries).saturating_add(1);
-        failures.insert(*module, Failure { error: error.clone(), tries, took, failed: now, asked: now });
+        failures.insert(*module, FailedModule { error: error.clone(), tries, took, failed: now, asked: now });
     }
 
     /// Notes that it loads.
@@ -65,14 +65,14 @@ impl Failures {
         self.failures().remove(module);
     }
 
-    fn failures(&self) -> MutexGuard<'_, HashMap<[u8; 32], Failure>> {
+    fn failures(&self) -> MutexGuard<'_, HashMap<[u8; 32], FailedModule>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Failure ===
 
-impl Failure {
+impl FailedModule {
     /// What the next try is expected to take; one that would end the same way is not tried.
     fn cost(&self) -> Duration {
         if self.error.is_transient() { self.took } else { Duration::ZERO }
@@ -89,8 +89,8 @@ impl Failure {
 }
 
 /// The pause that bounds all further tries together.
-fn pause(failures: &HashMap<[u8; 32], Failure>) -> Duration {
-    failures.values().map(Failure::cost).sum::<Duration>().saturating_mul(REST)
+fn pause(failures: &HashMap<[u8; 32], FailedModule>) -> Duration {
+    failures.values().map(FailedModule::cost).sum::<Duration>().saturating_mul(REST)
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_refusal_stands_and_what_may_pass_rests_for_longer_each_time() {
-        let (failures, start) = (Failures::default(), Instant::now());
+        let (failures, start) = (FailedModules::default(), Instant::now());
         assert_eq!(failures.of(&MODULE, start), None);
         failures.add(&[2; 32], &LoadError::permanent("no verb"), secs(9), start);
         assert!((0..10).all(|step| failures.of(&[2; 32], start + 500 * secs(step)).is_some()));
@@ -125,7 +125,7 @@ mod tests {
     /// A day with modules that take a minute each and never load: each is tried, and all together take a twentieth.
     #[test]
     fn modules_that_take_long_and_never_load_take_a_twentieth_of_the_time_together() {
-        let (failures, start, took) = (Failures::default(), Instant::now(), secs(60));
+        let (failures, start, took) = (FailedModules::default(), Instant::now(), secs(60));
         let error = LoadError::transient("stopped after 60 s");
         for count in [1, 5, 20_u8] {
             let (mut tries, mut now) = (vec![0_u32; count.into()], start);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_module_that_is_gone_keeps_no_other_waiting() {
-        let (failures, start) = (Failures::default(), Instant::now());
+        let (failures, start) = (FailedModules::default(), Instant::now());
         let error = LoadError::transient("killed");
         failures.add(&[2; 32], &error, secs(60), start);
         failures.add(&MODULE, &error, secs(1), start);

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use plimsoll_core::CallClass;
 
-use super::{CallPermit, Shares, State, Wish};
+use super::{CallPermit, ShareRequest, Shares, SharesState};
 
 /// Instances that wait for a call may take this part of the memory, as far as calls leave it.
 const WARM: usize = 2;
@@ -47,7 +47,7 @@ impl MemoryCharge {
 
     /// What the permit of a call came with.
     pub(crate) fn of_call(shares: &Arc<Shares>, permit: &mut CallPermit<'_>) -> Self {
-        let Wish { policy, class, bytes } = permit.take_memory();
+        let ShareRequest { policy, class, bytes } = permit.take_memory();
         Self { shares: Arc::clone(shares), payer: Payer::Call(policy, class), charged: bytes, used: 0 }
     }
 
@@ -136,9 +136,9 @@ impl Shares {
     }
 
     /// Whether a call waits for memory, or would as soon as so much of it is taken: calls come before warm instances.
-    fn is_awaited(&self, state: &State, bytes: usize) -> bool {
+    fn is_awaited(&self, state: &SharesState, bytes: usize) -> bool {
         state.queue.iter().any(|waiter| {
-            let Wish { policy, class, bytes: wanted } = &waiter.wish;
+            let ShareRequest { policy, class, bytes: wanted } = &waiter.request;
             let free = self.free(state, *class).bytes.saturating_sub(bytes);
             !state.held_by(policy, *class).may_grow(*wanted, free)
         })
@@ -158,7 +158,7 @@ impl Shares {
 
 // === impl State ===
 
-impl State {
+impl SharesState {
     fn charge(&mut self, payer: &Payer, bytes: isize) {
         let add = |held: &mut usize| *held = held.saturating_add_signed(bytes);
         match payer {

@@ -6,7 +6,7 @@ const MIB: usize = 1 << 20;
 
 /// A permit for a call that is not known to need memory.
 fn permit<'s>(shares: &'s Shares, name: &str, class: CallClass, deadline: Instant) -> Option<CallPermit<'s>> {
-    shares.permit(Wish { policy: Arc::from(name), class, bytes: 0 }, deadline)
+    shares.permit(ShareRequest { policy: Arc::from(name), class, bytes: 0 }, deadline)
 }
 
 fn at_once<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Option<CallPermit<'s>> {
@@ -138,16 +138,16 @@ fn background_calls_have_a_quarter_of_the_memory() {
 #[test]
 fn a_call_waits_for_the_memory_that_such_calls_need() {
     let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let wish = |name: &str| Wish { policy: Arc::from(name), class: CallClass::Decision, bytes: 30 * MIB };
+    let request = |name: &str| ShareRequest { policy: Arc::from(name), class: CallClass::Decision, bytes: 30 * MIB };
     let deadline = Instant::now() + Duration::from_secs(20);
-    let mut first = shares.permit(wish("p"), deadline).unwrap();
+    let mut first = shares.permit(request("p"), deadline).unwrap();
     let reservation = MemoryCharge::of_call(&shares, &mut first);
-    let second = shares.permit(wish("p"), deadline).unwrap();
-    assert!(shares.permit(wish("p"), Instant::now()).is_none(), "60 are held, 40 are left");
-    assert!(shares.permit(wish("other"), Instant::now()).is_some());
+    let second = shares.permit(request("p"), deadline).unwrap();
+    assert!(shares.permit(request("p"), Instant::now()).is_none(), "60 are held, 40 are left");
+    assert!(shares.permit(request("other"), Instant::now()).is_some());
     drop(first);
     thread::scope(|scope| {
-        let third = scope.spawn(|| shares.permit(wish("p"), deadline).map(drop));
+        let third = scope.spawn(|| shares.permit(request("p"), deadline).map(drop));
         while shares.in_use().waiting == 0 {
             assert!(Instant::now() < deadline, "it does not wait");
             thread::yield_now();
@@ -166,8 +166,8 @@ fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
     assert!(warm.grow(40 * MIB).is_ok());
     assert!(MemoryCharge::warm(&shares).grow(11 * MIB).is_err(), "half is left for calls");
     assert_eq!(shares.in_use().refused_memory, 0);
-    let wish = Wish { policy: Arc::from("p"), class: CallClass::Decision, bytes: 41 * MIB };
-    let mut permit = shares.permit(wish, Instant::now()).unwrap();
+    let request = ShareRequest { policy: Arc::from("p"), class: CallClass::Decision, bytes: 41 * MIB };
+    let mut permit = shares.permit(request, Instant::now()).unwrap();
     warm.assign(&mut permit).unwrap();
     assert_eq!(shares.state().held_by("p", CallClass::Decision).bytes, 41 * MIB);
     assert_eq!((shares.in_use().bytes, warm.used()), (41 * MIB, 40 * MIB));
@@ -178,12 +178,12 @@ fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
 #[test]
 fn no_warm_instance_is_made_while_a_call_waits_for_memory() {
     let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let wish = |bytes| Wish { policy: Arc::from("p"), class: CallClass::Decision, bytes };
+    let request = |bytes| ShareRequest { policy: Arc::from("p"), class: CallClass::Decision, bytes };
     let deadline = Instant::now() + Duration::from_secs(20);
-    let first = shares.permit(wish(40 * MIB), deadline).unwrap();
+    let first = shares.permit(request(40 * MIB), deadline).unwrap();
     assert!(MemoryCharge::warm(&shares).grow(MIB).is_ok(), "there is room");
     thread::scope(|scope| {
-        let second = scope.spawn(|| shares.permit(wish(70 * MIB), deadline).map(drop));
+        let second = scope.spawn(|| shares.permit(request(70 * MIB), deadline).map(drop));
         while shares.in_use().waiting == 0 {
             assert!(Instant::now() < deadline, "it does not wait");
             thread::yield_now();

@@ -8,19 +8,19 @@ use wasmtime::{
     component::{ComponentType, Lift, Linker, LinkerInstance, Lower, WasmList, WasmStr},
 };
 
-use crate::{contract::ADAPTER, fault::Stop, instance::State, log};
+use crate::{contract::ADAPTER, fault::Stop, instance::StoreData, log};
 
 /// The most bytes of a panic's message.
 const MAX_PANIC_BYTES: usize = 256;
 
-type Store<'a> = StoreContextMut<'a, State>;
+type Store<'a> = StoreContextMut<'a, StoreData>;
 
 /// `host.level`
 #[expect(dead_code, reason = "only the derived `Lift` makes one")]
 #[derive(ComponentType, Lift, Clone, Copy)]
 #[component(enum)]
 #[repr(u8)]
-enum Level {
+enum WitLevel {
     #[component(name = "debug")]
     Debug,
     #[component(name = "info")]
@@ -49,7 +49,7 @@ struct GroupingRecord {
 }
 
 /// Gives guests the functions of the contract.
-pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
     pod(&mut linker.instance("plimsoll:policy/pod@0.1.0")?)?;
     nodes(&mut linker.instance("plimsoll:policy/nodes@0.1.0")?)?;
     placed(&mut linker.instance("plimsoll:policy/placed@0.1.0")?)?;
@@ -58,7 +58,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     adapter(&mut linker.instance(ADAPTER)?)
 }
 
-fn pod(pod: &mut LinkerInstance<'_, State>) -> Result<()> {
+fn pod(pod: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     pod.func_wrap("name", |store, ()| text(&store, Read::Pod(PodRead::Name)))?;
     pod.func_wrap("namespace", |store, ()| text(&store, Read::Pod(PodRead::Namespace)))?;
     pod.func_wrap("uid", |store, ()| text(&store, Read::Pod(PodRead::Uid)))?;
@@ -78,7 +78,7 @@ fn pod(pod: &mut LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn nodes(nodes: &mut LinkerInstance<'_, State>) -> Result<()> {
+fn nodes(nodes: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     nodes.func_wrap("count", |store, ()| number::<u32>(&store, Read::NodeCount))?;
     nodes.func_wrap("name", |store, (node,): (u32,)| text(&store, Read::Node(node, NodeRead::Name)))?;
     nodes.func_wrap("label", |store, (node, key): (u32, WasmStr)| {
@@ -105,7 +105,7 @@ fn nodes(nodes: &mut LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn placed(placed: &mut LinkerInstance<'_, State>) -> Result<()> {
+fn placed(placed: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     placed.func_wrap("count", |store, (node,): (u32,)| number::<u32>(&store, Read::PlacedCount(node)))?;
     placed
         .func_wrap("name", |store, (node, pod): (u32, u32)| text(&store, Read::Placed(node, pod, PlacedRead::Name)))?;
@@ -138,7 +138,7 @@ fn placed(placed: &mut LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn candidates(candidates: &mut LinkerInstance<'_, State>) -> Result<()> {
+fn candidates(candidates: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     candidates.func_wrap("count", |store, ()| number::<u32>(&store, Read::CandidateCount))?;
     candidates
         .func_wrap("node", |store, (candidate,): (u32,)| number::<u32>(&store, Read::CandidateNode(candidate)))?;
@@ -149,10 +149,10 @@ fn candidates(candidates: &mut LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn host(host: &mut LinkerInstance<'_, State>) -> Result<()> {
+fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     host.func_wrap("settings", |store, ()| text(&store, Read::Settings))?;
     host.func_wrap("now", |store, (granularity,): (u32,)| number::<u64>(&store, Read::Now(granularity)))?;
-    host.func_wrap("log", |mut store, (level, message): (Level, WasmStr)| {
+    host.func_wrap("log", |mut store, (level, message): (WitLevel, WasmStr)| {
         let message = utf8(&store, &message)?;
         let message = bounded(&message, log::MAX_LINE_BYTES).to_owned();
         store.data_mut().log().map_err(stop)?.line(level.into(), &message);
@@ -165,7 +165,7 @@ fn host(host: &mut LinkerInstance<'_, State>) -> Result<()> {
 }
 
 /// What the preview 1 adapter of lifted modules imports.
-fn adapter(adapter: &mut LinkerInstance<'_, State>) -> Result<()> {
+fn adapter(adapter: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| {
         let all = bytes.as_le_slice(&store);
         let bytes = all[..all.len().min(log::MAX_WRITE_BYTES)].to_vec();
@@ -250,7 +250,7 @@ fn in_range<T: TryFrom<i64>>(number: i64) -> Result<T> {
 }
 
 fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
-    store.data().question().map_err(stop)?.view.read(what).map_err(|error| stop(error.into()))
+    store.data().context().map_err(stop)?.view.read(what).map_err(|error| stop(error.into()))
 }
 
 /// A text that the guest passed, where it lies.
@@ -266,13 +266,13 @@ fn stop(stop: Stop) -> wasmtime::Error {
     wasmtime::Error::new(stop)
 }
 
-impl From<Level> for log::Level {
-    fn from(level: Level) -> Self {
+impl From<WitLevel> for log::LogLevel {
+    fn from(level: WitLevel) -> Self {
         match level {
-            Level::Debug => Self::Debug,
-            Level::Info => Self::Info,
-            Level::Warn => Self::Warn,
-            Level::Error => Self::Error,
+            WitLevel::Debug => Self::Debug,
+            WitLevel::Info => Self::Info,
+            WitLevel::Warn => Self::Warn,
+            WitLevel::Error => Self::Error,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{
 use wasmtime::component::InstancePre;
 
 use crate::{
-    instance::{Ahead, Failed, State},
+    instance::{NotWarmed, StoreData, WarmInstance},
     shares::Shares,
 };
 
@@ -19,44 +19,48 @@ use crate::{
 const MAX_SPARES: usize = 4;
 
 /// A linked module. All policies with the same bytes share one.
-pub(crate) struct Template {
-    linked: InstancePre<State>,
-    stock: Mutex<Stock>,
+pub(crate) struct InstancePool {
+    linked: InstancePre<StoreData>,
+    state: Mutex<PoolState>,
     /// Bytes that its calls have taken of late.
     usual_memory: AtomicUsize,
 }
 
-struct Stock {
-    spares: Vec<Spare>,
+struct PoolState {
+    spares: Vec<PooledInstance>,
     /// How many there should be: one more each time that a call finds none. 0 where the start needs its call.
     wanted: usize,
 }
 
-struct Spare {
-    ahead: Ahead,
+struct PooledInstance {
+    instance: WarmInstance,
     /// Given back as the spare is taken: the call that takes it has a room of its own.
-    _room: Room,
+    _room: PoolPermit,
 }
 
 /// Counts the rooms for spares, of all modules together.
 #[derive(Clone)]
-pub(crate) struct Rooms(Arc<AtomicU32>);
+pub(crate) struct PoolPermits(Arc<AtomicU32>);
 
 /// The room of one spare; given back when it is dropped.
-struct Room(Rooms);
+struct PoolPermit(PoolPermits);
 
 /// Every module that may have spares: they are given up where memory is short.
 #[derive(Default)]
-pub(crate) struct WarmPools(Mutex<Vec<Weak<Template>>>);
+pub(crate) struct WarmPools(Mutex<Vec<Weak<InstancePool>>>);
 
 // === impl Template ===
 
-impl Template {
-    pub(crate) fn new(linked: InstancePre<State>) -> Self {
-        Self { linked, stock: Mutex::new(Stock { spares: Vec::new(), wanted: 1 }), usual_memory: AtomicUsize::new(0) }
+impl InstancePool {
+    pub(crate) fn new(linked: InstancePre<StoreData>) -> Self {
+        Self {
+            linked,
+            state: Mutex::new(PoolState { spares: Vec::new(), wanted: 1 }),
+            usual_memory: AtomicUsize::new(0),
+        }
     }
 
-    pub(crate) fn linked(&self) -> &InstancePre<State> {
+    pub(crate) fn linked(&self) -> &InstancePre<StoreData> {
         &self.linked
     }
 
@@ -76,24 +80,24 @@ impl Template {
     }
 
     /// A spare that would have started just so within this much memory, if there is one.
-    pub(crate) fn take(&self, memory: usize) -> Option<Ahead> {
-        let mut stock = self.stock();
-        if stock.spares.is_empty() && stock.wanted > 0 {
-            stock.wanted = MAX_SPARES.min(stock.wanted + 1);
+    pub(crate) fn take(&self, memory: usize) -> Option<WarmInstance> {
+        let mut state = self.state();
+        if state.spares.is_empty() && state.wanted > 0 {
+            state.wanted = MAX_SPARES.min(state.wanted + 1);
         }
-        stock.spares.pop_if(|spare| spare.ahead.fits(memory)).map(|spare| spare.ahead)
+        state.spares.pop_if(|spare| spare.instance.fits(memory)).map(|spare| spare.instance)
     }
 
     /// Makes the spares that are missing, as far as there is room.
-    pub(crate) fn refill(&self, rooms: &Rooms, shares: &Arc<Shares>) {
+    pub(crate) fn refill(&self, permits: &PoolPermits, shares: &Arc<Shares>) {
         while self.lacks() {
-            let Some(room) = rooms.take() else { return };
-            match Ahead::start(&self.linked, shares) {
-                Ok(ahead) => self.stock().spares.push(Spare { ahead, _room: room }),
+            let Some(permit) = permits.take() else { return };
+            match WarmInstance::start(&self.linked, shares) {
+                Ok(instance) => self.state().spares.push(PooledInstance { instance, _room: permit }),
                 // There may be memory the next time.
-                Err(Failed::Full) => return,
-                Err(Failed::NeedsItsCall) => {
-                    self.stock().wanted = 0;
+                Err(NotWarmed::Full) => return,
+                Err(NotWarmed::NeedsItsCall) => {
+                    self.state().wanted = 0;
                     return;
                 }
             }
@@ -102,17 +106,17 @@ impl Template {
 
     /// Gives up its spares; whether there were any.
     fn drop_spares(&self) -> bool {
-        let spares = std::mem::take(&mut self.stock().spares);
+        let spares = std::mem::take(&mut self.state().spares);
         !spares.is_empty()
     }
 
     fn lacks(&self) -> bool {
-        let stock = self.stock();
-        stock.spares.len() < stock.wanted
+        let state = self.state();
+        state.spares.len() < state.wanted
     }
 
-    fn stock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,27 +124,27 @@ impl Template {
 
 impl WarmPools {
     /// From now on this module's spares can be given up.
-    pub(crate) fn add(&self, template: &Arc<Template>) {
+    pub(crate) fn add(&self, instance_pool: &Arc<InstancePool>) {
         let mut pools = self.pools();
         pools.retain(|pool| pool.strong_count() > 0);
-        pools.push(Arc::downgrade(template));
+        pools.push(Arc::downgrade(instance_pool));
     }
 
     /// Gives up all spares; whether there were any.
     pub(crate) fn drop_all(&self) -> bool {
-        let pools: Vec<Arc<Template>> = self.pools().iter().filter_map(Weak::upgrade).collect();
+        let pools: Vec<Arc<InstancePool>> = self.pools().iter().filter_map(Weak::upgrade).collect();
         // All of them are to give up theirs, not only the first that has any.
         pools.iter().filter(|pool| pool.drop_spares()).count() > 0
     }
 
-    fn pools(&self) -> MutexGuard<'_, Vec<Weak<Template>>> {
+    fn pools(&self) -> MutexGuard<'_, Vec<Weak<InstancePool>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Rooms ===
 
-impl Rooms {
+impl PoolPermits {
     pub(crate) fn new(count: u32) -> Self {
         Self(Arc::new(AtomicU32::new(count)))
     }
@@ -149,13 +153,13 @@ impl Rooms {
         self.0.load(SeqCst)
     }
 
-    fn take(&self) -> Option<Room> {
+    fn take(&self) -> Option<PoolPermit> {
         let taken = self.0.fetch_update(SeqCst, SeqCst, |free| free.checked_sub(1));
-        taken.is_ok().then(|| Room(self.clone()))
+        taken.is_ok().then(|| PoolPermit(self.clone()))
     }
 }
 
-impl Drop for Room {
+impl Drop for PoolPermit {
     fn drop(&mut self) {
         self.0.0.fetch_add(1, SeqCst);
     }

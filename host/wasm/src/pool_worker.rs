@@ -11,9 +11,9 @@ use std::{
 };
 
 use crate::{
-    instance::Used,
+    instance::SpentInstance,
+    instance_pool::{InstancePool, PoolPermits},
     shares::Shares,
-    template::{Rooms, Template},
     ticker::Ticker,
 };
 
@@ -24,51 +24,51 @@ pub(crate) const MAX_USED: usize = 15;
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Owns the thread; it ends when this is dropped.
-pub(crate) struct Keeper {
+pub(crate) struct PoolWorker {
     queue: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<()>>,
-    rooms: Rooms,
-    all_rooms: u32,
+    permits: PoolPermits,
+    max_permits: u32,
     shares: Arc<Shares>,
 }
 
 struct Job {
-    used: Option<Used>,
-    template: Weak<Template>,
+    used: Option<SpentInstance>,
+    instance_pool: Weak<InstancePool>,
 }
 
 // === impl Keeper ===
 
-impl Keeper {
+impl PoolWorker {
     /// Starts the thread, for at most so many spares.
     ///
     /// # Errors
     /// If the system has no thread to give.
     pub(crate) fn start(most_spares: u32, ticker: Arc<Ticker>, shares: Arc<Shares>) -> io::Result<Self> {
         let (queue, jobs) = sync_channel(MAX_USED);
-        let rooms = Rooms::new(most_spares);
-        let (theirs, from) = (rooms.clone(), Arc::clone(&shares));
-        let run = move || run(&jobs, &theirs, &from, &ticker);
+        let permits = PoolPermits::new(most_spares);
+        let (own_permits, from) = (permits.clone(), Arc::clone(&shares));
+        let run = move || run(&jobs, &own_permits, &from, &ticker);
         let thread = thread::Builder::new().name("plimsoll-keeper".to_owned()).spawn(run)?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), rooms, all_rooms: most_spares, shares })
+        Ok(Self { queue: Some(queue), thread: Some(thread), permits, max_permits: most_spares, shares })
     }
 
     /// How many spares there are.
     pub(crate) fn spares(&self) -> u32 {
-        self.all_rooms - self.rooms.free()
+        self.max_permits - self.permits.free()
     }
 
     /// A module was loaded: calls of it will come.
-    pub(crate) fn expect(&self, template: &Arc<Template>) {
-        self.shares.warm_pools.add(template);
-        self.leave(Job { used: None, template: Arc::downgrade(template) });
+    pub(crate) fn expect(&self, instance_pool: &Arc<InstancePool>) {
+        self.shares.warm_pools.add(instance_pool);
+        self.leave(Job { used: None, instance_pool: Arc::downgrade(instance_pool) });
     }
 
     /// A call is over: its instance is of no more use, and the next call will need one.
-    pub(crate) fn used(&self, used: Used, template: &Arc<Template>) {
+    pub(crate) fn used(&self, used: SpentInstance, instance_pool: &Arc<InstancePool>) {
         // What is large would be missed by others for as long as it waits.
         let used = Some(used).filter(|used| !used.is_large());
-        self.leave(Job { used, template: Arc::downgrade(template) });
+        self.leave(Job { used, instance_pool: Arc::downgrade(instance_pool) });
     }
 
     fn leave(&self, job: Job) {
@@ -81,7 +81,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for PoolWorker {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
@@ -91,20 +91,20 @@ impl Drop for Keeper {
     }
 }
 
-fn run(jobs: &Receiver<Job>, rooms: &Rooms, shares: &Arc<Shares>, ticker: &Ticker) {
-    let mut wanting: Vec<Weak<Template>> = Vec::new();
+fn run(jobs: &Receiver<Job>, permits: &PoolPermits, shares: &Arc<Shares>, ticker: &Ticker) {
+    let mut wanting: Vec<Weak<InstancePool>> = Vec::new();
     while let Ok(first) = jobs.recv() {
         #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
         thread::sleep(PAUSE);
         // What is cleared away first is what the new ones are made in.
-        for Job { used, template } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
+        for Job { used, instance_pool } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
             drop(used);
-            wanting.push(template);
+            wanting.push(instance_pool);
         }
         let _running = ticker.running();
-        for template in wanting.drain(..) {
-            if let Some(template) = template.upgrade() {
-                template.refill(rooms, shares);
+        for instance_pool in wanting.drain(..) {
+            if let Some(instance_pool) = instance_pool.upgrade() {
+                instance_pool.refill(permits, shares);
             }
         }
     }
