@@ -14,7 +14,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Cluster, PolicyState, Roster};
-use plimsoll_directory::Change;
+use plimsoll_directory::PolicyChange;
 use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -134,16 +134,16 @@ impl Metrics {
     }
 
     /// Counts what a reload changed.
-    pub(crate) fn reloaded(&self, roster: &Roster, changes: &[Change]) {
+    pub(crate) fn reloaded(&self, roster: &Roster, changes: &[PolicyChange]) {
         for change in changes {
             let result = match change {
-                Change::Loaded { .. } => "loaded",
-                Change::Unchanged { .. } => "unchanged",
-                Change::Refused { .. } => "refused",
-                Change::Removed { .. } => "removed",
-                Change::Library { .. } => "library",
-                Change::TakenBack { .. } => "rolled-back",
-                Change::SwitchedOff { .. } => "off",
+                PolicyChange::Loaded { .. } => "loaded",
+                PolicyChange::Unchanged { .. } => "unchanged",
+                PolicyChange::Refused { .. } => "refused",
+                PolicyChange::Removed { .. } => "removed",
+                PolicyChange::Library { .. } => "library",
+                PolicyChange::TakenBack { .. } => "rolled-back",
+                PolicyChange::SwitchedOff { .. } => "off",
             };
             self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
         }

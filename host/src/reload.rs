@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
-use plimsoll_directory::{Change, Update};
+use plimsoll_directory::{PolicyChange, RosterUpdate};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
 
@@ -39,7 +39,7 @@ impl Reload {
     }
 
     /// Puts a roster in force.
-    pub(crate) fn apply(&self, update: Update) {
+    pub(crate) fn apply(&self, update: RosterUpdate) {
         update.changes.iter().for_each(tell);
         if !self.sees_pods {
             warn_of_blind(&update);
@@ -64,9 +64,9 @@ pub(crate) fn reads_placed_pods(member: &Member) -> bool {
 }
 
 /// What a policy reads of placed pods is nothing where there is no view of them, and it may let everything pass.
-fn warn_of_blind(update: &Update) {
+fn warn_of_blind(update: &RosterUpdate) {
     let is_new =
-        |id: &str| update.changes.iter().any(|change| matches!(change, Change::Loaded { .. }) && change.id() == id);
+        |id: &str| update.changes.iter().any(|change| matches!(change, PolicyChange::Loaded { .. }) && change.id() == id);
     for member in update.roster.members().filter(|member| reads_placed_pods(member) && is_new(member.id())) {
         warn!(policy = member.id(), "{BLIND}");
     }
@@ -76,26 +76,26 @@ fn is_loading(roster: &Roster) -> bool {
     roster.states().values().any(|state| *state == PolicyState::Loading)
 }
 
-fn tell(change: &Change) {
+fn tell(change: &PolicyChange) {
     match change {
-        Change::Loaded { id, digest, sidecar, only_settings, version, took } => {
+        PolicyChange::Loaded { id, digest, sidecar, only_settings, version, took } => {
             let (sidecar, took) = (sidecar.as_deref().unwrap_or("none"), crate::text::duration(*took));
             let what = if *only_settings { "policy loaded: only its sidecar is another" } else { "policy loaded" };
             info!(policy = id, digest, sidecar, version, %took, "{what}");
         }
-        Change::Refused { id, error, kept: true } => {
+        PolicyChange::Refused { id, error, kept: true } => {
             error!(policy = id, error, "policy refused: its last good version stays in force");
         }
-        Change::Refused { id, error, kept: false } => {
+        PolicyChange::Refused { id, error, kept: false } => {
             error!(policy = id, error, "policy refused: it is not in force");
         }
-        Change::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
-        Change::Removed { id } => warn!(policy = id, "policy removed"),
-        Change::TakenBack { id, version, back, error } => {
+        PolicyChange::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
+        PolicyChange::Removed { id } => warn!(policy = id, "policy removed"),
+        PolicyChange::TakenBack { id, version, back, error } => {
             error!(policy = id, version, back, error, "policy rolled back: the version before is in force again");
         }
-        Change::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
-        Change::Library { id } => {
+        PolicyChange::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
+        PolicyChange::Library { id } => {
             warn!(policy = id, "a sidecar of another policy names its module: it is a library now, and asked nothing");
         }
     }

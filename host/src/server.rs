@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{CacheLimit, Gateway, SystemClock};
-use plimsoll_directory::{Directory, DirectoryConfig, Watching};
+use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
@@ -55,7 +55,7 @@ pub(crate) struct Server {
     /// Whether every policy that was there at the start is loaded or refused.
     loaded: watch::Receiver<bool>,
     // Dropping a watch ends and joins its thread.
-    _watching: Watching,
+    _watching: DirectoryWatch,
     _cluster: View,
     leadership: Option<Arc<Leadership>>,
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 /// What bounds the reading of one policy's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ReadLimits {
     /// Most bytes of a module's file.
     pub(crate) module_bytes: u64,
     /// Most bytes of memory that a sidecar may ask for.
@@ -37,7 +37,7 @@ pub struct DirectoryConfig {
 impl DirectoryConfig {
     /// The defaults for this directory: reports of the file system, 100 ms, modules up to 64 MiB.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let Bounds { module_bytes, memory } = Bounds::default();
+        let ReadLimits { module_bytes, memory } = ReadLimits::default();
         let settle = Duration::from_millis(100);
         Self {
             path: path.into(),
@@ -51,14 +51,14 @@ impl DirectoryConfig {
         }
     }
 
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { module_bytes: self.max_module_bytes, memory: self.max_memory }
+    pub(crate) fn bounds(&self) -> ReadLimits {
+        ReadLimits { module_bytes: self.max_module_bytes, memory: self.max_memory }
     }
 }
 
 // === impl Bounds ===
 
-impl Default for Bounds {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self { module_bytes: 64 << 20, memory: 256 << 20 }
     }

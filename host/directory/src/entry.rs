@@ -9,11 +9,11 @@ use plimsoll_core::{Member, Mode, PolicyConfig, PolicyState};
 
 pub(crate) use self::probation::Judgement;
 use crate::{
-    Change,
-    load::{Order, Version},
+    PolicyChange,
+    load::{LoadJob, PolicyVersion},
     retry::Retry,
-    scan::{File, Id, Scan, Sources},
-    source::{Marks, Refusal, Stamps, Told},
+    scan::{File, PolicyId, Scan, Sources},
+    source::{ContentDigests, FileRefusal, SidecarSummary, Stamps},
     stand_in::stand_in,
     table::Timing,
 };
@@ -21,32 +21,32 @@ use crate::{
 /// One policy.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Entry {
+pub(crate) struct PolicyEntry {
     sources: Sources,
     stamps: Stamps,
     /// The files changed while, or just before, they were read.
     stale: bool,
     /// How often in a row they changed while they were read.
     readings: u32,
-    version: Option<Version>,
+    version: Option<PolicyVersion>,
     /// The version before, as long as the one in force has not answered a call.
-    before: Option<Version>,
+    before: Option<PolicyVersion>,
     /// The number of the version that was loaded last.
     last: u64,
     /// Whether the policy was there at the start and was never loaded: then its faults are those of a policy.
     is_awaited: bool,
     stand_in: Option<Arc<Member>>,
     /// What the sidecar said when it could be read last.
-    told: Option<Told>,
+    told: Option<SidecarSummary>,
     /// What is wrong with the files, not yet told.
-    held: Option<Refusal>,
+    held: Option<FileRefusal>,
     /// What is wrong with the files, as the roster says.
-    reported: Option<Refusal>,
+    reported: Option<FileRefusal>,
     /// The content that was refused last, and why.
-    refused: Option<(Marks, Refusal)>,
+    refused: Option<(ContentDigests, FileRefusal)>,
     retry: Retry,
     /// The order under way.
-    order: Option<u64>,
+    job: Option<u64>,
     is_library: bool,
     /// Whether it was there at the start.
     is_first: bool,
@@ -54,12 +54,12 @@ pub(crate) struct Entry {
     is_off: bool,
     /// The sidecar that says so, or does not; empty where there is none.
     switch: Stamps,
-    vanished: Vanished,
+    vanished: VanishState,
 }
 
 /// Whether the files of a policy went together with all others of the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Vanished {
+enum VanishState {
     #[default]
     No,
     /// They are gone.
@@ -70,7 +70,7 @@ enum Vanished {
 
 // === impl Entry ===
 
-impl Entry {
+impl PolicyEntry {
     /// An entry whose versions are counted on from this one.
     pub(crate) fn after(last: u64) -> Self {
         Self { last, ..Self::default() }
@@ -98,7 +98,7 @@ impl Entry {
 
     /// Whether its files went together with all others, and no version was loaded from files since.
     pub(crate) fn has_vanished(&self) -> bool {
-        self.vanished != Vanished::No
+        self.vanished != VanishState::No
     }
 
     /// Whether the version in force was loaded from the files that are there.
@@ -113,7 +113,7 @@ impl Entry {
 
     /// Whether what its files make is not known yet.
     pub(crate) fn is_being_tried(&self) -> bool {
-        self.order.is_some() || self.is_unread()
+        self.job.is_some() || self.is_unread()
     }
 
     /// Whether the sidecar switches off what is not loaded, or was loaded from other files.
@@ -121,7 +121,7 @@ impl Entry {
         self.is_off && self.version.as_ref().is_none_or(|version| version.member.config.mode != Mode::Off)
     }
 
-    pub(crate) fn reported(&self) -> Option<&Refusal> {
+    pub(crate) fn reported(&self) -> Option<&FileRefusal> {
         self.reported.as_ref()
     }
 
@@ -139,10 +139,10 @@ impl Entry {
         match (&self.version, &self.reported) {
             _ if self.is_library => PolicyState::Library,
             _ if self.is_switched_off() => PolicyState::Off,
-            (Some(_), _) if self.vanished == Vanished::Gone => PolicyState::Vanished,
+            (Some(_), _) if self.vanished == VanishState::Gone => PolicyState::Vanished,
             (Some(_), Some(refusal)) if refusal.taken_back => PolicyState::RolledBack,
             (Some(_), Some(_)) => PolicyState::Kept,
-            (Some(_), None) if self.vanished == Vanished::Back => PolicyState::Vanished,
+            (Some(_), None) if self.vanished == VanishState::Back => PolicyState::Vanished,
             (Some(_), None) => PolicyState::Active,
             (None, Some(_)) => PolicyState::Failed,
             (None, None) => PolicyState::Loading,
@@ -151,13 +151,20 @@ impl Entry {
 
     /// When to try again what failed.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
-        self.retry.next().filter(|_| self.order.is_none() && !self.is_library)
+        self.retry.next().filter(|_| self.job.is_none() && !self.is_library)
     }
 
     /// Notes that it was there at the start, and what its sidecar says, if that could be read.
     ///
     /// With `stand_in`, something answers in its place until a version is loaded.
-    pub(crate) fn begin(&mut self, id: &Id, sources: &Sources, scan: &Scan, told: Option<Told>, stand_in: bool) {
+    pub(crate) fn begin(
+        &mut self,
+        id: &PolicyId,
+        sources: &Sources,
+        scan: &Scan,
+        told: Option<SidecarSummary>,
+        stand_in: bool,
+    ) {
         self.is_first = true;
         self.is_awaited = stand_in;
         if let Some(told) = &told {
@@ -173,11 +180,11 @@ impl Entry {
     /// True if that switches the policy off or on.
     pub(crate) fn follow_switch(
         &mut self,
-        id: &Id,
+        id: &PolicyId,
         sources: &Sources,
         scan: &Scan,
         timing: &dyn Timing,
-        read: impl FnOnce() -> Option<Told>,
+        read: impl FnOnce() -> Option<SidecarSummary>,
     ) -> bool {
         let now = stamps_of_sidecar(sources, scan);
         if self.is_library || self.switch == now || !timing.may_read(&mut sources.sidecar.iter()) {
@@ -193,36 +200,36 @@ impl Entry {
     }
 
     /// Tells that it is switched off, where a load does not tell it at once.
-    pub(crate) fn switched_off(&self, id: &Id) -> Option<Change> {
-        let waits = self.order.is_some() || self.reported.is_some() || self.has_vanished();
-        (waits && self.is_switched_off()).then(|| Change::SwitchedOff { id: id.to_string() })
+    pub(crate) fn switched_off(&self, id: &PolicyId) -> Option<PolicyChange> {
+        let waits = self.job.is_some() || self.reported.is_some() || self.has_vanished();
+        (waits && self.is_switched_off()).then(|| PolicyChange::SwitchedOff { id: id.to_string() })
     }
 
     /// Notes that its files went together with all others; true if that is news.
     pub(crate) fn set_vanished(&mut self) -> bool {
-        std::mem::replace(&mut self.vanished, Vanished::Gone) != Vanished::Gone
+        std::mem::replace(&mut self.vanished, VanishState::Gone) != VanishState::Gone
     }
 
     /// Notes that there are files; true if they were gone.
     pub(crate) fn set_present(&mut self, sources: &Sources, scan: &Scan) -> bool {
-        if self.vanished != Vanished::Gone {
+        if self.vanished != VanishState::Gone {
             return false;
         }
-        self.vanished = if self.is_as_read(sources, scan) { Vanished::No } else { Vanished::Back };
+        self.vanished = if self.is_as_read(sources, scan) { VanishState::No } else { VanishState::Back };
         true
     }
 
     /// Notes what the sidecar says.
-    fn set_told(&mut self, told: Option<Told>) {
+    fn set_told(&mut self, told: Option<SidecarSummary>) {
         self.told = told.or(self.told.take());
     }
 
     /// Makes it a module that others name, or a policy again; true if that is news.
-    pub(crate) fn set_library(&mut self, id: &Id, is_library: bool) -> bool {
+    pub(crate) fn set_library(&mut self, id: &PolicyId, is_library: bool) -> bool {
         let is_news = self.is_library != is_library;
         self.is_library = is_library;
         if is_news && is_library {
-            (self.version, self.held, self.reported, self.order) = (None, None, None, None);
+            (self.version, self.held, self.reported, self.job) = (None, None, None, None);
             self.before = None;
             self.retry.settle();
         }
@@ -235,36 +242,36 @@ impl Entry {
     }
 
     /// The order that its files call for now.
-    pub(crate) fn order(
+    pub(crate) fn job(
         &mut self,
-        id: &Id,
+        id: &PolicyId,
         sources: &Sources,
         scan: &Arc<Scan>,
         number: u64,
         timing: &dyn Timing,
-    ) -> Option<Order> {
+    ) -> Option<LoadJob> {
         if !self.is_due(sources, scan, timing) {
             return None;
         }
         let retries = self.retry.is_due(timing.now());
-        self.order = Some(number);
+        self.job = Some(number);
         self.sources = sources.clone();
-        Some(Order {
+        Some(LoadJob {
             id: id.clone(),
             number,
             version: self.last + 1,
             sources: sources.clone(),
             scan: Arc::clone(scan),
             current: self.version.clone(),
-            refused: self.refused.iter().filter(|_| !retries).map(|(marks, _)| marks.clone()).collect(),
+            refused: self.refused.iter().filter(|_| !retries).map(|(digests, _)| digests.clone()).collect(),
             may_restore: self.is_first && self.version.is_none(),
-            is_patient: self.version.is_none() || self.retry.next().is_some(),
+            is_slow: self.version.is_none() || self.retry.next().is_some(),
         })
     }
 
     /// Whether the files are to be read now.
     fn is_due(&self, sources: &Sources, scan: &Scan, timing: &dyn Timing) -> bool {
-        if self.order.is_some() || self.is_library {
+        if self.job.is_some() || self.is_library {
             return false;
         }
         (self.has_moved(sources, scan) || self.stale || self.retry.is_due(timing.now()))
@@ -278,7 +285,7 @@ impl Entry {
     }
 
     /// What stands in follows the sidecar; one that cannot be read leaves the rule to every pod.
-    fn renew_stand_in(&mut self, id: &Id) {
+    fn renew_stand_in(&mut self, id: &PolicyId) {
         let is_off = self.is_switched_off();
         if self.is_library || !(self.is_awaited || is_off) {
             self.stand_in = None;

@@ -9,20 +9,20 @@ use std::{
 
 use crate::{
     DirectoryConfig,
-    scan::{Id, Scan},
-    source::Told,
+    scan::{PolicyId, Scan},
+    source::SidecarSummary,
 };
 
 /// How long the start waits for sidecars; a file system that hangs must not keep the listeners closed.
-const PATIENCE: Duration = Duration::from_secs(2);
+const START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What every sidecar says, as far as it can be read, and read in time.
-pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<Id, Option<Told>> {
+pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<PolicyId, Option<SidecarSummary>> {
     let (told, answers) = mpsc::channel();
     let (root, bounds, policies) = (config.path.clone(), config.bounds(), scan.policies());
     let read = move || {
         for (id, sources) in policies {
-            let said = Told::read(&root, &sources, &bounds);
+            let said = SidecarSummary::read(&root, &sources, &bounds);
             if told.send((id, said)).is_err() {
                 return;
             }
@@ -34,7 +34,7 @@ pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<I
         tracing::warn!(%error, "the sidecars cannot be read ahead: until it is loaded, each policy concerns every pod");
         return sidecars;
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + START_TIMEOUT;
     while let Ok((id, said)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
         sidecars.insert(id, said);
     }

@@ -19,15 +19,15 @@ use plimsoll_system::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    scan::Id,
-    source::{Content, Marks},
+    scan::PolicyId,
+    source::{Content, ContentDigests},
 };
 
 /// The most bytes of all that is kept.
-const MOST_BYTES: u64 = 48 << 20;
+const MAX_BYTES: u64 = 48 << 20;
 
 /// The most files: a version, one that has still to answer, and a note for each policy.
-const MOST_FILES: usize = 6_000;
+const MAX_FILES: usize = 6_000;
 
 /// Ends the name of a version that has answered, or is the first.
 const GOOD: &str = "good";
@@ -54,15 +54,15 @@ pub(crate) struct LastGood {
 }
 
 /// A version as it was kept.
-pub(crate) struct Kept {
+pub(crate) struct StoredVersion {
     pub(crate) module: Vec<u8>,
     pub(crate) sidecar: Option<String>,
-    pub(crate) marks: Marks,
+    pub(crate) digests: ContentDigests,
 }
 
 /// What stands before a module's bytes, on a line of its own.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct VersionHeader {
     policy: String,
     module: String,
     sidecar: Option<String>,
@@ -70,7 +70,7 @@ struct Header {
 
 /// A content that was taken back.
 #[derive(Serialize, Deserialize)]
-struct Note {
+struct RejectionNote {
     policy: String,
     module: String,
     sidecar: Option<String>,
@@ -91,7 +91,7 @@ impl LastGood {
     }
 
     /// Notes which policies there are: what is kept of them makes no room for others.
-    pub(crate) fn expect<'i>(&self, policies: impl Iterator<Item = &'i Id>) {
+    pub(crate) fn expect<'i>(&self, policies: impl Iterator<Item = &'i PolicyId>) {
         self.live().extend(policies.map(|id| self.stem(id)));
     }
 
@@ -107,17 +107,17 @@ impl LastGood {
     }
 
     /// Keeps a version that was loaded: as the last good one if there is none yet, else until it has answered.
-    pub(crate) fn keep(&self, id: &Id, content: &Content) {
-        if self.good(id).is_some_and(|good| good.marks == content.marks) {
+    pub(crate) fn keep(&self, id: &PolicyId, content: &Content) {
+        if self.good(id).is_some_and(|good| good.digests == content.digests) {
             // After a restart the same version is loaded again.
             self.remove(id, NEW);
             return;
         }
         self.live().insert(self.stem(id));
         let kind = if self.directory.open_file(&self.name(id, GOOD)).is_ok() { NEW } else { GOOD };
-        let header = Header {
+        let header = VersionHeader {
             policy: id.to_string(),
-            module: content.marks.module.clone(),
+            module: content.digests.module.clone(),
             sidecar: content.sidecar_text.clone(),
         };
         let written = serde_json::to_vec(&header).map_err(io::Error::other).and_then(|mut head| {
@@ -132,20 +132,20 @@ impl LastGood {
     }
 
     /// The version that was loaded last has answered: it is the good one now.
-    pub(crate) fn promote(&self, id: &Id, marks: &Marks) {
+    pub(crate) fn promote(&self, id: &PolicyId, digests: &ContentDigests) {
         // There may be none, for want of room; an older version must not come back in its place.
         let is_kept = self.directory.rename(&self.name(id, NEW), &self.name(id, GOOD)).is_ok();
-        if !is_kept && self.good(id).is_some_and(|good| good.marks != *marks) {
+        if !is_kept && self.good(id).is_some_and(|good| good.digests != *digests) {
             self.remove(id, GOOD);
         }
         self.remove(id, BAD);
     }
 
     /// The version that was loaded last was taken back.
-    pub(crate) fn take_back(&self, id: &Id, marks: &Marks, why: &str) {
+    pub(crate) fn take_back(&self, id: &PolicyId, digests: &ContentDigests, why: &str) {
         self.remove(id, NEW);
-        let Marks { module, sidecar } = marks.clone();
-        let note = Note { policy: id.to_string(), module, sidecar, why: why.to_owned() };
+        let ContentDigests { module, sidecar } = digests.clone();
+        let note = RejectionNote { policy: id.to_string(), module, sidecar, why: why.to_owned() };
         let written = serde_json::to_vec(&note).map_err(io::Error::other);
         if let Err(error) = written.and_then(|note| self.write(id, BAD, &[&note])) {
             tracing::debug!(policy = %id, %error, "that the version was taken back will be forgotten at a restart");
@@ -153,7 +153,7 @@ impl LastGood {
     }
 
     /// The policy is gone.
-    pub(crate) fn forget(&self, id: &Id) {
+    pub(crate) fn forget(&self, id: &PolicyId) {
         for kind in KINDS {
             self.remove(id, kind);
         }
@@ -161,56 +161,57 @@ impl LastGood {
     }
 
     /// The last good version of a policy.
-    pub(crate) fn good(&self, id: &Id) -> Option<Kept> {
+    pub(crate) fn good(&self, id: &PolicyId) -> Option<StoredVersion> {
         let bytes = self.read(id, GOOD).ok()?;
         let at = bytes.iter().position(|byte| *byte == b'\n')?;
-        let header: Header = serde_json::from_slice(&bytes[..at]).ok()?;
+        let header: VersionHeader = serde_json::from_slice(&bytes[..at]).ok()?;
         let module = bytes[at + 1..].to_vec();
         let is_whole = digest(&module) == header.module && header.policy == id.to_string();
         let sidecar = header.sidecar.as_ref().map(|text| digest(text.as_bytes()));
-        let marks = Marks { module: header.module, sidecar };
-        is_whole.then_some(Kept { module, sidecar: header.sidecar, marks })
+        let digests = ContentDigests { module: header.module, sidecar };
+        is_whole.then_some(StoredVersion { module, sidecar: header.sidecar, digests })
     }
 
     /// The content that was taken back last, and why.
-    pub(crate) fn taken_back(&self, id: &Id) -> Option<(Marks, String)> {
-        let note: Note = serde_json::from_slice(&self.read(id, BAD).ok()?).ok()?;
-        (note.policy == id.to_string()).then_some((Marks { module: note.module, sidecar: note.sidecar }, note.why))
+    pub(crate) fn taken_back(&self, id: &PolicyId) -> Option<(ContentDigests, String)> {
+        let note: RejectionNote = serde_json::from_slice(&self.read(id, BAD).ok()?).ok()?;
+        (note.policy == id.to_string())
+            .then_some((ContentDigests { module: note.module, sidecar: note.sidecar }, note.why))
     }
 
-    fn read(&self, id: &Id, kind: &str) -> io::Result<Vec<u8>> {
+    fn read(&self, id: &PolicyId, kind: &str) -> io::Result<Vec<u8>> {
         let file = self.directory.open_file(&self.name(id, kind))?;
         let length = file.metadata()?.len();
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(io::Error::other("it is no file that was written here"));
         }
         let mut bytes = Vec::with_capacity(length as usize);
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    fn write(&self, id: &Id, kind: &str, parts: &[&[u8]]) -> io::Result<()> {
+    fn write(&self, id: &PolicyId, kind: &str, parts: &[&[u8]]) -> io::Result<()> {
         let name = self.name(id, kind);
         let size = parts.iter().map(|part| part.len() as u64).sum();
         // Held while it is written, so that files are counted one after another.
         let live = self.live();
-        let limit = Limit { files: MOST_FILES, bytes: MOST_BYTES };
+        let limit = Limit { files: MAX_FILES, bytes: MAX_BYTES };
         if !self.directory.make_room(limit, size, &name, |name| live.contains(stem_of(name)))? {
             return Err(io::Error::other("there is no room for it"));
         }
         self.directory.write(&name, parts)
     }
 
-    fn remove(&self, id: &Id, kind: &str) {
+    fn remove(&self, id: &PolicyId, kind: &str) {
         // Mostly there is none.
         let _ = self.directory.remove(&self.name(id, kind));
     }
 
-    fn name(&self, id: &Id, kind: &str) -> String {
+    fn name(&self, id: &PolicyId, kind: &str) -> String {
         format!("{}.{kind}", self.stem(id))
     }
 
-    fn stem(&self, id: &Id) -> String {
+    fn stem(&self, id: &PolicyId) -> String {
         format!("{}{}", self.root, part(id))
     }
 
@@ -234,28 +235,29 @@ fn is_ours(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Bounds;
+    use crate::config::ReadLimits;
 
-    fn content(id: &Id, module: &[u8]) -> Content {
-        let marks = Marks { module: digest(module), sidecar: None };
-        Content::of_kept(id, Kept { module: module.to_vec(), sidecar: None, marks }, &Bounds::default()).unwrap()
+    fn content(id: &PolicyId, module: &[u8]) -> Content {
+        let digests = ContentDigests { module: digest(module), sidecar: None };
+        Content::of_kept(id, StoredVersion { module: module.to_vec(), sidecar: None, digests }, &ReadLimits::default())
+            .unwrap()
     }
 
     #[test]
     fn an_older_version_does_not_come_back_where_there_was_no_room_for_the_one_that_answered() {
         let directory = tempfile::tempdir().unwrap();
         let last_good = LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap();
-        let id = Id { group: "".into(), name: "p".into() };
-        let (old, new) = (content(&id, b"old"), content(&id, &vec![1; MOST_BYTES as usize]));
+        let id = PolicyId { group: "".into(), name: "p".into() };
+        let (old, new) = (content(&id, b"old"), content(&id, &vec![1; MAX_BYTES as usize]));
         last_good.keep(&id, &old);
         // As after a restart with unchanged files: it is kept once.
         last_good.keep(&id, &old);
         assert_eq!(last_good.directory.names().unwrap().len(), 1);
-        last_good.promote(&id, &old.marks);
-        assert_eq!(last_good.good(&id).unwrap().marks, old.marks);
+        last_good.promote(&id, &old.digests);
+        assert_eq!(last_good.good(&id).unwrap().digests, old.digests);
         last_good.keep(&id, &new);
-        assert_eq!(last_good.good(&id).unwrap().marks, old.marks, "until the new one has answered");
-        last_good.promote(&id, &new.marks);
+        assert_eq!(last_good.good(&id).unwrap().digests, old.digests, "until the new one has answered");
+        last_good.promote(&id, &new.digests);
         assert!(last_good.good(&id).is_none());
     }
 
@@ -263,13 +265,13 @@ mod tests {
     fn the_version_that_is_replaced_takes_no_room() {
         let directory = tempfile::tempdir().unwrap();
         let last_good = LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap();
-        let id = Id { group: "".into(), name: "p".into() };
-        let size = MOST_BYTES as usize / 2 - 1000;
+        let id = PolicyId { group: "".into(), name: "p".into() };
+        let size = MAX_BYTES as usize / 2 - 1000;
         for number in 0..4 {
             let version = content(&id, &vec![number; size]);
             last_good.keep(&id, &version);
-            last_good.promote(&id, &version.marks);
-            assert_eq!(last_good.good(&id).unwrap().marks, version.marks);
+            last_good.promote(&id, &version.digests);
+            assert_eq!(last_good.good(&id).unwrap().digests, version.digests);
         }
     }
 
@@ -278,8 +280,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let open =
             |root: &str| LastGood::open(&directory.path().join("last-good"), &directory.path().join(root)).unwrap();
-        let id = |name: &str| Id { group: "".into(), name: name.into() };
-        let size = MOST_BYTES as usize / 3;
+        let id = |name: &str| PolicyId { group: "".into(), name: name.into() };
+        let size = MAX_BYTES as usize / 3;
         let keep =
             |last_good: &LastGood, name: &str| last_good.keep(&id(name), &content(&id(name), &vec![1; size - 1000]));
         let is_kept = |last_good: &LastGood, name: &str| last_good.good(&id(name)).is_some();

@@ -12,7 +12,6 @@
 //! a policy that takes long holds up no other. None of it runs on a request's thread.
 
 mod config;
-mod crew;
 mod entry;
 mod error;
 mod first;
@@ -30,10 +29,11 @@ mod update;
 mod vanished;
 mod watch;
 mod watcher;
+mod worker_pool;
 
 pub use config::DirectoryConfig;
 pub use error::DirectoryError;
 pub use load::{load_one, module_of};
 pub use sidecar::sidecar_schema;
-pub use update::{Change, Update};
-pub use watch::{Directory, Watching};
+pub use update::{PolicyChange, RosterUpdate};
+pub use watch::{Directory, DirectoryWatch};

@@ -13,10 +13,10 @@ use plimsoll_core::{
 
 use crate::{
     DirectoryError,
-    config::Bounds,
+    config::ReadLimits,
     last_good::LastGood,
-    scan::{Id, Scan, Sources},
-    source::{Content, Marks, Reading, Refusal, Stamps, Told, parse_sidecar, read_sidecar},
+    scan::{PolicyId, Scan, Sources},
+    source::{Content, ContentDigests, FileRefusal, Reading, SidecarSummary, Stamps, parse_sidecar, read_sidecar},
 };
 
 /// How long a policy may take to say whether it accepts its settings.
@@ -24,14 +24,14 @@ const VALIDATE_FOR: Duration = Duration::from_secs(1);
 
 /// A version in force, and what it was made of.
 #[derive(Debug, Clone)]
-pub(crate) struct Version {
+pub(crate) struct PolicyVersion {
     pub(crate) member: Arc<Member>,
-    pub(crate) marks: Marks,
+    pub(crate) digests: ContentDigests,
 }
 
 /// The task of loading one policy as its files stand.
-pub(crate) struct Order {
-    pub(crate) id: Id,
+pub(crate) struct LoadJob {
+    pub(crate) id: PolicyId,
     /// Tells the order from earlier ones for this policy.
     pub(crate) number: u64,
     /// The number of the version that it makes.
@@ -39,130 +39,130 @@ pub(crate) struct Order {
     pub(crate) sources: Sources,
     pub(crate) scan: Arc<Scan>,
     /// The version in force.
-    pub(crate) current: Option<Version>,
+    pub(crate) current: Option<PolicyVersion>,
     /// A content that was refused before and is not to be tried again now.
-    pub(crate) refused: Vec<Marks>,
+    pub(crate) refused: Vec<ContentDigests>,
     /// If the files are refused, what was kept before a restart may be put in force.
     pub(crate) may_restore: bool,
     /// It may take long, and others may go before it.
-    pub(crate) is_patient: bool,
+    pub(crate) is_slow: bool,
 }
 
 /// What came of an order.
-pub(crate) struct Outcome {
-    pub(crate) id: Id,
+pub(crate) struct LoadOutcome {
+    pub(crate) id: PolicyId,
     pub(crate) number: u64,
     pub(crate) stamps: Stamps,
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<SidecarSummary>,
     pub(crate) took: Duration,
-    pub(crate) result: Attempt,
+    pub(crate) result: LoadResult,
 }
 
 /// How an attempt to load ended.
-pub(crate) enum Attempt {
+pub(crate) enum LoadResult {
     /// The files changed while they were read.
     Changing,
     /// They are those of the version in force.
     InForce,
     /// They are those that were refused before.
-    RefusedBefore(Marks),
+    RefusedBefore(ContentDigests),
     /// They are refused; the content is known if all of it could be read.
-    Refused(Refusal, Option<Marks>),
+    Refused(FileRefusal, Option<ContentDigests>),
     /// A version is ready; the other one is the last good one of before a restart, to go back to.
-    Loaded(Version, Option<Version>),
+    Loaded(PolicyVersion, Option<PolicyVersion>),
     /// The files are refused, and the last good version of before a restart is ready.
-    Restored(Version, Refusal, Option<Marks>),
+    Restored(PolicyVersion, FileRefusal, Option<ContentDigests>),
 }
 
 /// What orders are carried out with.
-pub(crate) struct Workshop {
+pub(crate) struct LoadContext {
     pub(crate) root: PathBuf,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ReadLimits,
     pub(crate) loader: Arc<dyn Loader>,
     pub(crate) last_good: Option<Arc<LastGood>>,
 }
 
 // === impl Workshop ===
 
-impl Workshop {
+impl LoadContext {
     /// Loads a policy as its files stand.
-    pub(crate) fn carry_out(&self, order: Order) -> Outcome {
+    pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
-        let reading = Reading::take(&self.root, &order.scan, &order.sources, &self.bounds);
+        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds);
         let result = match reading.content {
-            None => Attempt::Changing,
-            Some(Err(refusal)) => Attempt::Refused(refusal, None),
-            Some(Ok(content)) => self.attempt(&order, &content),
+            None => LoadResult::Changing,
+            Some(Err(refusal)) => LoadResult::Refused(refusal, None),
+            Some(Ok(content)) => self.attempt(&job, &content),
         };
-        let result = self.restore_if_refused(&order, reading.told.as_ref(), result);
-        let Order { id, number, .. } = order;
-        Outcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result }
+        let result = self.restore_if_refused(&job, reading.told.as_ref(), result);
+        let LoadJob { id, number, .. } = job;
+        LoadOutcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result }
     }
 
-    fn attempt(&self, order: &Order, content: &Content) -> Attempt {
-        let marks = content.marks.clone();
-        if order.current.as_ref().is_some_and(|version| version.marks == marks) {
-            return Attempt::InForce;
+    fn attempt(&self, job: &LoadJob, content: &Content) -> LoadResult {
+        let digests = content.digests.clone();
+        if job.current.as_ref().is_some_and(|version| version.digests == digests) {
+            return LoadResult::InForce;
         }
-        if order.refused.contains(&marks) {
-            return Attempt::RefusedBefore(marks);
+        if job.refused.contains(&digests) {
+            return LoadResult::RefusedBefore(digests);
         }
-        if let Some((_, why)) = self.taken_back(order).filter(|(bad, _)| *bad == marks) {
-            return Attempt::Refused(Refusal::taken_back(why), Some(marks));
+        if let Some((_, why)) = self.taken_back(job).filter(|(bad, _)| *bad == digests) {
+            return LoadResult::Refused(FileRefusal::taken_back(why), Some(digests));
         }
-        let current = order.current.as_ref().map(|version| version.member.as_ref());
-        match build(&order.id, order.version, content, current, self.loader.as_ref()) {
+        let current = job.current.as_ref().map(|version| version.member.as_ref());
+        match build(&job.id, job.version, content, current, self.loader.as_ref()) {
             Ok(member) => {
-                let before = self.last_good_of(order).filter(|before| before.marks != marks);
+                let before = self.last_good_of(job).filter(|before| before.digests != digests);
                 if let Some(last_good) = &self.last_good {
-                    last_good.keep(&order.id, content);
+                    last_good.keep(&job.id, content);
                 }
-                Attempt::Loaded(Version { member: Arc::new(member), marks }, before)
+                LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, before)
             }
-            Err(refusal) => Attempt::Refused(refusal, Some(marks)),
+            Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
         }
     }
 
     /// What was kept before a restart goes on answering, unless the sidecar switches the policy off.
-    fn restore_if_refused(&self, order: &Order, told: Option<&Told>, result: Attempt) -> Attempt {
-        let Attempt::Refused(refusal, marks) = result else { return result };
+    fn restore_if_refused(&self, job: &LoadJob, told: Option<&SidecarSummary>, result: LoadResult) -> LoadResult {
+        let LoadResult::Refused(refusal, digests) = result else { return result };
         let is_off = told.is_some_and(|told| told.config.mode == Mode::Off);
-        match self.last_good_of(order).filter(|before| !is_off && Some(&before.marks) != marks.as_ref()) {
-            Some(version) => Attempt::Restored(version, refusal, marks),
-            None => Attempt::Refused(refusal, marks),
+        match self.last_good_of(job).filter(|before| !is_off && Some(&before.digests) != digests.as_ref()) {
+            Some(version) => LoadResult::Restored(version, refusal, digests),
+            None => LoadResult::Refused(refusal, digests),
         }
     }
 
     /// Loads the last good version of before a restart, if there is one, and it still loads.
-    fn last_good_of(&self, order: &Order) -> Option<Version> {
-        let last_good = self.last_good.as_ref().filter(|_| order.may_restore)?;
-        let content = Content::of_kept(&order.id, last_good.good(&order.id)?, &self.bounds).ok()?;
-        let member = build(&order.id, order.version, &content, None, self.loader.as_ref()).ok()?;
-        Some(Version { member: Arc::new(member), marks: content.marks })
+    fn last_good_of(&self, job: &LoadJob) -> Option<PolicyVersion> {
+        let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
+        let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds).ok()?;
+        let member = build(&job.id, job.version, &content, None, self.loader.as_ref()).ok()?;
+        Some(PolicyVersion { member: Arc::new(member), digests: content.digests })
     }
 
     /// The content that was taken back before a restart, and why; of no interest if nothing was kept to go back to.
-    fn taken_back(&self, order: &Order) -> Option<(Marks, String)> {
-        let last_good = self.last_good.as_ref().filter(|_| order.may_restore)?;
-        last_good.good(&order.id)?;
-        last_good.taken_back(&order.id)
+    fn taken_back(&self, job: &LoadJob) -> Option<(ContentDigests, String)> {
+        let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
+        last_good.good(&job.id)?;
+        last_good.taken_back(&job.id)
     }
 }
 
 // === impl Outcome ===
 
-impl Outcome {
+impl LoadOutcome {
     /// Whether the files changed while they were read.
     pub(crate) fn is_changing(&self) -> bool {
-        matches!(self.result, Attempt::Changing)
+        matches!(self.result, LoadResult::Changing)
     }
 
     /// What came of an order if plimsoll itself failed.
-    pub(crate) fn failed(order: &Order) -> Self {
-        let stamps = order.sources.files().map(|file| (file.clone(), order.scan.files.get(file).copied())).collect();
-        let refusal = Refusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
-        let result = Attempt::Refused(refusal, None);
-        Self { id: order.id.clone(), number: order.number, stamps, told: None, took: Duration::ZERO, result }
+    pub(crate) fn failed(job: &LoadJob) -> Self {
+        let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
+        let refusal = FileRefusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
+        let result = LoadResult::Refused(refusal, None);
+        Self { id: job.id.clone(), number: job.number, stamps, told: None, took: Duration::ZERO, result }
     }
 }
 
@@ -172,8 +172,8 @@ impl Outcome {
 /// Says which file is refused, where in it, and what was expected.
 pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> Result<Member, DirectoryError> {
     let stem = sidecar.unwrap_or(module).file_stem().unwrap_or_default().to_string_lossy();
-    let id = Id { group: Arc::from(""), name: Arc::from(stem.as_ref()) };
-    Content::read(module, sidecar, &Bounds::default())
+    let id = PolicyId { group: Arc::from(""), name: Arc::from(stem.as_ref()) };
+    Content::read(module, sidecar, &ReadLimits::default())
         .and_then(|content| build(&id, 1, &content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
@@ -184,7 +184,7 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
 /// If the sidecar cannot be read or is refused.
 pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
     let named = read_sidecar(sidecar)
-        .and_then(|text| parse_sidecar(Some(sidecar), Some(&text), &Bounds::default()))
+        .and_then(|text| parse_sidecar(Some(sidecar), Some(&text), &ReadLimits::default()))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))?;
     let Some(module) = named.module else { return Ok(sidecar.with_extension("wasm")) };
     let folder = sidecar.parent().unwrap_or(Path::new(""));
@@ -194,13 +194,13 @@ pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
 
 /// Compiles and validates; a member with the same module lends its compiled code.
 pub(crate) fn build(
-    id: &Id,
+    id: &PolicyId,
     version: u64,
     content: &Content,
     current: Option<&Member>,
     loader: &dyn Loader,
-) -> Result<Member, Refusal> {
-    let policy = match current.filter(|member| *member.digest == *content.marks.module) {
+) -> Result<Member, FileRefusal> {
+    let policy = match current.filter(|member| *member.digest == *content.digests.module) {
         Some(member) => unredacted(&member.policy),
         None => loader.load(&content.module).map_err(|error| refusal_of(content, &error))?,
     };
@@ -215,7 +215,7 @@ pub(crate) fn build(
         group: Arc::clone(&id.group),
         config: content.sidecar.config.clone(),
         settings: Arc::clone(&content.sidecar.settings),
-        digest: content.marks.module.as_str().into(),
+        digest: content.digests.module.as_str().into(),
         size,
         version,
         policy,
@@ -224,13 +224,13 @@ pub(crate) fn build(
     })
 }
 
-fn refusal_of(content: &Content, error: &plimsoll_core::LoadError) -> Refusal {
+fn refusal_of(content: &Content, error: &plimsoll_core::LoadError) -> FileRefusal {
     let text = format!("{}: {error}", content.module_label);
-    if error.is_transient() { Refusal::passing(text) } else { Refusal::new(text) }
+    if error.is_transient() { FileRefusal::passing(text) } else { FileRefusal::new(text) }
 }
 
 /// Asks the policy whether it accepts its settings; one that is off is asked nothing.
-fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refusal> {
+fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
     let config = &content.sidecar.config;
     if config.mode == Mode::Off || !policy.verbs().has(Verb::Validate) {
         return Ok(());
@@ -243,18 +243,18 @@ fn validate(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refus
         Ok(Err(text)) => {
             // It may quote what it refuses.
             let text = Secrets::of(&content.sidecar.settings).hide(&text).into_owned();
-            Err(Refusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
+            Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
         }
         Err(fault) => {
             let fault = fault.without(&Secrets::of(&content.sidecar.settings));
             let text = format!("{}: validate failed: {fault}", content.module_label);
-            Err(if is_passing(&fault) { Refusal::passing(text) } else { Refusal::new(text) })
+            Err(if is_passing(&fault) { FileRefusal::passing(text) } else { FileRefusal::new(text) })
         }
     }
 }
 
 /// Refuses a policy that fails whatever it is asked. In shadow, faults harm nobody, and are what is looked for.
-fn put_on_trial(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), Refusal> {
+fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
     let config = &content.sidecar.config;
     if config.mode != Mode::Enforce {
         return Ok(());
@@ -266,7 +266,7 @@ fn put_on_trial(id: &Id, content: &Content, policy: &dyn Policy) -> Result<(), R
         let label = &content.module_label;
         if is_certain {
             let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
-            return Err(if is_passing(&fault) { Refusal::passing(text) } else { Refusal::new(text) });
+            return Err(if is_passing(&fault) { FileRefusal::passing(text) } else { FileRefusal::new(text) });
         }
         tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
     }
@@ -278,7 +278,7 @@ fn is_passing(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host)
 }
 
-fn warn_of_idle_weight(id: &Id, content: &Content, policy: &dyn Policy) {
+fn warn_of_idle_weight(id: &PolicyId, content: &Content, policy: &dyn Policy) {
     let verbs = policy.verbs();
     if content.sidecar.weighted && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank) {
         tracing::warn!(policy = %id, "{}: the weight has no effect: the policy does not score", content.sidecar_label);

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::source::Marks;
+use crate::source::ContentDigests;
 
 /// The first pause.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest.
-const LONGEST: Duration = Duration::from_mins(5);
+const MAX_PAUSE: Duration = Duration::from_mins(5);
 
 /// A pause lasts at least for this many times what the attempt took: what never succeeds takes a twentieth of the time.
 const REST: u32 = 20;
@@ -16,7 +16,7 @@ const REST: u32 = 20;
 /// Pauses between attempts at one content: each is twice as long as the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Retry {
-    content: Option<Marks>,
+    content: Option<ContentDigests>,
     attempts: u32,
     next: Option<Instant>,
 }
@@ -25,11 +25,12 @@ pub(crate) struct Retry {
 
 impl Retry {
     /// Notes that an attempt at this content took so long, failed, and may succeed later; none: it could not be read.
-    pub(crate) fn failed(&mut self, content: Option<Marks>, took: Duration, now: Instant) {
+    pub(crate) fn failed(&mut self, content: Option<ContentDigests>, took: Duration, now: Instant) {
         if self.content != content {
             *self = Self { content, ..Self::default() };
         }
-        let pause = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST).max(took.saturating_mul(REST));
+        let pause =
+            FIRST_PAUSE.saturating_mul(1 << self.attempts.min(16)).min(MAX_PAUSE).max(took.saturating_mul(REST));
         self.attempts += 1;
         self.next = Some(now + pause);
     }
@@ -54,8 +55,8 @@ impl Retry {
 mod tests {
     use super::*;
 
-    fn content(module: &str) -> Marks {
-        Marks { module: module.to_owned(), sidecar: None }
+    fn content(module: &str) -> ContentDigests {
+        ContentDigests { module: module.to_owned(), sidecar: None }
     }
 
     #[test]
@@ -76,7 +77,7 @@ mod tests {
         let (mut retry, now) = (Retry::default(), Instant::now());
         (0..5).for_each(|_| retry.failed(Some(content("a")), Duration::ZERO, now));
         retry.failed(Some(content("b")), Duration::ZERO, now);
-        assert!(retry.is_due(now + FIRST));
+        assert!(retry.is_due(now + FIRST_PAUSE));
         retry.settle();
         assert_eq!(retry.next(), None);
         retry.failed(Some(content("b")), Duration::from_secs(60), now);

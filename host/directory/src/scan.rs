@@ -10,17 +10,17 @@ use std::{
 use crate::{DirectoryError, stamp::Stamp};
 
 /// Most policy files, modules and sidecars together, that a directory may hold.
-const MOST_FILES: usize = 2_000;
+const MAX_FILES: usize = 2_000;
 
 /// Longest name of a policy or a group; it stands before every reason.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// Takes the place of a policy's name where a whole directory is meant.
 const WHOLE: &str = "(directory)";
 
 /// A policy by group and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Id {
+pub(crate) struct PolicyId {
     pub(crate) group: Arc<str>,
     pub(crate) name: Arc<str>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Scan {
     pub(crate) groups: BTreeSet<Arc<str>>,
     pub(crate) files: BTreeMap<File, Stamp>,
     /// What is wrong before any file is read.
-    pub(crate) problems: BTreeMap<Id, String>,
+    pub(crate) problems: BTreeMap<PolicyId, String>,
     /// Groups that cannot be listed; what is in force there stays.
     pub(crate) unreadable: BTreeSet<Arc<str>>,
 }
@@ -74,7 +74,7 @@ impl Scan {
                 Err(ListError::TooMany) => return Err(scan_error(root, ListError::TooMany)),
                 Err(ListError::Io(error)) => {
                     let text = format!("{} cannot be read: {error}", root.join(&*group).display());
-                    scan.problems.insert(Id::whole(&group), text);
+                    scan.problems.insert(PolicyId::whole(&group), text);
                     scan.unreadable.insert(Arc::clone(&group));
                     scan.groups.insert(group);
                 }
@@ -84,22 +84,22 @@ impl Scan {
     }
 
     /// The policies that the files make, by name.
-    pub(crate) fn policies(&self) -> BTreeMap<Id, Sources> {
-        let mut policies: BTreeMap<Id, Sources> = BTreeMap::new();
+    pub(crate) fn policies(&self) -> BTreeMap<PolicyId, Sources> {
+        let mut policies: BTreeMap<PolicyId, Sources> = BTreeMap::new();
         for file in self.files.keys() {
             let Some((stem, kind)) = file.parts() else { continue };
-            let id = Id { group: Arc::clone(&file.group), name: Arc::from(stem) };
+            let id = PolicyId { group: Arc::clone(&file.group), name: Arc::from(stem) };
             let sources = policies.entry(id).or_default();
             if !is_policy_name(stem) {
                 sources.problem = Some(format!(
-                    "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {LONGEST_NAME}",
+                    "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}",
                     stem.escape_debug()
                 ));
             }
             match (kind, &sources.sidecar) {
-                (Kind::Module, _) => sources.module = Some(file.clone()),
-                (Kind::Sidecar, None) => sources.sidecar = Some(file.clone()),
-                (Kind::Sidecar, Some(other)) => {
+                (FileKind::Module, _) => sources.module = Some(file.clone()),
+                (FileKind::Sidecar, None) => sources.sidecar = Some(file.clone()),
+                (FileKind::Sidecar, Some(other)) => {
                     sources.problem = Some(format!("'{other}' and '{file}' are both there: expected one sidecar"));
                 }
             }
@@ -117,7 +117,7 @@ impl Scan {
                 continue;
             };
             let path = entry.path();
-            if Kind::of(&name).is_some() {
+            if FileKind::of(&name).is_some() {
                 let stamp = Stamp::of(&path);
                 if path.is_dir() {
                     continue;
@@ -130,7 +130,7 @@ impl Scan {
                     directories.push(name);
                 }
             }
-            if self.files.len() > MOST_FILES || directories.len() > MOST_FILES {
+            if self.files.len() > MAX_FILES || directories.len() > MAX_FILES {
                 return Err(ListError::TooMany);
             }
         }
@@ -144,9 +144,9 @@ impl Scan {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
         // A name that can be read is a hidden one.
-        if name.to_str().is_none() && Kind::of(&shown).is_some() && self.problems.len() < MOST_FILES {
+        if name.to_str().is_none() && FileKind::of(&shown).is_some() && self.problems.len() < MAX_FILES {
             let text = format!("the name of '{}' is not UTF-8: the file is passed over", entry.path().display());
-            self.problems.insert(Id { group: Arc::clone(group), name: Arc::from(shown) }, text);
+            self.problems.insert(PolicyId { group: Arc::clone(group), name: Arc::from(shown) }, text);
         }
     }
 
@@ -157,7 +157,7 @@ impl Scan {
                 "{} is a link that leads out of the directory: expected a directory, or a link to one inside",
                 path.display()
             );
-            self.problems.insert(Id { group: Arc::from(""), name: Arc::from(name) }, text);
+            self.problems.insert(PolicyId { group: Arc::from(""), name: Arc::from(name) }, text);
         }
     }
 
@@ -165,16 +165,16 @@ impl Scan {
     fn note_ill_named(&mut self, root: &Path, name: &str) {
         if has_policies(&root.join(name)) {
             let text = format!(
-                "'{name}' is no name for a group: expected a to z, 0 to 9 and '-', at most {LONGEST_NAME} characters"
+                "'{name}' is no name for a group: expected a to z, 0 to 9 and '-', at most {MAX_NAME_BYTES} characters"
             );
-            self.problems.insert(Id { group: Arc::from(""), name: Arc::from(name) }, text);
+            self.problems.insert(PolicyId { group: Arc::from(""), name: Arc::from(name) }, text);
         }
     }
 }
 
 /// What a file can be, by its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Module,
     Sidecar,
 }
@@ -186,14 +186,14 @@ enum ListError {
 
 // === impl Id ===
 
-impl Id {
+impl PolicyId {
     /// Stands for all of a group's directory.
     pub(crate) fn whole(group: &Arc<str>) -> Self {
         Self { group: Arc::clone(group), name: Arc::from(WHOLE) }
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for PolicyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
     }
@@ -216,8 +216,8 @@ impl File {
         if self.group.is_empty() { root.join(&*self.name) } else { root.join(&*self.group).join(&*self.name) }
     }
 
-    fn parts(&self) -> Option<(&str, Kind)> {
-        let kind = Kind::of(&self.name)?;
+    fn parts(&self) -> Option<(&str, FileKind)> {
+        let kind = FileKind::of(&self.name)?;
         self.name.rsplit_once('.').map(|(stem, _)| (stem, kind))
     }
 }
@@ -230,7 +230,7 @@ impl fmt::Display for File {
 
 // === impl Kind ===
 
-impl Kind {
+impl FileKind {
     fn of(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "wasm" => Some(Self::Module),
@@ -269,24 +269,24 @@ fn leads_out(root: &Path, entry: &fs::DirEntry) -> bool {
 
 fn has_policies(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
-    let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| Kind::of(&name).is_some());
-    entries.flatten().take(MOST_FILES).any(is_policy)
+    let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| FileKind::of(&name).is_some());
+    entries.flatten().take(MAX_FILES).any(is_policy)
 }
 
 fn is_group_name(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    name.len() <= LONGEST_NAME && name.bytes().all(is_fit)
+    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
 }
 
 fn is_policy_name(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    name.len() <= LONGEST_NAME && name.bytes().all(is_fit)
+    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
 }
 
 fn scan_error(root: &Path, error: ListError) -> DirectoryError {
     let path = root.to_owned();
     match error {
         ListError::Io(cause) => DirectoryError::Unreadable { path, cause },
-        ListError::TooMany => DirectoryError::TooMany { path, most: MOST_FILES },
+        ListError::TooMany => DirectoryError::TooMany { path, most: MAX_FILES },
     }
 }

@@ -98,7 +98,7 @@ mod tests {
 
     /// A scan of files by name and length.
     fn scan(files: &[(&str, u64)]) -> Arc<Scan> {
-        let stamp = |length| Stamp::File { length, modified: None, identity: crate::stamp::Identity::default() };
+        let stamp = |length| Stamp::File { length, modified: None, identity: crate::stamp::FileIdentity::default() };
         let files = files.iter().map(|(name, length)| (file(name), stamp(*length))).collect();
         Arc::new(Scan { files, ..Scan::default() })
     }

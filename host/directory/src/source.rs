@@ -11,9 +11,9 @@ use plimsoll_core::{PolicyConfig, excerpt};
 use plimsoll_system::digest::digest;
 
 use crate::{
-    config::Bounds,
-    last_good::Kept,
-    scan::{File, Id, Scan, Sources},
+    config::ReadLimits,
+    last_good::StoredVersion,
+    scan::{File, PolicyId, Scan, Sources},
     sidecar::{self, Sidecar},
     stamp::Stamp,
 };
@@ -26,7 +26,7 @@ pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
 
 /// Why a policy's files are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct FileRefusal {
     /// File, place, what is wrong and what was expected.
     pub(crate) text: String,
     /// The same files may be accepted later: the machine was at fault, or busy.
@@ -37,7 +37,7 @@ pub(crate) struct Refusal {
 
 /// Tells the content of a policy's files from any other: digests of module and sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct ContentDigests {
     /// `sha256:…` of the module.
     pub(crate) module: String,
     /// `sha256:…` of the sidecar's text; none without a sidecar.
@@ -51,7 +51,7 @@ pub(crate) struct Content {
     pub(crate) sidecar_label: String,
     pub(crate) module: Vec<u8>,
     pub(crate) module_label: String,
-    pub(crate) marks: Marks,
+    pub(crate) digests: ContentDigests,
     /// The sidecar's text; none without a sidecar.
     pub(crate) sidecar_text: Option<String>,
 }
@@ -61,14 +61,14 @@ pub(crate) struct Reading {
     /// As the scan saw them; a later scan that differs calls for another reading.
     pub(crate) stamps: Stamps,
     /// What the sidecar says to plimsoll, if it can be read, whatever is wrong with the module.
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<SidecarSummary>,
     /// None: the files changed while they were read.
-    pub(crate) content: Option<Result<Content, Refusal>>,
+    pub(crate) content: Option<Result<Content, FileRefusal>>,
 }
 
 /// What a sidecar says that counts even while its module cannot be loaded.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct SidecarSummary {
     pub(crate) config: PolicyConfig,
     /// The module that it names.
     pub(crate) module: Option<File>,
@@ -76,7 +76,7 @@ pub(crate) struct Told {
 
 // === impl Refusal ===
 
-impl Refusal {
+impl FileRefusal {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self { text: excerpt(text.as_ref(), LONGEST_TEXT), passing: false, taken_back: false }
     }
@@ -94,19 +94,19 @@ impl Refusal {
 
 impl Content {
     /// Reads a module and its sidecar where they are.
-    pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &Bounds) -> Result<Self, Refusal> {
+    pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
         let text = sidecar.map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(sidecar, text.as_deref(), bounds)?;
         Self::complete(module, sidecar, text.as_deref(), parsed, bounds)
     }
 
     /// A version as it was kept for a restart.
-    pub(crate) fn of_kept(id: &Id, kept: Kept, bounds: &Bounds) -> Result<Self, Refusal> {
+    pub(crate) fn of_kept(id: &PolicyId, kept: StoredVersion, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
         let label = format!("the last good version of {id}");
         let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
         let sidecar = parse_sidecar(path, kept.sidecar.as_deref(), bounds)?;
-        let Kept { module, sidecar: sidecar_text, marks } = kept;
-        Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, marks, sidecar_text })
+        let StoredVersion { module, sidecar: sidecar_text, digests } = kept;
+        Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text })
     }
 
     fn complete(
@@ -114,29 +114,31 @@ impl Content {
         sidecar: Option<&Path>,
         text: Option<&str>,
         parsed: Sidecar,
-        bounds: &Bounds,
-    ) -> Result<Self, Refusal> {
+        bounds: &ReadLimits,
+    ) -> Result<Self, FileRefusal> {
         let bytes = read_bounded(module, bounds.module_bytes, "module")?;
         let module_label = module.display().to_string();
         let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
         let digest = digest(&bytes);
         if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *digest) {
-            return Err(Refusal::new(format!(
+            return Err(FileRefusal::new(format!(
                 "{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}"
             )));
         }
-        let marks =
-            Marks { module: digest, sidecar: text.map(|text| plimsoll_system::digest::digest(text.as_bytes())) };
+        let digests = ContentDigests {
+            module: digest,
+            sidecar: text.map(|text| plimsoll_system::digest::digest(text.as_bytes())),
+        };
         let sidecar_text = text.map(str::to_owned);
-        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, marks, sidecar_text })
+        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text })
     }
 }
 
 // === impl Told ===
 
-impl Told {
+impl SidecarSummary {
     /// Reads a policy's sidecar alone; none if it cannot be read or there are two, and the defaults where there is none.
-    pub(crate) fn read(root: &Path, sources: &Sources, bounds: &Bounds) -> Option<Self> {
+    pub(crate) fn read(root: &Path, sources: &Sources, bounds: &ReadLimits) -> Option<Self> {
         if sources.problem.is_some() {
             return None;
         }
@@ -159,7 +161,7 @@ impl Reading {
     ///
     /// The stamps are compared before and after, so that a sidecar is never paired with the module of another
     /// version: a ConfigMap may be swapped in between.
-    pub(crate) fn take(root: &Path, scan: &Scan, sources: &Sources, bounds: &Bounds) -> Self {
+    pub(crate) fn take(root: &Path, scan: &Scan, sources: &Sources, bounds: &ReadLimits) -> Self {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
         let mut told = None;
         let content = Self::read(root, scan, sources, bounds, &mut stamps, &mut told);
@@ -172,17 +174,17 @@ impl Reading {
         root: &Path,
         scan: &Scan,
         sources: &Sources,
-        bounds: &Bounds,
+        bounds: &ReadLimits,
         stamps: &mut Stamps,
-        told: &mut Option<Told>,
-    ) -> Result<Content, Refusal> {
+        told: &mut Option<SidecarSummary>,
+    ) -> Result<Content, FileRefusal> {
         if let Some(problem) = &sources.problem {
-            return Err(Refusal::new(problem));
+            return Err(FileRefusal::new(problem));
         }
         let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = sidecar.as_deref().map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(sidecar.as_deref(), text.as_deref(), bounds)?;
-        *told = Some(Told::of(sources, &parsed, sidecar.as_deref()));
+        *told = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
         Content::complete(&module.path(root), sidecar.as_deref(), text.as_deref(), parsed, bounds)
@@ -190,13 +192,13 @@ impl Reading {
 }
 
 /// The module that a policy runs: what its sidecar names, else the file with its own name.
-fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, Refusal> {
+fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, FileRefusal> {
     let group = sources.files().next().map(|file| file.group.clone()).unwrap_or_default();
     match (&sidecar.module, &sources.module) {
         (Some(named), _) if named.in_root && group.is_empty() => {
             let path = path.unwrap_or(Path::new(""));
             let text = "module: '../' leads out of the directory: expected a .wasm file of the same directory";
-            Err(Refusal::new(format!("{}: {text}", path.display())))
+            Err(FileRefusal::new(format!("{}: {text}", path.display())))
         }
         (Some(named), _) => {
             let group = if named.in_root { "".into() } else { group };
@@ -206,7 +208,7 @@ fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Resul
         (None, None) => {
             let path = path.unwrap_or(Path::new(""));
             let module = path.with_extension("wasm");
-            Err(Refusal::new(format!(
+            Err(FileRefusal::new(format!(
                 "{}: there is no module for this sidecar: expected the file {} or the key 'module'",
                 path.display(),
                 module.file_name().unwrap_or_default().display(),
@@ -215,26 +217,30 @@ fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Resul
     }
 }
 
-pub(crate) fn read_sidecar(path: &Path) -> Result<String, Refusal> {
+pub(crate) fn read_sidecar(path: &Path) -> Result<String, FileRefusal> {
     let bytes = read_bounded(path, sidecar::MOST_BYTES, "sidecar")?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Refusal::new(format!("{}: byte {at} is not UTF-8: expected YAML text", path.display()))
+        FileRefusal::new(format!("{}: byte {at} is not UTF-8: expected YAML text", path.display()))
     })
 }
 
-pub(crate) fn parse_sidecar(path: Option<&Path>, text: Option<&str>, bounds: &Bounds) -> Result<Sidecar, Refusal> {
+pub(crate) fn parse_sidecar(
+    path: Option<&Path>,
+    text: Option<&str>,
+    bounds: &ReadLimits,
+) -> Result<Sidecar, FileRefusal> {
     let (Some(path), Some(text)) = (path, text) else { return Ok(Sidecar::default()) };
-    Sidecar::parse(text, bounds.memory).map_err(|error| Refusal::new(format!("{}:{error}", path.display())))
+    Sidecar::parse(text, bounds.memory).map_err(|error| FileRefusal::new(format!("{}:{error}", path.display())))
 }
 
-fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Refusal> {
+fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefusal> {
     let unreadable = |error: io::Error| {
         let text = format!("{} cannot be read: {error}: expected a {what}", path.display());
         // A file that is not there comes with a new stamp; anything else may pass by itself.
-        if error.kind() == io::ErrorKind::NotFound { Refusal::new(text) } else { Refusal::passing(text) }
+        if error.kind() == io::ErrorKind::NotFound { FileRefusal::new(text) } else { FileRefusal::passing(text) }
     };
-    let irregular = || Refusal::new(format!("{} is not a regular file: expected a {what}", path.display()));
+    let irregular = || FileRefusal::new(format!("{} is not a regular file: expected a {what}", path.display()));
     // Asked before it is opened as well: opening some devices does something.
     if !path.metadata().map_err(unreadable)?.is_file() {
         return Err(irregular());
@@ -247,7 +253,7 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Refusal> 
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(most)).unwrap_or(0));
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > most {
-        return Err(Refusal::new(format!("{} is larger than {most} bytes, the most for a {what}", path.display())));
+        return Err(FileRefusal::new(format!("{} is larger than {most} bytes, the most for a {what}", path.display())));
     }
     Ok(bytes)
 }

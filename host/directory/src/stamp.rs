@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     /// A regular file.
-    File { length: u64, modified: Option<SystemTime>, identity: Identity },
+    File { length: u64, modified: Option<SystemTime>, identity: FileIdentity },
     /// A link to nothing.
     Dangling,
     /// Something else: a socket, a pipe.
@@ -23,7 +23,7 @@ pub(crate) enum Stamp {
 
 /// Tells one file from another that took its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
     /// Seconds and nanoseconds of the last change, which no tool can set back.
@@ -49,7 +49,7 @@ impl Stamp {
         Self::File {
             length: metadata.len(),
             modified: metadata.modified().ok(),
-            identity: Identity::of_metadata(metadata),
+            identity: FileIdentity::of_metadata(metadata),
         }
     }
 
@@ -64,7 +64,7 @@ impl Stamp {
 
 // === impl Identity ===
 
-impl Identity {
+impl FileIdentity {
     /// The identity of what a path leads to.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         path.metadata().map(|metadata| Self::of_metadata(&metadata))
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn stamp(modified: SystemTime) -> Stamp {
-        Stamp::File { length: 1, modified: Some(modified), identity: Identity::default() }
+        Stamp::File { length: 1, modified: Some(modified), identity: FileIdentity::default() }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use plimsoll_core::{
     Verdict,
 };
 
-use crate::scan::Id;
+use crate::scan::PolicyId;
 
 /// Answers each verb by a fault, whose meaning for the decision is the policy's `onError`.
 ///
@@ -15,7 +15,7 @@ use crate::scan::Id;
 struct NotLoaded;
 
 /// A member that stands in for a policy with this configuration.
-pub(crate) fn stand_in(id: &Id, config: PolicyConfig) -> Member {
+pub(crate) fn stand_in(id: &PolicyId, config: PolicyConfig) -> Member {
     Member {
         id: Member::id_of(&id.group, &id.name),
         name: Arc::clone(&id.name),

@@ -10,34 +10,34 @@ use std::{
 };
 
 use crate::{
-    Change, DirectoryConfig, DirectoryError, Update,
-    config::Bounds,
-    entry::{Entry, Judgement},
+    DirectoryConfig, DirectoryError, PolicyChange, RosterUpdate,
+    config::ReadLimits,
+    entry::{Judgement, PolicyEntry},
     last_good::LastGood,
-    load::{Order, Outcome},
-    scan::{File, Id, Scan, Sources},
-    source::Told,
-    vanished::Vanished,
+    load::{LoadJob, LoadOutcome},
+    scan::{File, PolicyId, Scan, Sources},
+    source::SidecarSummary,
+    vanished::VanishedPolicies,
 };
 
 /// Every policy of the directory.
-pub(crate) struct Table {
+pub(crate) struct PolicyTable {
     root: PathBuf,
-    bounds: Bounds,
+    bounds: ReadLimits,
     allow_empty: bool,
     last_good: Option<Arc<LastGood>>,
     /// Whether what was kept of policies that are gone has been removed.
     is_swept: bool,
     groups: BTreeSet<Arc<str>>,
-    entries: BTreeMap<Id, Entry>,
+    entries: BTreeMap<PolicyId, PolicyEntry>,
     /// What is wrong with directories.
-    problems: BTreeMap<Id, String>,
+    problems: BTreeMap<PolicyId, String>,
     /// The last version of each policy that is gone, so that a number never names two versions.
-    past: BTreeMap<Id, u64>,
+    past: BTreeMap<PolicyId, u64>,
     /// Numbers orders.
-    orders: u64,
+    jobs: u64,
     /// What happened since the last update was taken.
-    changes: Vec<Change>,
+    changes: Vec<PolicyChange>,
     /// Whether the roster is another than that of the last update.
     is_different: bool,
 }
@@ -55,11 +55,11 @@ pub(crate) trait Timing {
 }
 
 /// Reads and reports at once.
-pub(crate) struct AtOnce;
+pub(crate) struct Immediately;
 
 // === impl Table ===
 
-impl Table {
+impl PolicyTable {
     /// A table that knows no policy.
     pub(crate) fn new(config: &DirectoryConfig, last_good: Option<Arc<LastGood>>) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Table {
             entries: BTreeMap::new(),
             problems: BTreeMap::new(),
             past: BTreeMap::new(),
-            orders: 0,
+            jobs: 0,
             changes: Vec::new(),
             is_different: false,
         }
@@ -81,7 +81,7 @@ impl Table {
     /// Notes the policies of a first scan, with what their sidecars say where those could be read.
     ///
     /// With `stand_in`, the faults of each count until a version of it is loaded.
-    pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<Id, Option<Told>>, stand_in: bool) {
+    pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<PolicyId, Option<SidecarSummary>>, stand_in: bool) {
         let wanted = scan.policies();
         self.last_good.iter().for_each(|last_good| last_good.expect(wanted.keys()));
         for (id, sources) in &wanted {
@@ -90,41 +90,41 @@ impl Table {
         }
         self.note_libraries(&wanted);
         self.note_groups(scan);
-        self.set_problems(scan, &wanted, &Vanished::default());
+        self.set_problems(scan, &wanted, &VanishedPolicies::default());
     }
 
     /// Compares with what a scan found, as far as the timing allows; answers what is to be loaded.
-    pub(crate) fn refresh(&mut self, scan: &Arc<Scan>, timing: &dyn Timing) -> Vec<Order> {
+    pub(crate) fn refresh(&mut self, scan: &Arc<Scan>, timing: &dyn Timing) -> Vec<LoadJob> {
         let wanted = scan.policies();
         let vanished = self.remove_missing(&wanted, scan, timing);
         for id in wanted.keys().filter(|id| !self.entries.contains_key(*id)).cloned().collect::<Vec<_>>() {
-            let entry = Entry::after(self.past.get(&id).copied().unwrap_or_default());
+            let entry = PolicyEntry::after(self.past.get(&id).copied().unwrap_or_default());
             self.entries.insert(id, entry);
         }
         self.note_libraries(&wanted);
-        let mut orders = Vec::new();
+        let mut jobs = Vec::new();
         for (id, sources) in &wanted {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             self.is_different |= entry.set_present(sources, scan);
-            let read = || Told::read(&self.root, sources, &self.bounds);
+            let read = || SidecarSummary::read(&self.root, sources, &self.bounds);
             if entry.follow_switch(id, sources, scan, timing, read) {
                 self.is_different = true;
                 self.changes.extend(entry.switched_off(id));
             }
-            if let Some(order) = entry.order(id, sources, scan, self.orders, timing) {
-                self.orders += 1;
-                orders.push(order);
+            if let Some(job) = entry.job(id, sources, scan, self.jobs, timing) {
+                self.jobs += 1;
+                jobs.push(job);
             }
             self.changes.extend(entry.report(id, timing));
         }
         self.set_problems(scan, &wanted, &vanished);
         self.note_groups(scan);
-        orders
+        jobs
     }
 
     /// Takes up what came of an order; true if a look is due: another module than before is named, or it decides on
     /// policies whose files are gone.
-    pub(crate) fn finish(&mut self, outcome: Outcome, timing: &dyn Timing) -> bool {
+    pub(crate) fn finish(&mut self, outcome: LoadOutcome, timing: &dyn Timing) -> bool {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         let (before, state, named) = (entry.member().cloned(), entry.state(), entry.named_module().cloned());
@@ -136,7 +136,7 @@ impl Table {
             _ => false,
         };
         self.is_different |= !is_same || state != entry.state();
-        let is_due = entry.named_module() != named.as_ref() || self.entries.values().any(Entry::has_vanished);
+        let is_due = entry.named_module() != named.as_ref() || self.entries.values().any(PolicyEntry::has_vanished);
         self.sweep_once();
         is_due
     }
@@ -156,9 +156,9 @@ impl Table {
         for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_on_probation()) {
             match entry.judge(id) {
                 Judgement::Open => {}
-                Judgement::Good(marks) => self.last_good.iter().for_each(|last_good| last_good.promote(id, &marks)),
-                Judgement::Bad { marks, why, change } => {
-                    self.last_good.iter().for_each(|last_good| last_good.take_back(id, &marks, &why));
+                Judgement::Good(digests) => self.last_good.iter().for_each(|last_good| last_good.promote(id, &digests)),
+                Judgement::Bad { digests, why, change } => {
+                    self.last_good.iter().for_each(|last_good| last_good.take_back(id, &digests, &why));
                     self.changes.push(change);
                 }
             }
@@ -167,21 +167,21 @@ impl Table {
 
     /// Whether some version may be taken back.
     pub(crate) fn is_on_probation(&self) -> bool {
-        self.entries.values().any(Entry::is_on_probation)
+        self.entries.values().any(PolicyEntry::is_on_probation)
     }
 
     /// Notes that the directory cannot be listed; what is in force stays.
     pub(crate) fn refuse(&mut self, error: &DirectoryError) {
         let mut problems = self.problems.clone();
-        problems.insert(Id::whole(&Arc::from("")), error.to_string());
+        problems.insert(PolicyId::whole(&Arc::from("")), error.to_string());
         self.replace_problems(problems);
     }
 
     /// What is different since this was asked last.
-    pub(crate) fn take_update(&mut self) -> Option<Update> {
+    pub(crate) fn take_update(&mut self) -> Option<RosterUpdate> {
         let changes = std::mem::take(&mut self.changes);
         let is_different = std::mem::take(&mut self.is_different) || !changes.is_empty();
-        is_different.then(|| Update { roster: Arc::new(self.roster()), changes })
+        is_different.then(|| RosterUpdate { roster: Arc::new(self.roster()), changes })
     }
 
     /// Whether there is something to tell.
@@ -191,33 +191,39 @@ impl Table {
 
     /// When something that failed is to be tried again.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
-        self.entries.values().filter_map(Entry::next_retry).min()
+        self.entries.values().filter_map(PolicyEntry::next_retry).min()
     }
 
     /// Whether some policy is neither loaded nor refused.
     pub(crate) fn has_unread(&self) -> bool {
-        self.entries.values().any(Entry::is_unread)
+        self.entries.values().any(PolicyEntry::is_unread)
     }
 
     /// Makes failures of the policies whose files could not be read once.
     pub(crate) fn refuse_unread(&mut self) {
         for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_unread()) {
             entry.refuse_unread();
-            self.changes.extend(entry.report(id, &AtOnce));
+            self.changes.extend(entry.report(id, &Immediately));
         }
     }
 
     /// Drops the policies whose files are gone, but for those that went all at once.
-    fn remove_missing(&mut self, wanted: &BTreeMap<Id, Sources>, scan: &Scan, timing: &dyn Timing) -> Vanished {
-        let is_gone = |(id, entry): &(&Id, &mut Entry)| {
+    fn remove_missing(
+        &mut self,
+        wanted: &BTreeMap<PolicyId, Sources>,
+        scan: &Scan,
+        timing: &dyn Timing,
+    ) -> VanishedPolicies {
+        let is_gone = |(id, entry): &(&PolicyId, &mut PolicyEntry)| {
             !wanted.contains_key(*id)
                 && !scan.unreadable.contains(&id.group)
                 && (entry.has_vanished() || timing.may_read(&mut entry.stamps()))
         };
         let (left, is_trying) = (self.groups_left(wanted, scan), self.is_trying(wanted));
-        let mut gone: Vec<(&Id, &mut Entry)> = self.entries.iter_mut().filter(is_gone).collect();
+        let mut gone: Vec<(&PolicyId, &mut PolicyEntry)> = self.entries.iter_mut().filter(is_gone).collect();
         let ruling = gone.iter().filter(|(_, entry)| entry.is_loaded()).map(|(id, _)| *id);
-        let vanished = if self.allow_empty { Vanished::default() } else { Vanished::of(ruling, &left, scan) };
+        let vanished =
+            if self.allow_empty { VanishedPolicies::default() } else { VanishedPolicies::of(ruling, &left, scan) };
         let mut dropped = Vec::new();
         for (id, entry) in &mut gone {
             // What comes back may come in pieces, and takes its time to load.
@@ -235,22 +241,23 @@ impl Table {
     }
 
     /// The groups with a policy that was loaded from the files that are there.
-    fn groups_left(&self, wanted: &BTreeMap<Id, Sources>, scan: &Scan) -> BTreeSet<Arc<str>> {
-        let is_left =
-            |(id, sources): &(&Id, &Sources)| self.entries.get(*id).is_some_and(|entry| entry.is_left(sources, scan));
+    fn groups_left(&self, wanted: &BTreeMap<PolicyId, Sources>, scan: &Scan) -> BTreeSet<Arc<str>> {
+        let is_left = |(id, sources): &(&PolicyId, &Sources)| {
+            self.entries.get(*id).is_some_and(|entry| entry.is_left(sources, scan))
+        };
         wanted.iter().filter(is_left).map(|(id, _)| Arc::clone(&id.group)).collect()
     }
 
     /// Whether it is not known yet what becomes of some of the files; one that nobody has looked at is such a file.
-    fn is_trying(&self, wanted: &BTreeMap<Id, Sources>) -> bool {
-        wanted.keys().any(|id| self.entries.get(id).is_none_or(Entry::is_being_tried))
+    fn is_trying(&self, wanted: &BTreeMap<PolicyId, Sources>) -> bool {
+        wanted.keys().any(|id| self.entries.get(id).is_none_or(PolicyEntry::is_being_tried))
     }
 
-    fn remove(&mut self, id: &Id) {
+    fn remove(&mut self, id: &PolicyId) {
         let Some(entry) = self.entries.remove(id) else { return };
         self.last_good.iter().for_each(|last_good| last_good.forget(id));
         if entry.member().is_some() || entry.reported().is_some() {
-            self.changes.push(Change::Removed { id: id.to_string() });
+            self.changes.push(PolicyChange::Removed { id: id.to_string() });
         }
         if entry.last_version() > 0 {
             self.past.insert(id.clone(), entry.last_version());
@@ -259,8 +266,8 @@ impl Table {
     }
 
     /// A module that sidecars of others name is no policy unless it has a sidecar of its own.
-    fn note_libraries(&mut self, wanted: &BTreeMap<Id, Sources>) {
-        let named: BTreeSet<File> = self.entries.values().filter_map(Entry::named_module).cloned().collect();
+    fn note_libraries(&mut self, wanted: &BTreeMap<PolicyId, Sources>) {
+        let named: BTreeSet<File> = self.entries.values().filter_map(PolicyEntry::named_module).cloned().collect();
         for (id, entry) in &mut self.entries {
             let Some(sources) = wanted.get(id) else { continue };
             let is_named = sources.module.as_ref().is_some_and(|module| named.contains(module));
@@ -268,7 +275,7 @@ impl Table {
             if entry.set_library(id, is_named && sources.sidecar.is_none()) {
                 self.is_different = true;
                 if was_in_force {
-                    self.changes.push(Change::Library { id: id.to_string() });
+                    self.changes.push(PolicyChange::Library { id: id.to_string() });
                 }
             }
         }
@@ -284,7 +291,7 @@ impl Table {
 
 // === impl AtOnce ===
 
-impl Timing for AtOnce {
+impl Timing for Immediately {
     fn now(&self) -> Instant {
         Instant::now()
     }

@@ -6,16 +6,16 @@ use plimsoll_core::Roster;
 
 /// A new roster, and what is different about it.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct RosterUpdate {
     /// The policies in force from now on.
     pub roster: Arc<Roster>,
     /// What happened, by policy.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PolicyChange>,
 }
 
 /// What happened to one policy; `id` is its name with its group: `gpu/binpack`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum PolicyChange {
     /// A version was loaded and is in force.
     Loaded {
         /// The policy.
@@ -75,7 +75,7 @@ pub enum Change {
 
 // === impl Change ===
 
-impl Change {
+impl PolicyChange {
     /// The policy that it happened to.
     pub fn id(&self) -> &str {
         match self {

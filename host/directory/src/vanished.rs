@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use crate::scan::{Id, Scan};
+use crate::scan::{PolicyId, Scan};
 
 /// The policies that stay in force although their files are gone.
 #[derive(Default)]
-pub(crate) struct Vanished {
+pub(crate) struct VanishedPolicies {
     /// No policy is left anywhere that was loaded from files that are there: how many are gone.
     everywhere: Option<usize>,
     /// Groups whose directory is there and has lost all of several policies: how many.
@@ -19,14 +19,14 @@ pub(crate) struct Vanished {
 
 // === impl Vanished ===
 
-impl Vanished {
+impl VanishedPolicies {
     /// Judges policies that were in force and whose files are gone; `left` are the groups with a policy that was
     /// loaded from files that are there. A file that was never loaded does not count: it may be a bad one.
     ///
     /// A group whose directory is gone as well was removed: its URL answers with an error from then on, so
     /// no rule is missing in silence. A directory that is still there and lost its only policy looks like
     /// any other removal of a file.
-    pub(crate) fn of<'i>(gone: impl Iterator<Item = &'i Id>, left: &BTreeSet<Arc<str>>, scan: &Scan) -> Self {
+    pub(crate) fn of<'i>(gone: impl Iterator<Item = &'i PolicyId>, left: &BTreeSet<Arc<str>>, scan: &Scan) -> Self {
         let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         gone.for_each(|id| *counts.entry(Arc::clone(&id.group)).or_default() += 1);
         let total: usize = counts.values().sum();
@@ -38,12 +38,12 @@ impl Vanished {
     }
 
     /// Whether this policy stays in force.
-    pub(crate) fn keeps(&self, id: &Id) -> bool {
+    pub(crate) fn keeps(&self, id: &PolicyId) -> bool {
         self.everywhere.is_some() || self.groups.contains_key(&id.group)
     }
 
     /// What there is to say about it, by directory; `with_files` are the groups that have policy files.
-    pub(crate) fn problems(&self, root: &Path, with_files: &BTreeSet<Arc<str>>) -> BTreeMap<Id, String> {
+    pub(crate) fn problems(&self, root: &Path, with_files: &BTreeSet<Arc<str>>) -> BTreeMap<PolicyId, String> {
         let all = self.everywhere.map(|count| (Arc::from(""), count, !with_files.is_empty()));
         let of_group = |(group, count): (&Arc<str>, &usize)| (Arc::clone(group), *count, with_files.contains(group));
         let problem = |(group, count, has_files): (Arc<str>, usize, bool)| {
@@ -54,7 +54,7 @@ impl Vanished {
                  --allow-empty lets them go",
                 directory.display()
             );
-            (Id::whole(&group), text)
+            (PolicyId::whole(&group), text)
         };
         all.into_iter().chain(self.groups.iter().map(of_group)).map(problem).collect()
     }

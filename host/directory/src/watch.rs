@@ -18,13 +18,13 @@ use plimsoll_core::Loader;
 
 use self::worker::Worker;
 use crate::{
-    DirectoryConfig, DirectoryError, Update,
-    crew::Crew,
+    DirectoryConfig, DirectoryError, RosterUpdate,
     first::read_sidecars,
     last_good::LastGood,
-    load::{Outcome, Workshop},
+    load::{LoadContext, LoadOutcome},
     scan::Scan,
-    table::{AtOnce, Table},
+    table::{Immediately, PolicyTable},
+    worker_pool::WorkerPool,
 };
 
 /// How often files that change while they are first read are read again.
@@ -36,26 +36,26 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// A directory of policies.
 pub struct Directory {
     config: DirectoryConfig,
-    table: Table,
+    table: PolicyTable,
     scan: Arc<Scan>,
-    crew: Crew,
-    sender: Sender<Event>,
-    events: Receiver<Event>,
+    worker_pool: WorkerPool,
+    sender: Sender<WorkerEvent>,
+    events: Receiver<WorkerEvent>,
 }
 
 /// Watches as long as it lives; dropping it waits for the thread to end.
-pub struct Watching {
+pub struct DirectoryWatch {
     stop: Arc<AtomicBool>,
-    wake: Sender<Event>,
+    wake: Sender<WorkerEvent>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 /// What wakes the thread.
-enum Event {
+enum WorkerEvent {
     /// Something in the directory may be different.
     Look,
     /// A policy was loaded, or not.
-    Done(Box<Outcome>),
+    Done(Box<LoadOutcome>),
     /// It is over.
     Stop,
 }
@@ -67,7 +67,7 @@ impl Directory {
     ///
     /// # Errors
     /// If the directory cannot be listed or holds too many policies.
-    pub fn open(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<(Self, Update), DirectoryError> {
+    pub fn open(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<(Self, RosterUpdate), DirectoryError> {
         let mut directory = Self::of(config, loader)?;
         let sidecars = read_sidecars(&directory.config, &directory.scan);
         directory.table.expect(&directory.scan, sidecars, false);
@@ -94,7 +94,7 @@ impl Directory {
     ///
     /// # Errors
     /// As for [`Directory::open`].
-    pub fn start(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<(Self, Update), DirectoryError> {
+    pub fn start(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<(Self, RosterUpdate), DirectoryError> {
         let mut directory = Self::of(config, loader)?;
         let sidecars = read_sidecars(&directory.config, &directory.scan);
         directory.table.expect(&directory.scan, sidecars, !directory.config.allow_degraded);
@@ -105,39 +105,39 @@ impl Directory {
     fn of(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<Self, DirectoryError> {
         let scan = Arc::new(Scan::take(&config.path)?);
         let last_good = config.last_good.as_deref().and_then(|directory| last_good(directory, &config.path));
-        let table = Table::new(&config, last_good.clone());
-        let workshop = Workshop { root: config.path.clone(), bounds: config.bounds(), loader, last_good };
+        let table = PolicyTable::new(&config, last_good.clone());
+        let context = LoadContext { root: config.path.clone(), bounds: config.bounds(), loader, last_good };
         let (sender, events) = mpsc::channel();
-        Ok(Self { table, config, scan, crew: Crew::new(workshop), sender, events })
+        Ok(Self { table, config, scan, worker_pool: WorkerPool::new(context), sender, events })
     }
 
     /// Loads what the last scan found, and waits for it.
     fn load_all(&mut self) {
-        let orders = self.table.refresh(&self.scan, &AtOnce);
-        let mut under_way = orders.len();
-        for order in orders {
-            self.crew.take(order, &self.sender);
+        let jobs = self.table.refresh(&self.scan, &Immediately);
+        let mut under_way = jobs.len();
+        for job in jobs {
+            self.worker_pool.take(job, &self.sender);
         }
         while under_way > 0 {
             // The channel stays open: this has a sender of its own.
             let Ok(event) = self.events.recv() else { return };
-            if let Event::Done(outcome) = event {
-                let _ = self.table.finish(*outcome, &AtOnce);
+            if let WorkerEvent::Done(outcome) = event {
+                let _ = self.table.finish(*outcome, &Immediately);
                 under_way -= 1;
             }
         }
     }
 
-    fn update(&mut self) -> Update {
+    fn update(&mut self) -> RosterUpdate {
         let update = self.table.take_update();
-        update.unwrap_or_else(|| Update { roster: Arc::new(self.table.roster()), changes: Vec::new() })
+        update.unwrap_or_else(|| RosterUpdate { roster: Arc::new(self.table.roster()), changes: Vec::new() })
     }
 
     /// Keeps the roster as the directory says, and publishes each new one.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn watch(self, publish: impl FnMut(Update) + Send + 'static) -> Result<Watching, DirectoryError> {
+    pub fn watch(self, publish: impl FnMut(RosterUpdate) + Send + 'static) -> Result<DirectoryWatch, DirectoryError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (path, wake): (PathBuf, _) = (self.config.path.clone(), self.sender.clone());
         let mut worker = Worker::new(self, Arc::clone(&stop), publish);
@@ -145,7 +145,7 @@ impl Directory {
         worker.follow();
         let thread = thread::Builder::new().name("policies".to_owned()).spawn(move || worker.run());
         let thread = thread.map_err(|cause| DirectoryError::Thread { path, cause })?;
-        Ok(Watching { stop, wake, thread: Some(thread) })
+        Ok(DirectoryWatch { stop, wake, thread: Some(thread) })
     }
 }
 
@@ -157,11 +157,11 @@ impl fmt::Debug for Directory {
 
 // === impl Watching ===
 
-impl Drop for Watching {
+impl Drop for DirectoryWatch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         // It may have ended already.
-        let _ = self.wake.send(Event::Stop);
+        let _ = self.wake.send(WorkerEvent::Stop);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed; there is nothing to add to it.
             let _ = thread.join();
@@ -169,7 +169,7 @@ impl Drop for Watching {
     }
 }
 
-impl fmt::Debug for Watching {
+impl fmt::Debug for DirectoryWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watching").finish_non_exhaustive()
     }
@@ -185,8 +185,8 @@ fn last_good(directory: &Path, root: &Path) -> Option<Arc<LastGood>> {
 
 // === impl Event ===
 
-impl From<Outcome> for Event {
-    fn from(outcome: Outcome) -> Self {
+impl From<LoadOutcome> for WorkerEvent {
+    fn from(outcome: LoadOutcome) -> Self {
         Self::Done(Box::new(outcome))
     }
 }

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode};
 
-use crate::stamp::Identity;
+use crate::stamp::FileIdentity;
 
 /// Watches the root and its groups.
 pub(crate) struct Watcher {
     inner: RecommendedWatcher,
     /// Each directory with what stood there when it was watched: another one may take its place.
-    watched: BTreeMap<PathBuf, Identity>,
+    watched: BTreeMap<PathBuf, FileIdentity>,
 }
 
 // === impl Watcher ===
@@ -30,11 +30,11 @@ impl Watcher {
     pub(crate) fn follow(&mut self, directories: impl Iterator<Item = PathBuf>) -> notify::Result<()> {
         let mut wanted = BTreeMap::new();
         for path in directories {
-            if let Ok(identity) = Identity::of(&path) {
+            if let Ok(identity) = FileIdentity::of(&path) {
                 wanted.insert(path, identity);
             }
         }
-        let is_wanted = |(path, old): &(&PathBuf, &Identity)| wanted.get(*path).is_some_and(|new| new.is_same(old));
+        let is_wanted = |(path, old): &(&PathBuf, &FileIdentity)| wanted.get(*path).is_some_and(|new| new.is_same(old));
         let stale: Vec<PathBuf> =
             self.watched.iter().filter(|entry| !is_wanted(entry)).map(|(path, _)| path.clone()).collect();
         for path in stale {

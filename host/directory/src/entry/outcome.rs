@@ -2,28 +2,28 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{Entry, Vanished};
+use super::{PolicyEntry, VanishState};
 use crate::{
-    Change,
-    load::{Attempt, Outcome, Version},
-    scan::Id,
-    source::Refusal,
+    PolicyChange,
+    load::{LoadOutcome, LoadResult, PolicyVersion},
+    scan::PolicyId,
+    source::FileRefusal,
     table::Timing,
 };
 
 /// How often files that change while they are read are read again before that is called a failure.
 const READINGS: u32 = 50;
 
-impl Entry {
+impl PolicyEntry {
     /// Takes up what came of an order; none if that is of no interest any more.
-    pub(crate) fn finish(&mut self, outcome: Outcome, timing: &dyn Timing) -> Option<Change> {
-        if self.order != Some(outcome.number) {
+    pub(crate) fn finish(&mut self, outcome: LoadOutcome, timing: &dyn Timing) -> Option<PolicyChange> {
+        if self.job != Some(outcome.number) {
             return None;
         }
-        self.order = None;
-        let Outcome { id, stamps, told, took, result, .. } = outcome;
+        self.job = None;
+        let LoadOutcome { id, stamps, told, took, result, .. } = outcome;
         let may_repeat = stamps.values().flatten().any(|stamp| stamp.may_repeat(SystemTime::now()));
-        self.stale = may_repeat || matches!(result, Attempt::Changing);
+        self.stale = may_repeat || matches!(result, LoadResult::Changing);
         self.stamps = stamps;
         self.set_told(told);
         let change = self.take_up(&id, result, took, timing.now());
@@ -31,59 +31,59 @@ impl Entry {
         change
     }
 
-    fn take_up(&mut self, id: &Id, result: Attempt, took: Duration, now: Instant) -> Option<Change> {
-        self.readings = if matches!(result, Attempt::Changing) { self.readings + 1 } else { 0 };
+    fn take_up(&mut self, id: &PolicyId, result: LoadResult, took: Duration, now: Instant) -> Option<PolicyChange> {
+        self.readings = if matches!(result, LoadResult::Changing) { self.readings + 1 } else { 0 };
         match result {
-            Attempt::Changing if self.readings >= READINGS => {
+            LoadResult::Changing if self.readings >= READINGS => {
                 self.readings = 0;
                 self.refuse_unread();
                 None
             }
-            Attempt::Changing => None,
-            Attempt::InForce => {
+            LoadResult::Changing => None,
+            LoadResult::InForce => {
                 self.held = None;
-                self.vanished = Vanished::No;
+                self.vanished = VanishState::No;
                 self.retry.settle();
-                self.reported.take().map(|_| Change::Unchanged { id: id.to_string() })
+                self.reported.take().map(|_| PolicyChange::Unchanged { id: id.to_string() })
             }
-            Attempt::RefusedBefore(marks) => {
-                let before = self.refused.iter().find(|(refused, _)| *refused == marks);
+            LoadResult::RefusedBefore(digests) => {
+                let before = self.refused.iter().find(|(refused, _)| *refused == digests);
                 self.held = before.map(|(_, refusal)| refusal.clone());
                 None
             }
-            Attempt::Refused(refusal, marks) => {
+            LoadResult::Refused(refusal, digests) => {
                 if refusal.passing {
-                    self.retry.failed(marks.clone(), took, now);
+                    self.retry.failed(digests.clone(), took, now);
                 } else {
                     self.retry.settle();
                 }
-                self.refused = marks.map(|marks| (marks, refusal.clone()));
+                self.refused = digests.map(|digests| (digests, refusal.clone()));
                 self.held = Some(refusal);
                 None
             }
-            Attempt::Loaded(version, before) => {
+            LoadResult::Loaded(version, before) => {
                 // Numbers go on where the files' own versions stand.
                 self.before = self.before.take().or(before);
                 Some(self.put_in_force(id, version, took))
             }
-            Attempt::Restored(version, refusal, marks) => {
+            LoadResult::Restored(version, refusal, digests) => {
                 let change = self.put_in_force(id, version, took);
                 if refusal.passing {
-                    self.retry.failed(marks.clone(), took, now);
+                    self.retry.failed(digests.clone(), took, now);
                 }
-                self.refused = marks.map(|marks| (marks, refusal.clone()));
+                self.refused = digests.map(|digests| (digests, refusal.clone()));
                 self.held = Some(refusal);
                 Some(change)
             }
         }
     }
 
-    fn put_in_force(&mut self, id: &Id, version: Version, took: Duration) -> Change {
-        let only_settings = self.version.as_ref().is_some_and(|before| before.marks.module == version.marks.module);
-        let change = Change::Loaded {
+    fn put_in_force(&mut self, id: &PolicyId, version: PolicyVersion, took: Duration) -> PolicyChange {
+        let only_settings = self.version.as_ref().is_some_and(|before| before.digests.module == version.digests.module);
+        let change = PolicyChange::Loaded {
             id: id.to_string(),
-            digest: version.marks.module.clone(),
-            sidecar: version.marks.sidecar.clone(),
+            digest: version.digests.module.clone(),
+            sidecar: version.digests.sidecar.clone(),
             only_settings,
             version: version.member.version,
             took,
@@ -98,17 +98,17 @@ impl Entry {
         (self.held, self.reported, self.refused) = (None, None, None);
         self.retry.settle();
         self.is_awaited = false;
-        self.vanished = Vanished::No;
+        self.vanished = VanishState::No;
         change
     }
 
     /// Notes that the files cannot be read as one set.
     pub(crate) fn refuse_unread(&mut self) {
-        self.held = Some(Refusal::passing("its files change while they are read"));
+        self.held = Some(FileRefusal::passing("its files change while they are read"));
     }
 
     /// Tells what is wrong with the files, once it is certain that nobody is still writing them.
-    pub(crate) fn report(&mut self, id: &Id, timing: &dyn Timing) -> Option<Change> {
+    pub(crate) fn report(&mut self, id: &PolicyId, timing: &dyn Timing) -> Option<PolicyChange> {
         if self.held.is_none() || !timing.may_report(&mut self.stamps.keys()) {
             return None;
         }
@@ -116,6 +116,6 @@ impl Entry {
         let is_news = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
         let (error, kept) = (refusal.text.clone(), self.version.is_some());
         self.reported = Some(refusal);
-        is_news.then(|| Change::Refused { id: id.to_string(), error, kept })
+        is_news.then(|| PolicyChange::Refused { id: id.to_string(), error, kept })
     }
 }

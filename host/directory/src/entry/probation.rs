@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Entry;
+use super::PolicyEntry;
 use crate::{
-    Change,
-    scan::Id,
-    source::{Marks, Refusal},
+    PolicyChange,
+    scan::PolicyId,
+    source::{ContentDigests, FileRefusal},
 };
 
 /// How long a version may take to answer the call that a newer one failed.
@@ -17,19 +17,19 @@ pub(crate) enum Judgement {
     /// Nothing yet.
     Open,
     /// It answers; what it was made of.
-    Good(Marks),
+    Good(ContentDigests),
     /// It was taken back.
     Bad {
         /// What it was made of.
-        marks: Marks,
+        digests: ContentDigests,
         /// What is said of its files from now on.
         why: String,
         /// What happened.
-        change: Change,
+        change: PolicyChange,
     },
 }
 
-impl Entry {
+impl PolicyEntry {
     /// Whether there is a version to go back to.
     pub(crate) fn is_on_probation(&self) -> bool {
         self.before.is_some()
@@ -37,29 +37,29 @@ impl Entry {
 
     /// Ends the probation once the version in force has answered; goes back if it fails from its first calls on,
     /// and the version before answers the same call.
-    pub(crate) fn judge(&mut self, id: &Id) -> Judgement {
+    pub(crate) fn judge(&mut self, id: &PolicyId) -> Judgement {
         let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
         let circuit = &version.member.circuit;
         if circuit.has_answered() {
             circuit.end_probation();
-            let marks = version.marks.clone();
+            let digests = version.digests.clone();
             self.before = None;
-            return Judgement::Good(marks);
+            return Judgement::Good(digests);
         }
         let Some(call) = circuit.take_failed() else { return Judgement::Open };
         if call.put_to(&before.member, REPEAT_FOR).is_err() {
             return Judgement::Open;
         }
-        let (number, back, marks) = (version.member.version, before.member.version, version.marks.clone());
+        let (number, back, digests) = (version.member.version, before.member.version, version.digests.clone());
         let error = format!("it failed to {} from its first calls on ({})", call.verb(), call.fault());
-        let refusal = Refusal::taken_back(format!("{error}; the version before answers the same call"));
+        let refusal = FileRefusal::taken_back(format!("{error}; the version before answers the same call"));
         circuit.end_probation();
         self.version = self.before.take();
-        self.refused = Some((marks.clone(), refusal.clone()));
+        self.refused = Some((digests.clone(), refusal.clone()));
         self.held = None;
         let why = refusal.text.clone();
         self.reported = Some(refusal);
-        let change = Change::TakenBack { id: id.to_string(), version: number, back, error };
-        Judgement::Bad { marks, why, change }
+        let change = PolicyChange::TakenBack { id: id.to_string(), version: number, back, error };
+        Judgement::Bad { digests, why, change }
     }
 }

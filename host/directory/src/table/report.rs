@@ -7,14 +7,14 @@ use std::{
 
 use plimsoll_core::{Failure, Group, Member, PolicyState, Roster};
 
-use super::Table;
+use super::PolicyTable;
 use crate::{
-    Change,
-    scan::{Id, Scan, Sources},
-    vanished::Vanished,
+    PolicyChange,
+    scan::{PolicyId, Scan, Sources},
+    vanished::VanishedPolicies,
 };
 
-impl Table {
+impl PolicyTable {
     /// What is in force now.
     pub(crate) fn roster(&self) -> Roster {
         let mut members: BTreeMap<Arc<str>, Vec<Arc<Member>>> = BTreeMap::new();
@@ -38,7 +38,12 @@ impl Table {
         Roster::new(groups, failures).with_states(states)
     }
 
-    pub(super) fn set_problems(&mut self, scan: &Scan, wanted: &BTreeMap<Id, Sources>, vanished: &Vanished) {
+    pub(super) fn set_problems(
+        &mut self,
+        scan: &Scan,
+        wanted: &BTreeMap<PolicyId, Sources>,
+        vanished: &VanishedPolicies,
+    ) {
         let mut problems = scan.problems.clone();
         problems.extend(self.of_vanished(wanted, vanished));
         if self.entries.is_empty() && problems.is_empty() && !self.allow_empty {
@@ -46,13 +51,17 @@ impl Table {
                 "{} holds no policies: expected .wasm files, or --allow-empty to run without any",
                 self.root.display()
             );
-            problems.insert(Id::whole(&Arc::from("")), text);
+            problems.insert(PolicyId::whole(&Arc::from("")), text);
         }
         self.replace_problems(problems);
     }
 
     /// While files are tried, there is nothing new to say: one of them may load.
-    fn of_vanished(&self, wanted: &BTreeMap<Id, Sources>, vanished: &Vanished) -> BTreeMap<Id, String> {
+    fn of_vanished(
+        &self,
+        wanted: &BTreeMap<PolicyId, Sources>,
+        vanished: &VanishedPolicies,
+    ) -> BTreeMap<PolicyId, String> {
         let with_files: BTreeSet<Arc<str>> = wanted.keys().map(|id| Arc::clone(&id.group)).collect();
         let now = vanished.problems(&self.root, &with_files);
         if wanted.is_empty() || !self.is_trying(wanted) {
@@ -61,25 +70,30 @@ impl Table {
         now.into_keys().filter_map(|id| self.problems.get(&id).map(|text| (id, text.clone()))).collect()
     }
 
-    pub(super) fn replace_problems(&mut self, problems: BTreeMap<Id, String>) {
+    pub(super) fn replace_problems(&mut self, problems: BTreeMap<PolicyId, String>) {
         for (id, text) in &problems {
             if self.problems.get(id) != Some(text) {
-                self.changes.push(Change::Refused { id: id.to_string(), error: text.clone(), kept: self.keeps(id) });
+                self.changes.push(PolicyChange::Refused {
+                    id: id.to_string(),
+                    error: text.clone(),
+                    kept: self.keeps(id),
+                });
             }
         }
         for id in self.problems.keys().filter(|id| !problems.contains_key(id)) {
-            self.changes.push(Change::Unchanged { id: id.to_string() });
+            self.changes.push(PolicyChange::Unchanged { id: id.to_string() });
         }
         self.problems = problems;
     }
 
     /// Whether a directory's problem leaves policies in force; the root's are the ones of all groups.
-    fn keeps(&self, problem: &Id) -> bool {
-        let concerns = |id: &Id| *problem == Id::whole(&Arc::from("")) || *problem == Id::whole(&id.group);
+    fn keeps(&self, problem: &PolicyId) -> bool {
+        let concerns =
+            |id: &PolicyId| *problem == PolicyId::whole(&Arc::from("")) || *problem == PolicyId::whole(&id.group);
         self.entries.iter().any(|(id, entry)| concerns(id) && entry.is_loaded())
     }
 }
 
-fn mk_failure(id: &Id, text: &str, kept: bool) -> Failure {
+fn mk_failure(id: &PolicyId, text: &str, kept: bool) -> Failure {
     Failure { group: Arc::clone(&id.group), name: Arc::clone(&id.name), error: text.to_owned(), kept }
 }

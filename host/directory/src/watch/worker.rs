@@ -11,41 +11,41 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Directory, Event};
+use super::{Directory, WorkerEvent};
 use crate::{
-    DirectoryConfig, Update,
-    crew::Crew,
-    load::Outcome,
+    DirectoryConfig, RosterUpdate,
+    load::LoadOutcome,
     scan::{File, Scan},
     settling::Settling,
-    table::{Table, Timing},
+    table::{PolicyTable, Timing},
     watcher::Watcher,
+    worker_pool::WorkerPool,
 };
 
 /// How often to look although the file system reports changes: not all of them do, such as network file systems.
-const NET: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often to look where watching failed, or while the directory is not there.
-const FALLBACK: Duration = Duration::from_millis(500);
+const FALLBACK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The least time between two looks, however often the file system reports: events come in storms.
-const PAUSE: Duration = Duration::from_millis(5);
+const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long what changed together is held back until all of it is loaded, so that it is published together.
-const TOGETHER: Duration = Duration::from_millis(250);
+const BATCH_WINDOW: Duration = Duration::from_millis(250);
 
 /// How often to look at the first calls of a version that came in the place of another.
-const JUDGE_EVERY: Duration = Duration::from_millis(250);
+const PROBATION_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What the thread has.
 pub(super) struct Worker<F> {
     config: DirectoryConfig,
-    table: Table,
+    table: PolicyTable,
     settling: Settling,
     watcher: Option<Watcher>,
-    crew: Crew,
-    sender: Sender<Event>,
-    events: Receiver<Event>,
+    worker_pool: WorkerPool,
+    sender: Sender<WorkerEvent>,
+    events: Receiver<WorkerEvent>,
     /// Whether a report of the file system waits to be heard.
     is_reported: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
@@ -67,9 +67,9 @@ struct Pass<'a> {
 
 // === impl Worker ===
 
-impl<F: FnMut(Update)> Worker<F> {
+impl<F: FnMut(RosterUpdate)> Worker<F> {
     pub(super) fn new(directory: Directory, stop: Arc<AtomicBool>, publish: F) -> Self {
-        let Directory { config, table, scan, crew, sender, events } = directory;
+        let Directory { config, table, scan, worker_pool, sender, events } = directory;
         let is_reported = Arc::new(AtomicBool::new(false));
         let now = Instant::now();
         Self {
@@ -77,7 +77,7 @@ impl<F: FnMut(Update)> Worker<F> {
             watcher: mk_watcher(&config, &is_reported, &sender),
             config,
             table,
-            crew,
+            worker_pool,
             sender,
             events,
             is_reported,
@@ -98,14 +98,14 @@ impl<F: FnMut(Update)> Worker<F> {
             let now = Instant::now();
             let until = self.next_moment(now);
             match self.events.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(Event::Done(outcome)) => self.take_up(*outcome),
-                Ok(Event::Look) => {
+                Ok(WorkerEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(WorkerEvent::Done(outcome)) => self.take_up(*outcome),
+                Ok(WorkerEvent::Look) => {
                     #[expect(
                         clippy::disallowed_methods,
                         reason = "the events of one change come together, and are answered by one look"
                     )]
-                    thread::sleep(PAUSE.min(self.config.settle));
+                    thread::sleep(MIN_PAUSE.min(self.config.settle));
                     self.is_reported.store(false, Ordering::Release);
                     self.look(Instant::now());
                 }
@@ -117,7 +117,7 @@ impl<F: FnMut(Update)> Worker<F> {
     /// When there is something to do next, if nothing happens before.
     fn next_moment(&self, now: Instant) -> Instant {
         let held = (self.table.has_update() && self.under_way > 0).then_some(self.held_until);
-        let judged = self.table.is_on_probation().then(|| now + JUDGE_EVERY);
+        let judged = self.table.is_on_probation().then(|| now + PROBATION_INTERVAL);
         let moments = [self.settling.next(now), self.table.next_retry(), held.filter(|until| *until > now), judged];
         moments.into_iter().flatten().fold(self.next_look, Instant::min)
     }
@@ -139,13 +139,13 @@ impl<F: FnMut(Update)> Worker<F> {
                 self.trouble = None;
                 self.settling.observe(Arc::new(scan), now);
                 self.follow();
-                let orders = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
-                if !orders.is_empty() {
-                    self.under_way += orders.len();
-                    self.held_until = now + TOGETHER;
+                let jobs = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
+                if !jobs.is_empty() {
+                    self.under_way += jobs.len();
+                    self.held_until = now + BATCH_WINDOW;
                 }
-                for order in orders {
-                    self.crew.take(order, &self.sender);
+                for job in jobs {
+                    self.worker_pool.take(job, &self.sender);
                 }
             }
             Err(error) => {
@@ -160,7 +160,7 @@ impl<F: FnMut(Update)> Worker<F> {
         }
     }
 
-    fn take_up(&mut self, outcome: Outcome) {
+    fn take_up(&mut self, outcome: LoadOutcome) {
         let now = Instant::now();
         self.under_way = self.under_way.saturating_sub(1);
         if outcome.is_changing() {
@@ -195,10 +195,10 @@ impl<F: FnMut(Update)> Worker<F> {
 
     fn interval(&self) -> Duration {
         match (self.config.poll, &self.watcher) {
-            _ if self.trouble.is_some() => FALLBACK.min(self.config.poll.unwrap_or(FALLBACK)),
+            _ if self.trouble.is_some() => FALLBACK_INTERVAL.min(self.config.poll.unwrap_or(FALLBACK_INTERVAL)),
             (Some(poll), _) => poll,
-            (None, Some(_)) => NET,
-            (None, None) => FALLBACK,
+            (None, Some(_)) => POLL_INTERVAL,
+            (None, None) => FALLBACK_INTERVAL,
         }
     }
 }
@@ -223,7 +223,11 @@ impl Timing for Pass<'_> {
     }
 }
 
-fn mk_watcher(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &Sender<Event>) -> Option<Watcher> {
+fn mk_watcher(
+    config: &DirectoryConfig,
+    is_reported: &Arc<AtomicBool>,
+    events: &Sender<WorkerEvent>,
+) -> Option<Watcher> {
     if config.poll.is_some() {
         return None;
     }
@@ -232,13 +236,13 @@ fn mk_watcher(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &
         // One that waits stands for all: the look comes after it.
         if !is_reported.swap(true, Ordering::AcqRel) {
             // The thread may have ended.
-            let _ = events.send(Event::Look);
+            let _ = events.send(WorkerEvent::Look);
         }
     };
     Watcher::new(report).inspect_err(|error| warn_of_polling(&config.path, error)).ok()
 }
 
 fn warn_of_polling(path: &Path, error: &notify::Error) {
-    let every = FALLBACK.as_millis();
+    let every = FALLBACK_INTERVAL.as_millis();
     tracing::warn!("{} cannot be watched ({error}): looking every {every} ms instead", path.display());
 }

@@ -1,7 +1,7 @@
 use std::fs;
 
 use plimsoll_core::{Mode, PolicyState};
-use plimsoll_directory::{Change, Directory, DirectoryConfig, DirectoryError, load_one};
+use plimsoll_directory::{Directory, DirectoryConfig, DirectoryError, PolicyChange, load_one};
 
 use crate::{
     fake::{FakeLoader, good},
@@ -15,7 +15,7 @@ fn a_module_without_sidecar_is_a_policy_with_defaults() {
     let update = world.open();
     let member = member(&update.roster, "pool").unwrap();
     assert_eq!((&*member.settings, member.version, member.size), ("null", 1, good("v1").len() as u64));
-    assert!(matches!(&update.changes[..], [Change::Loaded { id, version: 1, .. }] if id == "pool"));
+    assert!(matches!(&update.changes[..], [PolicyChange::Loaded { id, version: 1, .. }] if id == "pool"));
 }
 
 #[test]

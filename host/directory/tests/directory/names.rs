@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, os::unix::fs::symlink};
 
-use plimsoll_directory::Change;
+use plimsoll_directory::PolicyChange;
 
 use crate::{
     fake::good,
@@ -21,7 +21,7 @@ fn a_file_whose_name_is_no_text_is_told_once_and_passed_over() {
     assert!(world.failure(&watched.roster).ends_with(".wasm' is not UTF-8: the file is passed over"));
     world.put("x.wasm", &good("v2"));
     watched.wait_for_tag("x", "v2");
-    let told = watched.changes.iter().filter(|change| matches!(change, Change::Refused { .. })).count();
+    let told = watched.changes.iter().filter(|change| matches!(change, PolicyChange::Refused { .. })).count();
     assert_eq!(told, 1, "{:?}", watched.changes);
 }
 

@@ -1,7 +1,7 @@
 use std::{fs, io::Write as _, sync::Arc};
 
 use plimsoll_core::PolicyState;
-use plimsoll_directory::Change;
+use plimsoll_directory::PolicyChange;
 
 use crate::{
     fake::good,
@@ -60,7 +60,7 @@ fn a_bad_version_leaves_the_last_good_in_force_and_says_so() {
             let _ = fs::remove_file(world.path("x.yaml"));
             watched.wait_for("no failure", |roster| roster.failures().is_empty());
             assert!(Arc::ptr_eq(&before, &member(&watched.roster, "x").unwrap()), "the same files, the same version");
-            assert_eq!(watched.changes.last(), Some(&Change::Unchanged { id: "x".to_owned() }));
+            assert_eq!(watched.changes.last(), Some(&PolicyChange::Unchanged { id: "x".to_owned() }));
         }
     }
 }
@@ -82,7 +82,7 @@ fn a_deleted_policy_is_removed_and_its_versions_are_counted_on() {
         let (world, mut watched) = watched(by);
         world.remove("x.wasm");
         watched.wait_for("x is gone", |roster| member(roster, "x").is_none());
-        assert_eq!(watched.changes.last(), Some(&Change::Removed { id: "x".to_owned() }));
+        assert_eq!(watched.changes.last(), Some(&PolicyChange::Removed { id: "x".to_owned() }));
         world.write("x.wasm", &good("v1"));
         watched.wait_for_tag("x", "v1");
         assert_eq!(member(&watched.roster, "x").unwrap().version, 2);
@@ -130,7 +130,7 @@ fn a_module_that_others_name_is_a_policy_only_with_a_sidecar_of_its_own() {
         world.write("a.yaml", "module: x.wasm\n");
         watched.wait_for("x is a library", |roster| roster.state("x") == PolicyState::Library);
         assert!(member(&watched.roster, "x").is_none() && watched.roster.failures().is_empty());
-        assert!(watched.changes.contains(&Change::Library { id: "x".to_owned() }));
+        assert!(watched.changes.contains(&PolicyChange::Library { id: "x".to_owned() }));
         world.write("x.yaml", "mode: shadow\n");
         watched.wait_for_tag("x", "v1");
         world.remove("x.yaml");
@@ -199,7 +199,7 @@ fn a_file_that_is_written_in_pieces_is_no_failure() {
             watched.wait_for("y is gone", |roster| member(roster, "y").is_none());
         }
         watched.wait_for_tag("x", "v2");
-        let refused = watched.changes.iter().find(|change| matches!(change, Change::Refused { .. }));
+        let refused = watched.changes.iter().find(|change| matches!(change, PolicyChange::Refused { .. }));
         assert_eq!(refused, None, "{by:?}");
     }
 }

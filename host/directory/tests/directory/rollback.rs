@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use plimsoll_core::PolicyState;
-use plimsoll_directory::{Change, DirectoryConfig};
+use plimsoll_directory::{DirectoryConfig, PolicyChange};
 
 use crate::{
     fake::good,
@@ -48,7 +48,7 @@ fn a_version_that_fails_every_call_is_taken_back_and_not_tried_again() {
     replace_by(&world, &mut watched, "fails");
     wait_for_rollback(&mut watched);
     let error = "it failed to filter from its first calls on (trap: unreachable)".to_owned();
-    assert!(watched.changes.contains(&Change::TakenBack { id: "x".to_owned(), version: 2, back: 1, error }));
+    assert!(watched.changes.contains(&PolicyChange::TakenBack { id: "x".to_owned(), version: 2, back: 1, error }));
     let [failure] = watched.roster.failures() else { panic!("{:?}", watched.roster.failures()) };
     assert!(failure.kept && failure.error.ends_with("the version before answers the same call"), "{failure:?}");
     world.put("x.wasm", &good("fails"));

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use plimsoll_core::{
     Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, Sender, SystemClock,
 };
-use plimsoll_directory::{Change, Directory, DirectoryConfig};
+use plimsoll_directory::{Directory, DirectoryConfig, PolicyChange};
 
 use crate::{
     fake::good,
@@ -139,7 +139,7 @@ fn what_passes_is_tried_again_and_what_does_not_is_left_alone() {
     watched.wait_for_tag("x", "v1");
     assert!(started.elapsed() >= Duration::from_millis(900), "after {:?}", started.elapsed());
     assert_eq!(world.loader.loads_of("v1"), 2);
-    let refusals = watched.changes.iter().filter(|change| matches!(change, Change::Refused { .. })).count();
+    let refusals = watched.changes.iter().filter(|change| matches!(change, PolicyChange::Refused { .. })).count();
     assert_eq!(refusals, 2, "each is told once: {:?}", watched.changes);
 }
 

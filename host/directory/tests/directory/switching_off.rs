@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_core::{Mode, PolicyState, Roster};
-use plimsoll_directory::{Change, DirectoryConfig};
+use plimsoll_directory::{DirectoryConfig, PolicyChange};
 
 use crate::{
     fake::good,
@@ -44,7 +44,7 @@ fn a_policy_whose_module_is_compiling_is_switched_off_at_once() {
     watched.wait_for("x is off", |roster| is_off(roster, "x"));
     assert_eq!(watched.roster.state("x"), PolicyState::Off);
     assert_eq!(filter(&watched.roster, "a"), Ok(None));
-    assert!(watched.changes.contains(&Change::SwitchedOff { id: "x".to_owned() }));
+    assert!(watched.changes.contains(&PolicyChange::SwitchedOff { id: "x".to_owned() }));
     // The compile was begun for the sidecar before: what comes of it stays off as well.
     world.loader.let_go("v2");
     watched.wait_for("the new module", |roster| tag(roster, "x").as_deref() == Some("v2"));

@@ -12,7 +12,7 @@ use std::{
 };
 
 use plimsoll_core::{Loader, Member, Roster};
-use plimsoll_directory::{Change, Directory, DirectoryConfig, Update, Watching};
+use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch, PolicyChange, RosterUpdate};
 use tempfile::TempDir;
 
 use crate::fake::FakeLoader;
@@ -36,11 +36,11 @@ pub(crate) struct World {
 
 /// A watched world.
 pub(crate) struct Watched {
-    _watching: Watching,
-    published: Receiver<Update>,
+    _watching: DirectoryWatch,
+    published: Receiver<RosterUpdate>,
     pub(crate) roster: Arc<Roster>,
     /// Since the start, the first load included.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<PolicyChange>,
     pub(crate) updates: usize,
 }
 
@@ -84,7 +84,7 @@ impl World {
     }
 
     /// Loads the directory once.
-    pub(crate) fn open(&self) -> Update {
+    pub(crate) fn open(&self) -> RosterUpdate {
         let loader = Arc::clone(&self.loader);
         Directory::open(self.config(), loader).unwrap().1
     }
@@ -104,7 +104,7 @@ impl World {
         Arc::<FakeLoader>::clone(&self.loader)
     }
 
-    fn follow((directory, first): (Directory, Update)) -> Watched {
+    fn follow((directory, first): (Directory, RosterUpdate)) -> Watched {
         let (publish, published) = mpsc::channel();
         let watching = directory.watch(move |update| drop(publish.send(update))).unwrap();
         Watched { _watching: watching, published, roster: first.roster, changes: first.changes, updates: 0 }
@@ -137,7 +137,7 @@ impl Watched {
         self.wait_for(&format!("{id} is {wanted}"), |roster| tag(roster, id) == Some(wanted.to_owned()));
     }
 
-    fn take(&mut self, update: Update) {
+    fn take(&mut self, update: RosterUpdate) {
         self.roster = update.roster;
         self.changes.extend(update.changes);
         self.updates += 1;

@@ -7,57 +7,57 @@ use std::{
     thread,
 };
 
-use crate::load::{Order, Outcome, Workshop};
+use crate::load::{LoadContext, LoadJob, LoadOutcome};
 
 /// Most loads under way at once; compiles are bounded once more by the loader.
-const MOST: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// Most of these that load what may take long: a policy that is in force finds a thread even if many others do.
-const MOST_PATIENT: usize = 6;
+const MAX_SLOW: usize = 6;
 
 /// Idle threads that stay for the next order; to start another takes less than a thousandth of a load.
-const MOST_IDLE: usize = 1;
+const MAX_IDLE: usize = 1;
 
 /// Threads that carry out orders; dropping it lets each end with the order that it has.
-pub(crate) struct Crew {
-    shared: Arc<Shared>,
+pub(crate) struct WorkerPool {
+    shared: Arc<PoolState>,
 }
 
-struct Shared {
-    workshop: Workshop,
-    queue: Mutex<Queue>,
+struct PoolState {
+    context: LoadContext,
+    queue: Mutex<JobQueue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Queue {
+struct JobQueue {
     /// For policies that are in force and have not failed before.
-    prompt: VecDeque<Order>,
-    patient: VecDeque<Order>,
+    urgent: VecDeque<LoadJob>,
+    slow: VecDeque<LoadJob>,
     threads: usize,
     idle: usize,
     /// Patient orders under way.
-    patient_busy: usize,
+    slow_busy: usize,
     is_closed: bool,
 }
 
 // === impl Crew ===
 
-impl Crew {
+impl WorkerPool {
     /// A crew without threads; they come with the orders.
-    pub(crate) fn new(workshop: Workshop) -> Self {
-        Self { shared: Arc::new(Shared { workshop, queue: Mutex::default(), changed: Condvar::new() }) }
+    pub(crate) fn new(context: LoadContext) -> Self {
+        Self { shared: Arc::new(PoolState { context, queue: Mutex::default(), changed: Condvar::new() }) }
     }
 
     /// Carries out an order; what comes of it is sent.
-    pub(crate) fn take<E: From<Outcome> + Send + 'static>(&self, order: Order, done: &Sender<E>) {
+    pub(crate) fn take<E: From<LoadOutcome> + Send + 'static>(&self, job: LoadJob, done: &Sender<E>) {
         let mut queue = self.shared.queue();
-        if order.is_patient {
-            queue.patient.push_back(order);
+        if job.is_slow {
+            queue.slow.push_back(job);
         } else {
-            queue.prompt.push_back(order);
+            queue.urgent.push_back(job);
         }
-        if queue.idle < queue.waiting() && queue.threads < MOST {
+        if queue.idle < queue.waiting() && queue.threads < MAX_THREADS {
             let (shared, sender) = (Arc::clone(&self.shared), done.clone());
             let name = "policy-loader".to_owned();
             if thread::Builder::new().name(name).spawn(move || shared.work(&sender)).is_ok() {
@@ -74,7 +74,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         self.shared.queue().is_closed = true;
         self.shared.changed.notify_all();
@@ -83,12 +83,12 @@ impl Drop for Crew {
 
 // === impl Shared ===
 
-impl Shared {
-    fn work<E: From<Outcome>>(&self, done: &Sender<E>) {
+impl PoolState {
+    fn work<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
         let mut queue = self.queue();
         while !queue.is_closed {
-            let Some(order) = queue.next() else {
-                if queue.idle >= MOST_IDLE {
+            let Some(job) = queue.next() else {
+                if queue.idle >= MAX_IDLE {
                     // Their number follows the work, and is not that of the largest burst.
                     break;
                 }
@@ -98,10 +98,10 @@ impl Shared {
                 continue;
             };
             drop(queue);
-            let is_patient = order.is_patient;
-            let is_heard = done.send(self.carry_out(order).into()).is_ok();
+            let is_slow = job.is_slow;
+            let is_heard = done.send(self.carry_out(job).into()).is_ok();
             queue = self.queue();
-            queue.patient_busy -= usize::from(is_patient);
+            queue.slow_busy -= usize::from(is_slow);
             if !is_heard {
                 break;
             }
@@ -109,42 +109,42 @@ impl Shared {
         queue.threads -= 1;
     }
 
-    fn carry_out_all<E: From<Outcome>>(&self, done: &Sender<E>) {
+    fn carry_out_all<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
         loop {
-            let Some(order) = self.queue().next() else { return };
-            let is_patient = order.is_patient;
+            let Some(job) = self.queue().next() else { return };
+            let is_slow = job.is_slow;
             // Nobody who waits: nothing to tell.
-            let _ = done.send(self.carry_out(order).into());
-            self.queue().patient_busy -= usize::from(is_patient);
+            let _ = done.send(self.carry_out(job).into());
+            self.queue().slow_busy -= usize::from(is_slow);
         }
     }
 
     /// A panic refuses the policy, and the thread goes on.
-    fn carry_out(&self, order: Order) -> Outcome {
-        let failed = Outcome::failed(&order);
-        catch_unwind(AssertUnwindSafe(|| self.workshop.carry_out(order))).unwrap_or(failed)
+    fn carry_out(&self, job: LoadJob) -> LoadOutcome {
+        let failed = LoadOutcome::failed(&job);
+        catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job))).unwrap_or(failed)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, JobQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Queue ===
 
-impl Queue {
-    fn next(&mut self) -> Option<Order> {
-        let prompt = self.prompt.pop_front();
-        if prompt.is_some() || self.patient_busy >= MOST_PATIENT {
-            return prompt;
+impl JobQueue {
+    fn next(&mut self) -> Option<LoadJob> {
+        let urgent = self.urgent.pop_front();
+        if urgent.is_some() || self.slow_busy >= MAX_SLOW {
+            return urgent;
         }
-        let patient = self.patient.pop_front()?;
-        self.patient_busy += 1;
-        Some(patient)
+        let slow = self.slow.pop_front()?;
+        self.slow_busy += 1;
+        Some(slow)
     }
 
     /// Orders that a thread could take up now.
     fn waiting(&self) -> usize {
-        self.prompt.len() + self.patient.len().min(MOST_PATIENT.saturating_sub(self.patient_busy))
+        self.urgent.len() + self.slow.len().min(MAX_SLOW.saturating_sub(self.slow_busy))
     }
 }
