@@ -71,7 +71,7 @@ pub(crate) enum Command {
 
 /// How tables and reports are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
+pub(crate) enum OutputFormat {
     /// For people
     Text,
     /// For programs
@@ -82,7 +82,7 @@ pub(crate) enum Output {
 pub(crate) struct VersionArgs {
     /// How it is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 }
 
 /// How log lines are printed.
@@ -316,7 +316,7 @@ pub(crate) struct CheckArgs {
 
     /// How the report is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -353,7 +353,7 @@ pub(crate) struct RunArgs {
 
     /// How the table is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -382,7 +382,7 @@ pub(crate) struct ExplainArgs {
 
     /// How it is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -406,7 +406,7 @@ pub(crate) struct TableArgs {
 
     /// How it is printed
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -482,7 +482,7 @@ pub(crate) struct SchedulerConfigArgs {
 
     /// How it is printed; text is YAML
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,

@@ -2,7 +2,7 @@
 
 use std::{env, fs, net::SocketAddr, sync::Arc, time::Duration};
 
-use plimsoll_cluster::{ApiBinder, ApiServer, ClusterWatch, Leadership, LeaseConfig, Pace, Standing};
+use plimsoll_cluster::{ApiBinder, ApiServer, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings};
 use plimsoll_core::{BindOutcome, BindReport, DecideError, Gateway, PodId, RequestId};
 use plimsoll_http::WireConfig;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) fn lease_config(args: LeaseArgs, api: &ApiServer, listen: SocketAddr,
         name: args.lease_name,
         identity: args.identity.unwrap_or_else(host_name),
         url: args.advertise.unwrap_or_else(|| advertised(listen, is_tls)),
-        pace: Pace::new(args.lease_duration),
+        timings: LeaseTimings::new(args.lease_duration),
     }
 }
 
@@ -34,8 +34,8 @@ pub(crate) fn start(
         async move { watch.synced().await }
     };
     let leadership = Arc::new(Leadership::start(api, config, synced));
-    let (ledger, election) = (Arc::clone(watch), Arc::clone(&leadership));
-    gateway.set_binder(Arc::new(ApiBinder::start(api, ledger, election, request_timeout)));
+    let (assume_cache, election) = (Arc::clone(watch), Arc::clone(&leadership));
+    gateway.set_binder(Arc::new(ApiBinder::start(api, assume_cache, election, request_timeout)));
     leadership
 }
 
@@ -83,10 +83,10 @@ pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
     let Some(leadership) = leadership else {
         return json!({"state": "off", "reason": "this gateway does not bind"});
     };
-    let mut shown = match leadership.standing() {
-        Standing::Leads(term) => json!({"state": "leads", "term": term.number(), "mayWrite": term.may_write()}),
-        Standing::Follows { holder, url } => json!({"state": "follows", "leader": holder, "url": url}),
-        standing => json!({"state": "vacant", "reason": standing.vacancy()}),
+    let mut shown = match leadership.leadership_state() {
+        LeadershipState::Leads(term) => json!({"state": "leads", "term": term.number(), "mayWrite": term.may_write()}),
+        LeadershipState::Follows { holder, url } => json!({"state": "follows", "leader": holder, "url": url}),
+        leadership_state => json!({"state": "vacant", "reason": leadership_state.vacancy()}),
     };
     shown["identity"] = leadership.identity().into();
     shown["terms"] = leadership.terms().into();

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, Fingerprint, SnapshotError, SnapshotWatch};
+use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, FileFingerprint, SnapshotError, SnapshotWatch};
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
@@ -24,7 +24,7 @@ pub(crate) enum ClusterSource {
 }
 
 /// What keeps the view up to date; dropping it ends that.
-pub(crate) enum View {
+pub(crate) enum WatchGuard {
     Requests,
     Snapshot { _watch: SnapshotWatch },
     ApiServer(ApiServer, Arc<ClusterWatch>),
@@ -53,16 +53,21 @@ impl ClusterSource {
     /// # Errors
     /// If the snapshot cannot be read, or the credentials cannot be used. An API server that is down is
     /// waited for.
-    pub(crate) fn follow(self, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>, staleness: Duration) -> Result<View> {
+    pub(crate) fn follow(
+        self,
+        gateway: &Arc<Gateway>,
+        metrics: &Arc<Metrics>,
+        staleness: Duration,
+    ) -> Result<WatchGuard> {
         match self {
             Self::Requests => {
                 if Credentials::is_in_environment() {
                     // A gateway binds: it must not begin to in whatever cluster a shell happens to point to.
                     info!("KUBECONFIG is set, but `serve` does not use it: name the file with --kubeconfig");
                 }
-                Ok(View::Requests)
+                Ok(WatchGuard::Requests)
             }
-            Self::Snapshot(path) => Ok(View::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
+            Self::Snapshot(path) => Ok(WatchGuard::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
             Self::ApiServer(credentials, context) => {
                 let api = ApiServer::connect_with(&credentials, context.as_deref())?;
                 gateway.expect_cluster();
@@ -75,7 +80,7 @@ impl ClusterSource {
                 let watch = Arc::new(watch);
                 metrics.watch(Arc::clone(&watch));
                 pulse::start(gateway, &watch)?;
-                Ok(View::ApiServer(api, watch))
+                Ok(WatchGuard::ApiServer(api, watch))
             }
         }
     }
@@ -83,7 +88,7 @@ impl ClusterSource {
 
 // === impl View ===
 
-impl View {
+impl WatchGuard {
     /// The watch on the API server, where there is one.
     pub(crate) fn watch(&self) -> Option<&Arc<ClusterWatch>> {
         match self {
@@ -102,7 +107,7 @@ impl View {
 }
 
 fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
-    let content = Fingerprint::of(&path);
+    let content = FileFingerprint::of(&path);
     let cluster = Arc::new(plimsoll_cluster::read_snapshot(&path)?);
     info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
     metrics.cluster(&cluster);

@@ -4,7 +4,7 @@ mod answer;
 mod check;
 mod completions;
 pub(crate) mod explain;
-mod laptop;
+mod offline;
 mod run;
 mod scheduler_config;
 pub(crate) mod serve;

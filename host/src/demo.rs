@@ -25,15 +25,15 @@ use crate::{
     text,
 };
 use load::Load;
-use scheduler::{Decision, Scheduler};
-use stage::Stage;
+use scheduler::{Scheduler, SchedulerDecision};
+use stage::DemoStage;
 
 /// How long the demo waits for something that it has just caused.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The story that is told.
 struct Story {
-    stage: Stage,
+    stage: DemoStage,
     scheduler: Scheduler,
     load: Load,
     nodes: Vec<String>,
@@ -41,7 +41,7 @@ struct Story {
 }
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
-    let stage = Stage::lay(args)?;
+    let stage = DemoStage::lay(args)?;
     let config = config(args, &stage)?;
     let runtimes = Runtimes::start(config.wire.max_decisions)?;
     let mut server = runtimes.block_on(Server::start(config, runtimes.wire()))?;
@@ -71,7 +71,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(args: &DemoArgs, stage: &Stage) -> Result<ServerConfig> {
+fn config(args: &DemoArgs, stage: &DemoStage) -> Result<ServerConfig> {
     let cache = Some(args.directory.join("cache"));
     let engine = EngineConfig { cache, ..EngineConfig::new(ChildConfig::this_program()) };
     let anywhere = ([127, 0, 0, 1], 0).into();
@@ -197,7 +197,7 @@ impl Story {
     }
 }
 
-fn line(pod: &str, decision: &Decision) -> String {
+fn line(pod: &str, decision: &SchedulerDecision) -> String {
     let place = decision.node.as_deref().unwrap_or("no node");
     let score = decision.score.map_or_else(String::new, |score| format!("score {score}"));
     let reasons: Vec<String> = decision.reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();

@@ -65,8 +65,9 @@ pub(crate) fn reads_placed_pods(member: &Member) -> bool {
 
 /// What a policy reads of placed pods is nothing where there is no view of them, and it may let everything pass.
 fn warn_of_blind(update: &RosterUpdate) {
-    let is_new =
-        |id: &str| update.changes.iter().any(|change| matches!(change, PolicyChange::Loaded { .. }) && change.id() == id);
+    let is_new = |id: &str| {
+        update.changes.iter().any(|change| matches!(change, PolicyChange::Loaded { .. }) && change.id() == id)
+    };
     for member in update.roster.members().filter(|member| reads_placed_pods(member) && is_new(member.id())) {
         warn!(policy = member.id(), "{BLIND}");
     }

@@ -15,7 +15,7 @@ use crate::{
     admin::AdminState,
     args::LeaseArgs,
     binding,
-    cluster::{ClusterSource, View},
+    cluster::{ClusterSource, WatchGuard},
     metrics::Metrics,
     readiness::Readiness,
     reload::Reload,
@@ -56,7 +56,7 @@ pub(crate) struct Server {
     loaded: watch::Receiver<bool>,
     // Dropping a watch ends and joins its thread.
     _watching: DirectoryWatch,
-    _cluster: View,
+    _cluster: WatchGuard,
     leadership: Option<Arc<Leadership>>,
 }
 
@@ -93,7 +93,7 @@ impl Server {
         let start = move || Directory::start(config.directory, Arc::new(config.loader));
         let (directory, update) = tokio::task::spawn_blocking(start).await??;
         let (progress, loaded) = watch::channel(false);
-        let sees_pods = !matches!(cluster, View::Requests);
+        let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let reload = Reload::new(&gateway, &metrics, &readiness, progress, sees_pods);
         reload.apply(update);
         let watching = directory.watch(move |update| reload.apply(update))?;

@@ -26,13 +26,13 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use self::ready::{Ready, keep_ready};
 use crate::{
     ApiServer, Ticket, clock,
-    lease::{Leadership, Standing},
+    lease::{Leadership, LeadershipState},
 };
 
-pub(crate) use self::place::Place;
+pub(crate) use self::place::ReservedPlace;
 
 /// The gateway's view of the cluster, as far as a binder changes it.
-pub trait Ledger: Send + Sync {
+pub trait AssumeCache: Send + Sync {
     /// Shows a pod on its node from now on, with the annotations of its binding, unless the node or its pods
     /// are not as they were `seen`. Until the ticket is concluded or released no list and no read ends the
     /// reservation; the watch does, when it shows the pod or its end.
@@ -59,7 +59,7 @@ pub trait Ledger: Send + Sync {
 pub struct ApiBinder {
     runtime: Handle,
     reader: Client,
-    ledger: Arc<dyn Ledger>,
+    assume_cache: Arc<dyn AssumeCache>,
     leadership: Arc<Leadership>,
     ready: Arc<ArcSwapOption<Ready>>,
     readying: JoinHandle<()>,
@@ -69,25 +69,25 @@ pub struct ApiBinder {
 // === impl ApiBinder ===
 
 impl ApiBinder {
-    /// Binds whenever `leadership` is ours and `ledger` has listed afresh since. `request_timeout` is the
+    /// Binds whenever `leadership` is ours and `assume_cache` has listed afresh since. `request_timeout` is the
     /// gateway's: a request that is older than the list is not bound. Must be called within a runtime.
     pub fn start(
         api: &ApiServer,
-        ledger: Arc<dyn Ledger>,
+        assume_cache: Arc<dyn AssumeCache>,
         leadership: Arc<Leadership>,
         request_timeout: Duration,
     ) -> Self {
         let ready = Arc::default();
         let reader = api.client().clone();
-        let readying = keep_ready(api.clone(), Arc::clone(&ledger), leadership.changes(), Arc::clone(&ready));
+        let readying = keep_ready(api.clone(), Arc::clone(&assume_cache), leadership.changes(), Arc::clone(&ready));
         let readying = tokio::spawn(readying);
-        Self { runtime: Handle::current(), reader, ledger, leadership, ready, readying, request_timeout }
+        Self { runtime: Handle::current(), reader, assume_cache, leadership, ready, readying, request_timeout }
     }
 
     /// Returns the connections of this term, if it may write.
     fn ready(&self) -> Result<Arc<Ready>, BindError> {
         let not = |why: &str| BindError::NotLeader(why.to_owned());
-        let Standing::Leads(term) = self.leadership.standing() else {
+        let LeadershipState::Leads(term) = self.leadership.leadership_state() else {
             return Err(not("this gateway leads no more"));
         };
         if !term.may_write() {
@@ -112,7 +112,7 @@ impl ApiBinder {
         let began = clock::now();
         match clock::timeout_at(deadline, read_pod(&self.reader, namespace, name)).await {
             Ok(Ok(pod)) => {
-                self.ledger.observe(&pod, began);
+                self.assume_cache.observe(&pod, began);
                 Ok(pod)
             }
             Ok(Err(error)) => Err(error),
@@ -126,25 +126,25 @@ impl ApiBinder {
         pod: &Arc<Pod>,
         binding: Binding,
         seen: Option<&Slot>,
-    ) -> Result<Place<'_>, NotReserved> {
+    ) -> Result<ReservedPlace<'_>, NotReserved> {
         let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations));
-        let ticket = self.ledger.reserve(placed, seen)?;
-        Ok(Place::new(self, ticket, Arc::clone(pod), binding))
+        let ticket = self.assume_cache.reserve(placed, seen)?;
+        Ok(ReservedPlace::new(self, ticket, Arc::clone(pod), binding))
     }
 }
 
 impl Binder for ApiBinder {
     fn turn(&self) -> Turn {
-        match self.leadership.standing() {
-            Standing::Leads(_) => match self.ready() {
+        match self.leadership.leadership_state() {
+            LeadershipState::Leads(_) => match self.ready() {
                 Ok(_) => Turn::Mine,
                 Err(error) => Turn::Nobody(error.to_string()),
             },
-            Standing::Follows { url: Some(url), .. } => Turn::Peer(url),
-            Standing::Follows { holder, url: None } => {
+            LeadershipState::Follows { url: Some(url), .. } => Turn::Peer(url),
+            LeadershipState::Follows { holder, url: None } => {
                 Turn::Nobody(format!("{holder} holds the Lease and does not say where it can be reached"))
             }
-            standing => Turn::Nobody(standing.vacancy().unwrap_or_default()),
+            leadership_state => Turn::Nobody(leadership_state.vacancy().unwrap_or_default()),
         }
     }
 

@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// One object of a text.
-pub(crate) struct Object<'a> {
+pub(crate) struct DocumentObject<'a> {
     /// Its kind; none if neither it nor its list says.
     pub(crate) kind: Option<Cow<'a, str>>,
     pub(crate) json: &'a str,
-    place: Place,
+    place: Location,
 }
 
 /// Where an object stands.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct Location {
     /// From 1; none in YAML.
     line: Option<usize>,
     /// Of several documents, from 0.
@@ -45,18 +45,18 @@ struct Head<'a> {
 #[derive(Deserialize, Default)]
 struct Named {
     #[serde(default)]
-    metadata: Option<Metadata>,
+    metadata: Option<ObjectMeta>,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct ObjectMeta {
     #[serde(default)]
     name: Option<String>,
 }
 
 // === impl Object ===
 
-impl Object<'_> {
+impl DocumentObject<'_> {
     /// An error about this object.
     pub(crate) fn wrong(&self, text: impl fmt::Display) -> DocumentError {
         let line = self.place.line.map_or_else(String::new, |line| format!(":{line}"));
@@ -89,19 +89,19 @@ impl std::error::Error for DocumentError {}
 /// A text that starts as a JSON object is JSON, one or several; anything else is YAML.
 pub(crate) fn each_object(
     text: &str,
-    mut visit: impl FnMut(&Object<'_>) -> Result<(), DocumentError>,
+    mut visit: impl FnMut(&DocumentObject<'_>) -> Result<(), DocumentError>,
 ) -> Result<(), DocumentError> {
     if text.trim_start().starts_with('{') { each_json(text, &mut visit) } else { each_yaml(text, &mut visit) }
 }
 
-type Visit<'v> = dyn FnMut(&Object<'_>) -> Result<(), DocumentError> + 'v;
+type Visit<'v> = dyn FnMut(&DocumentObject<'_>) -> Result<(), DocumentError> + 'v;
 
 fn each_json(text: &str, visit: &mut Visit<'_>) -> Result<(), DocumentError> {
-    let mut lines = Lines { text, offset: 0, line: 1 };
+    let mut lines = LineCounter { text, offset: 0, line: 1 };
     for document in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let document = document.map_err(|error| json_error(&error, 0))?;
         let line = lines.of(document.get());
-        let place = Place { line: Some(line), ..Place::default() };
+        let place = Location { line: Some(line), ..Location::default() };
         each_of_document(document.get(), place, Some(&mut lines), visit)?;
     }
     Ok(())
@@ -112,7 +112,7 @@ fn each_yaml(text: &str, visit: &mut Visit<'_>) -> Result<(), DocumentError> {
         .map_err(|error| yaml_error(error.without_snippet()))?;
     let is_single = documents.len() == 1;
     for (index, document) in documents.into_iter().enumerate().filter(|(_, document)| !document.is_null()) {
-        let place = Place { document: (!is_single).then_some(index), ..Place::default() };
+        let place = Location { document: (!is_single).then_some(index), ..Location::default() };
         each_of_document(&document.to_string(), place, None, visit)?;
     }
     Ok(())
@@ -121,24 +121,24 @@ fn each_yaml(text: &str, visit: &mut Visit<'_>) -> Result<(), DocumentError> {
 /// `lines`: where the text is part of the file.
 fn each_of_document(
     json: &str,
-    place: Place,
-    mut lines: Option<&mut Lines<'_>>,
+    place: Location,
+    mut lines: Option<&mut LineCounter<'_>>,
     visit: &mut Visit<'_>,
 ) -> Result<(), DocumentError> {
-    let whole = Object { kind: None, json, place };
+    let whole = DocumentObject { kind: None, json, place };
     let head: Head<'_> = serde_json::from_str(json).map_err(|error| match place.line {
         Some(line) => json_error(&error, line - 1),
         None => whole.wrong(error),
     })?;
     let Some(items) = head.items else {
-        return visit(&Object { kind: head.kind, json, place });
+        return visit(&DocumentObject { kind: head.kind, json, place });
     };
     // Items of a typed list, as the API server sends them, do not repeat their kind.
     let listed = head.kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
     for (index, item) in items.into_iter().enumerate() {
         let line = lines.as_deref_mut().map(|lines| lines.of(item.get()));
-        let place = Place { item: Some(index), line, ..place };
-        let mut object = Object { kind: None, json: item.get(), place };
+        let place = Location { item: Some(index), line, ..place };
+        let mut object = DocumentObject { kind: None, json: item.get(), place };
         let head: Result<Head<'_>, _> = serde_json::from_str(item.get());
         let head = head.map_err(|error| object.wrong(error))?;
         object.kind = head.kind.or(listed.map(Cow::Borrowed));
@@ -148,7 +148,7 @@ fn each_of_document(
 }
 
 /// Counts lines up to parts of a text that come in order.
-struct Lines<'a> {
+struct LineCounter<'a> {
     text: &'a str,
     offset: usize,
     line: usize,
@@ -156,7 +156,7 @@ struct Lines<'a> {
 
 // === impl Lines ===
 
-impl Lines<'_> {
+impl LineCounter<'_> {
     /// The line of a part of the text, from 1.
     fn of(&mut self, part: &str) -> usize {
         let offset = part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());

@@ -10,17 +10,17 @@
 //! Why two of them never write at one time, and what that rests on, stands in
 //! `docs/decisions/0013-who-binds.md`.
 
-mod campaign;
 mod election;
+mod elector;
 mod fence;
-mod pace;
 mod record;
 mod term;
+mod timings;
 
-pub use campaign::{Leadership, LeaseConfig, Standing};
-pub use pace::Pace;
+pub use elector::{Leadership, LeadershipState, LeaseConfig};
 pub use record::URL_ANNOTATION;
 pub use term::Term;
+pub use timings::LeaseTimings;
 
 pub(crate) use fence::fenced_client;
-pub(crate) use record::Record;
+pub(crate) use record::LeaseRecord;

@@ -27,11 +27,11 @@ mod snapshot;
 mod watch;
 
 pub use api::{ApiServer, ConnectError, Credentials};
-pub use binder::{ApiBinder, Ledger};
+pub use binder::{ApiBinder, AssumeCache};
 pub use document::DocumentError;
 pub use error::SnapshotError;
-pub use lease::{Leadership, LeaseConfig, Pace, Standing, Term, URL_ANNOTATION};
+pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, URL_ANNOTATION};
 pub use live::{ClusterWatch, ResourceStatus, Ticket, WatchStatus};
 pub use once::list_once;
-pub use snapshot::{Fingerprint, read_pod, read_pods, read_snapshot};
+pub use snapshot::{FileFingerprint, read_pod, read_pods, read_snapshot};
 pub use watch::{SnapshotWatch, watch_snapshot};

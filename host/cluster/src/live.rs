@@ -9,10 +9,10 @@
 
 mod backoff;
 mod failure;
-mod follow;
 mod lines;
 mod lost;
 mod pages;
+mod reflector;
 mod resource;
 mod status;
 mod store;
@@ -33,12 +33,12 @@ use tokio::{
 };
 
 use self::{
-    resource::{Object, Resource},
-    status::Record,
-    store::Store,
+    resource::{Resource, WatchedObject},
+    status::WatchRecord,
+    store::ClusterStore,
     wire::EventKind,
 };
-use crate::{ApiServer, Ledger, clock};
+use crate::{ApiServer, AssumeCache, clock};
 
 pub use status::{ResourceStatus, WatchStatus};
 pub use store::Ticket;
@@ -55,17 +55,17 @@ const RESERVED_CHECK: Duration = Duration::from_secs(10);
 
 /// Watches Nodes and pods as long as it lives.
 pub struct ClusterWatch {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     tasks: [JoinHandle<()>; 3],
 }
 
 /// What the tasks and the callers have in common.
-struct Shared {
-    state: Mutex<State>,
+struct SharedState {
+    state: Mutex<PublishState>,
     publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
     changed: Notify,
-    nodes: Record,
-    pods: Record,
+    nodes: WatchRecord,
+    pods: WatchRecord,
     /// How many times somebody wanted fresh lists.
     wanted: watch::Sender<u64>,
     /// Which of those wishes the last complete list of each resource fulfilled; the first is number 1.
@@ -77,8 +77,8 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
-    store: Store,
+struct PublishState {
+    store: ClusterStore,
     are_nodes_listed: bool,
     are_pods_listed: bool,
     is_published: bool,
@@ -97,12 +97,12 @@ impl ClusterWatch {
         max_staleness: Duration,
         publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             state: Mutex::default(),
             publish: Box::new(publish),
             changed: Notify::new(),
-            nodes: Record::new(Resource::Nodes),
-            pods: Record::new(Resource::Pods),
+            nodes: WatchRecord::new(Resource::Nodes),
+            pods: WatchRecord::new(Resource::Pods),
             wanted: watch::Sender::new(1),
             fulfilled: watch::Sender::new([0, 0]),
             resumed: watch::Sender::new(0),
@@ -110,7 +110,7 @@ impl ClusterWatch {
         });
         let silence = LONGEST_SILENCE.min(max_staleness / 2);
         let follow =
-            |resource| tokio::spawn(follow::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
+            |resource| tokio::spawn(reflector::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
         let tasks =
             [follow(Resource::Nodes), follow(Resource::Pods), tokio::spawn(keep_publishing(Arc::clone(&shared)))];
         Self { shared, tasks }
@@ -145,7 +145,7 @@ impl ClusterWatch {
     }
 
     /// Changes the store; when this returns, the cluster in force shows it.
-    fn change(&self, change: impl FnOnce(&mut Store)) {
+    fn change(&self, change: impl FnOnce(&mut ClusterStore)) {
         let mut state = self.shared.state();
         change(&mut state.store);
         state.publish(&self.shared.publish);
@@ -173,7 +173,7 @@ impl ClusterWatch {
     }
 }
 
-impl Ledger for ClusterWatch {
+impl AssumeCache for ClusterWatch {
     fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved> {
         let mut state = self.shared.state();
         // What has come meanwhile is part of the newest snapshot.
@@ -217,12 +217,12 @@ impl fmt::Debug for ClusterWatch {
 
 // === impl Shared ===
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedState {
+    fn state(&self) -> MutexGuard<'_, PublishState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, resource: Resource) -> &Record {
+    fn record(&self, resource: Resource) -> &WatchRecord {
         match resource {
             Resource::Nodes => &self.nodes,
             Resource::Pods => &self.pods,
@@ -249,15 +249,15 @@ impl Shared {
     }
 
     /// Whether it is known which node has an object that cannot be read: nothing is placed there then.
-    fn knows_node_of(&self, lost: &Object) -> bool {
+    fn knows_node_of(&self, lost: &WatchedObject) -> bool {
         match lost {
-            Object::LostPod(pod) => self.state().store.node_of(pod).is_some(),
-            Object::LostNode(_) | Object::Node(_) | Object::Pod(_) => true,
+            WatchedObject::LostPod(pod) => self.state().store.node_of(pod).is_some(),
+            WatchedObject::LostNode(_) | WatchedObject::Node(_) | WatchedObject::Pod(_) => true,
         }
     }
 
     /// Objects of a list or a watch.
-    fn apply(&self, objects: impl IntoIterator<Item = (Object, EventKind)>) {
+    fn apply(&self, objects: impl IntoIterator<Item = (WatchedObject, EventKind)>) {
         let mut state = self.state();
         for (object, kind) in objects {
             object.apply(kind, &mut state.store);
@@ -299,7 +299,7 @@ impl Shared {
 
 // === impl State ===
 
-impl State {
+impl PublishState {
     /// Publishes what has changed, once there is a first picture of the whole.
     fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
         if !(self.are_nodes_listed && self.are_pods_listed) {
@@ -315,7 +315,7 @@ impl State {
 }
 
 /// At once when it was quiet; a burst of changes waits a little to be one.
-async fn keep_publishing(shared: Arc<Shared>) {
+async fn keep_publishing(shared: Arc<SharedState>) {
     let mut check = clock::now();
     loop {
         tokio::select! {

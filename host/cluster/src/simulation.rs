@@ -27,7 +27,7 @@ use std::{
 };
 
 use self::{
-    sabotage::Fault,
+    sabotage::Defect,
     world::{Tally, World},
 };
 
@@ -42,7 +42,7 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-fn run(seed: u64, fault: Option<Fault>) -> Result<Tally, String> {
+fn run(seed: u64, fault: Option<Defect>) -> Result<Tally, String> {
     catch_unwind(AssertUnwindSafe(|| World::new(seed, fault).run())).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
@@ -50,7 +50,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Result<Tally, String> {
 }
 
 /// Runs the worlds of these numbers on all cores; the first that fails, by its seed and why.
-fn run_all(count: u64, fault: Option<Fault>) -> (Tally, Option<(u64, String)>, u64) {
+fn run_all(count: u64, fault: Option<Defect>) -> (Tally, Option<(u64, String)>, u64) {
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let started = Instant::now();
     let worker = || {
@@ -116,7 +116,7 @@ fn a_world_is_the_same_whenever_it_is_run() {
 /// What these worlds find is what went wrong before: without each part of the cure some world fails.
 #[test]
 fn each_part_of_the_cure_is_missed_by_some_world() {
-    for fault in Fault::ALL {
+    for fault in Defect::ALL {
         let started = Instant::now();
         let (_, failure, worlds) = run_all(5_000, Some(fault));
         let (seed, why) = failure.unwrap_or_else(|| panic!("nothing misses {fault:?} in {worlds} worlds"));

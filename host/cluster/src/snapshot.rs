@@ -12,17 +12,17 @@ use plimsoll_core::{Cluster, Node, Pod};
 
 use crate::{
     SnapshotError,
-    document::{DocumentError, Object, each_object},
+    document::{DocumentError, DocumentObject, each_object},
     error::RECIPE,
 };
 
 /// Tells one content of a file from another. It is no secret and no promise: at worst, a change is not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint(u64);
+pub struct FileFingerprint(u64);
 
 // === impl Fingerprint ===
 
-impl Fingerprint {
+impl FileFingerprint {
     /// That of a file as it is now, if it can be read.
     pub fn of(path: &Path) -> Option<Self> {
         let mut hasher = DefaultHasher::new();
@@ -39,7 +39,7 @@ impl Fingerprint {
 /// Says where the file is not what it should be, and what was expected.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
     let text = read_text(path, RECIPE)?;
-    let mut found = Found::default();
+    let mut found = SnapshotObjects::default();
     each_object(&text, |object| found.add(object)).map_err(|cause| malformed(path, cause))?;
     if found.nodes.is_empty() {
         return Err(SnapshotError::NoNodes { path: path.to_owned() });
@@ -80,7 +80,7 @@ pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
 
 /// The objects of a snapshot, each name once.
 #[derive(Default)]
-struct Found {
+struct SnapshotObjects {
     nodes: Vec<Node>,
     node_at: HashMap<Box<str>, usize>,
     pods: Vec<Pod>,
@@ -90,8 +90,8 @@ struct Found {
 
 // === impl Found ===
 
-impl Found {
-    fn add(&mut self, object: &Object<'_>) -> Result<(), DocumentError> {
+impl SnapshotObjects {
+    fn add(&mut self, object: &DocumentObject<'_>) -> Result<(), DocumentError> {
         match object.kind.as_deref() {
             Some("Node") => {
                 // A copy: a part of the file would keep all of it in memory.

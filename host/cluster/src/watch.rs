@@ -13,7 +13,7 @@ use std::{
 
 use plimsoll_core::Cluster;
 
-use crate::{SnapshotError, read_snapshot, snapshot::Fingerprint};
+use crate::{SnapshotError, read_snapshot, snapshot::FileFingerprint};
 
 /// A file that changed so shortly before it is watched may have been read before it changed.
 const RECENT: Duration = Duration::from_secs(10);
@@ -34,11 +34,11 @@ pub struct SnapshotWatch {
 pub fn watch_snapshot(
     path: PathBuf,
     every: Duration,
-    published: Option<Fingerprint>,
+    published: Option<FileFingerprint>,
     publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>) + Send + 'static,
 ) -> SnapshotWatch {
     let (stop, stopped) = mpsc::channel();
-    let read = Stamp::of(&path).filter(|stamp| !stamp.is_recent());
+    let read = FileStamp::of(&path).filter(|stamp| !stamp.is_recent());
     let thread = thread::Builder::new()
         .name("snapshot".to_owned())
         .spawn(move || run(&path, every, (read, published), &stopped, publish));
@@ -48,7 +48,7 @@ pub fn watch_snapshot(
 
 /// Tells whether a file is the same as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     length: u64,
     modified: Option<SystemTime>,
     inode: u64,
@@ -74,7 +74,7 @@ impl fmt::Debug for SnapshotWatch {
 
 // === impl Stamp ===
 
-impl Stamp {
+impl FileStamp {
     /// The stamp of a file, if it is there.
     fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
@@ -101,21 +101,21 @@ fn inode(_: &fs::Metadata) -> u64 {
 fn run(
     path: &Path,
     every: Duration,
-    (mut read, mut published): (Option<Stamp>, Option<Fingerprint>),
+    (mut read, mut published): (Option<FileStamp>, Option<FileFingerprint>),
     stopped: &Receiver<()>,
     mut publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>),
 ) {
-    let mut seen = Stamp::of(path);
+    let mut seen = FileStamp::of(path);
     // A file that is gone is told once, too.
     let mut told_missing = false;
     while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-        let now = Stamp::of(path);
+        let now = FileStamp::of(path);
         let is_still = std::mem::replace(&mut seen, now) == now;
         let is_news = if now.is_none() { !told_missing } else { now != read };
         if is_still && is_news {
             (read, told_missing) = (now, now.is_none());
             // Before the file is read: what is written in between is read once more.
-            let content = Fingerprint::of(path);
+            let content = FileFingerprint::of(path);
             if content.is_none() || content != published {
                 published = content;
                 publish(read_snapshot(path).map(Arc::new));

@@ -13,7 +13,7 @@ use std::{
 };
 
 use plimsoll_system::{
-    Limit, PrivateDir,
+    DirLimit, PrivateDir,
     digest::{digest, hex, is_hex, sha256},
 };
 use serde::{Deserialize, Serialize};
@@ -195,7 +195,7 @@ impl LastGood {
         let size = parts.iter().map(|part| part.len() as u64).sum();
         // Held while it is written, so that files are counted one after another.
         let live = self.live();
-        let limit = Limit { files: MAX_FILES, bytes: MAX_BYTES };
+        let limit = DirLimit { files: MAX_FILES, bytes: MAX_BYTES };
         if !self.directory.make_room(limit, size, &name, |name| live.contains(stem_of(name)))? {
             return Err(io::Error::other("there is no room for it"));
         }

@@ -12,16 +12,16 @@ use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
 
 use crate::{
-    args::{CheckArgs, Output},
+    args::{CheckArgs, OutputFormat},
     text,
 };
 
 use purity::Purity;
-use target::{Files, Target, targets};
+use target::{PolicyFiles, Target, targets};
 use trial::{CallTime, Callee};
 
 /// What was found out about one policy.
-struct Report {
+struct CheckReport {
     file: PathBuf,
     sidecar: Option<PathBuf>,
     inspection: Inspection,
@@ -33,27 +33,27 @@ struct Report {
 }
 
 /// A policy that was looked at.
-struct Checked {
+struct CheckedPolicy {
     target: Target,
-    report: Result<Report>,
+    report: Result<CheckReport>,
     /// Whether a note counts as a refusal.
     is_strict: bool,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let loader = super::loader(&args.engine)?;
-    let all: Vec<Checked> = targets(&args.files)
+    let all: Vec<CheckedPolicy> = targets(&args.files)
         .into_iter()
         .map(|mut target| {
-            let files = std::mem::replace(&mut target.files, Ok(Files { module: PathBuf::new(), sidecar: None }));
+            let files = std::mem::replace(&mut target.files, Ok(PolicyFiles { module: PathBuf::new(), sidecar: None }));
             let report = files.and_then(|files| inspect(files, &loader, args.purity));
-            Checked { target, report, is_strict: args.strict }
+            CheckedPolicy { target, report, is_strict: args.strict }
         })
         .collect();
     match args.output {
-        Output::Text => all.iter().try_for_each(|checked| super::print(&checked.as_text()))?,
-        Output::Json => {
-            let all: Vec<Value> = all.iter().map(Checked::as_json).collect();
+        OutputFormat::Text => all.iter().try_for_each(|checked| super::print(&checked.as_text()))?,
+        OutputFormat::Json => {
+            let all: Vec<Value> = all.iter().map(CheckedPolicy::as_json).collect();
             super::print(&format!("{:#}\n", Value::Array(all)))?;
         }
     }
@@ -61,14 +61,14 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn inspect(Files { module, sidecar }: Files, loader: &WasmLoader, purity: bool) -> Result<Report> {
+fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, purity: bool) -> Result<CheckReport> {
     let bytes = std::fs::read(&module).with_context(|| format!("{}", module.display()))?;
     let inspection = loader.inspect(&bytes)?;
     let callee = match &sidecar {
         None => Callee::alone(inspection.policy.clone()),
         Some(path) => Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?),
     };
-    let mut report = Report { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: vec![] };
+    let mut report = CheckReport { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: vec![] };
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
         // With a sidecar it was refused above.
@@ -85,7 +85,7 @@ fn inspect(Files { module, sidecar }: Files, loader: &WasmLoader, purity: bool) 
 
 // === impl Checked ===
 
-impl Checked {
+impl CheckedPolicy {
     /// Why it is refused, in a line; none if it is not.
     fn refusal(&self) -> Option<String> {
         match &self.report {
@@ -151,7 +151,7 @@ impl Checked {
 
 // === impl Report ===
 
-impl Report {
+impl CheckReport {
     fn refusal(&self) -> Option<String> {
         let fault = self.calls.iter().find_map(|(verb, time)| Some((verb, time.as_ref().err()?)));
         let fault = fault.map(|(verb, fault)| format!("it fails to {verb} on a sample node: {fault}"));

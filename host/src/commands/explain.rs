@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::{
     answer,
-    laptop::{self, Laptop},
+    offline::{self, OfflineGateway},
 };
-use crate::args::{ExplainArgs, Output};
+use crate::args::{ExplainArgs, OutputFormat};
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
-    let pod = Arc::new(laptop::read_pod(&args.pod)?);
-    let mut laptop = Laptop::open(&args.policies, &args.cluster, &args.engine)?;
-    laptop.about(&pod);
-    let explanation = ask(&laptop.gateway, &args.group, &pod, &laptop.cluster, &args.node)?;
+    let pod = Arc::new(offline::read_pod(&args.pod)?);
+    let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
+    offline.about(&pod);
+    let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, &args.node)?;
     match args.output {
-        Output::Text => {
+        OutputFormat::Text => {
             let text = as_text(&pod, &args.node, &explanation);
-            super::print(&format!("cluster {}\n{text}", laptop.origin))?;
+            super::print(&format!("cluster {}\n{text}", offline.origin))?;
         }
-        Output::Json => {
+        OutputFormat::Json => {
             let mut json = as_json(&pod, &args.node, &explanation);
-            json["cluster"] = laptop.origin.as_json();
+            json["cluster"] = offline.origin.as_json();
             super::print(&format!("{json:#}\n"))?;
         }
     }

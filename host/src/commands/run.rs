@@ -9,37 +9,37 @@ use plimsoll_core::{Explanation, Nodes, Pod, Query, Sender};
 
 use super::{
     explain,
-    laptop::{self, Laptop},
+    offline::{self, OfflineGateway},
 };
-use crate::args::{Output, RunArgs};
-use report::Report;
+use crate::args::{OutputFormat, RunArgs};
+use report::RunReport;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let pod = Arc::new(laptop::read_pod(&args.pod)?);
-    let mut laptop = Laptop::open(&args.policies, &args.cluster, &args.engine)?;
-    laptop.about(&pod);
-    if let Some(absent) = args.nodes.iter().find(|node| laptop.cluster.find(node).is_none()) {
+    let pod = Arc::new(offline::read_pod(&args.pod)?);
+    let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
+    offline.about(&pod);
+    if let Some(absent) = args.nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         bail!("the cluster has no node '{absent}'");
     }
-    let report = ask(&laptop, args, &pod)?;
+    let report = ask(&offline, args, &pod)?;
     let explanations = args
         .nodes
         .iter()
-        .map(|node| Ok((node.as_str(), explain::ask(&laptop.gateway, &args.group, &pod, &laptop.cluster, node)?)))
+        .map(|node| Ok((node.as_str(), explain::ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?)))
         .collect::<Result<Vec<(&str, Explanation)>>>()?;
     let binds: Vec<_> = explanations.iter().filter_map(|(node, told)| Some((*node, told.bind.as_ref()?))).collect();
     match args.output {
-        Output::Text => {
-            let mut text = format!("cluster {}\n{}", laptop.origin, report.as_text(args.rows, &binds));
+        OutputFormat::Text => {
+            let mut text = format!("cluster {}\n{}", offline.origin, report.as_text(args.rows, &binds));
             if args.explain {
                 let told = explanations.iter().map(|(node, told)| format!("\n{}", explain::as_text(&pod, node, told)));
                 text.extend(told);
             }
             super::print(&text)?;
         }
-        Output::Json => {
+        OutputFormat::Json => {
             let mut json = report.as_json(&binds);
-            json["cluster"] = laptop.origin.as_json();
+            json["cluster"] = offline.origin.as_json();
             if args.explain {
                 json["explanations"] =
                     explanations.iter().map(|(node, told)| explain::as_json(&pod, node, told)).collect();
@@ -51,8 +51,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
 }
 
 /// Asks as kube-scheduler would: filter, then prioritize what is left; and each policy by itself.
-fn ask(laptop: &Laptop, args: &RunArgs, pod: &Arc<Pod>) -> Result<Report> {
-    let Laptop { gateway, cluster, .. } = laptop;
+fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunReport> {
+    let OfflineGateway { gateway, cluster, .. } = offline;
     let names: Vec<Cow<'_, str>> = if args.nodes.is_empty() {
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect()
     } else {
@@ -77,5 +77,5 @@ fn ask(laptop: &Laptop, args: &RunArgs, pod: &Arc<Pod>) -> Result<Report> {
         // Nobody asks for scores of nodes that were never filtered.
         Err(_) => Ok(Vec::new()),
     };
-    Ok(Report::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter, &kept, scores))
+    Ok(RunReport::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter, &kept, scores))
 }

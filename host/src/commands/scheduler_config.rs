@@ -11,7 +11,7 @@ use plimsoll_core::{Group, Member, Mode, Roster, Verb};
 use plimsoll_directory::{Directory, DirectoryConfig};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Output, SchedulerConfigArgs};
+use crate::args::{OutputFormat, SchedulerConfigArgs};
 
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
@@ -52,8 +52,8 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     }
     let config = configuration(args, &extenders);
     match args.output {
-        Output::Json => super::print(&format!("{config:#}\n"))?,
-        Output::Text => super::print(&yaml::of(&config))?,
+        OutputFormat::Json => super::print(&format!("{config:#}\n"))?,
+        OutputFormat::Text => super::print(&yaml::of(&config))?,
     }
     Ok(ExitCode::SUCCESS)
 }

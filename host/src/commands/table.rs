@@ -12,48 +12,48 @@ use serde_json::{Value, json};
 
 use super::{
     answer,
-    laptop::{self, Laptop},
+    offline::{self, OfflineGateway},
 };
-use crate::args::{Output, TableArgs};
+use crate::args::{OutputFormat, TableArgs};
 
 /// Why the rows are no rule, for people and programs.
 const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
 
 pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
-    let pods = args.pods.iter().map(|path| laptop::read_pods(path)).collect::<Result<Vec<_>>>()?;
+    let pods = args.pods.iter().map(|path| offline::read_pods(path)).collect::<Result<Vec<_>>>()?;
     let pods: Vec<Arc<Pod>> = pods.into_iter().flatten().map(Arc::new).collect();
     ensure!(!pods.is_empty(), "--pod names no pod: there is nothing to ask about");
-    let mut laptop = Laptop::open(&args.policies, &args.cluster, &args.engine)?;
-    let member = find(&laptop, args)?;
+    let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
+    let member = find(&offline, args)?;
     let group = Group::new(vec![by_itself(&member)]);
     let alone = Roster::new([(Arc::clone(&member.group), group)].into(), vec![]);
-    laptop.gateway.set_roster(Arc::new(alone));
+    offline.gateway.set_roster(Arc::new(alone));
     let unmatched: Vec<String> =
         pods.iter().filter(|pod| !member.config.matches.accepts(pod)).map(|pod| full_name(pod)).collect();
     for pod in &pods {
-        laptop.about(pod);
+        offline.about(pod);
         let names: Vec<Cow<'_, str>> =
-            laptop.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
+            offline.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
         let query = || Query {
             pod: Arc::clone(pod),
             nodes: Nodes::Names(&names),
             received: Instant::now(),
             sender: Sender::default(),
         };
-        laptop.gateway.filter(&member.group, &query())?.1.run();
-        laptop.gateway.prioritize(&member.group, &query())?.1.run();
+        offline.gateway.filter(&member.group, &query())?.1.run();
+        offline.gateway.prioritize(&member.group, &query())?.1.run();
     }
     let remarks = remarks(&member, pods.len(), &unmatched);
-    let tables = laptop.gateway.decision_tables(&args.policy)?;
+    let tables = offline.gateway.decision_tables(&args.policy)?;
     match args.output {
-        Output::Text => {
-            let mut text = format!("cluster {}\n", laptop.origin);
+        OutputFormat::Text => {
+            let mut text = format!("cluster {}\n", offline.origin);
             text.extend(remarks.iter().map(|remark| format!("{remark}\n")));
             super::print(&format!("{text}\n{}", as_text(&tables)))?;
         }
-        Output::Json => {
+        OutputFormat::Json => {
             let mut json = as_json(&args.policy, &tables);
-            json["cluster"] = laptop.origin.as_json();
+            json["cluster"] = offline.origin.as_json();
             json["remarks"] = remarks.into();
             super::print(&format!("{json:#}\n"))?;
         }
@@ -61,8 +61,8 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(laptop: &Laptop, args: &TableArgs) -> Result<Arc<Member>> {
-    let roster = laptop.gateway.roster();
+fn find(offline: &OfflineGateway, args: &TableArgs) -> Result<Arc<Member>> {
+    let roster = offline.gateway.roster();
     let member = roster.members().find(|member| member.id() == args.policy);
     member.cloned().with_context(|| {
         let all: Vec<&str> = roster.members().map(|member| member.id()).collect();

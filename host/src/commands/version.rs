@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{Output, VersionArgs};
+use crate::args::{OutputFormat, VersionArgs};
 
 /// Names what decides how a policy is compiled and run.
 #[derive(Debug, Serialize)]
@@ -29,8 +29,8 @@ pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
         platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     };
     let text = match args.output {
-        Output::Json => format!("{}\n", serde_json::to_string_pretty(&build)?),
-        Output::Text => {
+        OutputFormat::Json => format!("{}\n", serde_json::to_string_pretty(&build)?),
+        OutputFormat::Text => {
             let Build { version, commit, contract, engine, platform } = build;
             format!(
                 "plimsoll  {version}\ncommit    {commit}\ncontract  {contract}\nengine    {engine}\nplatform  {platform}\n"

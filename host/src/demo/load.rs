@@ -14,19 +14,19 @@ use super::scheduler::Scheduler;
 
 /// Calls until it is told to stop.
 pub(super) struct Load {
-    shared: Arc<Shared>,
+    shared: Arc<LoadState>,
     thread: JoinHandle<()>,
 }
 
 /// What the load saw.
-pub(super) struct Totals {
+pub(super) struct LoadTotals {
     pub(super) calls: u64,
     /// The first failed call, if any failed.
     pub(super) failure: Option<String>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct LoadState {
     stop: AtomicBool,
     calls: AtomicU64,
     failure: Mutex<Option<String>>,
@@ -38,7 +38,7 @@ struct Shared {
 
 impl Load {
     pub(super) fn start(extender: SocketAddr) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LoadState::default());
         let own = Arc::clone(&shared);
         Self { shared, thread: std::thread::spawn(move || own.call_until_stopped(extender)) }
     }
@@ -50,18 +50,18 @@ impl Load {
         reasons.iter().any(|reason| reason.contains(text)).then_some(*at)
     }
 
-    pub(super) fn stop(self) -> Totals {
+    pub(super) fn stop(self) -> LoadTotals {
         self.shared.stop.store(true, Ordering::Relaxed);
         // A thread that panicked has failed a call.
         let crashed = self.thread.join().is_err().then(|| "the calling thread crashed".to_owned());
         let failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Totals { calls: self.shared.calls.load(Ordering::Relaxed), failure: failure.or(crashed) }
+        LoadTotals { calls: self.shared.calls.load(Ordering::Relaxed), failure: failure.or(crashed) }
     }
 }
 
 // === impl Shared ===
 
-impl Shared {
+impl LoadState {
     fn call_until_stopped(&self, extender: SocketAddr) {
         let mut scheduler = Scheduler::new(extender);
         let nodes: Vec<String> = (0..plimsoll_sample::NODES).map(plimsoll_sample::node_name).collect();

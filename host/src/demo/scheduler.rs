@@ -19,7 +19,7 @@ pub(super) struct Scheduler {
 }
 
 /// Where a pod went, and who turned down which nodes.
-pub(super) struct Decision {
+pub(super) struct SchedulerDecision {
     pub(super) node: Option<String>,
     pub(super) score: Option<i64>,
     pub(super) left: usize,
@@ -52,7 +52,7 @@ impl Scheduler {
     }
 
     /// One scheduling attempt.
-    pub(super) fn schedule(&mut self, pod: &Value, nodes: &[String]) -> Result<Decision> {
+    pub(super) fn schedule(&mut self, pod: &Value, nodes: &[String]) -> Result<SchedulerDecision> {
         let started = Instant::now();
         let filtered = self.filter(pod, nodes)?;
         self.filter_times.push(started.elapsed());
@@ -69,7 +69,7 @@ impl Scheduler {
         // Of several best nodes the scheduler takes one at random; the demo takes the first.
         let best = scores.iter().rev().max_by_key(|priority| priority.score);
         let node = best.map(|priority| priority.host.clone()).or_else(|| left.first().cloned());
-        Ok(Decision { node, score: best.map(|priority| priority.score), left: left.len(), reasons })
+        Ok(SchedulerDecision { node, score: best.map(|priority| priority.score), left: left.len(), reasons })
     }
 
     fn filter(&self, pod: &Value, nodes: &[String]) -> Result<FilterResult> {

@@ -16,7 +16,7 @@ use marker::Marker;
 const POLICIES: &str = "policies";
 
 /// Where the demo's files are.
-pub(super) struct Stage {
+pub(super) struct DemoStage {
     pub(super) policies: PathBuf,
     pub(super) snapshot: PathBuf,
     pub(super) pod: PathBuf,
@@ -28,7 +28,7 @@ const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults
 
 // === impl Stage ===
 
-impl Stage {
+impl DemoStage {
     /// Lays everything out.
     pub(super) fn lay(args: &DemoArgs) -> Result<Self> {
         for directory in [&args.policies, &args.guests] {

@@ -29,7 +29,7 @@ const LINES: u32 = 10;
 const GUEST_LINES: u32 = 100;
 
 /// Kinds that are told apart; all others count as one. A client may not choose how many there are.
-const MAX_KINDS: usize = 1024;
+const MAX_CLASSES: usize = 1024;
 
 /// The key of all others together.
 const OTHERS: u64 = 0;
@@ -46,24 +46,24 @@ const KEYS: [&str; 4] = ["policy", "reason", "resource", "status"];
 
 /// A layer that leaves out what is too much.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Limiter(Arc<Shared>);
+pub(super) struct Limiter(Arc<LimiterState>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    kinds: Mutex<Kinds>,
+struct LimiterState {
+    classes: Mutex<LineClasses>,
     /// Told when a line was left out, and none had been before.
     left_out: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Kinds {
-    by_key: HashMap<u64, Kind>,
+struct LineClasses {
+    by_key: HashMap<u64, LineClass>,
     hasher: RandomState,
     is_any_left_out: bool,
 }
 
 #[derive(Debug)]
-struct Kind {
+struct LineClass {
     since: Instant,
     lines: u32,
     left_out: u64,
@@ -100,19 +100,19 @@ impl Limiter {
     /// Whether a line is written.
     fn admit(&self, event: &Event<'_>, now: Instant) -> bool {
         let Some(most) = most(event.metadata()) else { return true };
-        let mut kinds = self.0.kinds();
-        let key = kinds.key(event);
-        let kind = kinds.by_key.entry(key).or_insert_with(|| Kind::new(event, key, now));
-        if now.saturating_duration_since(kind.since) >= WINDOW && kind.left_out == 0 {
-            (kind.since, kind.lines) = (now, 0);
+        let mut classes = self.0.classes();
+        let key = classes.key(event);
+        let class = classes.by_key.entry(key).or_insert_with(|| LineClass::new(event, key, now));
+        if now.saturating_duration_since(class.since) >= WINDOW && class.left_out == 0 {
+            (class.since, class.lines) = (now, 0);
         }
-        if kind.lines < most {
-            kind.lines += 1;
+        if class.lines < most {
+            class.lines += 1;
             return true;
         }
-        kind.left_out += 1;
-        if !kinds.is_any_left_out {
-            kinds.is_any_left_out = true;
+        class.left_out += 1;
+        if !classes.is_any_left_out {
+            classes.is_any_left_out = true;
             self.0.left_out.notify_one();
         }
         false
@@ -137,20 +137,20 @@ fn most(metadata: &Metadata<'_>) -> Option<u32> {
 
 // === impl Shared ===
 
-impl Shared {
-    fn kinds(&self) -> MutexGuard<'_, Kinds> {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+impl LimiterState {
+    fn classes(&self) -> MutexGuard<'_, LineClasses> {
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep_telling(&self) {
         loop {
-            let kinds = self.kinds();
-            let waiting = self.left_out.wait_while(kinds, |kinds| !kinds.is_any_left_out);
+            let classes = self.classes();
+            let waiting = self.left_out.wait_while(classes, |classes| !classes.is_any_left_out);
             drop(waiting.unwrap_or_else(PoisonError::into_inner));
             #[expect(clippy::disallowed_methods, reason = "what is left out is told once in this time")]
             thread::sleep(WINDOW);
             // Not under the lock: these are lines as well.
-            let told = self.kinds().take_left_out();
+            let told = self.classes().take_left_out();
             for (level, text, count) in told {
                 tell(level, &text, count);
             }
@@ -169,21 +169,21 @@ fn tell(level: Level, text: &str, count: u64) {
 
 // === impl Kinds ===
 
-impl Kinds {
+impl LineClasses {
     fn key(&self, event: &Event<'_>) -> u64 {
         let mut visitor = KeyVisitor { hasher: &self.hasher, key: self.hasher.hash_one(event.metadata().callsite()) };
         event.record(&mut visitor);
-        if self.by_key.len() < MAX_KINDS || self.by_key.contains_key(&visitor.key) { visitor.key } else { OTHERS }
+        if self.by_key.len() < MAX_CLASSES || self.by_key.contains_key(&visitor.key) { visitor.key } else { OTHERS }
     }
 
     /// What was left out since the last time, and forgets kinds that are quiet.
     fn take_left_out(&mut self) -> Vec<(Level, String, u64)> {
         self.is_any_left_out = false;
-        let told = self.by_key.values().filter(|kind| kind.left_out > 0);
-        let told = told.map(|kind| (kind.level, kind.text.clone(), kind.left_out)).collect();
-        self.by_key.retain(|_, kind| kind.left_out > 0);
-        for kind in self.by_key.values_mut() {
-            (kind.since, kind.lines, kind.left_out) = (Instant::now(), 0, 0);
+        let told = self.by_key.values().filter(|class| class.left_out > 0);
+        let told = told.map(|class| (class.level, class.text.clone(), class.left_out)).collect();
+        self.by_key.retain(|_, class| class.left_out > 0);
+        for class in self.by_key.values_mut() {
+            (class.since, class.lines, class.left_out) = (Instant::now(), 0, 0);
         }
         told
     }
@@ -191,7 +191,7 @@ impl Kinds {
 
 // === impl Kind ===
 
-impl Kind {
+impl LineClass {
     fn new(event: &Event<'_>, key: u64, now: Instant) -> Self {
         let level = *event.metadata().level();
         if key == OTHERS {
@@ -291,12 +291,12 @@ mod tests {
             fail("quiet", 200);
             fail("loud", 500);
             tracing::error!("something else");
-            let told = limiter.0.kinds().take_left_out();
+            let told = limiter.0.classes().take_left_out();
             let text = "policy loud: a policy failed".to_owned();
             assert_eq!(told, [(Level::WARN, text, 1000 - u64::from(LINES))]);
             // The next second has lines again, and what was told is not told twice.
             fail("loud", 200);
-            assert_eq!(limiter.0.kinds().take_left_out(), []);
+            assert_eq!(limiter.0.classes().take_left_out(), []);
         });
         assert_eq!(written, LINES as usize + 4);
     }
@@ -314,13 +314,13 @@ mod tests {
             for number in 0..100_000 {
                 fail("p", number);
             }
-            assert!(limiter.0.kinds().by_key.len() <= MAX_KINDS + 1);
-            let told = limiter.0.kinds().take_left_out();
+            assert!(limiter.0.classes().by_key.len() <= MAX_CLASSES + 1);
+            let told = limiter.0.classes().take_left_out();
             assert_eq!(
                 told,
-                [(Level::WARN, "lines of many kinds".to_owned(), (100_000 - MAX_KINDS) as u64 - u64::from(LINES))]
+                [(Level::WARN, "lines of many kinds".to_owned(), (100_000 - MAX_CLASSES) as u64 - u64::from(LINES))]
             );
         });
-        assert!(written <= MAX_KINDS + LINES as usize, "{written}");
+        assert!(written <= MAX_CLASSES + LINES as usize, "{written}");
     }
 }

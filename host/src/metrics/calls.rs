@@ -38,13 +38,13 @@ struct PolicyLabels {
 }
 
 /// What a policy is asked in one mode, by verb.
-type ByVerb = [OnceLock<Handles>; Verb::ALL.len()];
+type ByVerb = [OnceLock<CallHandles>; Verb::ALL.len()];
 
 /// A policy that is asked in shadow first may be obeyed later.
 type ByMode = [ByVerb; Mode::Off as usize];
 
 /// One policy, verb and mode.
-struct Handles {
+struct CallHandles {
     answered: Counter,
     seconds: Histogram,
     asked: Counter,
@@ -87,7 +87,7 @@ impl CallMetrics {
         self.handles.retain(|id| roster.members().any(|member| member.id() == id));
     }
 
-    fn with(&self, member: &Member, verb: Verb, count: impl FnOnce(&Handles)) {
+    fn with(&self, member: &Member, verb: Verb, count: impl FnOnce(&CallHandles)) {
         self.handles.with(member.id(), |modes| {
             // A policy that is off is not asked.
             let Some(verbs) = modes.get(member.config.mode as usize) else { return };
@@ -95,10 +95,10 @@ impl CallMetrics {
         });
     }
 
-    fn handles_of(&self, member: &Member, verb: Verb) -> Handles {
+    fn handles_of(&self, member: &Member, verb: Verb) -> CallHandles {
         let labels =
             PolicyLabels { policy: member.id().to_owned(), verb: verb.as_str(), mode: member.config.mode.as_str() };
-        Handles {
+        CallHandles {
             answered: self.calls.get_or_create_owned(&call_labels(member, verb, ANSWERED)),
             seconds: self.seconds.get_or_create_owned(&labels),
             asked: self.asked.get_or_create_owned(&labels),

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use plimsoll_cluster::{Leadership, Standing};
+use plimsoll_cluster::{Leadership, LeadershipState};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric},
@@ -28,7 +28,7 @@ impl LeaderCollector {
 impl Collector for LeaderCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(leadership) = self.0.get() else { return Ok(()) };
-        let leads = matches!(leadership.standing(), Standing::Leads(term) if term.may_write());
+        let leads = matches!(leadership.leadership_state(), LeadershipState::Leads(term) if term.may_write());
         let gauge = ConstGauge::new(i64::from(leads));
         let help = "1 while this gateway holds the Lease and may bind";
         gauge.encode(encoder.encode_descriptor("leader", help, None, gauge.metric_type())?)?;

@@ -17,10 +17,10 @@ use prometheus_client::{
 #[derive(Debug, Clone, Default)]
 pub(super) struct WatchCollector(Arc<OnceLock<Arc<ClusterWatch>>>);
 
-type Count = fn(&ResourceStatus) -> u64;
+type WatchCount = fn(&ResourceStatus) -> u64;
 
 /// Counters of each resource: name, help, value.
-const COUNTERS: [(&str, &str, Count); 6] = [
+const COUNTERS: [(&str, &str, WatchCount); 6] = [
     ("watch_events", "Events of the watch, bookmarks left out", |status| status.events),
     ("watch_bookmarks", "Bookmarks of the watch", |status| status.bookmarks),
     ("watch_lists", "Complete lists; the first is one of them", |status| status.lists),

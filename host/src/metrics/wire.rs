@@ -26,11 +26,11 @@ pub(super) struct WireMetrics {
     left_undone: Counter<u64, AtomicU64>,
     binds_denied: Family<DenialLabels, Counter>,
     /// By group.
-    handles: ByName<[OnceLock<Handles>; VERBS.len()]>,
+    handles: ByName<[OnceLock<RequestHandles>; VERBS.len()]>,
 }
 
 /// One group and verb.
-struct Handles {
+struct RequestHandles {
     /// Those that had a decision.
     decided: Counter,
     seconds: Histogram,
@@ -70,9 +70,9 @@ impl WireMetrics {
         registry.register("binds_denied", help, self.binds_denied.clone());
     }
 
-    fn handles_of(&self, group: &str, verb: &'static str) -> Handles {
+    fn handles_of(&self, group: &str, verb: &'static str) -> RequestHandles {
         let labels = RouteLabels { group: group.to_owned(), verb };
-        Handles {
+        RequestHandles {
             decided: self.requests.get_or_create_owned(&request_labels(group, verb, OK, false)),
             seconds: self.seconds.get_or_create_owned(&labels),
             nodes: self.nodes.get_or_create_owned(&labels),

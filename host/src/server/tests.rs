@@ -1,7 +1,7 @@
 //! How a server ends.
 
 use clap::Parser;
-use plimsoll_cluster::Standing;
+use plimsoll_cluster::LeadershipState;
 use plimsoll_harness::{FakeApi, tempdir, wait_until};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn a_server_whose_listener_fails_gives_up_the_lease() {
         let mut server = Server::start(config(*args).unwrap(), runtimes.wire()).await.unwrap();
         // It counts only some time after it was made.
         let leadership = server.leadership.clone().unwrap();
-        let leads = || matches!(leadership.standing(), Standing::Leads(_)).then_some(());
+        let leads = || matches!(leadership.leadership_state(), LeadershipState::Leads(_)).then_some(());
         tokio::task::block_in_place(|| wait_until("it to lead", leads)).unwrap();
         assert!(holder(&api).is_some_and(|holder| holder.starts_with("me_")));
         server.wire_task.abort();

@@ -13,22 +13,22 @@ const NO_LIMIT: u64 = 1 << 60;
 
 /// Bytes that this container may take; none if it has no limit.
 pub fn memory_limit() -> Option<u64> {
-    groups(Path::new("/")).iter().filter_map(Group::limit).min()
+    groups(Path::new("/")).iter().filter_map(ControlGroup::limit).min()
 }
 
 /// Bytes that this container may still take; none if it has no limit.
 pub fn memory_left() -> Option<u64> {
-    groups(Path::new("/")).iter().filter_map(Group::left).min()
+    groups(Path::new("/")).iter().filter_map(ControlGroup::left).min()
 }
 
 /// One control group of memory.
-struct Group {
+struct ControlGroup {
     folder: PathBuf,
-    files: &'static Files,
+    files: &'static ControlFiles,
 }
 
 /// How a version names what there is to read.
-struct Files {
+struct ControlFiles {
     limit: &'static str,
     usage: &'static str,
     /// Begins the line of `memory.stat` with what is given back before anybody is killed: pages of files that nobody
@@ -36,19 +36,23 @@ struct Files {
     reclaimable: &'static str,
 }
 
-const VERSION_1: Files =
-    Files { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", reclaimable: "total_inactive_file " };
+const VERSION_1: ControlFiles = ControlFiles {
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    reclaimable: "total_inactive_file ",
+};
 
-const VERSION_2: Files = Files { limit: "memory.max", usage: "memory.current", reclaimable: "inactive_file " };
+const VERSION_2: ControlFiles =
+    ControlFiles { limit: "memory.max", usage: "memory.current", reclaimable: "inactive_file " };
 
 /// Our control group and those around it, as far as they can be seen.
-fn groups(root: &Path) -> Vec<Group> {
+fn groups(root: &Path) -> Vec<ControlGroup> {
     let membership = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     membership.lines().flat_map(|line| groups_of(root, line)).collect()
 }
 
 /// The groups of one line of the membership: `0::/a/b` (version 2), `5:memory:/a/b` (version 1).
-fn groups_of(root: &Path, line: &str) -> Vec<Group> {
+fn groups_of(root: &Path, line: &str) -> Vec<ControlGroup> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { return vec![] };
     let (folder, files) = if controllers.is_empty() {
@@ -60,12 +64,12 @@ fn groups_of(root: &Path, line: &str) -> Vec<Group> {
     };
     // A container may see its own group as the root, whatever the membership says.
     let groups = Path::new(group.trim_start_matches('/')).ancestors();
-    groups.map(|group| Group { folder: folder.join(group), files }).collect()
+    groups.map(|group| ControlGroup { folder: folder.join(group), files }).collect()
 }
 
 // === impl Group ===
 
-impl Group {
+impl ControlGroup {
     fn limit(&self) -> Option<u64> {
         self.read(self.files.limit)?.trim().parse().ok().filter(|limit| *limit < NO_LIMIT)
     }
@@ -97,7 +101,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let groups = groups(root.path());
-        (groups.iter().filter_map(Group::limit).min(), groups.iter().filter_map(Group::left).min())
+        (groups.iter().filter_map(ControlGroup::limit).min(), groups.iter().filter_map(ControlGroup::left).min())
     }
 
     #[test]

@@ -12,4 +12,4 @@ pub mod cgroup;
 pub mod digest;
 mod private_dir;
 
-pub use private_dir::{Limit, PrivateDir};
+pub use private_dir::{DirLimit, PrivateDir};

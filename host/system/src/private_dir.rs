@@ -42,7 +42,7 @@ pub struct PrivateDir {
 
 /// What the files of a directory may take together.
 #[derive(Debug, Clone, Copy)]
-pub struct Limit {
+pub struct DirLimit {
     /// The most files.
     pub files: usize,
     /// The most bytes.
@@ -50,7 +50,7 @@ pub struct Limit {
 }
 
 /// One of our files.
-struct Entry {
+struct DirEntry {
     name: String,
     size: u64,
     modified: SystemTime,
@@ -141,7 +141,13 @@ impl PrivateDir {
     ///
     /// # Errors
     /// If the directory cannot be listed.
-    pub fn make_room(&self, limit: Limit, size: u64, replaced: &str, stays: impl Fn(&str) -> bool) -> io::Result<bool> {
+    pub fn make_room(
+        &self,
+        limit: DirLimit,
+        size: u64,
+        replaced: &str,
+        stays: impl Fn(&str) -> bool,
+    ) -> io::Result<bool> {
         let (temporary, mut kept): (Vec<_>, Vec<_>) =
             self.entries()?.into_iter().filter(|entry| entry.name != replaced).partition(|entry| entry.is_temporary);
         for entry in temporary.iter().filter(|entry| entry.is_abandoned()) {
@@ -150,15 +156,15 @@ impl PrivateDir {
         }
         kept.sort_by_key(|entry| entry.modified);
         let bytes: u64 = kept.iter().map(|entry| entry.size).sum();
-        let mut sum = Limit { files: kept.len(), bytes };
-        let is_full = |sum: Limit| sum.files >= limit.files || sum.bytes.saturating_add(size) > limit.bytes;
+        let mut sum = DirLimit { files: kept.len(), bytes };
+        let is_full = |sum: DirLimit| sum.files >= limit.files || sum.bytes.saturating_add(size) > limit.bytes;
         for entry in kept.iter().filter(|entry| !stays(&entry.name)) {
             if !is_full(sum) {
                 break;
             }
             // One that cannot be removed is left, and others go in its place.
             if self.remove(&entry.name).is_ok() {
-                sum = Limit { files: sum.files - 1, bytes: sum.bytes - entry.size };
+                sum = DirLimit { files: sum.files - 1, bytes: sum.bytes - entry.size };
             }
         }
         Ok(!is_full(sum))
@@ -174,7 +180,7 @@ impl PrivateDir {
     }
 
     /// Our own files; those that vanish meanwhile are left out.
-    fn entries(&self) -> io::Result<Vec<Entry>> {
+    fn entries(&self) -> io::Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.descriptor)? {
             let entry = entry?;
@@ -183,7 +189,7 @@ impl PrivateDir {
         Ok(entries)
     }
 
-    fn entry(&self, name: &str) -> Option<Entry> {
+    fn entry(&self, name: &str) -> Option<DirEntry> {
         let written_for = name_of_temporary(name);
         let is_temporary = written_for.is_some_and(|name| name == PROBE || (self.is_ours)(name));
         if !is_temporary && !(self.is_ours)(name) {
@@ -194,7 +200,7 @@ impl PrivateDir {
         let since = Duration::new(u64::try_from(stat.st_mtime).ok()?, u32::try_from(stat.st_mtime_nsec).ok()?);
         let modified = SystemTime::UNIX_EPOCH.checked_add(since)?;
         let size = u64::try_from(stat.st_size).ok()?;
-        is_file.then(|| Entry { name: name.to_owned(), size, modified, is_temporary })
+        is_file.then(|| DirEntry { name: name.to_owned(), size, modified, is_temporary })
     }
 
     /// Checked at each read: a mode can change while we run.
@@ -206,7 +212,7 @@ impl PrivateDir {
 
 // === impl Entry ===
 
-impl Entry {
+impl DirEntry {
     fn is_abandoned(&self) -> bool {
         self.modified.elapsed().is_ok_and(|age| age > ABANDONED)
     }
@@ -294,7 +300,7 @@ mod tests {
         write_at(&directory, &temporary("b.ours"), 10, Duration::ZERO);
         write_at(&directory, &temporary("probe"), 10, hours(2));
         write_at(&directory, &temporary("theirs"), 10, hours(2));
-        let limit = Limit { files: 10, bytes: 30 };
+        let limit = DirLimit { files: 10, bytes: 30 };
         assert!(directory.make_room(limit, 10, "d.ours", |name| name == "a.ours").unwrap());
         let left: BTreeSet<String> = fs::read_dir(&directory.path)
             .unwrap()
@@ -303,7 +309,7 @@ mod tests {
         let expected = ["a.ours", &temporary("b.ours"), "c.ours", "d.ours", "theirs", &temporary("theirs")];
         assert_eq!(left, expected.into_iter().map(str::to_owned).collect());
         assert!(!directory.make_room(limit, 25, "", |_| true).unwrap());
-        assert!(!directory.make_room(Limit { files: 3, ..limit }, 0, "", |_| true).unwrap());
+        assert!(!directory.make_room(DirLimit { files: 3, ..limit }, 0, "", |_| true).unwrap());
         let mut names = directory.names().unwrap();
         names.sort();
         assert_eq!(names, ["a.ours", "c.ours", "d.ours"]);

@@ -15,7 +15,7 @@ use std::{
     time::SystemTime,
 };
 
-use plimsoll_system::{Limit, PrivateDir, digest::sha256};
+use plimsoll_system::{DirLimit, PrivateDir, digest::sha256};
 use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
 
@@ -117,7 +117,7 @@ impl ModuleCache {
 
     /// Drops the entries that were not used for longest, and what interrupted writes have left.
     fn make_room_for(&self, size: u64, replaced: &str) {
-        let limit = Limit { files: MAX_ENTRIES, bytes: self.max_bytes };
+        let limit = DirLimit { files: MAX_ENTRIES, bytes: self.max_bytes };
         if let Err(error) = self.directory.make_room(limit, size, replaced, |_| false) {
             warn!(path = %self.path.display(), %error, "cannot clean up compiled modules");
         }

@@ -7,10 +7,10 @@ use kube::Client;
 use tokio::sync::watch::Receiver;
 use tracing::{info, warn};
 
-use super::Ledger;
+use super::AssumeCache;
 use crate::{
     ApiServer, clock,
-    lease::{Standing, Term},
+    lease::{LeadershipState, Term},
 };
 
 /// A term that may write.
@@ -25,23 +25,25 @@ pub(super) struct Ready {
 /// Lists afresh at the start of every term. It goes on until it is aborted, or the election ends.
 pub(super) async fn keep_ready(
     api: ApiServer,
-    ledger: Arc<dyn Ledger>,
-    mut changes: Receiver<Standing>,
+    assume_cache: Arc<dyn AssumeCache>,
+    mut changes: Receiver<LeadershipState>,
     ready: Arc<ArcSwapOption<Ready>>,
 ) {
     loop {
-        let standing = changes.borrow_and_update().clone();
+        let leadership_state = changes.borrow_and_update().clone();
         ready.store(None);
-        let change = match standing {
-            Standing::Leads(term) => tokio::select! {
+        let change = match leadership_state {
+            LeadershipState::Leads(term) => tokio::select! {
                 biased;
                 change = changes.changed() => change,
-                made = make(&api, ledger.as_ref(), term) => {
+                made = make(&api, assume_cache.as_ref(), term) => {
                     ready.store(Some(Arc::new(made)));
                     changes.changed().await
                 }
             },
-            Standing::Follows { .. } | Standing::Awaits { .. } | Standing::Vacant(_) => changes.changed().await,
+            LeadershipState::Follows { .. } | LeadershipState::Awaits { .. } | LeadershipState::Vacant(_) => {
+                changes.changed().await
+            }
         };
         if change.is_err() {
             ready.store(None);
@@ -50,18 +52,18 @@ pub(super) async fn keep_ready(
     }
 }
 
-async fn make(api: &ApiServer, ledger: &dyn Ledger, term: Arc<Term>) -> Ready {
+async fn make(api: &ApiServer, assume_cache: &dyn AssumeCache, term: Arc<Term>) -> Ready {
     loop {
         match api.fenced(&term) {
             Ok(client) => {
                 // Whatever an earlier leader wrote is seen by a list that starts now.
-                ledger.relist().await;
+                assume_cache.relist().await;
                 info!(term = term.number(), "the cluster was listed afresh: this gateway binds");
                 return Ready { term, client, since: clock::now() };
             }
             Err(error) => {
                 warn!(term = term.number(), %error, "this gateway leads and cannot bind");
-                clock::sleep(term.pace().pause()).await;
+                clock::sleep(term.timings().pause()).await;
             }
         }
     }

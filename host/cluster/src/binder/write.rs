@@ -15,7 +15,7 @@ use crate::clock;
 
 /// What came of a write.
 #[derive(Debug)]
-pub(super) enum Attempt {
+pub(super) enum WriteOutcome {
     /// The API server says that it is done.
     Written,
     /// The API server says 409: the pod is bound, or is not what it was.
@@ -27,24 +27,24 @@ pub(super) enum Attempt {
 }
 
 /// Sends the Binding once, for the pod as it was read.
-pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> Attempt {
+pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> WriteOutcome {
     let request = match request(ready, pod, binding) {
         Ok(request) => request,
-        Err(error) => return Attempt::NotWritten(error),
+        Err(error) => return WriteOutcome::NotWritten(error),
     };
-    let left = deadline.saturating_duration_since(clock::now()).min(ready.term.pace().settle());
+    let left = deadline.saturating_duration_since(clock::now()).min(ready.term.timings().settle());
     if left.is_zero() {
-        return Attempt::NotWritten(BindError::Timeout("there was no time left to write the binding".to_owned()));
+        return WriteOutcome::NotWritten(BindError::Timeout("there was no time left to write the binding".to_owned()));
     }
     if !ready.term.may_write() {
-        return Attempt::NotWritten(BindError::NotLeader("this gateway leads no more".to_owned()));
+        return WriteOutcome::NotWritten(BindError::NotLeader("this gateway leads no more".to_owned()));
     }
     match clock::timeout(left, ready.client.request_text(request)).await {
-        Ok(Ok(_)) => Attempt::Written,
+        Ok(Ok(_)) => WriteOutcome::Written,
         Ok(Err(Error::Api(status))) => refused(&status),
-        Ok(Err(error)) if is_without_connection(&error) => Attempt::NotWritten(BindError::Api(text(&error))),
-        Ok(Err(error)) => Attempt::Unknown(text(&error)),
-        Err(_) => Attempt::Unknown(format!("no answer to the binding within {left:.0?}")),
+        Ok(Err(error)) if is_without_connection(&error) => WriteOutcome::NotWritten(BindError::Api(text(&error))),
+        Ok(Err(error)) => WriteOutcome::Unknown(text(&error)),
+        Err(_) => WriteOutcome::Unknown(format!("no answer to the binding within {left:.0?}")),
     }
 }
 
@@ -84,19 +84,19 @@ fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<
     let request = Request::new(path).create_subresource("binding", &binding.name, &parameters, body);
     let mut request = request.map_err(|error| wrong(&error))?;
     // The API server stops working at it then (`timeout`: k8s.io/apiserver, filters/request_deadline.go).
-    let uri = format!("{}?timeout={}ms", request.uri().path(), ready.term.pace().handling().as_millis());
+    let uri = format!("{}?timeout={}ms", request.uri().path(), ready.term.timings().handling().as_millis());
     *request.uri_mut() = uri.parse().map_err(|error| wrong(&error))?;
     Ok(request)
 }
 
-fn refused(status: &Status) -> Attempt {
+fn refused(status: &Status) -> WriteOutcome {
     let message = || format!("{} ({})", status.message, status.code);
     match status.code {
-        409 => Attempt::Refused(status.message.clone()),
-        404 => Attempt::NotWritten(BindError::NoPod),
-        400..500 => Attempt::NotWritten(BindError::Api(message())),
+        409 => WriteOutcome::Refused(status.message.clone()),
+        404 => WriteOutcome::NotWritten(BindError::NoPod),
+        400..500 => WriteOutcome::NotWritten(BindError::Api(message())),
         // A server that gives up says so, and its store may carry the write out all the same.
-        _ => Attempt::Unknown(message()),
+        _ => WriteOutcome::Unknown(message()),
     }
 }
 

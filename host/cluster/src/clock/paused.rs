@@ -18,12 +18,12 @@ use tokio::runtime::{Builder, Runtime};
 
 thread_local! {
     /// The clock of the process that runs now.
-    static CURRENT: RefCell<Option<Arc<Clock>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<PausedClock>>> = const { RefCell::new(None) };
 }
 
-pub(crate) struct Clock(Mutex<State>);
+pub(crate) struct PausedClock(Mutex<PausedState>);
 
-struct State {
+struct PausedState {
     now: Instant,
     /// The process runs up to this moment.
     until: Instant,
@@ -40,13 +40,13 @@ struct State {
 
 /// One wait.
 pub(crate) struct Sleep {
-    clock: Arc<Clock>,
+    clock: Arc<PausedClock>,
     at: Instant,
     number: Option<u64>,
 }
 
 /// While it is there, its clock is that of this thread.
-pub(crate) struct Entered(Option<Arc<Clock>>);
+pub(crate) struct Entered(Option<Arc<PausedClock>>);
 
 pub(super) fn now() -> Option<Instant> {
     CURRENT.with_borrow(|clock| clock.as_ref().map(|clock| clock.state().now))
@@ -72,10 +72,10 @@ pub(crate) fn stop() {
 
 // === impl Clock ===
 
-impl Clock {
+impl PausedClock {
     /// The random numbers of its process follow from the seed.
     pub(crate) fn new(now: Instant, seed: u64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        Arc::new(Self(Mutex::new(PausedState {
             now,
             until: now,
             is_over: false,
@@ -156,14 +156,14 @@ impl Clock {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PausedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl State ===
 
-impl State {
+impl PausedState {
     fn random(&mut self) -> u64 {
         // xorshift64: all that is needed is variety.
         self.random ^= self.random << 13;

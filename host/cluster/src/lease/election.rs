@@ -14,15 +14,15 @@ mod tests;
 
 use std::{sync::Arc, time::Instant};
 
-use super::{Pace, Record};
+use super::{LeaseRecord, LeaseTimings};
 
 /// One candidate's part in the election.
 #[derive(Debug)]
 pub(crate) struct Election {
     me: Arc<str>,
-    pace: Pace,
+    timings: LeaseTimings,
     /// The Lease as it was last seen, and since when it has been so.
-    seen: Option<Seen>,
+    seen: Option<ObservedLease>,
     hold: Option<Hold>,
     /// The Lease's version after the last write of ours that is known to have succeeded.
     own: Option<Box<str>>,
@@ -38,9 +38,9 @@ pub(crate) struct Election {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct ObservedLease {
     /// None: there is no Lease.
-    record: Option<Record>,
+    record: Option<LeaseRecord>,
     /// When it was first seen like this.
     since: Instant,
 }
@@ -56,18 +56,18 @@ pub(crate) struct Hold {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ElectionStep {
     /// Nothing, until then.
     Wait(Instant),
     /// Read the Lease and tell [`Election::read`].
     Read,
     /// Write the Lease and tell [`Election::wrote`].
-    Write(Claim),
+    Write(LeaseWrite),
 }
 
 /// A write of the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct LeaseWrite {
     /// The `resourceVersion` that it must still have; none: there must be no Lease.
     pub(crate) version: Option<Box<str>>,
     /// None lets go of it.
@@ -89,10 +89,10 @@ pub(crate) enum NotWritten {
 
 impl Election {
     /// `me` must be of this process alone: of one that is started again it must be another.
-    pub(crate) fn new(me: Arc<str>, pace: Pace, now: Instant) -> Self {
+    pub(crate) fn new(me: Arc<str>, timings: LeaseTimings, now: Instant) -> Self {
         Self {
             me,
-            pace,
+            timings,
             seen: None,
             hold: None,
             own: None,
@@ -110,10 +110,10 @@ impl Election {
     }
 
     /// What to do now; a hold that ran out ends here at the latest.
-    pub(crate) fn step(&mut self, now: Instant) -> Step {
+    pub(crate) fn step(&mut self, now: Instant) -> ElectionStep {
         self.hold = self.hold.filter(|hold| now < hold.until);
         if self.released || now < self.wake {
-            return Step::Wait(self.wake);
+            return ElectionStep::Wait(self.wake);
         }
         match &self.seen {
             Some(seen) if !self.look => {
@@ -121,20 +121,20 @@ impl Election {
                     let record = seen.record.as_ref();
                     let is_transition = record.is_none_or(|record| record.holder.as_ref() != Some(&self.me));
                     let version = record.map(|record| record.version.clone());
-                    Step::Write(Claim { version, holder: Some(Arc::clone(&self.me)), is_transition })
+                    ElectionStep::Write(LeaseWrite { version, holder: Some(Arc::clone(&self.me)), is_transition })
                 } else {
                     self.sleep(now);
-                    Step::Wait(self.wake)
+                    ElectionStep::Wait(self.wake)
                 }
             }
-            _ => Step::Read,
+            _ => ElectionStep::Read,
         }
     }
 
     /// The Lease was read, none if there is none; `Err` if it could not be.
-    pub(crate) fn read(&mut self, now: Instant, lease: Result<Option<Record>, ()>) {
+    pub(crate) fn read(&mut self, now: Instant, lease: Result<Option<LeaseRecord>, ()>) {
         let Ok(record) = lease else {
-            self.wake = now + self.pace.pause();
+            self.wake = now + self.timings.pause();
             return;
         };
         self.see(now, record);
@@ -142,33 +142,39 @@ impl Election {
     }
 
     /// A write came back. `sent` was taken before it was handed over.
-    pub(crate) fn wrote(&mut self, sent: Instant, now: Instant, claim: &Claim, result: Result<Record, NotWritten>) {
+    pub(crate) fn wrote(
+        &mut self,
+        sent: Instant,
+        now: Instant,
+        lease_write: &LeaseWrite,
+        result: Result<LeaseRecord, NotWritten>,
+    ) {
         match result {
             Ok(record) => {
                 let version = record.version.clone();
                 self.see(now, Some(record));
-                if claim.holder.is_some() && !self.released {
-                    self.hold_since(sent, now, claim);
+                if lease_write.holder.is_some() && !self.released {
+                    self.hold_since(sent, now, lease_write);
                     self.own = Some(version);
-                    self.wake = sent + self.pace.renew();
+                    self.wake = sent + self.timings.renew();
                 }
             }
             Err(NotWritten::Conflict) => self.look = true,
             Err(NotWritten::Unknown) => {
                 self.look = true;
-                self.wake = now + self.pace.pause();
+                self.wake = now + self.timings.pause();
             }
         }
     }
 
     /// Gives up for good; the write that lets go, if the Lease is ours.
-    pub(crate) fn release(&mut self, now: Instant) -> Option<Claim> {
+    pub(crate) fn release(&mut self, now: Instant) -> Option<LeaseWrite> {
         // In its first time a Lease that was made may still be somebody else's: it is left to run out.
         let held = self.hold(now).is_some();
         self.hold = None;
         self.released = true;
         let record = self.seen.as_ref()?.record.as_ref().filter(|_| held)?;
-        Some(Claim { version: Some(record.version.clone()), holder: None, is_transition: false })
+        Some(LeaseWrite { version: Some(record.version.clone()), holder: None, is_transition: false })
     }
 
     /// The hold, while it lasts.
@@ -182,7 +188,7 @@ impl Election {
     }
 
     /// The Lease as it was last seen, if somebody else holds it and it has not run out.
-    pub(crate) fn leader(&self, now: Instant) -> Option<&Record> {
+    pub(crate) fn leader(&self, now: Instant) -> Option<&LeaseRecord> {
         let seen = self.seen.as_ref()?;
         let record = seen.record.as_ref()?;
         (record.holder.as_ref() != Some(&self.me) && !self.is_free(seen, now)).then_some(record)
@@ -191,45 +197,45 @@ impl Election {
     /// When the Lease is free, unless it changes before: for one that somebody else holds.
     pub(crate) fn runs_out(&self) -> Option<Instant> {
         let seen = self.seen.as_ref()?;
-        Some(seen.since + seen.record.as_ref()?.pace.expiry())
+        Some(seen.since + seen.record.as_ref()?.timings.expiry())
     }
 
-    fn see(&mut self, now: Instant, record: Option<Record>) {
-        let version = |record: &Option<Record>| record.as_ref().map(|record| record.version.clone());
-        let is_ours = |record: &Record| record.holder.as_ref() == Some(&self.me);
+    fn see(&mut self, now: Instant, record: Option<LeaseRecord>) {
+        let version = |record: &Option<LeaseRecord>| record.as_ref().map(|record| record.version.clone());
+        let is_ours = |record: &LeaseRecord| record.holder.as_ref() == Some(&self.me);
         if !record.as_ref().is_some_and(is_ours) {
             self.hold = None;
         }
         match &self.seen {
             Some(seen) if version(&seen.record) == version(&record) => {}
-            _ => self.seen = Some(Seen { record, since: now }),
+            _ => self.seen = Some(ObservedLease { record, since: now }),
         }
     }
 
     /// Whether nobody can believe to hold it.
-    fn is_free(&self, seen: &Seen, now: Instant) -> bool {
+    fn is_free(&self, seen: &ObservedLease, now: Instant) -> bool {
         let Some(record) = &seen.record else { return true };
-        record.holder.as_ref().is_none_or(|holder| *holder == self.me) || now >= seen.since + record.pace.expiry()
+        record.holder.as_ref().is_none_or(|holder| *holder == self.me) || now >= seen.since + record.timings.expiry()
     }
 
     /// Until the next look, or until the Lease runs out.
     fn sleep(&mut self, now: Instant) {
-        let next = now + self.pace.renew();
-        let expiry = |seen: &Seen| Some(seen.since + seen.record.as_ref()?.pace.expiry());
+        let next = now + self.timings.renew();
+        let expiry = |seen: &ObservedLease| Some(seen.since + seen.record.as_ref()?.timings.expiry());
         let expiry = self.seen.as_ref().and_then(expiry);
         self.wake = expiry.map_or(next, |expiry| expiry.clamp(now, next));
         // At its end the write itself tells whether it was renewed meanwhile.
         self.look = self.wake == next;
     }
 
-    fn hold_since(&mut self, sent: Instant, now: Instant, claim: &Claim) {
-        let until = sent + self.pace.lease();
+    fn hold_since(&mut self, sent: Instant, now: Instant, lease_write: &LeaseWrite) {
+        let until = sent + self.timings.lease();
         if self.hold.is_none_or(|hold| now >= hold.until) {
             self.terms += 1;
             // Ours, by a write that we do not know of: perhaps by one that made it, and arrived late.
-            let is_found = !claim.is_transition && claim.version != self.own;
-            if claim.version.is_none() || is_found {
-                self.quiet_until = now + self.pace.expiry();
+            let is_found = !lease_write.is_transition && lease_write.version != self.own;
+            if lease_write.version.is_none() || is_found {
+                self.quiet_until = now + self.timings.expiry();
             }
         }
         self.hold = (now < until).then_some(Hold { term: self.terms, until });

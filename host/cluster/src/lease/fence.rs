@@ -44,7 +44,7 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(term.pace().settle()));
+    connector.set_connect_timeout(Some(term.timings().settle()));
     // The kernel gives up bytes that the peer does not acknowledge, whatever becomes of this process.
     connector.set_tcp_user_timeout(Some(unacknowledged(term)));
     let term = Arc::clone(term);
@@ -61,7 +61,7 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     })
 }
 
-/// The connection, if the kernel has taken the bound that [`Pace::unacknowledged`] rests on.
+/// The connection, if the kernel has taken the bound that [`LeaseTimings::unacknowledged`] rests on.
 fn fence(io: TokioIo<TcpStream>, term: &Arc<Term>) -> std::result::Result<Fenced<TokioIo<TcpStream>>, BoxError> {
     let wanted = unacknowledged(term);
     let has = SockRef::from(io.inner()).tcp_user_timeout();
@@ -74,7 +74,7 @@ fn fence(io: TokioIo<TcpStream>, term: &Arc<Term>) -> std::result::Result<Fenced
 
 fn unacknowledged(term: &Term) -> Duration {
     // The kernel counts in milliseconds.
-    Duration::from_millis(term.pace().unacknowledged().as_millis().max(1) as u64)
+    Duration::from_millis(term.timings().unacknowledged().as_millis().max(1) as u64)
 }
 
 // === impl Fenced ===
@@ -140,11 +140,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::lease::{Pace, election::Hold};
+    use crate::lease::{LeaseTimings, election::Hold};
 
     fn term(until: Instant) -> Arc<Term> {
-        let pace = Pace::new(Duration::from_secs(30));
-        Arc::new(Term::new(Hold { term: 1, until }, pace, Instant::now()))
+        let timings = LeaseTimings::new(Duration::from_secs(30));
+        Arc::new(Term::new(Hold { term: 1, until }, timings, Instant::now()))
     }
 
     /// Answers every request on one connection, and tells what came.
@@ -200,12 +200,12 @@ mod tests {
     #[tokio::test]
     async fn a_lease_that_is_not_renewed_lets_nothing_be_written_in_its_last_third() {
         let (config, mut came) = server().await;
-        let pace = Pace::new(Duration::from_secs(30));
-        let term = term(Instant::now() + pace.settle());
+        let timings = LeaseTimings::new(Duration::from_secs(30));
+        let term = term(Instant::now() + timings.settle());
         assert!(!term.may_write());
         let client = fenced_client(&config, &term).unwrap();
         assert!(client.request_text(request("/early")).await.is_err());
-        term.extend(Hold { term: 1, until: Instant::now() + pace.lease() });
+        term.extend(Hold { term: 1, until: Instant::now() + timings.lease() });
         assert!(term.may_write());
         client.request_text(request("/renewed")).await.unwrap();
         loop {

@@ -8,7 +8,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::{Pace, election::Claim};
+use super::{LeaseTimings, election::LeaseWrite};
 
 /// The annotation of the Lease with its holder's URL.
 pub const URL_ANNOTATION: &str = "plimsoll/url";
@@ -18,51 +18,57 @@ const MAX_TEXT: usize = 1024;
 
 /// A Lease as an election sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct LeaseRecord {
     /// None: nobody.
     pub(crate) holder: Option<Arc<str>>,
     /// Where the holder can be reached.
     pub(crate) url: Option<Arc<str>>,
     /// By the duration that its holder wrote.
-    pub(crate) pace: Pace,
+    pub(crate) timings: LeaseTimings,
     /// `metadata.resourceVersion`.
     pub(crate) version: Box<str>,
 }
 
 // === impl Record ===
 
-impl Record {
+impl LeaseRecord {
     pub(crate) fn of(lease: &Lease) -> Self {
         let text = |text: Option<&String>| text.filter(|text| !text.is_empty()).map(|text| shortened(text).into());
         let spec = lease.spec.as_ref();
         let holder = spec.and_then(|spec| text(spec.holder_identity.as_ref()));
         let url = lease.metadata.annotations.as_ref().and_then(|annotations| text(annotations.get(URL_ANNOTATION)));
         let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
-        let pace = Pace::new(Duration::from_secs(u64::try_from(seconds).unwrap_or_default()));
+        let timings = LeaseTimings::new(Duration::from_secs(u64::try_from(seconds).unwrap_or_default()));
         let version = lease.metadata.resource_version.as_deref().unwrap_or_default().into();
-        Self { holder, url, pace, version }
+        Self { holder, url, timings, version }
     }
 }
 
 /// The Lease that a claim writes; `last` is what was read, whose other fields stay.
-pub(crate) fn lease_of(last: Option<&Lease>, name: &str, claim: &Claim, pace: Pace, url: &str) -> Lease {
+pub(crate) fn lease_of(
+    last: Option<&Lease>,
+    name: &str,
+    lease_write: &LeaseWrite,
+    timings: LeaseTimings,
+    url: &str,
+) -> Lease {
     let mut lease = last.cloned().unwrap_or_else(|| Lease {
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
         spec: None,
     });
-    lease.metadata.resource_version = claim.version.as_deref().map(str::to_owned);
+    lease.metadata.resource_version = lease_write.version.as_deref().map(str::to_owned);
     let annotations = lease.metadata.annotations.get_or_insert_default();
-    match &claim.holder {
+    match &lease_write.holder {
         Some(_) => annotations.insert(URL_ANNOTATION.to_owned(), url.to_owned()),
         None => annotations.remove(URL_ANNOTATION),
     };
     let now = MicroTime(Timestamp::now());
     let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
     // An empty holder is how client-go lets go of a Lease.
-    spec.holder_identity = Some(claim.holder.as_deref().unwrap_or_default().to_owned());
-    spec.lease_duration_seconds = i32::try_from(pace.lease().as_secs()).ok();
+    spec.holder_identity = Some(lease_write.holder.as_deref().unwrap_or_default().to_owned());
+    spec.lease_duration_seconds = i32::try_from(timings.lease().as_secs()).ok();
     spec.renew_time = Some(now.clone());
-    if claim.is_transition {
+    if lease_write.is_transition {
         spec.acquire_time = Some(now);
         spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
     }

@@ -5,14 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Pace, election::Hold};
+use super::{LeaseTimings, election::Hold};
 use crate::clock;
 
 /// A term: from taking the Lease to losing it. A Lease that is taken again is another term.
 #[derive(Debug)]
 pub struct Term {
     number: u64,
-    pace: Pace,
+    timings: LeaseTimings,
     start: Instant,
     /// Nanoseconds after the start; 0 once the term has ended.
     write_until: AtomicU64,
@@ -23,8 +23,8 @@ pub struct Term {
 // === impl Term ===
 
 impl Term {
-    pub(crate) fn new(hold: Hold, pace: Pace, now: Instant) -> Self {
-        let term = Self { number: hold.term, pace, start: now, write_until: 0.into(), doubt_until: 0.into() };
+    pub(crate) fn new(hold: Hold, timings: LeaseTimings, now: Instant) -> Self {
+        let term = Self { number: hold.term, timings, start: now, write_until: 0.into(), doubt_until: 0.into() };
         term.extend(hold);
         term
     }
@@ -35,8 +35,8 @@ impl Term {
     }
 
     /// The times of its Lease.
-    pub fn pace(&self) -> Pace {
-        self.pace
+    pub fn timings(&self) -> LeaseTimings {
+        self.timings
     }
 
     /// Whether a write may be handed to the socket at this moment. Ask right before it; it costs one reading of the clock.
@@ -48,7 +48,7 @@ impl Term {
     /// What was written just now, without an answer, is carried out by then or never.
     pub(crate) fn doubt(&self, now: Instant) -> Instant {
         // A request that is given up may have some last bytes on their way to the socket.
-        let settled = now + self.pace.settle() + self.pace.pause();
+        let settled = now + self.timings.settle() + self.timings.pause();
         self.doubt_until.fetch_max(nanoseconds(settled.duration_since(self.start)), Ordering::SeqCst);
         settled
     }
@@ -60,7 +60,7 @@ impl Term {
 
     /// The Lease was renewed.
     pub(crate) fn extend(&self, hold: Hold) {
-        let until = hold.until.checked_sub(self.pace.settle()).unwrap_or(self.start);
+        let until = hold.until.checked_sub(self.timings.settle()).unwrap_or(self.start);
         self.write_until.store(nanoseconds(until.saturating_duration_since(self.start)), Ordering::SeqCst);
     }
 

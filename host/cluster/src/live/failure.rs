@@ -8,7 +8,7 @@ use super::wire::Status;
 
 /// What went wrong between the API server and us.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum WatchFailure {
     /// The API server no longer knows the version that was asked for (410): only a list helps.
     #[error("the API server has forgotten where the watch stood: {0}")]
     Expired(String),
@@ -41,7 +41,7 @@ pub(super) enum Failure {
 
 // === impl Failure ===
 
-impl Failure {
+impl WatchFailure {
     /// What a connection says of itself, with all its causes.
     pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
         Self::Broken(crate::api::chain(error))
@@ -84,10 +84,10 @@ mod tests {
             (503, "", true),
         ];
         for (code, body, may_pass) in table {
-            let failure = Failure::refused(code, body.as_bytes());
+            let failure = WatchFailure::refused(code, body.as_bytes());
             assert_eq!(failure.may_pass(), may_pass, "{failure}");
         }
-        let forbidden = Failure::refused(403, table[2].1.as_bytes());
+        let forbidden = WatchFailure::refused(403, table[2].1.as_bytes());
         assert_eq!(forbidden.to_string(), "the API server answered 403: nodes is forbidden");
     }
 }

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
-use super::failure::Failure;
+use super::failure::WatchFailure;
 use crate::clock::timeout;
 
 /// The longest line: etcd refuses an object of more than 1.5 MB, and its text may be a few times that.
@@ -19,7 +19,7 @@ const MAX_PAGE: usize = 32 << 20;
 const BEGINNING: usize = 1 << 20;
 
 /// Splits a response into lines, each within a time.
-pub(super) struct Lines {
+pub(super) struct LineReader {
     body: Body,
     received: BytesMut,
     /// How far no line ends.
@@ -29,14 +29,14 @@ pub(super) struct Lines {
 
 // === impl Lines ===
 
-impl Lines {
+impl LineReader {
     /// With `silence`, the longest time that nothing may come.
     pub(super) fn new(body: Body, silence: Duration) -> Self {
         Self { body, received: BytesMut::new(), searched: 0, silence }
     }
 
     /// The next line; none once the response has ended. It may be dropped while it waits.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, WatchFailure> {
         loop {
             if let Some(at) = self.received[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let line = self.received.split_to(self.searched + at).freeze();
@@ -49,13 +49,14 @@ impl Lines {
             }
             self.searched = self.received.len();
             if self.searched > MAX_LINE {
-                return Err(Failure::Malformed(format!("an event has more than {MAX_LINE} bytes")));
+                return Err(WatchFailure::Malformed(format!("an event has more than {MAX_LINE} bytes")));
             }
-            let frame = timeout(self.silence, self.body.frame()).await.map_err(|_| Failure::Silent(self.silence))?;
+            let frame =
+                timeout(self.silence, self.body.frame()).await.map_err(|_| WatchFailure::Silent(self.silence))?;
             match frame {
                 // What stands after the last line end was cut off.
                 None => return Ok(None),
-                Some(Err(error)) => return Err(Failure::broken(&error)),
+                Some(Err(error)) => return Err(WatchFailure::broken(&error)),
                 Some(Ok(frame)) => self.received.extend(frame.into_data().ok()),
             }
         }
@@ -63,19 +64,19 @@ impl Lines {
 }
 
 /// The whole of a response, in which nothing may be silent for too long.
-pub(super) async fn collect(mut body: Body, silence: Duration) -> Result<Bytes, Failure> {
+pub(super) async fn collect(mut body: Body, silence: Duration) -> Result<Bytes, WatchFailure> {
     let mut whole = BytesMut::new();
     loop {
-        let frame = timeout(silence, body.frame()).await.map_err(|_| Failure::Silent(silence))?;
+        let frame = timeout(silence, body.frame()).await.map_err(|_| WatchFailure::Silent(silence))?;
         match frame {
             None => return Ok(whole.freeze()),
-            Some(Err(error)) => return Err(Failure::broken(&error)),
+            Some(Err(error)) => return Err(WatchFailure::broken(&error)),
             Some(Ok(frame)) => whole.extend(frame.into_data().ok()),
         }
         if whole.len() > MAX_PAGE {
             // A copy: a part would keep the whole.
             let beginning = Bytes::copy_from_slice(&whole[..BEGINNING.min(whole.len())]);
-            return Err(Failure::TooLarge { most: MAX_PAGE, beginning });
+            return Err(WatchFailure::TooLarge { most: MAX_PAGE, beginning });
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::resource::Object;
+use super::resource::WatchedObject;
 
 /// Those of one resource, by name.
 #[derive(Debug, Default)]
-pub(super) struct Lost {
+pub(super) struct UnreadableObjects {
     /// Why it cannot be read, and the list in which it was last seen.
     objects: BTreeMap<String, (String, u64)>,
     lists: u64,
@@ -14,7 +14,7 @@ pub(super) struct Lost {
 
 // === impl Lost ===
 
-impl Lost {
+impl UnreadableObjects {
     /// A list begins.
     pub(super) fn begin_list(&mut self) {
         self.lists += 1;
@@ -32,7 +32,7 @@ impl Lost {
     }
 
     /// An object can be read, or is gone; whether it could not be read before.
-    pub(super) fn find(&mut self, object: &Object) -> bool {
+    pub(super) fn find(&mut self, object: &WatchedObject) -> bool {
         !self.objects.is_empty() && self.objects.remove(object.name().as_ref()).is_some()
     }
 

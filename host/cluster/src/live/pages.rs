@@ -8,11 +8,11 @@ const SMALL: usize = 8 << 20;
 
 /// How many objects the next page is asked for.
 #[derive(Debug)]
-pub(super) struct Pages(u32);
+pub(super) struct PageSize(u32);
 
 // === impl Pages ===
 
-impl Pages {
+impl PageSize {
     /// The most objects of the next page.
     pub(super) fn limit(&self) -> u32 {
         self.0
@@ -33,7 +33,7 @@ impl Pages {
     }
 }
 
-impl Default for Pages {
+impl Default for PageSize {
     fn default() -> Self {
         Self(MOST)
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn pages_shrink_to_one_object_and_grow_again() {
-        let mut pages = Pages::default();
+        let mut pages = PageSize::default();
         let limits: Vec<u32> = std::iter::from_fn(|| pages.halve().then(|| pages.limit())).collect();
         assert_eq!(limits, [250, 125, 62, 31, 15, 7, 3, 1]);
         pages.fits(SMALL);

@@ -6,7 +6,7 @@ use plimsoll_core::{Node, ObjectError, Pod};
 use serde_json::json;
 
 use super::{
-    store::Store,
+    store::ClusterStore,
     wire::{self, EventKind},
 };
 
@@ -18,7 +18,7 @@ pub(super) enum Resource {
 }
 
 /// An object of the resource, read.
-pub(super) enum Object {
+pub(super) enum WatchedObject {
     Node(Node),
     Pod(Pod),
     /// A Node that cannot be read, by its name.
@@ -53,32 +53,32 @@ impl Resource {
     }
 
     /// Reads an object; keeps nothing of its text but what a policy may read.
-    pub(super) fn read(self, json: &str) -> Result<Object, ObjectError> {
+    pub(super) fn read(self, json: &str) -> Result<WatchedObject, ObjectError> {
         match self {
-            Self::Nodes => Node::steady_from_json(json.as_bytes()).map(Object::Node),
-            Self::Pods => Pod::placed_from_json(json.as_bytes()).map(Object::Pod),
+            Self::Nodes => Node::steady_from_json(json.as_bytes()).map(WatchedObject::Node),
+            Self::Pods => Pod::placed_from_json(json.as_bytes()).map(WatchedObject::Pod),
         }
     }
 
     /// What is left of an object that cannot be read; none if it does not even have a name.
-    pub(super) fn lost(self, json: &str) -> Option<Object> {
-        let metadata = serde_json::from_str::<wire::Object<'_>>(json).ok()?.metadata;
-        let bound = serde_json::from_str::<wire::Bound<'_>>(json);
+    pub(super) fn lost(self, json: &str) -> Option<WatchedObject> {
+        let metadata = serde_json::from_str::<wire::AnyObject<'_>>(json).ok()?.metadata;
+        let bound = serde_json::from_str::<wire::BoundPod<'_>>(json);
         self.lost_by(&metadata, bound.as_ref().map_or("", |pod| &pod.spec.node_name))
     }
 
     /// The same by the metadata alone, and the node if that is known.
-    pub(super) fn lost_by(self, metadata: &wire::Metadata<'_>, node: &str) -> Option<Object> {
-        let wire::Metadata { namespace, name, uid, .. } = metadata;
+    pub(super) fn lost_by(self, metadata: &wire::WireMetadata<'_>, node: &str) -> Option<WatchedObject> {
+        let wire::WireMetadata { namespace, name, uid, .. } = metadata;
         if name.is_empty() {
             return None;
         }
         match self {
-            Self::Nodes => Some(Object::LostNode(name.as_ref().into())),
+            Self::Nodes => Some(WatchedObject::LostNode(name.as_ref().into())),
             Self::Pods => {
                 let metadata = json!({"namespace": namespace, "name": name, "uid": uid});
                 let pod = json!({"metadata": metadata, "spec": {"nodeName": node}}).to_string();
-                Pod::placed_from_json(pod.as_bytes()).ok().map(Object::LostPod)
+                Pod::placed_from_json(pod.as_bytes()).ok().map(WatchedObject::LostPod)
             }
         }
     }
@@ -86,7 +86,7 @@ impl Resource {
 
 // === impl Object ===
 
-impl Object {
+impl WatchedObject {
     /// The name, with the namespace where it has one.
     pub(super) fn name(&self) -> Cow<'_, str> {
         match self {
@@ -97,7 +97,7 @@ impl Object {
     }
 
     /// Puts it into the store as it is now, or takes it out.
-    pub(super) fn apply(self, kind: EventKind, store: &mut Store) {
+    pub(super) fn apply(self, kind: EventKind, store: &mut ClusterStore) {
         match (self, kind) {
             (Self::Node(node), EventKind::Deleted) => store.remove_node(node.name()),
             // Without its record it is not there: nothing is placed on it until it can be read again.

@@ -53,7 +53,7 @@ pub struct ResourceStatus {
 
 /// What one watch writes down of itself.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct WatchRecord {
     resource: Resource,
     alive: Mutex<Option<Instant>>,
     trouble: Mutex<Option<String>>,
@@ -104,7 +104,7 @@ impl ResourceStatus {
 
 // === impl Record ===
 
-impl Record {
+impl WatchRecord {
     pub(super) fn new(resource: Resource) -> Self {
         Self {
             resource,

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits or reads a clock, so any order of events can be tested.
 
-mod home;
+mod entry;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,7 +14,7 @@ use std::{
 use hashbrown::{Equivalent, HashMap as Table};
 use plimsoll_core::{Cluster, Node, NotReserved, Pod, Pool, Slot, Slots};
 
-use self::home::Home;
+use self::entry::NodeEntry;
 
 /// Parts of pods that nobody has any more are let go after so many pods.
 const PRUNE_EVERY: u32 = 50_000;
@@ -25,15 +25,15 @@ const PRUNE_EVERY: u32 = 50_000;
 /// - A node keeps its slot as long as it is there; the last node moves into the slot of one that goes.
 /// - The pods of a node are in the order of their creation, then by namespace and name.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
-    homes: HashMap<Arc<str>, Home>,
+pub(crate) struct ClusterStore {
+    entries: HashMap<Arc<str>, NodeEntry>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
-    pods: Table<ByName, u64>,
+    pods: Table<PodByName, u64>,
     /// Pods that cannot be read, by namespace and name, with the list in which each was last seen. What such a pod
     /// holds on its node is not known, so the node is out of sight: nothing is placed there.
     lost: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
     /// By UID: a pod has one reservation at a time.
-    reserved: HashMap<Box<str>, Reserved>,
+    reserved: HashMap<Box<str>, AssumedPod>,
     /// The reservations that were made.
     tickets: u64,
     pool: Pool,
@@ -42,7 +42,7 @@ pub(crate) struct Store {
     node_lists: u64,
     pod_lists: u64,
     /// Homes that wait to be published.
-    touched: Vec<Arc<str>>,
+    dirty: Vec<Arc<str>>,
     slots: Slots,
     cluster: Arc<Cluster>,
 }
@@ -56,7 +56,7 @@ pub struct Ticket {
 
 /// A pod that is being bound, or was, and that the watch has not shown yet.
 #[derive(Debug)]
-struct Reserved {
+struct AssumedPod {
     number: u64,
     pod: Arc<Pod>,
     /// Lists and reads that began then or later tell what became of it; none while its bind is under way.
@@ -79,7 +79,7 @@ impl Ticket {
 
 // === impl Store ===
 
-impl Store {
+impl ClusterStore {
     /// From here on, what a list of the Nodes has is put.
     pub(crate) fn begin_nodes(&mut self) {
         self.node_lists += 1;
@@ -87,9 +87,9 @@ impl Store {
 
     /// A list of the Nodes is complete: what it did not have is gone.
     pub(crate) fn end_nodes(&mut self) {
-        let is_gone = |home: &Home| home.node.is_some() && home.seen < self.node_lists;
+        let is_gone = |entry: &NodeEntry| entry.node.is_some() && entry.seen < self.node_lists;
         let gone: Vec<Arc<str>> =
-            self.homes.iter().filter(|(_, home)| is_gone(home)).map(|(name, _)| Arc::clone(name)).collect();
+            self.entries.iter().filter(|(_, entry)| is_gone(entry)).map(|(name, _)| Arc::clone(name)).collect();
         for name in gone {
             self.remove_node(&name);
         }
@@ -98,21 +98,21 @@ impl Store {
     /// A Node as it is now.
     pub(crate) fn put_node(&mut self, node: Node) {
         let (name, seen) = (Arc::clone(node.name()), self.node_lists);
-        let home = self.homes.entry(Arc::clone(&name)).or_default();
-        home.seen = seen;
-        if home.node.as_ref().is_some_and(|own| own.json() == node.json()) {
+        let entry = self.entries.entry(Arc::clone(&name)).or_default();
+        entry.seen = seen;
+        if entry.node.as_ref().is_some_and(|own| own.json() == node.json()) {
             return;
         }
-        home.node = Some(Arc::new(node));
-        self.touch(&name);
+        entry.node = Some(Arc::new(node));
+        self.mark_dirty(&name);
     }
 
     /// A Node is gone.
     pub(crate) fn remove_node(&mut self, name: &str) {
-        if let Some(home) = self.homes.get_mut(name)
-            && home.node.take().is_some()
+        if let Some(entry) = self.entries.get_mut(name)
+            && entry.node.take().is_some()
         {
-            self.touch(name);
+            self.mark_dirty(name);
         }
     }
 
@@ -126,10 +126,10 @@ impl Store {
     pub(crate) fn end_pods(&mut self, began: Instant) {
         let list = self.pod_lists;
         let gone: Vec<Arc<Pod>> =
-            self.pods.iter().filter(|(_, seen)| **seen < list).map(|(ByName(pod), _)| Arc::clone(pod)).collect();
+            self.pods.iter().filter(|(_, seen)| **seen < list).map(|(PodByName(pod), _)| Arc::clone(pod)).collect();
         for pod in gone {
-            self.pods.remove(&Name::of(&pod));
-            self.evict(&pod);
+            self.pods.remove(&PodName::of(&pod));
+            self.detach(&pod);
         }
         let gone: Vec<Pod> = self.lost.values().filter(|(_, seen)| *seen < list).map(|(pod, _)| pod.clone()).collect();
         for pod in &gone {
@@ -155,17 +155,17 @@ impl Store {
             return;
         }
         let pod = self.pool.share(pod);
-        let shown = self.pods.remove_entry(&Name::of(&pod)).map(|(ByName(pod), _)| pod);
+        let shown = self.pods.remove_entry(&PodName::of(&pod)).map(|(PodByName(pod), _)| pod);
         // The watch shows it on a node: there it stays, whatever its reservation says.
         let reserved = self.reserved.remove(pod.uid()).map(|reserved| reserved.pod);
         let before = [shown, reserved];
         let same = before.iter().flatten().find(|old| ***old == pod).cloned();
         let pod = same.unwrap_or_else(|| Arc::new(pod));
         for old in before.iter().flatten().filter(|old| !Arc::ptr_eq(old, &pod)) {
-            self.evict(old);
+            self.detach(old);
         }
-        self.settle(&pod);
-        self.pods.insert(ByName(pod), self.pod_lists);
+        self.attach(&pod);
+        self.pods.insert(PodByName(pod), self.pod_lists);
         self.pods_put += 1;
         if self.pods_put >= PRUNE_EVERY {
             self.pods_put = 0;
@@ -176,11 +176,11 @@ impl Store {
     /// A pod is gone, or holds nothing on its node any more.
     pub(crate) fn remove_pod(&mut self, pod: &Pod) {
         self.find_pod(pod);
-        let name = Name::of(pod);
-        let shown = self.pods.get_key_value(&name).filter(|(ByName(shown), _)| shown.uid() == pod.uid());
-        if let Some(shown) = shown.map(|(ByName(shown), _)| Arc::clone(shown)) {
+        let name = PodName::of(pod);
+        let shown = self.pods.get_key_value(&name).filter(|(PodByName(shown), _)| shown.uid() == pod.uid());
+        if let Some(shown) = shown.map(|(PodByName(shown), _)| Arc::clone(shown)) {
             self.pods.remove(&name);
-            self.evict(&shown);
+            self.detach(&shown);
         }
         // One that is not bound is what the watch showed before it was.
         if pod.node().is_some() {
@@ -198,8 +198,8 @@ impl Store {
         self.remove_pod(&pod);
         if let Some(node) = pod.node() {
             let node: Arc<str> = node.into();
-            self.homes.entry(Arc::clone(&node)).or_default().lost += 1;
-            self.touch(&node);
+            self.entries.entry(Arc::clone(&node)).or_default().lost += 1;
+            self.mark_dirty(&node);
         }
         self.lost.insert((pod.namespace().into(), pod.name().into()), (pod, self.pod_lists));
     }
@@ -207,7 +207,7 @@ impl Store {
     /// The node that a pod names, or that it was last seen on.
     pub(crate) fn node_of(&self, pod: &Pod) -> Option<Arc<str>> {
         let is_same = |other: &Pod| pod.uid().is_empty() || other.uid() == pod.uid();
-        let shown = || self.pods.get_key_value(&Name::of(pod)).map(|(ByName(shown), _)| shown.as_ref());
+        let shown = || self.pods.get_key_value(&PodName::of(pod)).map(|(PodByName(shown), _)| shown.as_ref());
         let reserved = || self.reserved.get(pod.uid()).map(|reserved| reserved.pod.as_ref());
         let lost = || self.lost.get(&(pod.namespace().into(), pod.name().into())).map(|(lost, _)| lost);
         let known = || shown().or_else(lost).filter(|other| is_same(other)).or_else(reserved);
@@ -221,16 +221,16 @@ impl Store {
         }
         let Some((lost, _)) = self.lost.remove(&(pod.namespace().into(), pod.name().into())) else { return };
         if let Some(node) = lost.node()
-            && let Some(home) = self.homes.get_mut(node)
+            && let Some(entry) = self.entries.get_mut(node)
         {
-            home.lost = home.lost.saturating_sub(1);
-            self.touch(node);
+            entry.lost = entry.lost.saturating_sub(1);
+            self.mark_dirty(node);
         }
     }
 
     /// Whether the node was last published like this; nothing may wait to be published.
     pub(crate) fn shows(&self, node: &str, seen: &Slot) -> bool {
-        let at = self.homes.get(node).and_then(|home| home.at);
+        let at = self.entries.get(node).and_then(|entry| entry.at);
         at.and_then(|at| self.slots.get(at)).is_some_and(|slot| is_same(slot, seen))
     }
 
@@ -239,8 +239,8 @@ impl Store {
     /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`].
     pub(crate) fn reserve(&mut self, pod: Arc<Pod>) -> Result<Ticket, NotReserved> {
         let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
-        let shown = self.pods.get_key_value(&Name::of(&pod)).filter(|(ByName(own), _)| own.uid() == pod.uid());
-        if let Some((ByName(shown), _)) = shown {
+        let shown = self.pods.get_key_value(&PodName::of(&pod)).filter(|(PodByName(own), _)| own.uid() == pod.uid());
+        if let Some((PodByName(shown), _)) = shown {
             return Err(NotReserved::Placed(node_of(shown)));
         }
         if let Some(earlier) = self.reserved.get(pod.uid()) {
@@ -248,8 +248,8 @@ impl Store {
         }
         self.tickets += 1;
         let ticket = Ticket::new(pod.uid(), self.tickets);
-        self.settle(&pod);
-        self.reserved.insert(ticket.uid.clone(), Reserved { number: ticket.number, pod, settled: None });
+        self.attach(&pod);
+        self.reserved.insert(ticket.uid.clone(), AssumedPod { number: ticket.number, pod, settled: None });
         Ok(ticket)
     }
 
@@ -262,8 +262,8 @@ impl Store {
         reserved.settled = Some(settled);
         if let Some(pod) = pod.filter(|pod| pod.node().is_some()) {
             let before = std::mem::replace(&mut reserved.pod, Arc::clone(&pod));
-            self.evict(&before);
-            self.settle(&pod);
+            self.detach(&before);
+            self.attach(&pod);
         }
     }
 
@@ -301,7 +301,7 @@ impl Store {
     /// Takes the pod with this UID off the place that it has reserved.
     fn vacate(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
-            self.evict(&reserved.pod);
+            self.detach(&reserved.pod);
         }
     }
 
@@ -313,54 +313,54 @@ impl Store {
     /// The cluster as it is now, if that is another one than before.
     pub(crate) fn publish(&mut self) -> Option<Arc<Cluster>> {
         let mut is_news = false;
-        for name in std::mem::take(&mut self.touched) {
+        for name in std::mem::take(&mut self.dirty) {
             is_news |= self.update_slot(&name);
         }
         if !is_news {
             return None;
         }
-        let place = |reserved: &Reserved| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
+        let place = |reserved: &AssumedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
         let reserved = Arc::new(self.reserved.values().filter_map(place).collect());
         self.cluster = Arc::new(self.cluster.successor(self.slots.clone()).with_reserved(reserved));
         Some(Arc::clone(&self.cluster))
     }
 
     /// Puts a pod on its node.
-    fn settle(&mut self, pod: &Arc<Pod>) {
+    fn attach(&mut self, pod: &Arc<Pod>) {
         let Some(node) = pod.node() else { return };
-        if !self.homes.contains_key(node) {
-            self.homes.insert(node.into(), Home::default());
+        if !self.entries.contains_key(node) {
+            self.entries.insert(node.into(), NodeEntry::default());
         }
-        if self.homes.get_mut(node).is_some_and(|home| home.add(pod)) {
-            self.touch(node);
+        if self.entries.get_mut(node).is_some_and(|entry| entry.add(pod)) {
+            self.mark_dirty(node);
         }
     }
 
     /// Takes a pod off its node.
-    fn evict(&mut self, pod: &Pod) {
+    fn detach(&mut self, pod: &Pod) {
         let Some(node) = pod.node() else { return };
-        if let Some(home) = self.homes.get_mut(node) {
-            home.remove(pod);
-            self.touch(node);
+        if let Some(entry) = self.entries.get_mut(node) {
+            entry.remove(pod);
+            self.mark_dirty(node);
         }
     }
 
-    fn touch(&mut self, name: &str) {
-        if let Some((name, home)) = self.homes.get_key_value(name)
-            && !home.touched
+    fn mark_dirty(&mut self, name: &str) {
+        if let Some((name, entry)) = self.entries.get_key_value(name)
+            && !entry.dirty
         {
-            self.touched.push(Arc::clone(name));
+            self.dirty.push(Arc::clone(name));
         }
-        if let Some(home) = self.homes.get_mut(name) {
-            home.touched = true;
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.dirty = true;
         }
     }
 
     /// Brings one home up to date in the slots; whether that changes them.
     fn update_slot(&mut self, name: &str) -> bool {
-        let Some(home) = self.homes.get_mut(name) else { return false };
-        home.touched = false;
-        match (home.slot(home.at.and_then(|at| self.slots.get(at))), home.at) {
+        let Some(entry) = self.entries.get_mut(name) else { return false };
+        entry.dirty = false;
+        match (entry.slot(entry.at.and_then(|at| self.slots.get(at))), entry.at) {
             (Some(slot), Some(at)) => {
                 let is_news = self.slots.get(at).is_none_or(|old| !is_same(old, &slot));
                 if is_news {
@@ -369,14 +369,14 @@ impl Store {
                 is_news
             }
             (Some(slot), None) => {
-                home.at = Some(self.slots.len());
+                entry.at = Some(self.slots.len());
                 self.slots.push(slot);
                 true
             }
             (None, at) => {
-                home.at = None;
-                if home.is_void() {
-                    self.homes.remove(name);
+                entry.at = None;
+                if entry.is_void() {
+                    self.entries.remove(name);
                 }
                 at.inspect(|at| self.vacate_slot(*at)).is_some()
             }
@@ -386,8 +386,8 @@ impl Store {
     /// Takes a slot away; the last one moves into its place.
     fn vacate_slot(&mut self, at: usize) {
         self.slots.swap_remove(at);
-        if let Some(home) = self.slots.get(at).and_then(|moved| self.homes.get_mut(moved.node.name())) {
-            home.at = Some(at);
+        if let Some(entry) = self.slots.get(at).and_then(|moved| self.entries.get_mut(moved.node.name())) {
+            entry.at = Some(at);
         }
     }
 }
@@ -402,42 +402,42 @@ fn is_same(a: &Slot, b: &Slot) -> bool {
 
 /// A pod in the table: there is one of a name at a time.
 #[derive(Debug)]
-struct ByName(Arc<Pod>);
+struct PodByName(Arc<Pod>);
 
 /// What it is found by.
 #[derive(PartialEq, Eq, Hash)]
-struct Name<'a> {
+struct PodName<'a> {
     namespace: &'a str,
     name: &'a str,
 }
 
 // === impl Name ===
 
-impl<'a> Name<'a> {
+impl<'a> PodName<'a> {
     fn of(pod: &'a Pod) -> Self {
         Self { namespace: pod.namespace(), name: pod.name() }
     }
 }
 
-impl Equivalent<ByName> for Name<'_> {
-    fn equivalent(&self, pod: &ByName) -> bool {
-        *self == Name::of(&pod.0)
+impl Equivalent<PodByName> for PodName<'_> {
+    fn equivalent(&self, pod: &PodByName) -> bool {
+        *self == PodName::of(&pod.0)
     }
 }
 
 // === impl ByName ===
 
-impl PartialEq for ByName {
+impl PartialEq for PodByName {
     fn eq(&self, other: &Self) -> bool {
-        Name::of(&self.0) == Name::of(&other.0)
+        PodName::of(&self.0) == PodName::of(&other.0)
     }
 }
 
-impl Eq for ByName {}
+impl Eq for PodByName {}
 
-impl Hash for ByName {
+impl Hash for PodByName {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Name::of(&self.0).hash(state);
+        PodName::of(&self.0).hash(state);
     }
 }
 

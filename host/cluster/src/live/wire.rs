@@ -7,16 +7,16 @@ use serde_json::value::RawValue;
 
 /// One page of a list; its objects stay text.
 #[derive(Deserialize)]
-pub(super) struct Page<'a> {
+pub(super) struct ListPage<'a> {
     #[serde(borrow, default)]
-    pub(super) metadata: Metadata<'a>,
+    pub(super) metadata: WireMetadata<'a>,
     #[serde(borrow, default)]
     pub(super) items: Option<Vec<&'a RawValue>>,
 }
 
 /// One line of a watch.
 #[derive(Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct WatchEvent<'a> {
     #[serde(rename = "type")]
     pub(super) kind: EventKind,
     #[serde(borrow)]
@@ -36,7 +36,7 @@ pub(super) enum EventKind {
 /// The metadata of a list, or of an object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Metadata<'a> {
+pub(super) struct WireMetadata<'a> {
     #[serde(borrow)]
     pub(super) resource_version: Cow<'a, str>,
     /// Where the next page begins; empty after the last one.
@@ -52,21 +52,21 @@ pub(super) struct Metadata<'a> {
 
 /// Any object.
 #[derive(Deserialize)]
-pub(super) struct Object<'a> {
+pub(super) struct AnyObject<'a> {
     #[serde(borrow, default)]
-    pub(super) metadata: Metadata<'a>,
+    pub(super) metadata: WireMetadata<'a>,
 }
 
 /// Which node a pod is bound to, where little else of it can be read.
 #[derive(Deserialize)]
-pub(super) struct Bound<'a> {
+pub(super) struct BoundPod<'a> {
     #[serde(borrow, default)]
-    pub(super) spec: BoundSpec<'a>,
+    pub(super) spec: BoundPodSpec<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct BoundSpec<'a> {
+pub(super) struct BoundPodSpec<'a> {
     #[serde(borrow)]
     pub(super) node_name: Cow<'a, str>,
 }
@@ -74,15 +74,15 @@ pub(super) struct BoundSpec<'a> {
 /// The first two `metadata` of the beginning of a page: the list's own, and that of its first object.
 ///
 /// The API server writes metadata first, in both.
-pub(super) fn heads(beginning: &[u8]) -> Option<(Metadata<'_>, Option<Metadata<'_>>)> {
+pub(super) fn heads(beginning: &[u8]) -> Option<(WireMetadata<'_>, Option<WireMetadata<'_>>)> {
     let metadata = |text: &'_ [u8]| -> Option<usize> { find(text, b"\"metadata\":") };
     let at = metadata(beginning)?;
     let rest = &beginning[at..];
-    let own = serde_json::Deserializer::from_slice(rest).into_iter::<Metadata<'_>>().next()?.ok()?;
+    let own = serde_json::Deserializer::from_slice(rest).into_iter::<WireMetadata<'_>>().next()?.ok()?;
     let items = find(rest, b"\"items\":[")?;
     let items = &rest[items..];
     let first = metadata(items)
-        .and_then(|at| serde_json::Deserializer::from_slice(&items[at..]).into_iter::<Metadata<'_>>().next()?.ok());
+        .and_then(|at| serde_json::Deserializer::from_slice(&items[at..]).into_iter::<WireMetadata<'_>>().next()?.ok());
     Some((own, first))
 }
 
@@ -107,22 +107,22 @@ mod tests {
     #[test]
     fn a_page_gives_its_objects_as_they_are() {
         let text = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":1},"items":[{"a":1},{"b":[]}]}"#;
-        let page: Page<'_> = serde_json::from_str(text).unwrap();
+        let page: ListPage<'_> = serde_json::from_str(text).unwrap();
         assert_eq!((page.metadata.resource_version.as_ref(), page.metadata.next.as_ref()), ("7", "c"));
         assert_eq!(
             page.items.unwrap().iter().map(|item| item.get()).collect::<Vec<_>>(),
             [r#"{"a":1}"#, r#"{"b":[]}"#]
         );
-        let last: Page<'_> = serde_json::from_str(r#"{"metadata":{"resourceVersion":"8"},"items":null}"#).unwrap();
+        let last: ListPage<'_> = serde_json::from_str(r#"{"metadata":{"resourceVersion":"8"},"items":null}"#).unwrap();
         assert!(last.metadata.next.is_empty() && last.items.is_none());
     }
 
     #[test]
     fn an_event_has_a_kind_that_is_known() {
         let text = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}"#;
-        let event: Event<'_> = serde_json::from_str(text).unwrap();
-        let object: Object<'_> = serde_json::from_str(event.object.get()).unwrap();
+        let event: WatchEvent<'_> = serde_json::from_str(text).unwrap();
+        let object: AnyObject<'_> = serde_json::from_str(event.object.get()).unwrap();
         assert_eq!((event.kind, object.metadata.resource_version.as_ref()), (EventKind::Bookmark, "9"));
-        assert!(serde_json::from_str::<Event<'_>>(r#"{"type":"OTHER","object":{}}"#).is_err());
+        assert!(serde_json::from_str::<WatchEvent<'_>>(r#"{"type":"OTHER","object":{}}"#).is_err());
     }
 }

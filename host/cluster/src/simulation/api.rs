@@ -27,7 +27,7 @@ pub(super) struct Happened {
 }
 
 #[derive(Default)]
-pub(super) struct ApiServer {
+pub(super) struct SimulatedApi {
     /// The world's time.
     pub(super) now: u64,
     pub(super) nodes: Vec<String>,
@@ -42,17 +42,17 @@ pub(super) struct ApiServer {
 }
 
 /// A reply: status and body.
-pub(super) type Reply = (u16, Value);
+pub(super) type ApiReply = (u16, Value);
 
 // === impl ApiServer ===
 
-impl ApiServer {
+impl SimulatedApi {
     pub(super) fn new(nodes: u64) -> Self {
         Self { nodes: (0..nodes).map(|node| format!("n{node}")).collect(), version: 1, ..Self::default() }
     }
 
     /// Carries out one request of a process; `line` is its target.
-    pub(super) fn answer(&mut self, sender: &str, method: &Method, target: &str, body: &[u8]) -> Reply {
+    pub(super) fn answer(&mut self, sender: &str, method: &Method, target: &str, body: &[u8]) -> ApiReply {
         let (path, _) = target.split_once('?').unwrap_or((target, ""));
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         let body = || serde_json::from_slice::<Value>(body).unwrap();
@@ -79,7 +79,7 @@ impl ApiServer {
         }
     }
 
-    fn write_lease(&mut self, mut lease: Value, makes: bool) -> Reply {
+    fn write_lease(&mut self, mut lease: Value, makes: bool) -> ApiReply {
         let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
         match (&self.lease, makes) {
             (Some(_), true) => return refusal(409, "the lease is there"),
@@ -103,7 +103,7 @@ impl ApiServer {
     }
 
     /// As the real one does it: `pkg/registry/core/pod/storage/storage.go`.
-    fn bind(&mut self, sender: &str, name: &str, binding: &Value) -> Reply {
+    fn bind(&mut self, sender: &str, name: &str, binding: &Value) -> ApiReply {
         let Some(pod) = self.pods.get(name) else { return refusal(404, "no such pod") };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if text(&binding["metadata"]["uid"]) != pod.uid
@@ -203,7 +203,7 @@ impl Stored {
     }
 }
 
-pub(super) fn refusal(status: u16, message: &str) -> Reply {
+pub(super) fn refusal(status: u16, message: &str) -> ApiReply {
     let reason = if status == 404 { "NotFound" } else { "Other" };
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": status,

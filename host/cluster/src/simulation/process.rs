@@ -23,14 +23,14 @@ use tower::{BoxError, service_fn};
 use super::{
     api::DEVICE,
     chance::Chance,
-    sabotage::{Fault, Sabotaged},
+    sabotage::{Defect, Sabotaged},
     world::{LEASE, micros},
 };
 use crate::{
-    ApiBinder, ApiServer, ClusterWatch, Leadership, LeaseConfig, Ledger, Pace, Standing, Term,
+    ApiBinder, ApiServer, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term,
     clock::{
         self,
-        paused::{self, Clock},
+        paused::{self, PausedClock},
     },
 };
 
@@ -60,7 +60,7 @@ pub(super) struct Sent {
 
 /// A bind that the scheduler wants.
 #[derive(Debug, Clone)]
-pub(super) struct Order {
+pub(super) struct BindOrder {
     pub(super) attempt: u64,
     pub(super) pod: String,
     pub(super) uid: String,
@@ -70,7 +70,7 @@ pub(super) struct Order {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum BindResult {
     Bound,
     Forward(Arc<str>),
     /// Nobody knows.
@@ -82,14 +82,14 @@ pub(super) enum Outcome {
 #[derive(Default)]
 pub(super) struct Outbox {
     pub(super) sent: Vec<Sent>,
-    pub(super) outcomes: Vec<(Order, Outcome)>,
+    pub(super) outcomes: Vec<(BindOrder, BindResult)>,
     /// It was stopped between a decision and the socket.
     pub(super) is_frozen: bool,
 }
 
 pub(super) struct Process {
     pub(super) url: String,
-    clock: Arc<Clock>,
+    clock: Arc<PausedClock>,
     outbox: Arc<Mutex<Outbox>>,
     watch: Arc<ClusterWatch>,
     leadership: Arc<Leadership>,
@@ -109,9 +109,9 @@ pub(super) struct Process {
 
 impl Process {
     /// A process that is started at this moment; `trouble` is how often in a hundred it is stopped at the socket.
-    pub(super) fn start(now: u64, index: usize, chance: &mut Chance, trouble: u64, fault: Option<Fault>) -> Self {
+    pub(super) fn start(now: u64, index: usize, chance: &mut Chance, trouble: u64, fault: Option<Defect>) -> Self {
         let (base, rate) = (Instant::now() + Duration::from_hours(1), 950 + chance.pick(101));
-        let (clock, runtime) = (Clock::new(base, chance.next()), Clock::runtime());
+        let (clock, runtime) = (PausedClock::new(base, chance.next()), PausedClock::runtime());
         let outbox = Arc::<Mutex<Outbox>>::default();
         let dice = Arc::new(Mutex::new(Chance::new(chance.next())));
         let url = format!("http://gateway-{index}");
@@ -120,7 +120,7 @@ impl Process {
             name: "plimsoll".to_owned(),
             identity: format!("gateway-{index}"),
             url: url.clone(),
-            pace: Pace::new(LEASE),
+            timings: LeaseTimings::new(LEASE),
         };
         let parts = {
             let _entered = clock.enter();
@@ -137,11 +137,11 @@ impl Process {
             let synced = Arc::clone(&watch);
             let leadership = Leadership::start(&api, config, async move { synced.synced().await });
             let leadership = Arc::new(leadership);
-            let ledger: Arc<dyn Ledger> = match fault {
+            let assume_cache: Arc<dyn AssumeCache> = match fault {
                 Some(fault) => Arc::new(Sabotaged::new(Arc::clone(&watch), fault)),
                 None => Arc::clone(&watch) as _,
             };
-            let binder = ApiBinder::start(&api, ledger, Arc::clone(&leadership), REQUEST_TIMEOUT);
+            let binder = ApiBinder::start(&api, assume_cache, Arc::clone(&leadership), REQUEST_TIMEOUT);
             (watch, leadership, Arc::new(binder))
         };
         let (watch, leadership, binder) = parts;
@@ -174,7 +174,7 @@ impl Process {
     }
 
     pub(super) fn leads(&self) -> bool {
-        matches!(self.leadership.standing(), Standing::Leads(_)) && self.binder.turn() == Turn::Mine
+        matches!(self.leadership.leadership_state(), LeadershipState::Leads(_)) && self.binder.turn() == Turn::Mine
     }
 
     pub(super) fn terms(&self) -> u64 {
@@ -194,7 +194,7 @@ impl Process {
     }
 
     /// It is asked to bind a pod; policies take `asking` to answer.
-    pub(super) fn bind(&self, order: Order, devices: u64, asking: Duration) {
+    pub(super) fn bind(&self, order: BindOrder, devices: u64, asking: Duration) {
         let (binder, watch, outbox) = (Arc::clone(&self.binder), Arc::clone(&self.watch), Arc::clone(&self.outbox));
         let Some(runtime) = &self.runtime else { return };
         let _entered = self.clock.enter();
@@ -219,27 +219,37 @@ impl Drop for Process {
 }
 
 /// A bind as the gateway makes it, without its locks: what must hold does not rest on them.
-async fn bind(binder: &ApiBinder, watch: &ClusterWatch, order: &Order, devices: u64, asking: Duration) -> Outcome {
+async fn bind(
+    binder: &ApiBinder,
+    watch: &ClusterWatch,
+    order: &BindOrder,
+    devices: u64,
+    asking: Duration,
+) -> BindResult {
     let deadline = clock::now() + REQUEST_TIMEOUT;
     match binder.turn() {
         Turn::Mine => {}
-        Turn::Peer(url) => return Outcome::Forward(url),
-        Turn::Nobody(why) => return Outcome::Failed(why),
+        Turn::Peer(url) => return BindResult::Forward(url),
+        Turn::Nobody(why) => return BindResult::Failed(why),
     }
     let pod = match binder.read("ml", &order.pod, deadline).await {
-        Ok(pod) if pod.uid() != order.uid => return Outcome::Failed("another pod".to_owned()),
+        Ok(pod) if pod.uid() != order.uid => return BindResult::Failed("another pod".to_owned()),
         Ok(pod) => pod,
-        Err(error) => return Outcome::Failed(error.to_string()),
+        Err(error) => return BindResult::Failed(error.to_string()),
     };
     match pod.node() {
-        Some(node) if node == order.node => return Outcome::Bound,
-        Some(node) => return Outcome::Failed(format!("it is on {node}")),
+        Some(node) if node == order.node => return BindResult::Bound,
+        Some(node) => return BindResult::Failed(format!("it is on {node}")),
         None => {}
     }
     for _ in 0..ASKS {
-        let Some(seen) = slot(&watch.cluster(), &order.node) else { return Outcome::Failed("no such node".to_owned()) };
+        let Some(seen) = slot(&watch.cluster(), &order.node) else {
+            return BindResult::Failed("no such node".to_owned());
+        };
         clock::sleep(asking).await;
-        let Some(device) = free_device(&seen, &order.uid, devices) else { return Outcome::Failed("full".to_owned()) };
+        let Some(device) = free_device(&seen, &order.uid, devices) else {
+            return BindResult::Failed("full".to_owned());
+        };
         let binding = Binding {
             namespace: "ml".into(),
             name: order.pod.as_str().into(),
@@ -249,15 +259,15 @@ async fn bind(binder: &ApiBinder, watch: &ClusterWatch, order: &Order, devices: 
         };
         return match binder.place(&pod, binding, Some(&seen)) {
             Err(NotReserved::Changed) => continue,
-            Err(refusal) => Outcome::Failed(format!("{refusal:?}")),
+            Err(refusal) => BindResult::Failed(format!("{refusal:?}")),
             Ok(mut place) => match place.write(deadline).await {
-                Ok(()) => Outcome::Bound,
-                Err(BindError::Timeout(_)) => Outcome::Unknown,
-                Err(error) => Outcome::Failed(error.to_string()),
+                Ok(()) => BindResult::Bound,
+                Err(BindError::Timeout(_)) => BindResult::Unknown,
+                Err(error) => BindResult::Failed(error.to_string()),
             },
         };
     }
-    Outcome::Failed("the node is restless".to_owned())
+    BindResult::Failed("the node is restless".to_owned())
 }
 
 fn slot(cluster: &Cluster, node: &str) -> Option<Slot> {

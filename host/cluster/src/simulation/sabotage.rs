@@ -10,11 +10,11 @@ use std::{
 
 use plimsoll_core::{NotReserved, Pod, Slot};
 
-use crate::{ClusterWatch, Ledger, Ticket, clock};
+use crate::{AssumeCache, ClusterWatch, Ticket, clock};
 
 /// What is taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum Defect {
     /// A bind's end releases the pod by its UID, wherever another bind has put it since: this was shipped.
     ReleasesByUid,
     /// A place is reserved without a look at what the policies were shown.
@@ -23,13 +23,13 @@ pub(super) enum Fault {
     ForgetsTheUnknown,
 }
 
-impl Fault {
+impl Defect {
     pub(super) const ALL: [Self; 3] = [Self::ReleasesByUid, Self::ReservesBlindly, Self::ForgetsTheUnknown];
 }
 
 pub(super) struct Sabotaged {
     watch: Arc<ClusterWatch>,
-    fault: Fault,
+    fault: Defect,
     /// The latest ticket of each pod.
     latest: Mutex<HashMap<String, Ticket>>,
     /// Every ticket, and what it was given for.
@@ -39,7 +39,7 @@ pub(super) struct Sabotaged {
 // === impl Sabotaged ===
 
 impl Sabotaged {
-    pub(super) fn new(watch: Arc<ClusterWatch>, fault: Fault) -> Self {
+    pub(super) fn new(watch: Arc<ClusterWatch>, fault: Defect) -> Self {
         Self { watch, fault, latest: Mutex::default(), all: Mutex::default() }
     }
 
@@ -66,11 +66,11 @@ impl Sabotaged {
     }
 }
 
-impl Ledger for Sabotaged {
+impl AssumeCache for Sabotaged {
     fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved> {
-        let seen = seen.filter(|_| self.fault != Fault::ReservesBlindly);
+        let seen = seen.filter(|_| self.fault != Defect::ReservesBlindly);
         let mut result = self.watch.reserve(Arc::clone(&pod), seen);
-        if self.fault == Fault::ReleasesByUid && matches!(result, Err(NotReserved::Undecided(_))) {
+        if self.fault == Defect::ReleasesByUid && matches!(result, Err(NotReserved::Undecided(_))) {
             self.forget(pod.uid());
             result = self.watch.reserve(Arc::clone(&pod), None);
         }
@@ -84,9 +84,9 @@ impl Ledger for Sabotaged {
     fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
         let is_unknown = pod.is_none() && settled != clock::now();
         match (self.fault, self.given(ticket)) {
-            (Fault::ForgetsTheUnknown, _) if is_unknown => self.watch.release(ticket),
-            (Fault::ReleasesByUid, Some(given)) if is_unknown => self.assume(&given, settled),
-            (Fault::ReleasesByUid, Some(given)) if pod.as_ref().is_some_and(|pod| pod.node() != given.node()) => {
+            (Defect::ForgetsTheUnknown, _) if is_unknown => self.watch.release(ticket),
+            (Defect::ReleasesByUid, Some(given)) if is_unknown => self.assume(&given, settled),
+            (Defect::ReleasesByUid, Some(given)) if pod.as_ref().is_some_and(|pod| pod.node() != given.node()) => {
                 self.forget(ticket.uid());
             }
             _ => self.watch.conclude(ticket, pod, settled),
@@ -95,7 +95,7 @@ impl Ledger for Sabotaged {
 
     fn release(&self, ticket: &Ticket) {
         match self.fault {
-            Fault::ReleasesByUid => self.forget(ticket.uid()),
+            Defect::ReleasesByUid => self.forget(ticket.uid()),
             _ => self.watch.release(ticket),
         }
     }

@@ -12,10 +12,10 @@ use http::Method;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    api::{ApiServer, Reply, refusal},
+    api::{ApiReply, SimulatedApi, refusal},
     chance::Chance,
-    process::{Back, Order, Outcome, Process, Sent, stream, whole},
-    sabotage::Fault,
+    process::{Back, BindOrder, BindResult, Process, Sent, stream, whole},
+    sabotage::Defect,
 };
 
 /// The Lease of these worlds; all other times follow from it.
@@ -56,7 +56,7 @@ impl Tally {
     }
 }
 
-enum Event {
+enum SimulationEvent {
     /// A request comes to the API server.
     Arrive {
         identity: String,
@@ -71,9 +71,9 @@ enum Event {
     /// The scheduler looks at a pod.
     Schedule(String),
     /// A bind comes to a process.
-    Ask(usize, Order),
+    Ask(usize, BindOrder),
     /// The scheduler hears what became of a bind.
-    Hear(Order, Outcome),
+    Hear(BindOrder, BindResult),
     Thaw(usize),
     Freeze(usize),
     Crash(usize),
@@ -97,7 +97,7 @@ struct Request {
     reply: Option<oneshot::Sender<Back>>,
 }
 
-struct Entry(u64, u64, Event);
+struct ScheduledEvent(u64, u64, SimulationEvent);
 
 /// A watch that is open.
 struct Watch {
@@ -120,8 +120,8 @@ pub(super) struct World {
     chance: Chance,
     now: u64,
     order: u64,
-    events: BinaryHeap<Reverse<Entry>>,
-    api: ApiServer,
+    events: BinaryHeap<Reverse<ScheduledEvent>>,
+    api: SimulatedApi,
     processes: Vec<Process>,
     watches: BTreeMap<u64, Watch>,
     next_watch: u64,
@@ -135,7 +135,7 @@ pub(super) struct World {
     trouble: u64,
     lagging: u64,
     hiccup_until: u64,
-    fault: Option<Fault>,
+    fault: Option<Defect>,
     tally: Tally,
     /// Whether it tells what happens.
     tells: bool,
@@ -144,7 +144,7 @@ pub(super) struct World {
 // === impl World ===
 
 impl World {
-    pub(super) fn new(seed: u64, fault: Option<Fault>) -> Self {
+    pub(super) fn new(seed: u64, fault: Option<Defect>) -> Self {
         let mut chance = Chance::new(seed);
         let (nodes, pods) = (2 + chance.pick(2), 2 + chance.pick(4));
         let (trouble, lagging) = (chance.pick(40), chance.pick(60));
@@ -153,7 +153,7 @@ impl World {
             now: 0,
             order: 0,
             events: BinaryHeap::new(),
-            api: ApiServer::new(nodes),
+            api: SimulatedApi::new(nodes),
             processes: Vec::new(),
             watches: BTreeMap::new(),
             next_watch: 0,
@@ -176,10 +176,10 @@ impl World {
         }
         for pod in 0..pods {
             let at = world.chance.pick(TROUBLE / 2);
-            world.at(at, Event::CreatePod(format!("p{pod}")));
+            world.at(at, SimulationEvent::CreatePod(format!("p{pod}")));
         }
         world.plan_mishaps(pods);
-        world.at(TROUBLE, Event::Calm);
+        world.at(TROUBLE, SimulationEvent::Calm);
         world
     }
 
@@ -193,11 +193,11 @@ impl World {
         for _ in 0..self.chance.pick(12) {
             let (at, process) = (self.chance.pick(TROUBLE), self.chance.pick(2) as usize);
             let event = match self.chance.pick(12) {
-                0..3 => Event::Freeze(process),
-                3 => Event::Crash(process),
-                4 => Event::DeleteLease,
-                5 => Event::DeletePod(format!("p{}", self.chance.pick(pods))),
-                _ => Event::Hiccup(self.chance.pick(4_000) * MILLISECOND),
+                0..3 => SimulationEvent::Freeze(process),
+                3 => SimulationEvent::Crash(process),
+                4 => SimulationEvent::DeleteLease,
+                5 => SimulationEvent::DeletePod(format!("p{}", self.chance.pick(pods))),
+                _ => SimulationEvent::Hiccup(self.chance.pick(4_000) * MILLISECOND),
             };
             self.at(at, event);
         }
@@ -206,20 +206,20 @@ impl World {
     /// Runs to the end; panics if something is not as it must be.
     pub(super) fn run(mut self) -> Tally {
         loop {
-            let Some(Reverse(Entry(at, ..))) = self.events.peek() else { panic!("the world stands still") };
+            let Some(Reverse(ScheduledEvent(at, ..))) = self.events.peek() else { panic!("the world stands still") };
             let at = *at;
             if self.run_processes(at) {
                 continue;
             }
-            let Some(Reverse(Entry(at, _, event))) = self.events.pop() else { continue };
+            let Some(Reverse(ScheduledEvent(at, _, event))) = self.events.pop() else { continue };
             (self.now, self.api.now) = (at, at);
-            if matches!(event, Event::Look) {
+            if matches!(event, SimulationEvent::Look) {
                 if self.is_well() {
                     self.tally.terms += self.processes.iter().map(Process::terms).sum::<u64>();
                     return self.tally.clone();
                 }
                 assert!(self.now < TROUBLE + RECOVERY, "something is lost: {}", self.not_well());
-                self.at(self.now + 500 * MILLISECOND, Event::Look);
+                self.at(self.now + 500 * MILLISECOND, SimulationEvent::Look);
             } else {
                 self.happen(event);
             }
@@ -255,55 +255,55 @@ impl World {
         false
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: SimulationEvent) {
         match event {
-            Event::Arrive { identity, sent } => self.arrive(&identity, sent),
-            Event::Return(reply, back) => drop(reply.send(back)),
-            Event::Show(watch) => self.show(watch),
-            Event::Cut(watch) => drop(self.watches.remove(&watch)),
-            Event::Schedule(pod) => self.schedule(pod),
-            Event::Ask(index, order) => {
+            SimulationEvent::Arrive { identity, sent } => self.arrive(&identity, sent),
+            SimulationEvent::Return(reply, back) => drop(reply.send(back)),
+            SimulationEvent::Show(watch) => self.show(watch),
+            SimulationEvent::Cut(watch) => drop(self.watches.remove(&watch)),
+            SimulationEvent::Schedule(pod) => self.schedule(pod),
+            SimulationEvent::Ask(index, order) => {
                 let asking =
                     Duration::from_millis(if self.chance.percent(self.trouble) { self.chance.pick(200) } else { 1 });
                 self.processes[index].bind(order, self.devices, asking);
             }
-            Event::Hear(order, outcome) => self.hear(order, &outcome),
-            Event::Thaw(index) => {
+            SimulationEvent::Hear(order, outcome) => self.hear(order, &outcome),
+            SimulationEvent::Thaw(index) => {
                 if self.processes[index].frozen_until <= self.now {
                     self.processes[index].thaw(self.now);
                 }
             }
-            Event::Freeze(index) => self.freeze(index, self.now),
-            Event::Crash(index) => self.crash(index),
-            Event::DeletePod(name) => {
+            SimulationEvent::Freeze(index) => self.freeze(index, self.now),
+            SimulationEvent::Crash(index) => self.crash(index),
+            SimulationEvent::DeletePod(name) => {
                 self.tell(self.now, || format!("{name} is deleted"));
                 self.api.delete(&name);
                 self.happened();
                 let again = self.now + self.chance.pick(2_000) * MILLISECOND;
-                self.at(again, Event::CreatePod(name));
+                self.at(again, SimulationEvent::CreatePod(name));
             }
-            Event::CreatePod(name) => {
+            SimulationEvent::CreatePod(name) => {
                 if !self.api.pods.contains_key(&name) {
                     self.uids += 1;
                     self.api.create(&name, format!("u{}", self.uids));
                     self.pending.insert(name.clone(), Pending::default());
-                    self.at(self.now + MILLISECOND, Event::Schedule(name));
+                    self.at(self.now + MILLISECOND, SimulationEvent::Schedule(name));
                 }
             }
-            Event::DeleteLease => self.api.delete_lease(),
-            Event::Hiccup(length) => {
+            SimulationEvent::DeleteLease => self.api.delete_lease(),
+            SimulationEvent::Hiccup(length) => {
                 self.tell(self.now, || format!("a hiccup of {length} us"));
                 self.hiccup_until = self.now + length;
                 // What was open shows nothing any more, until its reader gives it up.
                 let is_silent = self.chance.percent(50);
                 self.watches.values_mut().filter(|_| is_silent).for_each(|watch| watch.lag = None);
             }
-            Event::Calm => {
+            SimulationEvent::Calm => {
                 self.hiccup_until = 0;
                 (self.trouble, self.lagging) = (0, 0);
-                self.at(self.now + 1, Event::Look);
+                self.at(self.now + 1, SimulationEvent::Look);
             }
-            Event::Look => unreachable!("the loop looks"),
+            SimulationEvent::Look => unreachable!("the loop looks"),
         }
     }
 
@@ -327,9 +327,9 @@ impl World {
             let twin =
                 Request { method: method.clone(), target: target.clone(), body: body.clone(), is_fenced, reply: None };
             let before = self.chance.pick(there);
-            self.at(at + before, Event::Arrive { identity: identity.clone(), sent: twin });
+            self.at(at + before, SimulationEvent::Arrive { identity: identity.clone(), sent: twin });
         }
-        self.at(at + there, Event::Arrive { identity, sent: request });
+        self.at(at + there, SimulationEvent::Arrive { identity, sent: request });
     }
 
     /// A request is carried out, or refused.
@@ -359,9 +359,9 @@ impl World {
         self.reply(reply, &answer);
     }
 
-    fn reply(&mut self, reply: oneshot::Sender<Back>, answer: &Reply) {
+    fn reply(&mut self, reply: oneshot::Sender<Back>, answer: &ApiReply) {
         let back = self.delay(false);
-        self.at(self.now + back, Event::Return(reply, Ok(whole(answer.0, &answer.1))));
+        self.at(self.now + back, SimulationEvent::Return(reply, Ok(whole(answer.0, &answer.1))));
     }
 
     /// A reply that does not come: the connection breaks, or nothing is ever heard.
@@ -371,7 +371,7 @@ impl World {
             self.lost.push(reply);
         } else {
             let back = self.delay(false);
-            self.at(at + back, Event::Return(reply, Err("the connection broke")));
+            self.at(at + back, SimulationEvent::Return(reply, Err("the connection broke")));
         }
     }
 
@@ -398,7 +398,7 @@ impl World {
         let from = target.split("resourceVersion=").nth(1).and_then(|rest| rest.split('&').next());
         let shown = from.and_then(|from| from.parse().ok()).unwrap_or_default();
         let back = self.delay(false);
-        self.at(self.now + back, Event::Return(reply, Ok(stream(received))));
+        self.at(self.now + back, SimulationEvent::Return(reply, Ok(stream(received))));
         let lag = if !self.chance.percent(self.lagging) {
             Some(MILLISECOND)
         } else if self.chance.percent(70) {
@@ -411,14 +411,14 @@ impl World {
         if target.starts_with("/api/v1/pods") {
             self.watches.insert(number, Watch { lines, shown, lag });
             if let Some(lag) = lag {
-                self.at(self.now + back + lag, Event::Show(number));
+                self.at(self.now + back + lag, SimulationEvent::Show(number));
             }
         } else {
             self.watches.insert(number, Watch { lines, shown: u64::MAX, lag: None });
         }
         if self.is_trouble(2) {
             let end = self.now + self.chance.pick(10_000) * MILLISECOND;
-            self.at(end, Event::Cut(number));
+            self.at(end, SimulationEvent::Cut(number));
         }
     }
 
@@ -428,7 +428,7 @@ impl World {
         let behind = self.watches.iter().filter(|(_, watch)| watch.shown < last);
         let behind: Vec<(u64, u64)> = behind.filter_map(|(number, watch)| Some((*number, watch.lag?))).collect();
         for (number, lag) in behind {
-            self.at(self.now + lag, Event::Show(number));
+            self.at(self.now + lag, SimulationEvent::Show(number));
         }
     }
 
@@ -460,62 +460,67 @@ impl World {
         let any = self.api.nodes[self.chance.pick(self.api.nodes.len() as u64) as usize].clone();
         let node = node.filter(|_| stays).unwrap_or(any);
         self.attempts += 1;
-        let order =
-            Order { attempt: self.attempts, pod: name.clone(), uid: pod.uid, node: node.clone(), is_forwarded: false };
+        let order = BindOrder {
+            attempt: self.attempts,
+            pod: name.clone(),
+            uid: pod.uid,
+            node: node.clone(),
+            is_forwarded: false,
+        };
         self.pending.insert(name, Pending { attempt: self.attempts, node: Some(node), heard: false });
         let index = self.chance.pick(2) as usize;
         // In life it is 5 s; here it is anything, in relation to a shorter Lease.
         let patience = SCHEDULER_TIMEOUT / 10 + self.chance.pick(SCHEDULER_TIMEOUT * 9 / 10);
         let (there, late) = (self.now + self.delay(true), self.now + patience);
         if !self.is_trouble(4) {
-            self.at(there, Event::Ask(index, order.clone()));
+            self.at(there, SimulationEvent::Ask(index, order.clone()));
         }
-        self.at(late, Event::Hear(order, Outcome::Unknown));
+        self.at(late, SimulationEvent::Hear(order, BindResult::Unknown));
     }
 
     /// A process is done with a bind.
-    fn decided(&mut self, at: u64, mut order: Order, outcome: Outcome) {
+    fn decided(&mut self, at: u64, mut order: BindOrder, outcome: BindResult) {
         match &outcome {
-            Outcome::Bound => {
+            BindResult::Bound => {
                 assert!(
                     self.api.was_bound(&order.uid, &order.node),
                     "{} was lost: it was told that it is bound",
                     order.pod
                 );
             }
-            Outcome::Unknown => self.tally.unknown += 1,
-            Outcome::Forward(url) if !order.is_forwarded => {
+            BindResult::Unknown => self.tally.unknown += 1,
+            BindResult::Forward(url) if !order.is_forwarded => {
                 order.is_forwarded = true;
                 let peer = self.processes.iter().position(|process| *process.url == **url);
                 let there = at + self.delay(true);
                 if let Some(peer) = peer.filter(|_| !self.is_trouble(4)) {
-                    self.at(there, Event::Ask(peer, order));
+                    self.at(there, SimulationEvent::Ask(peer, order));
                 }
                 return;
             }
-            Outcome::Forward(_) | Outcome::Failed(_) => {}
+            BindResult::Forward(_) | BindResult::Failed(_) => {}
         }
         let back = at + self.delay(true);
-        self.at(back, Event::Hear(order, outcome));
+        self.at(back, SimulationEvent::Hear(order, outcome));
     }
 
-    fn hear(&mut self, order: Order, outcome: &Outcome) {
+    fn hear(&mut self, order: BindOrder, outcome: &BindResult) {
         let Some(pending) = self.pending.get_mut(&order.pod) else { return };
         if pending.attempt != order.attempt || std::mem::replace(&mut pending.heard, true) {
             return;
         }
-        if *outcome != Outcome::Bound && self.chance.percent(50) {
+        if *outcome != BindResult::Bound && self.chance.percent(50) {
             // It writes why into the pod's status.
             self.api.touch(&order.pod);
             self.happened();
         }
-        if *outcome == Outcome::Bound && self.now < TROUBLE {
+        if *outcome == BindResult::Bound && self.now < TROUBLE {
             // It runs for a while, and another comes in its place.
             let end = self.now + self.chance.pick(6_000) * MILLISECOND;
-            return self.at(end, Event::DeletePod(order.pod));
+            return self.at(end, SimulationEvent::DeletePod(order.pod));
         }
         let again = self.now + (20 + self.chance.pick(600)) * MILLISECOND;
-        self.at(again, Event::Schedule(order.pod));
+        self.at(again, SimulationEvent::Schedule(order.pod));
     }
 
     // --- processes ---
@@ -528,7 +533,7 @@ impl World {
         let process = &mut self.processes[index];
         process.frozen_until = process.frozen_until.max(until);
         let until = process.frozen_until;
-        self.at(until, Event::Thaw(index));
+        self.at(until, SimulationEvent::Thaw(index));
     }
 
     fn crash(&mut self, index: usize) {
@@ -569,9 +574,9 @@ impl World {
         }
     }
 
-    fn at(&mut self, at: u64, event: Event) {
+    fn at(&mut self, at: u64, event: SimulationEvent) {
         self.order += 1;
-        self.events.push(Reverse(Entry(at.max(self.now), self.order, event)));
+        self.events.push(Reverse(ScheduledEvent(at.max(self.now), self.order, event)));
     }
 
     /// True in so many of a hundred cases as the world is bad, divided.
@@ -583,21 +588,21 @@ impl World {
 
 // === impl Entry ===
 
-impl PartialEq for Entry {
+impl PartialEq for ScheduledEvent {
     fn eq(&self, other: &Self) -> bool {
         (self.0, self.1) == (other.0, other.1)
     }
 }
 
-impl Eq for Entry {}
+impl Eq for ScheduledEvent {}
 
-impl PartialOrd for Entry {
+impl PartialOrd for ScheduledEvent {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl Ord for ScheduledEvent {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.0, self.1).cmp(&(other.0, other.1))
     }

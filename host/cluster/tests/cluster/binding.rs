@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_cluster::{ApiBinder, ClusterWatch, Leadership, LeaseConfig, Ledger, Pace, Standing, URL_ANNOTATION};
+use plimsoll_cluster::{
+    ApiBinder, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings, URL_ANNOTATION,
+};
 use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Pod, Slot, Turn};
 use serde_json::json;
 use tokio::task::spawn_blocking;
@@ -31,17 +33,17 @@ impl Desk {
         Self::before(LeaseApi::start().await, notes.clone(), notes)
     }
 
-    fn before(api: LeaseApi, ledger: Arc<dyn Ledger>, notes: Arc<Notes>) -> Self {
+    fn before(api: LeaseApi, assume_cache: Arc<dyn AssumeCache>, notes: Arc<Notes>) -> Self {
         let server = api.connect();
         let config = LeaseConfig {
             namespace: "default".into(),
             name: "plimsoll".into(),
             identity: "me".into(),
             url: "http://me:1".into(),
-            pace: Pace::new(Duration::from_secs(1)),
+            timings: LeaseTimings::new(Duration::from_secs(1)),
         };
         let leadership = Arc::new(Leadership::start(&server, config, async {}));
-        let binder = ApiBinder::start(&server, ledger, leadership.clone(), REQUEST_TIMEOUT);
+        let binder = ApiBinder::start(&server, assume_cache, leadership.clone(), REQUEST_TIMEOUT);
         Self { api, notes, leadership, binder: Arc::new(binder) }
     }
 
@@ -104,7 +106,7 @@ fn on(node: &str, device: &str) -> (String, String) {
 async fn nothing_is_bound_before_the_cluster_was_listed_in_this_term() {
     let desk = Desk::new(0).await;
     desk.until("a list", |desk| *desk.notes.lists.borrow() == 1).await;
-    assert!(matches!(desk.leadership.standing(), Standing::Leads(_)));
+    assert!(matches!(desk.leadership.leadership_state(), LeadershipState::Leads(_)));
     assert!(matches!(desk.binder.turn(), Turn::Nobody(why) if why.contains("lists the cluster")));
     let early = Instant::now();
     assert!(matches!(desk.bind().await, Err(BindError::NotLeader(_))));
@@ -191,7 +193,7 @@ async fn the_place_of_a_binding_that_was_not_carried_out_is_held_until_it_cannot
         let started = Instant::now();
         let result = desk.bind().await;
         assert!(matches!(&result, Err(BindError::Api(why)) if why.contains("was not bound")), "{result:?}");
-        assert!(started.elapsed() > Pace::new(Duration::from_secs(1)).settle());
+        assert!(started.elapsed() > LeaseTimings::new(Duration::from_secs(1)).settle());
         assert_eq!(desk.shown(), Some(on("n1", "3")));
         assert_eq!(*desk.notes.released.lock().unwrap(), ["u1"]);
         // The scheduler tries again.

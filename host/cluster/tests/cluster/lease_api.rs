@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_cluster::{ApiServer, Ledger, Ticket};
+use plimsoll_cluster::{ApiServer, AssumeCache, Ticket};
 use plimsoll_core::{NotReserved, Pod, Slot};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -114,7 +114,7 @@ impl Notes {
     }
 }
 
-impl Ledger for Notes {
+impl AssumeCache for Notes {
     fn reserve(&self, pod: Arc<Pod>, _: Option<&Slot>) -> Result<Ticket, NotReserved> {
         let mut shown = self.shown.lock().unwrap();
         shown.push(Arc::clone(&pod));

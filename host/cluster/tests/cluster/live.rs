@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_cluster::Ledger;
+use plimsoll_cluster::AssumeCache;
 use plimsoll_core::{Cluster, Pod};
 use serde_json::{Value, json};
 

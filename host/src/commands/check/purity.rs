@@ -11,10 +11,10 @@ use crate::demo::sample;
 /// What a policy's verb shows on the sample cluster.
 pub(super) struct Purity {
     verb: Verb,
-    result: Result<Found, Fault>,
+    result: Result<Finding, Fault>,
 }
 
-struct Found {
+struct Finding {
     /// Nodes whose answers depend on what else the instance was asked.
     differences: Vec<String>,
     /// Reads for which answers are not remembered.
@@ -53,7 +53,7 @@ impl Purity {
     pub(super) fn as_json(&self) -> Value {
         match &self.result {
             Err(fault) => json!({"verb": self.verb.as_str(), "pure": false, "fault": fault.to_string()}),
-            Ok(Found { differences, each_time }) => json!({
+            Ok(Finding { differences, each_time }) => json!({
                 "verb": self.verb.as_str(),
                 "pure": differences.is_empty(),
                 "differences": differences,
@@ -64,7 +64,7 @@ impl Purity {
     }
 }
 
-fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Found, Fault> {
+fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
     let forwards: Vec<u32> = (0..sample::NODES).collect();
     let backwards: Vec<u32> = forwards.iter().rev().copied().collect();
     let whole = callee.answers(pod, cluster, verb, &forwards)?;
@@ -84,5 +84,5 @@ fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> 
         let of_others = reads.into_iter().filter(|line: &ReadLine| line.is_of_others);
         each_time.extend(of_others.map(|line| line.read));
     }
-    Ok(Found { differences, each_time })
+    Ok(Finding { differences, each_time })
 }

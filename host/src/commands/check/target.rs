@@ -13,14 +13,14 @@ pub(super) struct Target {
     /// How it is named in the report: as it was typed, or `DIR: GROUP/NAME`.
     pub(super) name: String,
     /// Its files, or why there are none.
-    pub(super) files: Result<Files>,
+    pub(super) files: Result<PolicyFiles>,
     /// Whether it is one of a directory: those have a line each.
     pub(super) is_listed: bool,
 }
 
 /// The files of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Files {
+pub(super) struct PolicyFiles {
     pub(super) module: PathBuf,
     pub(super) sidecar: Option<PathBuf>,
 }
@@ -43,13 +43,15 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
 }
 
 /// The module and the sidecar that a file name stands for.
-fn of_file(file: &Path) -> Result<Files> {
+fn of_file(file: &Path) -> Result<PolicyFiles> {
     match ending(file) {
         "wasm" => {
             let beside = ["yaml", "yml"].map(|ending| file.with_extension(ending));
-            Ok(Files { module: file.to_owned(), sidecar: beside.into_iter().find(|path| path.exists()) })
+            Ok(PolicyFiles { module: file.to_owned(), sidecar: beside.into_iter().find(|path| path.exists()) })
         }
-        "yaml" | "yml" => Ok(Files { module: plimsoll_directory::module_of(file)?, sidecar: Some(file.to_owned()) }),
+        "yaml" | "yml" => {
+            Ok(PolicyFiles { module: plimsoll_directory::module_of(file)?, sidecar: Some(file.to_owned()) })
+        }
         _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
     }
 }

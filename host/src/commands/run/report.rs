@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::{commands::answer, text::one_line};
 
 /// What became of one pod.
-pub(super) struct Report {
+pub(super) struct RunReport {
     pod: String,
     survey: Survey,
-    rows: Vec<Row>,
+    rows: Vec<ReportRow>,
     /// Why no node was chosen from: then nothing is known of any node.
     filter_error: Option<DecideError>,
     /// Why there are no scores; kube-scheduler goes on without them.
@@ -22,7 +22,7 @@ pub(super) struct Report {
 }
 
 /// What became of one node.
-struct Row {
+struct ReportRow {
     /// Its index in the request.
     at: usize,
     node: String,
@@ -36,7 +36,7 @@ type Binds<'b> = [(&'b str, &'b DryBind)];
 
 // === impl Row ===
 
-impl Row {
+impl ReportRow {
     fn fits(&self) -> bool {
         self.verdict == Some(Verdict::Fits)
     }
@@ -51,7 +51,7 @@ impl Row {
 
 // === impl Report ===
 
-impl Report {
+impl RunReport {
     pub(super) fn new(
         pod: &Pod,
         nodes: Vec<String>,
@@ -61,8 +61,8 @@ impl Report {
         scores: Result<Vec<u8>, DecideError>,
     ) -> Self {
         let verdict = filter.is_ok().then_some(Verdict::Fits);
-        let row = |(at, node)| Row { at, node, verdict: verdict.clone(), score: None };
-        let mut rows: Vec<Row> = nodes.into_iter().enumerate().map(row).collect();
+        let row = |(at, node)| ReportRow { at, node, verdict: verdict.clone(), score: None };
+        let mut rows: Vec<ReportRow> = nodes.into_iter().enumerate().map(row).collect();
         if let Ok(outcome) = &filter {
             for rejection in &outcome.rejected {
                 let reason = outcome.reason(*rejection).into();
@@ -188,14 +188,14 @@ impl Report {
         self.rows.iter().filter(|row| row.fits()).count()
     }
 
-    fn best(&self) -> Option<&Row> {
+    fn best(&self) -> Option<&ReportRow> {
         self.rows.first().filter(|row| row.fits())
     }
 
     /// How many nodes each reason turned down, the most first.
     fn histogram(&self) -> Vec<(&str, usize)> {
         let mut counts = BTreeMap::<&str, usize>::new();
-        for reason in self.rows.iter().filter_map(Row::reason) {
+        for reason in self.rows.iter().filter_map(ReportRow::reason) {
             *counts.entry(reason).or_default() += 1;
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
@@ -203,7 +203,7 @@ impl Report {
         counts
     }
 
-    fn row_json(&self, row: &Row) -> Value {
+    fn row_json(&self, row: &ReportRow) -> Value {
         let answer = |column: &SurveyColumn| {
             let answer = column.answers.as_ref().ok()?.get(row.at)?.as_ref()?;
             Some(json!({"policy": column.member.id(), "verb": column.verb.as_str(), "answer": answer::json(answer)}))

@@ -25,15 +25,15 @@ pub(super) fn pod(name: &str, uid: &str, node: &str, app: &str) -> Pod {
 }
 
 /// The UIDs on each node, by name.
-pub(super) fn picture(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
+pub(super) fn snapshot(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
     let uids = |slot: &Slot| slot.placed.as_ref().unwrap().pods().iter().map(|pod| pod.uid().to_owned()).collect();
-    let mut picture: Vec<_> = cluster.slots().iter().map(|slot| (slot.node.name().to_string(), uids(slot))).collect();
-    picture.sort();
-    picture
+    let mut snapshot: Vec<_> = cluster.slots().iter().map(|slot| (slot.node.name().to_string(), uids(slot))).collect();
+    snapshot.sort();
+    snapshot
 }
 
-fn with_two_nodes() -> Store {
-    let mut store = Store::default();
+fn with_two_nodes() -> ClusterStore {
+    let mut store = ClusterStore::default();
     store.put_node(node("n1", "a", 1));
     store.put_node(node("n2", "a", 1));
     store.put_pod(pod("p1", "u1", "n1", "x"));
@@ -94,12 +94,12 @@ fn the_last_node_moves_into_the_slot_of_one_that_goes() {
     assert_eq!((after.find("n1"), after.slots().len()), (None, 2));
     assert_eq!(after.find("n3"), before.find("n1"));
     assert_eq!(after.find("n2"), before.find("n2"));
-    assert_eq!(picture(&after), [("n2".into(), vec!["u2".into()]), ("n3".into(), vec![])]);
+    assert_eq!(snapshot(&after), [("n2".into(), vec!["u2".into()]), ("n3".into(), vec![])]);
 }
 
 #[test]
 fn pods_wait_for_their_node_and_are_there_when_it_comes_back() {
-    let mut store = Store::default();
+    let mut store = ClusterStore::default();
     store.put_pod(pod("p1", "u1", "n1", "x"));
     assert!(store.publish().is_none());
     store.put_node(node("n1", "a", 1));
@@ -111,11 +111,11 @@ fn pods_wait_for_their_node_and_are_there_when_it_comes_back() {
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
     store.remove_node("n1");
     store.publish();
-    assert!(store.homes.is_empty());
+    assert!(store.entries.is_empty());
 }
 
 /// Reserves a place that must be free.
-fn reserved(store: &mut Store, pod: Pod) -> Ticket {
+fn reserved(store: &mut ClusterStore, pod: Pod) -> Ticket {
     store.reserve(Arc::new(pod)).unwrap()
 }
 
@@ -165,7 +165,7 @@ fn what_the_watch_shows_is_right_where_a_reservation_was_not() {
 #[test]
 fn a_reservation_ends_with_the_pod_or_when_its_own_ticket_says_so() {
     let mut store = with_two_nodes();
-    let ends: [fn(&mut Store, &Ticket); 2] =
+    let ends: [fn(&mut ClusterStore, &Ticket); 2] =
         [|store, _| store.remove_pod(&pod("p3", "u3", "n1", "x")), |store, ticket| store.release(ticket)];
     for end in ends {
         let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
@@ -203,7 +203,7 @@ fn the_end_of_one_bind_does_not_touch_what_another_has_reserved_for_the_same_pod
 fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
     let mut store = with_two_nodes();
     let start = Instant::now();
-    let list = |store: &mut Store, began| {
+    let list = |store: &mut ClusterStore, began| {
         store.begin_pods();
         store.put_pod(pod("p1", "u1", "n1", "x"));
         store.end_pods(began);
@@ -215,7 +215,7 @@ fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
     store.conclude(&ticket, None, start + seconds(20));
     list(&mut store, start + seconds(20));
     let cluster = store.publish().unwrap();
-    assert_eq!(picture(&cluster), [("n1".into(), vec!["u1".into(), "u3".into()]), ("n2".into(), vec![])]);
+    assert_eq!(snapshot(&cluster), [("n1".into(), vec!["u1".into(), "u3".into()]), ("n2".into(), vec![])]);
     assert_eq!(store.waiting_since(), Some(start + seconds(20)));
     list(&mut store, start + seconds(21));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
@@ -225,7 +225,7 @@ fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
 fn a_later_read_tells_what_became_of_a_bind_that_nobody_knew_of() {
     let start = Instant::now();
     for (read_on, expected) in [("", (vec![], vec![])), ("n1", (vec!["u3"], vec![])), ("n2", (vec![], vec!["u3"]))] {
-        let mut store = Store::default();
+        let mut store = ClusterStore::default();
         store.put_node(node("n1", "a", 1));
         store.put_node(node("n2", "a", 1));
         let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
@@ -278,7 +278,7 @@ fn a_new_pod_with_an_old_ones_name_is_another_pod() {
 
 #[test]
 fn a_lost_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
-    let mut store = Store::default();
+    let mut store = ClusterStore::default();
     store.put_node(node("n1", "a", 1));
     store.put_pod(pod("a", "ua", "n1", "x"));
     store.publish();
@@ -293,7 +293,7 @@ fn a_lost_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
 
 #[test]
 fn a_cluster_names_the_pods_that_have_a_place_reserved() {
-    let mut store = Store::default();
+    let mut store = ClusterStore::default();
     store.put_node(node("n1", "a", 1));
     store.publish();
     let ticket = store.reserve(Arc::new(pod("a", "ua", "n1", "x"))).unwrap();

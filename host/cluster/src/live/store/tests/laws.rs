@@ -78,7 +78,7 @@ enum End {
 
 /// The real thing beside its model, and a clock that only steps move.
 struct Both {
-    store: Store,
+    store: ClusterStore,
     model: Model,
     start: Instant,
     step: u32,
@@ -220,7 +220,7 @@ impl Both {
         let news = self.store.publish();
         let now = Arc::clone(self.store.published());
         let expected = self.model.cluster();
-        assert_eq!(picture(&now), picture(&expected));
+        assert_eq!(snapshot(&now), snapshot(&expected));
         assert_eq!(news.is_some(), !Arc::ptr_eq(&before, &now));
         for slot in now.slots().iter() {
             let found = now.find(slot.node.name()).map(|at| &now.slots()[at as usize]);
@@ -232,8 +232,8 @@ impl Both {
             assert_eq!(own.requested(), built.requested());
         }
         assert_carried_over(&before, &now);
-        let left: BTreeSet<&str> = self.store.homes.keys().map(AsRef::as_ref).collect();
-        assert!(left.iter().all(|name| !self.store.homes[*name].is_void()), "{left:?}");
+        let left: BTreeSet<&str> = self.store.entries.keys().map(AsRef::as_ref).collect();
+        assert!(left.iter().all(|name| !self.store.entries[*name].is_void()), "{left:?}");
         assert_eq!(self.store.reserved(), self.model.reserved.len());
     }
 }
@@ -272,7 +272,7 @@ proptest! {
     #[test]
     fn any_sequence_gives_the_cluster_that_is_built_from_what_is_left(steps in vec(any_step(), 1..60)) {
         let mut both = Both {
-            store: Store::default(),
+            store: ClusterStore::default(),
             model: Model::default(),
             start: Instant::now(),
             step: 0,

@@ -6,7 +6,7 @@ use plimsoll_core::{Node, Placed, Pod, Slot};
 
 /// A node's place: known by its Node, by pods that are bound to it, or by both.
 #[derive(Debug, Default)]
-pub(super) struct Home {
+pub(super) struct NodeEntry {
     pub(super) node: Option<Arc<Node>>,
     /// The list in which the Node was last seen.
     pub(super) seen: u64,
@@ -19,12 +19,12 @@ pub(super) struct Home {
     /// How many of its pods cannot be read: as long as there are any, it is not published.
     pub(super) lost: usize,
     /// Whether it waits to be published.
-    pub(super) touched: bool,
+    pub(super) dirty: bool,
 }
 
 // === impl Home ===
 
-impl Home {
+impl NodeEntry {
     /// Whether it was not there before.
     pub(super) fn add(&mut self, pod: &Arc<Pod>) -> bool {
         let Err(at) = self.pods.binary_search_by(|other| order(other, pod)) else { return false };

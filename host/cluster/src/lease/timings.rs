@@ -7,13 +7,13 @@ const BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(5)];
 
 /// The times of an election; all are parts of the Lease's duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct LeaseTimings {
     lease: Duration,
 }
 
 // === impl Pace ===
 
-impl Pace {
+impl LeaseTimings {
     /// The pace of a Lease that lasts so long: whole seconds, as the API has them, from 1 s to 5 min.
     pub fn new(lease: Duration) -> Self {
         let seconds = lease.as_secs() + u64::from(lease.subsec_nanos() > 0);

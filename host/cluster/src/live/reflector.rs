@@ -14,15 +14,15 @@ use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use super::{
-    Shared,
+    SharedState,
     backoff::{Backoff, random},
-    failure::Failure,
-    lines::{Lines, collect},
-    lost::Lost,
-    pages::Pages,
-    resource::{Object, Resource},
-    status::Record,
-    wire::{self, Event, EventKind, Page},
+    failure::WatchFailure,
+    lines::{LineReader, collect},
+    lost::UnreadableObjects,
+    pages::PageSize,
+    resource::{Resource, WatchedObject},
+    status::WatchRecord,
+    wire::{self, EventKind, ListPage, WatchEvent},
 };
 use crate::clock::{self, sleep, sleep_until, timeout};
 
@@ -42,10 +42,10 @@ const STEADY: Duration = Duration::from_secs(5);
 const WATCH_SECONDS: f64 = 240.0;
 
 /// Follows one resource as long as it is polled.
-pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Shared>, silence: Duration) {
+pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<SharedState>, silence: Duration) {
     let (wanted, resumed) = (shared.wanted.subscribe(), shared.resumed.subscribe());
-    let (pages, lost) = (Pages::default(), Lost::default());
-    let mut follower = Follower { client, resource, shared, silence, wanted, resumed, version: None, pages, lost };
+    let (pages, lost) = (PageSize::default(), UnreadableObjects::default());
+    let mut follower = Reflector { client, resource, shared, silence, wanted, resumed, version: None, pages, lost };
     let mut backoff = Backoff::default();
     loop {
         let began = clock::now();
@@ -67,10 +67,10 @@ pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Share
     }
 }
 
-struct Follower {
+struct Reflector {
     client: Client,
     resource: Resource,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     silence: Duration,
     /// Changes when somebody wants a fresh list.
     wanted: watch::Receiver<u64>,
@@ -78,15 +78,15 @@ struct Follower {
     resumed: watch::Receiver<u64>,
     /// Where the watch stands; none: a list comes first.
     version: Option<String>,
-    pages: Pages,
-    lost: Lost,
+    pages: PageSize,
+    lost: UnreadableObjects,
 }
 
 // === impl Follower ===
 
-impl Follower {
+impl Reflector {
     /// Puts all that there is into the store, page by page.
-    async fn list(&mut self) -> Result<(), Failure> {
+    async fn list(&mut self) -> Result<(), WatchFailure> {
         let covers = *self.wanted.borrow_and_update();
         let began = clock::now();
         self.shared.begin(self.resource);
@@ -94,7 +94,7 @@ impl Follower {
         let (mut next, mut count) = (None, 0);
         let version = loop {
             let text = match self.page(next.clone()).await {
-                Err(Failure::TooLarge { most, .. }) if self.pages.halve() => {
+                Err(WatchFailure::TooLarge { most, .. }) if self.pages.halve() => {
                     debug!(
                         resource = self.resource.name(),
                         most,
@@ -103,9 +103,9 @@ impl Follower {
                     );
                     continue;
                 }
-                Err(Failure::TooLarge { most, beginning }) => {
+                Err(WatchFailure::TooLarge { most, beginning }) => {
                     let (metadata, first) =
-                        wire::heads(&beginning).ok_or(Failure::TooLarge { most, beginning: Bytes::new() })?;
+                        wire::heads(&beginning).ok_or(WatchFailure::TooLarge { most, beginning: Bytes::new() })?;
                     let lost = first.and_then(|first| self.resource.lost_by(&first, ""));
                     let why = format!("it has more than {most} bytes");
                     let lost = self.lose(lost, &why, EventKind::Added);
@@ -119,7 +119,7 @@ impl Follower {
                 page => page?,
             };
             self.pages.fits(text.len());
-            let page: Page<'_> = serde_json::from_slice(&text).map_err(malformed)?;
+            let page: ListPage<'_> = serde_json::from_slice(&text).map_err(malformed)?;
             count += self.put_page(&page);
             if page.metadata.next.is_empty() {
                 break page.metadata.resource_version.into_owned();
@@ -134,7 +134,7 @@ impl Follower {
         Ok(())
     }
 
-    async fn page(&self, next: Option<String>) -> Result<Bytes, Failure> {
+    async fn page(&self, next: Option<String>) -> Result<Bytes, WatchFailure> {
         let params = ListParams {
             field_selector: self.resource.selector(),
             limit: Some(self.pages.limit()),
@@ -145,16 +145,17 @@ impl Follower {
         collect(body, ANSWER_TIMEOUT).await
     }
 
-    fn put_page(&mut self, page: &Page<'_>) -> usize {
+    fn put_page(&mut self, page: &ListPage<'_>) -> usize {
         let items = page.items.as_deref().unwrap_or_default();
-        let read: Vec<Object> = items.iter().filter_map(|item| self.read(item.get(), EventKind::Added)).collect();
+        let read: Vec<WatchedObject> =
+            items.iter().filter_map(|item| self.read(item.get(), EventKind::Added)).collect();
         self.record().alive();
         self.shared.apply(read.into_iter().map(|object| (object, EventKind::Added)));
         items.len()
     }
 
     /// Takes events from where the last list or watch ended, until this one ends.
-    async fn watch(&mut self) -> Result<(), Failure> {
+    async fn watch(&mut self) -> Result<(), WatchFailure> {
         let Some(version) = self.version.clone() else { return Ok(()) };
         let params = WatchParams {
             field_selector: self.resource.selector(),
@@ -174,7 +175,7 @@ impl Follower {
             body = self.ask(request) => body?,
         };
         self.record().well(&self.record().watches);
-        let mut lines = Lines::new(body, self.silence);
+        let mut lines = LineReader::new(body, self.silence);
         let mut is_behind = self.shared.is_behind(self.resource, resumed);
         let caught_up = clock::now() + CAUGHT_UP_ANYHOW;
         loop {
@@ -197,7 +198,7 @@ impl Follower {
             match line {
                 Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,
                 Ok(None) => return Ok(()),
-                Err(Failure::Silent(silence)) => {
+                Err(WatchFailure::Silent(silence)) => {
                     // No bookmark either: the connection may be dead, or there is nothing to tell.
                     debug!(resource = self.resource.name(), ?silence, "nothing came: the watch begins anew");
                     return Ok(());
@@ -208,13 +209,13 @@ impl Follower {
     }
 
     /// Takes one line of a watch.
-    fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let event: Event<'_> = serde_json::from_slice(line).map_err(malformed)?;
+    fn take(&mut self, line: &[u8]) -> Result<(), WatchFailure> {
+        let event: WatchEvent<'_> = serde_json::from_slice(line).map_err(malformed)?;
         let text = event.object.get();
         if event.kind == EventKind::Error {
-            return Err(Failure::refused(500, text.as_bytes()));
+            return Err(WatchFailure::refused(500, text.as_bytes()));
         }
-        let object: wire::Object<'_> = serde_json::from_str(text).map_err(malformed)?;
+        let object: wire::AnyObject<'_> = serde_json::from_str(text).map_err(malformed)?;
         let version = object.metadata.resource_version;
         self.check_order(&version)?;
         self.record().alive();
@@ -230,19 +231,19 @@ impl Follower {
     }
 
     /// Versions grow; one that is smaller comes from an API server whose store was set back.
-    fn check_order(&self, version: &str) -> Result<(), Failure> {
+    fn check_order(&self, version: &str) -> Result<(), WatchFailure> {
         let number = |version: &str| version.parse::<u128>().ok();
         let before = self.version.as_deref().and_then(number);
         match (before, number(version)) {
             (Some(before), Some(now)) if now < before => {
-                Err(Failure::Expired(format!("version {now} came after version {before}")))
+                Err(WatchFailure::Expired(format!("version {now} came after version {before}")))
             }
             _ => Ok(()),
         }
     }
 
     /// An object as far as it can be read; none if there is nothing to be done about it.
-    fn read(&mut self, json: &str, kind: EventKind) -> Option<Object> {
+    fn read(&mut self, json: &str, kind: EventKind) -> Option<WatchedObject> {
         match self.resource.read(json) {
             Ok(object) => {
                 if self.lost.find(&object) {
@@ -255,7 +256,7 @@ impl Follower {
     }
 
     /// An object cannot be read: what was known of it holds no more.
-    fn lose(&mut self, lost: Option<Object>, why: &str, kind: EventKind) -> Option<Object> {
+    fn lose(&mut self, lost: Option<WatchedObject>, why: &str, kind: EventKind) -> Option<WatchedObject> {
         let name = lost.as_ref().map_or_else(|| "one without a name".to_owned(), |lost| lost.name().into_owned());
         self.record().unreadable.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if kind == EventKind::Deleted {
@@ -291,23 +292,23 @@ impl Follower {
     }
 
     /// Sends a request; the body of an answer with status 200.
-    async fn ask(&self, request: Result<HttpRequest<Vec<u8>>, request::Error>) -> Result<Body, Failure> {
-        let request = request.map_err(|error| Failure::Malformed(error.to_string()))?;
+    async fn ask(&self, request: Result<HttpRequest<Vec<u8>>, request::Error>) -> Result<Body, WatchFailure> {
+        let request = request.map_err(|error| WatchFailure::Malformed(error.to_string()))?;
         let answer = timeout(ANSWER_TIMEOUT, self.client.send(request.map(Body::from))).await;
-        let answer = answer.map_err(|_| Failure::Silent(ANSWER_TIMEOUT))?;
+        let answer = answer.map_err(|_| WatchFailure::Silent(ANSWER_TIMEOUT))?;
         let answer = answer.map_err(|error| match error {
-            kube::Error::Service(error) => Failure::broken(error.as_ref()),
-            error => Failure::broken(&error),
+            kube::Error::Service(error) => WatchFailure::broken(error.as_ref()),
+            error => WatchFailure::broken(&error),
         })?;
         let status = answer.status();
         if status.is_success() {
             return Ok(answer.into_body());
         }
         let text: Bytes = collect(answer.into_body(), ANSWER_TIMEOUT).await?;
-        Err(Failure::refused(status.as_u16(), &text))
+        Err(WatchFailure::refused(status.as_u16(), &text))
     }
 
-    fn failed(&mut self, failure: &Failure, wait: Duration, failures: u32) {
+    fn failed(&mut self, failure: &WatchFailure, wait: Duration, failures: u32) {
         if !failure.may_pass() {
             self.version = None;
         }
@@ -318,12 +319,12 @@ impl Follower {
         }
     }
 
-    fn record(&self) -> &Record {
+    fn record(&self) -> &WatchRecord {
         self.shared.record(self.resource)
     }
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err wants it")]
-fn malformed(error: serde_json::Error) -> Failure {
-    Failure::Malformed(error.to_string())
+fn malformed(error: serde_json::Error) -> WatchFailure {
+    WatchFailure::Malformed(error.to_string())
 }

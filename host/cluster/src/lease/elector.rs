@@ -18,8 +18,8 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
-    Pace, Record, Term,
-    election::{Claim, Election, NotWritten, Step},
+    LeaseRecord, LeaseTimings, Term,
+    election::{Election, ElectionStep, LeaseWrite, NotWritten},
     record::lease_of,
 };
 use crate::{
@@ -39,12 +39,12 @@ pub struct LeaseConfig {
     /// Where standbys forward to, if this process leads.
     pub url: String,
     /// How long the Lease lasts.
-    pub pace: Pace,
+    pub timings: LeaseTimings,
 }
 
 /// Where the election stands, for this process.
 #[derive(Debug, Clone)]
-pub enum Standing {
+pub enum LeadershipState {
     /// It holds the Lease.
     Leads(Arc<Term>),
     /// Another process does.
@@ -68,19 +68,19 @@ pub enum Standing {
 /// The election as it goes on; dropping it ends the campaign without letting go of the Lease.
 #[derive(Debug)]
 pub struct Leadership {
-    standing: watch::Receiver<Standing>,
+    leadership_state: watch::Receiver<LeadershipState>,
     identity: Arc<str>,
     terms: Arc<AtomicU64>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<ElectorTask>>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct ElectorTask {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-struct Campaign {
+struct Elector {
     election: Election,
     api: Api<Lease>,
     config: LeaseConfig,
@@ -89,7 +89,7 @@ struct Campaign {
     term: Option<Arc<Term>>,
     /// How many terms began.
     terms: Arc<AtomicU64>,
-    publish: watch::Sender<Standing>,
+    publish: watch::Sender<LeadershipState>,
     /// The last failure, until a request succeeds.
     failure: Option<Arc<str>>,
 }
@@ -99,11 +99,12 @@ struct Campaign {
 impl Leadership {
     /// Asks for the Lease once `ready`, and renews it once it is ours. Must be called within a runtime.
     pub fn start(api: &ApiServer, config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
-        let (publish, standing) = watch::channel(Standing::Vacant("the cluster is not listed yet".into()));
+        let (publish, leadership_state) =
+            watch::channel(LeadershipState::Vacant("the cluster is not listed yet".into()));
         let (me, terms) = (unique(&config.identity), Arc::<AtomicU64>::default());
-        let election = Election::new(Arc::clone(&me), config.pace, clock::now());
+        let election = Election::new(Arc::clone(&me), config.timings, clock::now());
         let client = Api::namespaced(api.client().clone(), &config.namespace);
-        let campaign = Campaign {
+        let elector = Elector {
             election,
             api: client,
             config,
@@ -114,18 +115,18 @@ impl Leadership {
             failure: None,
         };
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(campaign.run(ready, stopped));
-        Self { standing, identity: me, terms, running: Mutex::new(Some(Running { stop, task })) }
+        let task = tokio::spawn(elector.run(ready, stopped));
+        Self { leadership_state, identity: me, terms, running: Mutex::new(Some(ElectorTask { stop, task })) }
     }
 
     /// Where it stands now.
-    pub fn standing(&self) -> Standing {
-        self.standing.borrow().clone()
+    pub fn leadership_state(&self) -> LeadershipState {
+        self.leadership_state.borrow().clone()
     }
 
     /// Tells of every change.
-    pub fn changes(&self) -> watch::Receiver<Standing> {
-        self.standing.clone()
+    pub fn changes(&self) -> watch::Receiver<LeadershipState> {
+        self.leadership_state.clone()
     }
 
     /// Who this process is in the Lease.
@@ -141,7 +142,7 @@ impl Leadership {
     /// Stops writing, and lets go of the Lease once all that was written is settled.
     pub async fn stop(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Running { stop, task }) = running else { return };
+        let Some(ElectorTask { stop, task }) = running else { return };
         // If nobody hears this, it has ended already.
         let _ = stop.send(());
         if let Err(error) = task.await {
@@ -155,7 +156,7 @@ impl Drop for Leadership {
         if let Some(running) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner) {
             running.task.abort();
         }
-        if let Standing::Leads(term) = self.standing() {
+        if let LeadershipState::Leads(term) = self.leadership_state() {
             term.end();
         }
     }
@@ -171,7 +172,7 @@ impl LeaseConfig {
 
 // === impl Standing ===
 
-impl Standing {
+impl LeadershipState {
     /// Why nobody binds, if that is so.
     pub fn vacancy(&self) -> Option<String> {
         match self {
@@ -225,7 +226,7 @@ impl Standing {
 
 // === impl Campaign ===
 
-impl Campaign {
+impl Elector {
     async fn run(mut self, ready: impl Future<Output = ()>, mut stopped: oneshot::Receiver<()>) {
         tokio::select! {
             biased;
@@ -237,7 +238,7 @@ impl Campaign {
             let step = self.election.step(now);
             self.publish(now);
             match step {
-                Step::Wait(until) => tokio::select! {
+                ElectionStep::Wait(until) => tokio::select! {
                     biased;
                     result = &mut stopped => {
                         if result.is_ok() {
@@ -247,22 +248,22 @@ impl Campaign {
                     }
                     () = sleep_until(until) => {}
                 },
-                Step::Read => self.read().await,
-                Step::Write(claim) => {
+                ElectionStep::Read => self.read().await,
+                ElectionStep::Write(lease_write) => {
                     let sent = clock::now();
-                    let result = self.write(&claim).await;
-                    self.election.wrote(sent, clock::now(), &claim, result);
+                    let result = self.write(&lease_write).await;
+                    self.election.wrote(sent, clock::now(), &lease_write, result);
                 }
             }
         }
     }
 
     async fn read(&mut self) {
-        let result = timeout(self.config.pace.patience(), self.api.get_opt(&self.config.name)).await;
+        let result = timeout(self.config.timings.patience(), self.api.get_opt(&self.config.name)).await;
         let lease = match result {
             Ok(Ok(lease)) => {
                 self.failure = None;
-                let record = lease.as_ref().map(Record::of);
+                let record = lease.as_ref().map(LeaseRecord::of);
                 self.last = lease;
                 Ok(record)
             }
@@ -278,26 +279,26 @@ impl Campaign {
         self.election.read(clock::now(), lease);
     }
 
-    async fn write(&mut self, claim: &Claim) -> Result<Record, NotWritten> {
+    async fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, NotWritten> {
         let config = &self.config;
-        let lease = lease_of(self.last.as_ref(), &config.name, claim, config.pace, &config.url);
+        let lease = lease_of(self.last.as_ref(), &config.name, lease_write, config.timings, &config.url);
         let parameters = PostParams::default();
         let written = async {
-            match claim.version {
+            match lease_write.version {
                 Some(_) => self.api.replace(&config.name, &parameters, &lease).await,
                 None => self.api.create(&parameters, &lease).await,
             }
         };
-        match timeout(config.pace.patience(), written).await {
+        match timeout(config.timings.patience(), written).await {
             Ok(Ok(lease)) => {
                 self.failure = None;
-                let record = Record::of(&lease);
+                let record = LeaseRecord::of(&lease);
                 self.last = Some(lease);
                 Ok(record)
             }
             // 404: it was deleted; or, when it is made, its namespace is not there.
             Ok(Err(kube::Error::Api(status)))
-                if status.code == 409 || (status.code == 404 && claim.version.is_some()) =>
+                if status.code == 409 || (status.code == 404 && lease_write.version.is_some()) =>
             {
                 Err(NotWritten::Conflict)
             }
@@ -317,8 +318,8 @@ impl Campaign {
         let Some(term) = self.term.take() else { return };
         term.end();
         sleep_until(term.settled()).await;
-        let Some(claim) = self.election.release(clock::now()) else { return };
-        if self.write(&claim).await.is_ok() {
+        let Some(lease_write) = self.election.release(clock::now()) else { return };
+        if self.write(&lease_write).await.is_ok() {
             info!(lease = self.config.lease(), "let go of the Lease");
         } else {
             warn!(lease = self.config.lease(), "the Lease could not be let go: it will run out");
@@ -336,18 +337,18 @@ impl Campaign {
     }
 
     fn publish(&mut self, now: Instant) {
-        let standing = self.stand(now);
+        let leadership_state = self.stand(now);
         self.publish.send_if_modified(|before| {
-            if standing.is(before) {
+            if leadership_state.is(before) {
                 return false;
             }
-            standing.log(before);
-            *before = standing;
+            leadership_state.log(before);
+            *before = leadership_state;
             true
         });
     }
 
-    fn stand(&mut self, now: Instant) -> Standing {
+    fn stand(&mut self, now: Instant) -> LeadershipState {
         let Some(hold) = self.election.hold(now) else {
             if let Some(term) = self.term.take() {
                 term.end();
@@ -356,13 +357,14 @@ impl Campaign {
                 url.as_ref().is_some_and(|url| url.trim_end_matches('/') == self.config.url.trim_end_matches('/'))
             };
             return match self.election.leader(now) {
-                Some(Record { holder: Some(holder), url, .. }) if is_own(url) => {
-                    Standing::Awaits { holder: Arc::clone(holder), until: self.election.runs_out().unwrap_or(now) }
+                Some(LeaseRecord { holder: Some(holder), url, .. }) if is_own(url) => LeadershipState::Awaits {
+                    holder: Arc::clone(holder),
+                    until: self.election.runs_out().unwrap_or(now),
+                },
+                Some(LeaseRecord { holder: Some(holder), url, .. }) => {
+                    LeadershipState::Follows { holder: Arc::clone(holder), url: url.clone() }
                 }
-                Some(Record { holder: Some(holder), url, .. }) => {
-                    Standing::Follows { holder: Arc::clone(holder), url: url.clone() }
-                }
-                _ => Standing::Vacant(self.vacancy(now)),
+                _ => LeadershipState::Vacant(self.vacancy(now)),
             };
         };
         let term = if let Some(term) = self.term.take().filter(|term| term.number() == hold.term) {
@@ -370,17 +372,17 @@ impl Campaign {
             term
         } else {
             self.terms.fetch_add(1, Ordering::Relaxed);
-            Arc::new(Term::new(hold, self.config.pace, now))
+            Arc::new(Term::new(hold, self.config.timings, now))
         };
         self.term = Some(Arc::clone(&term));
-        Standing::Leads(term)
+        LeadershipState::Leads(term)
     }
 
     fn vacancy(&self, now: Instant) -> Arc<str> {
         match &self.failure {
             Some(failure) => Arc::clone(failure),
             None if self.election.quiet_until(now).is_some() => {
-                let wait = self.config.pace.expiry();
+                let wait = self.config.timings.expiry();
                 format!("the Lease was made anew: it counts after {wait:.0?}, in case that one was deleted").into()
             }
             None => "nobody holds the Lease".into(),

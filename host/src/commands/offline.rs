@@ -22,23 +22,23 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A gateway over a cluster that does not change.
-pub(super) struct Laptop {
+pub(super) struct OfflineGateway {
     pub(super) gateway: Gateway,
     pub(super) cluster: Arc<Cluster>,
-    pub(super) origin: Origin,
+    pub(super) origin: ClusterOrigin,
 }
 
 /// Which cluster was asked about, as every report says.
 #[derive(Debug, Clone)]
-pub(super) struct Origin {
-    source: Source,
+pub(super) struct ClusterOrigin {
+    source: OriginSource,
     nodes: usize,
     pods: usize,
 }
 
 /// Where the cluster comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Source {
+enum OriginSource {
     Sample,
     Snapshot(PathBuf),
     ApiServer { url: String },
@@ -54,7 +54,7 @@ enum Choice {
 
 /// What is known of the process's surroundings.
 #[derive(Debug, Clone, Copy, Default)]
-struct Surroundings {
+struct Environment {
     /// `$KUBECONFIG` names a file.
     kubeconfig: bool,
     in_pod: bool,
@@ -63,16 +63,16 @@ struct Surroundings {
 
 // === impl Laptop ===
 
-impl Laptop {
+impl OfflineGateway {
     /// The policies of a directory, and the cluster that was named.
     ///
     /// # Errors
     /// If a policy cannot be loaded, or the cluster cannot be read.
     pub(super) fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs) -> Result<Self> {
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-        let choice = Choice::of(cluster, Surroundings::look())?;
+        let choice = Choice::of(cluster, Environment::look())?;
         let (cluster, source) = choice.read(cluster)?;
-        let origin = Origin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
+        let origin = ClusterOrigin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
         gateway.set_cluster(Arc::clone(&cluster));
         let loader = Arc::new(super::loader(engine)?);
         let (_, update) = Directory::open(DirectoryConfig::new(policies.to_owned()), loader)?;
@@ -98,7 +98,7 @@ impl Laptop {
 // === impl Choice ===
 
 impl Choice {
-    fn of(args: &ClusterArgs, around: Surroundings) -> Result<Self> {
+    fn of(args: &ClusterArgs, environment: Environment) -> Result<Self> {
         if args.sample {
             return Ok(Self::Sample);
         }
@@ -107,26 +107,28 @@ impl Choice {
         }
         match &args.kubeconfig {
             Some(kubeconfig) => Ok(Self::ApiServer(Credentials::File(kubeconfig.clone()))),
-            None if around.kubeconfig => Ok(Self::ApiServer(Credentials::Environment)),
-            None if around.service_account => Ok(Self::ApiServer(Credentials::ServiceAccount)),
+            None if environment.kubeconfig => Ok(Self::ApiServer(Credentials::Environment)),
+            None if environment.service_account => Ok(Self::ApiServer(Credentials::ServiceAccount)),
             None => bail!(
                 "which cluster? --snapshot FILE takes nodes and pods from a file (`kubectl get nodes,pods -A -o json`), \
                  --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes the sample cluster of `demo`{}",
-                if around.in_pod { "; this pod has no service account to ask with" } else { "" }
+                if environment.in_pod { "; this pod has no service account to ask with" } else { "" }
             ),
         }
     }
 
-    fn read(self, args: &ClusterArgs) -> Result<(Arc<Cluster>, Source)> {
+    fn read(self, args: &ClusterArgs) -> Result<(Arc<Cluster>, OriginSource)> {
         match self {
-            Self::Sample => Ok((Arc::new(sample::cluster()), Source::Sample)),
-            Self::Snapshot(file) => Ok((Arc::new(plimsoll_cluster::read_snapshot(&file)?), Source::Snapshot(file))),
+            Self::Sample => Ok((Arc::new(sample::cluster()), OriginSource::Sample)),
+            Self::Snapshot(file) => {
+                Ok((Arc::new(plimsoll_cluster::read_snapshot(&file)?), OriginSource::Snapshot(file)))
+            }
             Self::ApiServer(credentials) => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 runtime.block_on(async {
                     let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
                     let cluster = plimsoll_cluster::list_once(&api, args.timeout, super::remark).await?;
-                    Ok((cluster, Source::ApiServer { url: api.url().to_owned() }))
+                    Ok((cluster, OriginSource::ApiServer { url: api.url().to_owned() }))
                 })
             }
         }
@@ -135,7 +137,7 @@ impl Choice {
 
 // === impl Surroundings ===
 
-impl Surroundings {
+impl Environment {
     fn look() -> Self {
         Self {
             kubeconfig: Credentials::is_in_environment(),
@@ -147,16 +149,16 @@ impl Surroundings {
 
 // === impl Origin ===
 
-impl Origin {
+impl ClusterOrigin {
     pub(super) fn as_json(&self) -> Value {
         let mut json = json!({"nodes": self.nodes, "pods": self.pods});
         match &self.source {
-            Source::Sample => json["source"] = "sample".into(),
-            Source::Snapshot(file) => {
+            OriginSource::Sample => json["source"] = "sample".into(),
+            OriginSource::Snapshot(file) => {
                 json["source"] = "snapshot".into();
                 json["file"] = file.display().to_string().into();
             }
-            Source::ApiServer { url } => {
+            OriginSource::ApiServer { url } => {
                 json["source"] = "api-server".into();
                 json["url"] = url.as_str().into();
             }
@@ -165,13 +167,13 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ClusterOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (nodes, pods) = (self.nodes, self.pods);
         match &self.source {
-            Source::Sample => write!(f, "SAMPLE, not yours: {nodes} nodes and {pods} pods that do not exist"),
-            Source::Snapshot(file) => write!(f, "{}: {nodes} nodes and {pods} pods", file.display()),
-            Source::ApiServer { url } => write!(f, "{url}: {nodes} nodes and {pods} pods"),
+            OriginSource::Sample => write!(f, "SAMPLE, not yours: {nodes} nodes and {pods} pods that do not exist"),
+            OriginSource::Snapshot(file) => write!(f, "{}: {nodes} nodes and {pods} pods", file.display()),
+            OriginSource::ApiServer { url } => write!(f, "{url}: {nodes} nodes and {pods} pods"),
         }
     }
 }
@@ -194,15 +196,15 @@ fn from_here(path: &Path) -> &Path {
 mod tests {
     use super::*;
 
-    fn choose(args: &ClusterArgs, around: Surroundings) -> Result<Choice, String> {
-        Choice::of(args, around).map_err(|error| error.to_string())
+    fn choose(args: &ClusterArgs, environment: Environment) -> Result<Choice, String> {
+        Choice::of(args, environment).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_cluster_is_the_one_that_was_named_or_the_surroundings_have_and_never_an_invented_one() {
         let none =
             ClusterArgs { snapshot: None, kubeconfig: None, context: None, sample: false, timeout: Duration::MAX };
-        let everything = Surroundings { kubeconfig: true, in_pod: true, service_account: true };
+        let everything = Environment { kubeconfig: true, in_pod: true, service_account: true };
         let file = PathBuf::from("file");
         let named = [
             (ClusterArgs { sample: true, ..none.clone() }, Choice::Sample),
@@ -216,12 +218,12 @@ mod tests {
             assert_eq!(choose(&args, everything), Ok(expected));
         }
         assert_eq!(choose(&none, everything), Ok(Choice::ApiServer(Credentials::Environment)));
-        let pod = Surroundings { kubeconfig: false, ..everything };
+        let pod = Environment { kubeconfig: false, ..everything };
         assert_eq!(choose(&none, pod), Ok(Choice::ApiServer(Credentials::ServiceAccount)));
-        let error = choose(&none, Surroundings { service_account: false, ..pod }).unwrap_err();
+        let error = choose(&none, Environment { service_account: false, ..pod }).unwrap_err();
         for choice in ["--snapshot FILE", "--kubeconfig FILE", "--sample", "no service account"] {
             assert!(error.contains(choice), "{error}");
         }
-        assert!(choose(&none, Surroundings::default()).is_err());
+        assert!(choose(&none, Environment::default()).is_err());
     }
 }
