@@ -35,6 +35,10 @@ pub(crate) const TABLE_ELEMENTS: usize = 100_000;
 /// same room, its first writes need no new pages.
 const KEPT_RESIDENT: usize = 256 << 10;
 
+/// Places in the pool that keep their resident memory although no instance is in them. Without this bound a process
+/// fills all places over the hours, with [`KEPT_RESIDENT`] each.
+const UNUSED_WARM_SLOTS: u32 = 16;
+
 /// What an operator says about the engine.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
@@ -191,6 +195,7 @@ fn pool(config: &EngineConfig) -> PoolingAllocationConfig {
         .table_elements(TABLE_ELEMENTS)
         .linear_memory_keep_resident(KEPT_RESIDENT)
         .table_keep_resident(KEPT_RESIDENT)
+        .max_unused_warm_slots(UNUSED_WARM_SLOTS)
         .pagemap_scan(Enabled::Auto);
     pool
 }
