@@ -2,19 +2,19 @@
 
 mod outcome;
 mod probation;
+mod switch;
 
 use std::{sync::Arc, time::Instant};
 
-use plimsoll_core::{Member, Mode, PolicyConfig, PolicyState};
+use plimsoll_core::{Member, PolicyState};
 
 pub(crate) use self::probation::Judgement;
+use self::switch::Switch;
 use crate::{
-    PolicyChange,
     load::{LoadJob, PolicyVersion},
     retry::Retry,
     scan::{File, PolicyId, Scan, Sources},
     source::{ContentDigests, FileRefusal, SidecarSummary, Stamps},
-    stand_in::stand_in,
     table::Timing,
 };
 
@@ -50,10 +50,7 @@ pub(crate) struct PolicyEntry {
     is_library: bool,
     /// Whether it was there at the start.
     is_first: bool,
-    /// Whether its sidecar, read by itself, switches it off, whatever becomes of the module.
-    is_off: bool,
-    /// The sidecar that says so, or does not; empty where there is none.
-    switch: Stamps,
+    switch: Switch,
     vanished: VanishState,
 }
 
@@ -116,11 +113,6 @@ impl PolicyEntry {
         self.job.is_some() || self.is_unread()
     }
 
-    /// Whether the sidecar switches off what is not loaded, or was loaded from other files.
-    fn is_switched_off(&self) -> bool {
-        self.is_off && self.version.as_ref().is_none_or(|version| version.member.config.mode != Mode::Off)
-    }
-
     pub(crate) fn reported(&self) -> Option<&FileRefusal> {
         self.reported.as_ref()
     }
@@ -152,57 +144,6 @@ impl PolicyEntry {
     /// When to try again what failed.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         self.retry.next().filter(|_| self.job.is_none() && !self.is_library)
-    }
-
-    /// Notes that it was there at the start, and what its sidecar says, if that could be read.
-    ///
-    /// With `stand_in`, something answers in its place until a version is loaded.
-    pub(crate) fn begin(
-        &mut self,
-        id: &PolicyId,
-        sources: &Sources,
-        scan: &Scan,
-        told: Option<SidecarSummary>,
-        stand_in: bool,
-    ) {
-        self.is_first = true;
-        self.is_awaited = stand_in;
-        if let Some(told) = &told {
-            self.switch = stamps_of_sidecar(sources, scan);
-            self.is_off = told.config.mode == Mode::Off;
-        }
-        self.set_told(told);
-        self.renew_stand_in(id);
-    }
-
-    /// Reads the sidecar by itself if it is another one: switching a policy off must not wait for its module.
-    ///
-    /// True if that switches the policy off or on.
-    pub(crate) fn follow_switch(
-        &mut self,
-        id: &PolicyId,
-        sources: &Sources,
-        scan: &Scan,
-        timing: &dyn Timing,
-        read: impl FnOnce() -> Option<SidecarSummary>,
-    ) -> bool {
-        let now = stamps_of_sidecar(sources, scan);
-        if self.is_library || self.switch == now || !timing.may_read(&mut sources.sidecar.iter()) {
-            return false;
-        }
-        self.switch = now;
-        // One that cannot be read changes nothing.
-        let Some(told) = read() else { return false };
-        let was_off = self.is_switched_off();
-        self.is_off = told.config.mode == Mode::Off;
-        self.renew_stand_in(id);
-        was_off != self.is_switched_off()
-    }
-
-    /// Tells that it is switched off, where a load does not tell it at once.
-    pub(crate) fn switched_off(&self, id: &PolicyId) -> Option<PolicyChange> {
-        let waits = self.job.is_some() || self.reported.is_some() || self.has_vanished();
-        (waits && self.is_switched_off()).then(|| PolicyChange::SwitchedOff { id: id.to_string() })
     }
 
     /// Notes that its files went together with all others; true if that is news.
@@ -255,6 +196,7 @@ impl PolicyEntry {
         }
         let retries = self.retry.is_due(timing.now());
         self.job = Some(number);
+        self.switch.begin_job();
         self.sources = sources.clone();
         Some(LoadJob {
             id: id.clone(),
@@ -284,21 +226,4 @@ impl PolicyEntry {
         self.sources != *sources || self.stamps.iter().any(is_other)
     }
 
-    /// What stands in follows the sidecar; one that cannot be read leaves the rule to every pod.
-    fn renew_stand_in(&mut self, id: &PolicyId) {
-        let is_off = self.is_switched_off();
-        if self.is_library || !(self.is_awaited || is_off) {
-            self.stand_in = None;
-            return;
-        }
-        let told = self.told.as_ref().map(|told| told.config.clone()).unwrap_or_default();
-        let config = if is_off { PolicyConfig { mode: Mode::Off, ..told } } else { told };
-        if self.stand_in.as_ref().is_none_or(|member| member.config != config) {
-            self.stand_in = Some(Arc::new(stand_in(id, config)));
-        }
-    }
-}
-
-fn stamps_of_sidecar(sources: &Sources, scan: &Scan) -> Stamps {
-    sources.sidecar.iter().map(|file| (file.clone(), scan.files.get(file).copied())).collect()
 }

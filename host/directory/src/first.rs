@@ -22,7 +22,7 @@ pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<P
     let (root, bounds, policies) = (config.path.clone(), config.bounds(), scan.policies());
     let read = move || {
         for (id, sources) in policies {
-            let said = SidecarSummary::read(&root, &sources, &bounds);
+            let said = SidecarSummary::read(&root, &sources, &bounds).ok();
             if told.send((id, said)).is_err() {
                 return;
             }

@@ -137,15 +137,18 @@ impl Content {
 // === impl Told ===
 
 impl SidecarSummary {
-    /// Reads a policy's sidecar alone; none if it cannot be read or there are two, and the defaults where there is none.
-    pub(crate) fn read(root: &Path, sources: &Sources, bounds: &ReadLimits) -> Option<Self> {
-        if sources.problem.is_some() {
-            return None;
+    /// Reads a policy's sidecar alone; the defaults where there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read, or there are two.
+    pub(crate) fn read(root: &Path, sources: &Sources, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
+        if let Some(problem) = &sources.problem {
+            return Err(FileRefusal::new(problem));
         }
         let path = sources.sidecar.as_ref().map(|file| file.path(root));
-        let text = path.as_deref().map(read_sidecar).transpose().ok()?;
-        let parsed = parse_sidecar(path.as_deref(), text.as_deref(), bounds).ok()?;
-        Some(Self::of(sources, &parsed, path.as_deref()))
+        let text = path.as_deref().map(read_sidecar).transpose()?;
+        let parsed = parse_sidecar(path.as_deref(), text.as_deref(), bounds)?;
+        Ok(Self::of(sources, &parsed, path.as_deref()))
     }
 
     fn of(sources: &Sources, parsed: &Sidecar, path: Option<&Path>) -> Self {

@@ -128,7 +128,11 @@ impl PolicyTable {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         let (before, state, named) = (entry.member().cloned(), entry.state(), entry.named_module().cloned());
+        let was_off = entry.is_switched_off();
         self.changes.extend(entry.finish(outcome, timing));
+        if !was_off {
+            self.changes.extend(entry.switched_off(&id));
+        }
         self.changes.extend(entry.report(&id, timing));
         let is_same = match (&before, entry.member()) {
             (Some(before), Some(member)) => Arc::ptr_eq(before, member),

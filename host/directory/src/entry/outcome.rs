@@ -25,6 +25,9 @@ impl PolicyEntry {
         let may_repeat = stamps.values().flatten().any(|stamp| stamp.may_repeat(SystemTime::now()));
         self.stale = may_repeat || matches!(result, LoadResult::Changing);
         self.stamps = stamps;
+        if let Some(told) = told.as_ref().filter(|_| !matches!(result, LoadResult::Changing)) {
+            self.switch.take_up(told);
+        }
         self.set_told(told);
         let change = self.take_up(&id, result, took, timing.now());
         self.renew_stand_in(&id);

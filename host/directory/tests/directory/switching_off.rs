@@ -123,3 +123,20 @@ fn a_sidecar_that_cannot_be_read_switches_nothing_on() {
     });
     assert_eq!((watched.roster.state("x"), filter(&watched.roster, "a")), (PolicyState::Off, Ok(None)));
 }
+
+#[test]
+fn of_two_sidecars_the_one_that_is_left_says_whether_the_policy_is_off() {
+    for (first, second) in [("x.yml", "x.yaml"), ("x.yaml", "x.yml")] {
+        let directory = tempfile::tempdir().unwrap();
+        let (world, mut watched) = watched(directory.path());
+        world.put(first, "mode: off\n");
+        watched.wait_for("x is off", |roster| is_off(roster, "x") && roster.state("x") == PolicyState::Active);
+        world.put(second, "order: 1\n");
+        watched.wait_for("two sidecars are refused", |roster| {
+            roster.failures().iter().any(|failure| failure.error.contains("expected one sidecar"))
+        });
+        assert_eq!(filter(&watched.roster, "a"), Ok(None), "{second}: two sidecars switch nothing on");
+        world.remove(first);
+        watched.wait_for("x is on", |roster| filter(&roster.clone().into(), "a") == Ok(Some("x: v1".to_owned())));
+    }
+}

@@ -1,0 +1,217 @@
+//! `mode: off`: the sidecar is read by itself, so that it counts whatever becomes of the module.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Mode, PolicyConfig};
+
+use super::PolicyEntry;
+use crate::{
+    PolicyChange,
+    scan::{PolicyId, Scan, Sources},
+    source::{FileRefusal, SidecarSummary, Stamps},
+    stand_in::stand_in,
+    table::Timing,
+};
+
+/// Whether the sidecar switches the policy off, and which sidecar said so.
+#[derive(Debug, Default)]
+pub(super) struct Switch {
+    /// What the sidecar said when it could be read last.
+    is_off: bool,
+    /// The sidecar that was read last; the default is none at all.
+    read: SidecarState,
+    /// The sidecar was read after the load under way was ordered, which therefore knows less.
+    is_newer_than_job: bool,
+}
+
+/// Tells a sidecar from any other: its file, and what is wrong with the names of the files.
+///
+/// Of two sidecars the first counts as the file, so the names tell when one of them goes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct SidecarState {
+    stamps: Stamps,
+    problem: Option<String>,
+}
+
+// === impl Switch ===
+
+impl Switch {
+    /// Notes that a load is ordered: it will read the sidecar at this moment or later.
+    pub(super) fn begin_job(&mut self) {
+        self.is_newer_than_job = false;
+    }
+
+    /// Notes what a load has read, unless the sidecar was read again since the load was ordered.
+    pub(super) fn take_up(&mut self, told: &SidecarSummary) {
+        if !self.is_newer_than_job {
+            self.is_off = told.config.mode == Mode::Off;
+        }
+    }
+
+    fn set(&mut self, told: &SidecarSummary, read: SidecarState) {
+        *self = Self { is_off: told.config.mode == Mode::Off, read, is_newer_than_job: true };
+    }
+}
+
+// === impl SidecarState ===
+
+impl SidecarState {
+    fn of(sources: &Sources, scan: &Scan) -> Self {
+        let stamps = sources.sidecar.iter().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
+        Self { stamps, problem: sources.problem.clone() }
+    }
+}
+
+impl PolicyEntry {
+    /// Notes that it was there at the start, and what its sidecar says, if that could be read.
+    ///
+    /// With `stand_in`, something answers in its place until a version is loaded.
+    pub(crate) fn begin(
+        &mut self,
+        id: &PolicyId,
+        sources: &Sources,
+        scan: &Scan,
+        told: Option<SidecarSummary>,
+        stand_in: bool,
+    ) {
+        self.is_first = true;
+        self.is_awaited = stand_in;
+        if let Some(told) = &told {
+            self.switch.set(told, SidecarState::of(sources, scan));
+        }
+        self.set_told(told);
+        self.renew_stand_in(id);
+    }
+
+    /// Reads the sidecar by itself if it is another one: switching a policy off must not wait for its module.
+    ///
+    /// True if that switches the policy off or on. A sidecar that is refused changes nothing; one that could not be
+    /// read for a reason that may pass is read again at the next look.
+    pub(crate) fn follow_switch(
+        &mut self,
+        id: &PolicyId,
+        sources: &Sources,
+        scan: &Scan,
+        timing: &dyn Timing,
+        read: impl FnOnce() -> Result<SidecarSummary, FileRefusal>,
+    ) -> bool {
+        let now = SidecarState::of(sources, scan);
+        if self.is_library || self.switch.read == now || !timing.may_read(&mut sources.sidecar.iter()) {
+            return false;
+        }
+        let was_off = self.is_switched_off();
+        match read() {
+            Ok(told) => self.switch.set(&told, now),
+            Err(refusal) if refusal.passing => return false,
+            Err(_) => {
+                self.switch.read = now;
+                return false;
+            }
+        }
+        self.renew_stand_in(id);
+        was_off != self.is_switched_off()
+    }
+
+    /// Tells that it is switched off, where a load does not tell it at once.
+    pub(crate) fn switched_off(&self, id: &PolicyId) -> Option<PolicyChange> {
+        let waits = self.job.is_some() || self.held.is_some() || self.reported.is_some() || self.has_vanished();
+        (waits && self.is_switched_off()).then(|| PolicyChange::SwitchedOff { id: id.to_string() })
+    }
+
+    /// Whether the sidecar switches off a policy that is not loaded, or was loaded from other files.
+    pub(crate) fn is_switched_off(&self) -> bool {
+        self.switch.is_off && self.version.as_ref().is_none_or(|version| version.member.config.mode != Mode::Off)
+    }
+
+    /// What stands in follows the sidecar; one that cannot be read leaves the rule to every pod.
+    pub(super) fn renew_stand_in(&mut self, id: &PolicyId) {
+        let is_off = self.is_switched_off();
+        if self.is_library || !(self.is_awaited || is_off) {
+            self.stand_in = None;
+            return;
+        }
+        let told = self.told.as_ref().map(|told| told.config.clone()).unwrap_or_default();
+        let config = if is_off { PolicyConfig { mode: Mode::Off, ..told } } else { told };
+        if self.stand_in.as_ref().is_none_or(|member| member.config != config) {
+            self.stand_in = Some(Arc::new(stand_in(id, config)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        load::{LoadOutcome, LoadResult},
+        scan::File,
+        stamp::{Identity, Stamp},
+        table::Immediately,
+    };
+
+    fn told(mode: Mode) -> SidecarSummary {
+        SidecarSummary { config: PolicyConfig { mode, ..PolicyConfig::default() }, module: None }
+    }
+
+    /// A policy `x` with one sidecar of this length.
+    fn files(length: u64) -> (PolicyId, Sources, Arc<Scan>) {
+        let sidecar = File { group: "".into(), name: "x.yaml".into() };
+        let stamp = Stamp::File { length, modified: None, identity: Identity::default() };
+        let scan = Scan { files: [(sidecar.clone(), stamp)].into(), ..Scan::default() };
+        let sources = Sources { sidecar: Some(sidecar), ..Sources::default() };
+        (PolicyId { group: "".into(), name: "x".into() }, sources, Arc::new(scan))
+    }
+
+    #[test]
+    fn a_read_that_may_succeed_later_is_repeated_and_a_refused_sidecar_is_not() {
+        let (id, sources, scan) = files(1);
+        let mut entry = PolicyEntry::default();
+        let mut follow = |read: Result<SidecarSummary, FileRefusal>| {
+            let mut was_read = false;
+            let is_news = entry.follow_switch(&id, &sources, &scan, &Immediately, || {
+                was_read = true;
+                read
+            });
+            (was_read, is_news)
+        };
+        assert_eq!(follow(Err(FileRefusal::passing("too many open files"))), (true, false));
+        assert_eq!(follow(Ok(told(Mode::Off))), (true, true));
+        assert_eq!(follow(Ok(told(Mode::Enforce))), (false, false), "the same sidecar is not read again");
+        let (_, sources, scan) = files(2);
+        let refused = |entry: &mut PolicyEntry, is_read: &mut bool| {
+            entry.follow_switch(&id, &sources, &scan, &Immediately, || {
+                *is_read = true;
+                Err(FileRefusal::new("expected one of"))
+            })
+        };
+        let (mut first, mut second) = (false, false);
+        assert!(!refused(&mut entry, &mut first) && !refused(&mut entry, &mut second));
+        assert_eq!((first, second, entry.is_switched_off()), (true, false, true));
+    }
+
+    #[test]
+    fn what_a_load_reads_counts_unless_the_sidecar_was_read_again_meanwhile() {
+        for (is_read_again, is_off) in [(false, true), (true, false)] {
+            let (id, sources, scan) = files(1);
+            let mut entry = PolicyEntry::default();
+            let failed = || Err(FileRefusal::passing("input/output error"));
+            assert!(!entry.follow_switch(&id, &sources, &scan, &Immediately, failed));
+            let job = entry.job(&id, &sources, &scan, 7, &Immediately).unwrap();
+            if is_read_again {
+                let (_, sources, scan) = files(2);
+                assert!(!entry.follow_switch(&id, &sources, &scan, &Immediately, || Ok(told(Mode::Shadow))));
+            }
+            let outcome = LoadOutcome {
+                id: id.clone(),
+                number: job.number,
+                stamps: Stamps::default(),
+                told: Some(told(Mode::Off)),
+                took: Duration::ZERO,
+                result: LoadResult::Refused(FileRefusal::new("no module"), None),
+            };
+            entry.finish(outcome, &Immediately);
+            assert_eq!(entry.is_switched_off(), is_off, "read again: {is_read_again}");
+        }
+    }
+}
