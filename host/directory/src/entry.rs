@@ -225,5 +225,4 @@ impl PolicyEntry {
         let is_other = |(file, stamp): (&File, &Option<_>)| scan.files.get(file) != stamp.as_ref();
         self.sources != *sources || self.stamps.iter().any(is_other)
     }
-
 }
