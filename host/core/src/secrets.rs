@@ -6,12 +6,13 @@
 mod redacting;
 mod shape;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
 
 pub use self::redacting::{redacting, unredacted};
 use self::shape::{is_secret_name, secrets_in};
+use crate::one_line;
 
 /// What stands for a secret.
 const HIDDEN: &str = "<not shown>";
@@ -25,8 +26,9 @@ const SHORTEST_IN_REASONS: usize = 8;
 /// So many bytes of a secret's beginning are enough to hide what they begin: a text may have been cut.
 const BEGINNING: usize = 12;
 
-/// Secrets that are looked for in a text; with more of them, no text is shown at all.
-const MAX_SECRETS: usize = 256;
+/// The most texts that are looked for in another one; with more of them, no text is shown at all. A chain of
+/// certificates with its key has about 150 lines.
+const MAX_SECRETS: usize = 1024;
 
 /// Fields whose value is the name of another field's value, as in `{"name": "password", "value": "x"}`.
 const NAME_FIELDS: [&str; 12] =
@@ -51,7 +53,7 @@ pub struct Secrets {
 /// The settings (JSON) as they may be shown.
 pub fn shown_settings(settings: &str) -> String {
     let Ok(mut settings) = serde_json::from_str(settings) else { return HIDDEN.to_owned() };
-    visit(&mut settings, false, &mut |secret| *secret = HIDDEN.into());
+    visit(&mut settings, false, &mut |secret, _| *secret = HIDDEN.into());
     settings.to_string()
 }
 
@@ -62,25 +64,19 @@ impl Secrets {
     pub fn of(settings: &str) -> Self {
         let mut texts = vec![];
         if let Ok(mut settings) = serde_json::from_str(settings) {
-            visit(&mut settings, false, &mut |secret| {
-                if let Value::String(text) = secret {
-                    texts.extend(
-                        secrets_in(text)
-                            .into_iter()
-                            .filter(|part| part.len() >= SHORTEST_IN_REASONS)
-                            .map(str::to_owned),
-                    );
-                    // As it is, and as it is written between quotes.
-                    texts.push(format!("{text:?}").trim_matches('"').to_owned());
-                    texts.push(std::mem::take(text));
-                } else {
-                    texts.push(secret.to_string());
+            visit(&mut settings, false, &mut |secret, by_name| match secret {
+                Value::String(text) => {
+                    for part in secrets_in(text).into_iter().filter(|part| part.len() >= SHORTEST_IN_REASONS) {
+                        push_lines(part, &mut texts);
+                    }
+                    // Where only a part is secret, the other lines may be ordinary words.
+                    if by_name { push_lines(text, &mut texts) } else { push_forms(text, &mut texts) }
                 }
+                _ => texts.push(secret.to_string()),
             });
         }
         texts.retain(|text| text.len() >= SHORTEST);
-        // Of two that begin alike the longer one is looked for first.
-        texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        texts.sort_unstable();
         texts.dedup();
         Self { are_too_many: texts.len() > MAX_SECRETS, texts }
     }
@@ -101,40 +97,85 @@ impl Secrets {
         if self.are_too_many && !text.is_empty() {
             return Cow::Owned(HIDDEN.to_owned());
         }
-        let mut text = Cow::Borrowed(text);
-        for secret in &self.texts {
-            let beginning = &secret[..secret.floor_char_boundary(BEGINNING)];
-            if !text.contains(beginning) {
-                continue;
-            }
-            let (mut shown, mut rest) = (String::with_capacity(text.len()), text.as_ref());
-            while let Some(at) = rest.find(beginning) {
-                shown.push_str(&rest[..at]);
-                shown.push_str(HIDDEN);
-                rest = &rest[at..];
-                let same = rest.chars().zip(secret.chars()).take_while(|(one, other)| one == other);
-                rest = &rest[same.map(|(one, _)| one.len_utf8()).sum()..];
-            }
-            shown.push_str(rest);
-            text = Cow::Owned(shown);
+        let mut spots: Vec<Range<usize>> = self.texts.iter().flat_map(|secret| spots(secret, text)).collect();
+        if spots.is_empty() {
+            return Cow::Borrowed(text);
         }
-        text
+        spots.sort_by_key(|spot| spot.start);
+        let (mut shown, mut done) = (String::with_capacity(text.len()), 0);
+        for spot in spots {
+            // Of two that touch or overlap the first stands for both.
+            if spot.start > done || shown.is_empty() {
+                shown.push_str(&text[done..spot.start]);
+                shown.push_str(HIDDEN);
+            }
+            done = done.max(spot.end);
+        }
+        shown.push_str(&text[done..]);
+        Cow::Owned(shown)
     }
 }
 
-/// Visits each secret that is no list and no object.
-fn visit(value: &mut Value, is_secret: bool, found: &mut impl FnMut(&mut Value)) {
+/// Where a text has a secret, or enough of its beginning.
+fn spots<'a>(secret: &'a str, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    let beginning = &secret[..secret.floor_char_boundary(BEGINNING)];
+    let step = beginning.chars().next().map_or(1, char::len_utf8);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + text[from..].find(beginning)?;
+        from = at + step;
+        let same = text[at..].chars().zip(secret.chars()).take_while(|(one, other)| one == other);
+        Some(at..at + same.map(|(one, _)| one.len_utf8()).sum::<usize>())
+    })
+}
+
+/// The ways in which a secret, or one of its lines, can stand in a text: a guest may write line by line.
+fn push_lines(secret: &str, texts: &mut Vec<String>) {
+    push_forms(secret, texts);
+    for line in secret.lines().map(str::trim).filter(|line| line.len() < secret.len()) {
+        push_forms(line, texts);
+    }
+}
+
+/// As it is, as it is written between quotes, and as it is logged on one line.
+fn push_forms(secret: &str, texts: &mut Vec<String>) {
+    texts.push(format!("{secret:?}").trim_matches('"').to_owned());
+    texts.push(one_line(secret));
+    texts.push(secret.to_owned());
+}
+
+/// Visits each secret that is no list and no object, also those among the keys; and tells whether a name says so.
+fn visit(value: &mut Value, is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
     match value {
-        Value::Object(fields) => visit_fields(fields, is_secret, found),
+        Value::Object(fields) => {
+            visit_fields(fields, is_secret, found);
+            visit_keys(fields, found);
+        }
         Value::Array(items) => visit_items(items, is_secret, found),
-        Value::Number(_) if is_secret => found(value),
-        Value::String(text) if is_secret || !secrets_in(text).is_empty() => found(value),
+        Value::Number(_) if is_secret => found(value, true),
+        Value::String(text) if is_secret || !secrets_in(text).is_empty() => found(value, is_secret),
         // Null and a bool tell nothing, whatever their key.
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut impl FnMut(&mut Value)) {
+/// Keys that are secrets by their form, as in `{"tokens": {"ghp_...": "team"}}`.
+fn visit_keys(fields: &mut Map<String, Value>, found: &mut impl FnMut(&mut Value, bool)) {
+    let secret_keys: Vec<String> = fields.keys().filter(|key| !secrets_in(key).is_empty()).cloned().collect();
+    for key in secret_keys {
+        let Some(field) = fields.remove(&key) else { continue };
+        let mut shown = Value::String(key);
+        found(&mut shown, false);
+        let mut shown = shown.as_str().unwrap_or_default().to_owned();
+        // Two hidden keys remain two fields.
+        while fields.contains_key(&shown) {
+            shown.push('\'');
+        }
+        fields.insert(shown, field);
+    }
+}
+
+fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
     let is_one_of = |key: &str, names: &[&str]| names.iter().any(|name| key.eq_ignore_ascii_case(name));
     let has_one_of = |names: &[&str]| fields.keys().any(|key| is_one_of(key, names));
     let is_pair = fields.len() <= PAIR_FIELDS || has_one_of(&VALUE_FIELDS);
@@ -149,7 +190,7 @@ fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut im
     }
 }
 
-fn visit_items(items: &mut [Value], is_secret: bool, found: &mut impl FnMut(&mut Value)) {
+fn visit_items(items: &mut [Value], is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
     let is_pair = items.len() == 2;
     let mut is_next_secret = false;
     for item in items {
@@ -201,6 +242,44 @@ mod tests {
         let secrets = Secrets::of(r#"{"url":"https://example.com/a?token=correct-horse","words":"a b"}"#);
         assert_eq!(secrets.hide("sent correct-horse to example.com"), "sent <not shown> to example.com");
         assert_eq!(secrets.hide("https://example.com/a?token=correct-horse"), "<not shown>");
+    }
+
+    #[test]
+    fn a_secret_of_several_lines_is_hidden_on_one_line_and_line_by_line() {
+        let pem = "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA\n7bq2mZ0v\n-----END KEY-----\n";
+        let words = "user me\r\npassword: hunter2\nand more\n";
+        let by_name = Secrets::of(&serde_json::json!({"password": words}).to_string());
+        let by_form = Secrets::of(&serde_json::json!({"pem": pem}).to_string());
+        for (secrets, secret) in [(by_form, pem), (by_name, words)] {
+            for text in [one_line(secret), format!("cannot use {secret:?}"), one_line(&format!("cannot use {secret}"))] {
+                let shown = secrets.hide(&text);
+                let shown = shown.strip_prefix("cannot use ").unwrap_or(&shown).trim_matches('"');
+                assert_eq!(shown, HIDDEN, "{text}");
+            }
+            for line in secret.lines() {
+                assert_eq!(secrets.hide(&format!("line: {line}, read")), "line: <not shown>, read");
+            }
+        }
+        let config = Secrets::of(&serde_json::json!({"config": "ordinary\npassword: hunter2hunter2\n"}).to_string());
+        assert_eq!(config.hide("ordinary, hunter2hunter2"), "ordinary, <not shown>");
+    }
+
+    #[test]
+    fn of_two_secrets_that_begin_alike_or_overlap_nothing_remains() {
+        let secrets = Secrets::of(r#"{"tokens":["shared-beginning-1","shared-beginning-two","two-and-more"]}"#);
+        for text in ["shared-beginning-1", "shared-beginning-two", "shared-beginning-two-and-more"] {
+            assert_eq!(secrets.hide(&format!("{text} or {text}")), "<not shown> or <not shown>");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_a_secret_by_its_form_is_not_shown() {
+        let token = |last: char| ["gh", "p_abcdefghijklmno", &last.to_string()].concat();
+        let settings = serde_json::json!({"tokens": {(token('a')): "team-a", (token('b')): "team-b"}, "pools": {"a": 1}});
+        let shown: Value = serde_json::from_str(&shown_settings(&settings.to_string())).unwrap();
+        let expected = serde_json::json!({"tokens": {HIDDEN: HIDDEN, "<not shown>'": HIDDEN}, "pools": {"a": 1}});
+        assert_eq!(shown, expected);
+        assert_eq!(Secrets::of(&settings.to_string()).hide(&format!("used {}!", token('b'))), "used <not shown>!");
     }
 
     #[test]

@@ -64,9 +64,9 @@ impl GuestLog {
     pub(crate) fn line(&mut self, level: LogLevel, text: &str) {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
-            // A secret at the end of what fits is found whole.
+            // A secret at the end of what fits may be cut: its beginning is enough to hide it.
             let secrets = self.secrets.get_or_init(|| Secrets::of(self.about.view.settings()));
-            let text = secrets.hide(bounded(text, 2 * MAX_LINE_BYTES));
+            let text = secrets.hide(bounded(text, MAX_LINE_BYTES));
             self.about.emit(level, &one_line(bounded(&text, MAX_LINE_BYTES)));
         } else if self.lines == MAX_LINES + 1 {
             self.about.emit(LogLevel::Warn, "log cut: a call may write 64 lines");

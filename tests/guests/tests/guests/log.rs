@@ -67,6 +67,14 @@ fn a_log_line_does_not_tell_a_secret_of_the_settings() {
 }
 
 #[test]
+fn a_log_line_does_not_tell_a_secret_of_several_lines() {
+    let pem = "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA\n7bq2mZ0v\n-----END KEY-----";
+    let settings = format!(r#"{{"pem":{pem:?}}}"#);
+    let lines = lines_with(&settings, 1, &format!("signed with {pem}!"));
+    assert_eq!(lines, [r#" WARN plimsoll::guest: signed with <not shown>! policy="guest" node="n0""#]);
+}
+
+#[test]
 fn log_lines_obeyed() {
     assert_eq!(lines(64, "x").len(), 64);
 }
