@@ -251,7 +251,8 @@ mod tests {
         let by_name = Secrets::of(&serde_json::json!({"password": words}).to_string());
         let by_form = Secrets::of(&serde_json::json!({"pem": pem}).to_string());
         for (secrets, secret) in [(by_form, pem), (by_name, words)] {
-            for text in [one_line(secret), format!("cannot use {secret:?}"), one_line(&format!("cannot use {secret}"))] {
+            for text in [one_line(secret), format!("cannot use {secret:?}"), one_line(&format!("cannot use {secret}"))]
+            {
                 let shown = secrets.hide(&text);
                 let shown = shown.strip_prefix("cannot use ").unwrap_or(&shown).trim_matches('"');
                 assert_eq!(shown, HIDDEN, "{text}");
@@ -275,7 +276,8 @@ mod tests {
     #[test]
     fn a_key_that_is_a_secret_by_its_form_is_not_shown() {
         let token = |last: char| ["gh", "p_abcdefghijklmno", &last.to_string()].concat();
-        let settings = serde_json::json!({"tokens": {(token('a')): "team-a", (token('b')): "team-b"}, "pools": {"a": 1}});
+        let settings =
+            serde_json::json!({"tokens": {(token('a')): "team-a", (token('b')): "team-b"}, "pools": {"a": 1}});
         let shown: Value = serde_json::from_str(&shown_settings(&settings.to_string())).unwrap();
         let expected = serde_json::json!({"tokens": {HIDDEN: HIDDEN, "<not shown>'": HIDDEN}, "pools": {"a": 1}});
         assert_eq!(shown, expected);
