@@ -140,8 +140,8 @@ impl Admin for AdminState {
     }
 }
 
-/// By verb whether answers are remembered, and why not.
-fn remembers(member: &Member) -> Value {
+/// By verb: `true` if answers are cached, or the reason why not.
+fn cached(member: &Member) -> Value {
     let verbs = member.policy.verbs();
     let of = |verb: Verb| {
         let off = member.cache.disabled(verb).map(|off| off.to_string());
@@ -206,6 +206,6 @@ fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> V
         "size": member.size,
         "version": member.version,
         "circuit": circuit,
-        "remembers": remembers(member),
+        "cached": cached(member),
     })
 }

@@ -45,19 +45,19 @@ fn with_plain_variables(command: clap::Command) -> clap::Command {
 pub(crate) enum Command {
     /// Answer kube-scheduler: load a directory of policies and serve the extender wire
     Serve(Box<ServeArgs>),
-    /// Tell what a policy file exports, imports and costs, or why it is refused
+    /// Report what a policy file exports, imports and costs, or why it is refused
     Check(CheckArgs),
-    /// Put one pod to the policies and print a table: node by policy, with verdict, score and reason
+    /// Ask the policies about one pod and print a table: node by policy, with verdict, score and reason
     Run(RunArgs),
-    /// Tell what each policy says about a pod and a node, and every value that it read to say so
+    /// Show each policy's answer about one pod and one node, with every value that it read
     Explain(ExplainArgs),
-    /// Print the decision table that a policy shows when it is asked about pods and all nodes
+    /// Ask a policy about pods and all nodes, and print its answers as a decision table
     Table(TableArgs),
     /// Print the KubeSchedulerConfiguration for a directory of policies
     SchedulerConfig(SchedulerConfigArgs),
-    /// Show the whole of it on a sample cluster: real calls, a hot swap, a crash
+    /// Show plimsoll at work on a sample cluster: real calls, a hot swap, a crash
     Demo(DemoArgs),
-    /// Print which build this is, the contract that it speaks, and the engine that runs policies
+    /// Print the version, commit, contract and engine of this build
     Version(VersionArgs),
     /// Print a completion script for a shell
     Completions {
@@ -80,7 +80,7 @@ pub(crate) enum OutputFormat {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct VersionArgs {
-    /// How it is printed
+    /// Output format
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 }
@@ -97,35 +97,35 @@ pub(crate) enum LogFormat {
 /// Where policies are compiled and kept, and how large they may grow.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Where compiled policies are kept [default: `plimsoll` in the user's cache directory]
+    /// Cache directory for compiled policies [default: `plimsoll` in the user's cache directory]
     #[arg(long, env = "PLIMSOLL_CACHE", value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
 
-    /// Compile policies anew at each start
+    /// Do not cache compiled policies: compile them again at each start
     #[arg(long, env = "PLIMSOLL_NO_CACHE", conflicts_with = "cache")]
     pub(crate) no_cache: bool,
 
-    /// The most disk space of compiled policies; those unused for longest go first
+    /// Disk space for compiled policies; the least recently used are deleted first
     #[arg(long, env = "PLIMSOLL_CACHE_SIZE", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) cache_size: usize,
 
-    /// The most memory of the process that compiles a policy; less where the container's limit leaves less
+    /// Memory limit of the process that compiles a policy; lower if the container's limit leaves less
     #[arg(long, env = "PLIMSOLL_COMPILE_MEMORY", value_name = "SIZE", default_value = "1Gi", value_parser = quantity)]
     pub(crate) compile_memory: usize,
 
-    /// How long compiling one policy may take
+    /// Time limit for compiling one policy
     #[arg(long, env = "PLIMSOLL_COMPILE_TIMEOUT", value_name = "TIME", default_value = "1m", value_parser = duration)]
     pub(crate) compile_timeout: Duration,
 
-    /// The most memory that a sidecar may give its policy
+    /// The largest memory limit that a sidecar may set for its policy
     #[arg(long, env = "PLIMSOLL_MAX_POLICY_MEMORY", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) max_policy_memory: usize,
 
-    /// How many policy calls may be under way at once
+    /// The number of policy calls that may run at once
     #[arg(long, env = "PLIMSOLL_MAX_CALLS", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) max_calls: u32,
 
-    /// The most memory of all policy calls under way together [default: a quarter of the container's limit, or 1Gi]
+    /// Memory limit for all running policy calls together [default: a quarter of the container's limit, or 1Gi]
     #[arg(long, env = "PLIMSOLL_GUEST_MEMORY", value_name = "SIZE", value_parser = quantity)]
     pub(crate) guest_memory: Option<usize>,
 }
@@ -159,15 +159,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_CONTEXT", value_name = "NAME", requires = "kubeconfig")]
     pub(crate) context: Option<String>,
 
-    /// Not ready once the watch has been silent for this long
+    /// Report not ready when the watch has been silent for this long
     #[arg(long, env = "PLIMSOLL_MAX_STALENESS", value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub(crate) max_staleness: Duration,
 
-    /// Where kube-scheduler calls; port 0 picks a free one and logs it
+    /// The address that kube-scheduler calls; port 0 picks a free port and logs it
     #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub(crate) listen: SocketAddr,
 
-    /// The certificate that kube-scheduler is shown, and its issuers (PEM): --listen then speaks TLS alone
+    /// The server certificate and its issuers (PEM); --listen then accepts TLS only
     #[arg(long, env = "PLIMSOLL_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
 
@@ -175,12 +175,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Answer only clients with a certificate of one of these authorities (PEM)
+    /// Accept only clients with a certificate signed by one of these authorities (PEM)
     #[arg(long, env = "PLIMSOLL_TLS_CLIENT_CA", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 
-    /// Bind for clients whose certificate, by --tls-client-ca, has one of these Common Names. Without it only other
-    /// replicas, and clients on a loopback --listen, may bind
+    /// Allow /bind for client certificates (see --tls-client-ca) with one of these Common Names. Other replicas, and
+    /// clients on a loopback --listen, may always bind
     #[arg(
         long,
         env = "PLIMSOLL_BIND_CLIENTS",
@@ -190,26 +190,27 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) bind_clients: Vec<String>,
 
-    /// Bind for everybody who reaches --listen: whoever does may place any pod on any node, so the network must be
-    /// trusted
+    /// Allow /bind for every client that reaches --listen. Such a client can place any pod on any node, so use this only
+    /// in a trusted network
     #[arg(long, env = "PLIMSOLL_BIND_WITHOUT_AUTHENTICATION")]
     pub(crate) bind_without_authentication: bool,
 
-    /// Where /healthz, /readyz, /metrics and /api are; what /api shows is not for everybody
+    /// The address that serves /healthz, /readyz, /metrics and /api; /api shows settings, pods and nodes, so keep it
+    /// private
     #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
     pub(crate) admin: SocketAddr,
 
-    /// Names under which this machine's own clients ask for --listen and --admin, besides `localhost` and addresses: a
-    /// web page in a browser on the machine could ask under any other
+    /// Host names that clients on this machine may use for --listen and --admin, besides `localhost` and IP addresses;
+    /// other names are refused, as a web page could use them (DNS rebinding)
     #[arg(long, env = "PLIMSOLL_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
     pub(crate) allowed_hosts: Vec<String>,
 
-    /// Where /healthz, /readyz and /metrics are besides, for a kubelet and a scraper: nothing there tells of settings,
-    /// pods or nodes [default: nowhere]
+    /// A second address that serves /healthz, /readyz and /metrics only, for a kubelet and a scraper; it shows no
+    /// settings, pods or nodes [default: none]
     #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS")]
     pub(crate) probes: Option<SocketAddr>,
 
-    /// Time of one request; stay below the scheduler's httpTimeout (5s)
+    /// Time limit for one request; keep it below the scheduler's httpTimeout (5s)
     #[arg(long, env = "PLIMSOLL_REQUEST_TIMEOUT", value_name = "TIME", default_value = "4s", value_parser = duration)]
     pub(crate) request_timeout: Duration,
 
@@ -217,7 +218,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_BODY_LIMIT", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) body_limit: usize,
 
-    /// Memory for all request bodies together, and for what is made of them until their replies are out
+    /// Memory for all request bodies together, and for the data decoded from them, until their replies are sent
     #[arg(long, env = "PLIMSOLL_WIRE_MEMORY", value_name = "SIZE", default_value = "1Gi", value_parser = quantity)]
     pub(crate) wire_memory: usize,
 
@@ -229,11 +230,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096)]
     pub(crate) max_connections: usize,
 
-    /// Memory for remembered answers of policies, and for the columns of the cluster that they are found by
-    #[arg(long, env = "PLIMSOLL_TRACE_MEMORY", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
-    pub(crate) trace_memory: usize,
+    /// Memory for the decision cache: cached answers of policies, and the node columns that index them
+    #[arg(long, env = "PLIMSOLL_DECISION_CACHE_SIZE", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
+    pub(crate) decision_cache_size: usize,
 
-    /// One in so many remembered answers is asked again, after the reply; 0: none
+    /// Re-evaluate one in N cached answers after the reply, to verify them; 0 disables
     #[arg(long, env = "PLIMSOLL_RECHECK_EVERY", value_name = "N", default_value_t = 1000)]
     pub(crate) recheck_every: u64,
 
@@ -241,27 +242,27 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
 
-    /// Look for changes at this interval instead of waiting for inotify
+    /// Poll the directory for changes at this interval instead of using inotify
     #[arg(long, env = "PLIMSOLL_POLL", value_name = "TIME", value_parser = duration)]
     pub(crate) poll: Option<Duration>,
 
-    /// How long a file must not have changed before it is loaded
+    /// How long a file must stay unchanged before it is loaded
     #[arg(long, env = "PLIMSOLL_SETTLE", value_name = "TIME", default_value = "100ms", value_parser = duration)]
     pub(crate) settle: Duration,
 
-    /// Be ready although a policy could not be loaded at the start, and answer without it, whatever its onError
+    /// Become ready even if a policy could not be loaded at the start, and answer without it, whatever its onError
     #[arg(long, env = "PLIMSOLL_ALLOW_DEGRADED")]
     pub(crate) allow_degraded: bool,
 
-    /// A directory without policies is no accident: start on it, and let the policies go when their files are gone
+    /// Accept a directory without policies: start with none, and remove policies when all their files are gone
     #[arg(long, env = "PLIMSOLL_ALLOW_EMPTY")]
     pub(crate) allow_empty: bool,
 
-    /// How log lines are printed, on standard error
+    /// Format of log lines, which go to standard error
     #[arg(long, env = "PLIMSOLL_LOG_FORMAT", value_name = "FORMAT", default_value = "pretty")]
     pub(crate) log_format: LogFormat,
 
-    /// What is logged: a level, or a filter such as `info,plimsoll::guest=debug`
+    /// Log level, or a filter such as `info,plimsoll::guest=debug`
     #[arg(long, env = "PLIMSOLL_LOG", value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
 
@@ -275,7 +276,7 @@ pub(crate) struct ServeArgs {
 /// Who binds, of several replicas; with a watch on the API server alone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
-    /// Never bind, and never ask for the Lease
+    /// Never bind, and never try to acquire the Lease
     #[arg(long, env = "PLIMSOLL_NO_BIND")]
     pub(crate) no_bind: bool,
 
@@ -287,15 +288,15 @@ pub(crate) struct LeaseArgs {
     #[arg(long, env = "PLIMSOLL_LEASE_NAMESPACE", value_name = "NAME")]
     pub(crate) lease_namespace: Option<String>,
 
-    /// How long the Lease lasts unrenewed; another replica binds after an eighth more
+    /// How long the Lease lasts without renewal; another replica takes over after 9/8 of it
     #[arg(long, env = "PLIMSOLL_LEASE_DURATION", value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) lease_duration: Duration,
 
-    /// The name in the Lease [default: `$POD_NAME`, or the host's name]
+    /// The name of this replica in the Lease [default: `$POD_NAME`, or the host's name]
     #[arg(long, env = "PLIMSOLL_IDENTITY", value_name = "NAME")]
     pub(crate) identity: Option<String>,
 
-    /// Where other replicas send a bind while this one leads [default: --listen, with `$POD_IP` if that is set]
+    /// The URL to which other replicas forward binds while this one leads [default: --listen, with `$POD_IP` if set]
     #[arg(long, env = "PLIMSOLL_ADVERTISE", value_name = "URL")]
     pub(crate) advertise: Option<String>,
 }
@@ -306,15 +307,15 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Refuse also what could not be tried: a module that needs settings and has no sidecar
+    /// Also refuse a module that could not be tried, because it needs settings and has no sidecar
     #[arg(long, env = "PLIMSOLL_STRICT")]
     pub(crate) strict: bool,
 
-    /// Compare the answers about sample nodes asked forwards, backwards and alone
+    /// Check that answers do not depend on the order of calls: ask about sample nodes forwards, backwards and one by one
     #[arg(long, env = "PLIMSOLL_PURITY")]
     pub(crate) purity: bool,
 
-    /// How the report is printed
+    /// Output format of the report
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 
@@ -343,7 +344,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
 
-    /// Tell for each --node what every policy read
+    /// Show for each --node the values that every policy read
     #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes")]
     pub(crate) explain: bool,
 
@@ -351,7 +352,7 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
     pub(crate) rows: usize,
 
-    /// How the table is printed
+    /// Output format of the table
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 
@@ -365,11 +366,11 @@ pub(crate) struct ExplainArgs {
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
     pub(crate) policies: PathBuf,
 
-    /// The pod in question, YAML or JSON; `-` is standard input
+    /// The pod to ask about, YAML or JSON; `-` is standard input
     #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
     pub(crate) pod: PathBuf,
 
-    /// The node in question
+    /// The node to ask about
     #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME")]
     pub(crate) node: String,
 
@@ -380,7 +381,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
     pub(crate) group: String,
 
-    /// How it is printed
+    /// Output format
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 
@@ -397,14 +398,14 @@ pub(crate) struct TableArgs {
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
     pub(crate) policies: PathBuf,
 
-    /// Pods to ask it about, YAML or JSON: one in a file, or several, or a list; `-` is standard input
+    /// Files with the pods to ask about, YAML or JSON, each with one pod, several or a list; `-` is standard input
     #[arg(long = "pod", env = "PLIMSOLL_PODS", value_name = "FILE", value_delimiter = ',', required = true)]
     pub(crate) pods: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 
-    /// How it is printed
+    /// Output format
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 
@@ -427,19 +428,19 @@ pub(crate) struct SchedulerConfigArgs {
     #[arg(long = "profile", env = "PLIMSOLL_PROFILES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) profiles: Vec<String>,
 
-    /// Who signs plimsoll's certificate, as a file of the scheduler's machine; for an https URL
+    /// The CA of plimsoll's certificate: a path on the scheduler's machine; for an https URL
     #[arg(long, env = "PLIMSOLL_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
 
-    /// The scheduler's client certificate, as a file of its machine; for an https URL
+    /// The scheduler's client certificate: a path on its machine; for an https URL
     #[arg(long, env = "PLIMSOLL_CERT_FILE", value_name = "FILE", requires = "key_file")]
     pub(crate) cert_file: Option<PathBuf>,
 
-    /// The private key of --cert-file, as a file of the scheduler's machine
+    /// The private key of --cert-file: a path on the scheduler's machine
     #[arg(long, env = "PLIMSOLL_KEY_FILE", value_name = "FILE", requires = "cert_file")]
     pub(crate) key_file: Option<PathBuf>,
 
-    /// The name in plimsoll's certificate, where the URL has another; for an https URL
+    /// The name in plimsoll's certificate, if it differs from the URL's; for an https URL
     #[arg(long, env = "PLIMSOLL_SERVER_NAME", value_name = "NAME")]
     pub(crate) server_name: Option<String>,
 
@@ -456,19 +457,19 @@ pub(crate) struct SchedulerConfigArgs {
     #[arg(long, env = "PLIMSOLL_LEGACY_POLICY")]
     pub(crate) legacy_policy: bool,
 
-    /// The scheduler sends whole nodes: for a plimsoll that has no view of the cluster
+    /// Make the scheduler send whole nodes, for a plimsoll without a view of the cluster
     #[arg(long, env = "PLIMSOLL_FULL_NODES")]
     pub(crate) full_nodes: bool,
 
-    /// Leave out bindVerb: for a plimsoll that may not bind
+    /// Leave out bindVerb, for a plimsoll that does not bind
     #[arg(long, env = "PLIMSOLL_NO_BIND")]
     pub(crate) no_bind: bool,
 
-    /// Schedule pods without plimsoll while it cannot be reached
+    /// Let the scheduler place pods without plimsoll while it cannot be reached
     #[arg(long, env = "PLIMSOLL_IGNORABLE")]
     pub(crate) ignorable: bool,
 
-    /// The weight of plimsoll's scores beside the scheduler's own
+    /// The weight of plimsoll's scores relative to the scheduler's own
     #[arg(long, env = "PLIMSOLL_WEIGHT", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) weight: u32,
 
@@ -476,11 +477,11 @@ pub(crate) struct SchedulerConfigArgs {
     #[arg(long, env = "PLIMSOLL_HTTP_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) http_timeout: Duration,
 
-    /// A kubeconfig to name in the file
+    /// The path of a kubeconfig to write into the file
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// How it is printed; text is YAML
+    /// Output format; text is YAML
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 
@@ -498,11 +499,11 @@ pub(crate) struct DemoArgs {
     #[arg(long, env = "PLIMSOLL_DEMO_GUESTS", value_name = "DIR", default_value = "target/demo-guests")]
     pub(crate) guests: PathBuf,
 
-    /// Where the demo puts its policies and its cluster; only what an earlier demo has put there is replaced
+    /// Where the demo writes its policies and its cluster; it replaces only files of an earlier demo
     #[arg(long, env = "PLIMSOLL_DEMO_DIR", value_name = "DIR", default_value = "target/demo")]
     pub(crate) directory: PathBuf,
 
-    /// How many pods are scheduled
+    /// The number of pods to schedule
     #[arg(long, env = "PLIMSOLL_DEMO_PODS", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(9..=10_000))]
     pub(crate) pods: u32,
 }

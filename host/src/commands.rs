@@ -80,7 +80,7 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     };
     match WasmLoader::new(config.clone()) {
         Err(error @ EngineError::Cache { .. }) if args.cache.is_none() => {
-            tracing::warn!(%error, "policies are compiled anew at each start; --cache names another place");
+            tracing::warn!(%error, "compiled policies are not cached, so each start compiles them again; --cache names another directory");
             Ok(WasmLoader::new(EngineConfig { cache: None, ..config })?)
         }
         loader => Ok(loader?),

@@ -39,7 +39,7 @@ pub(crate) struct Metrics {
     wire: WireMetrics,
     policies: PolicyMetrics,
     binds: BindMetrics,
-    remembered_bytes: Gauge,
+    decision_cache_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
     states: Family<StateLabels, Gauge>,
     directory_problems: Gauge,
@@ -79,7 +79,7 @@ impl Metrics {
             wire: WireMetrics::default(),
             policies: PolicyMetrics::default(),
             binds: BindMetrics::default(),
-            remembered_bytes: Gauge::default(),
+            decision_cache_bytes: Gauge::default(),
             reloads: Family::default(),
             states: Family::default(),
             directory_problems: Gauge::default(),
@@ -103,17 +103,17 @@ impl Metrics {
         self.wire.register(registry);
         self.policies.register(registry);
         self.binds.register(registry);
-        let (help, bytes) = ("Memory of remembered answers and of the columns they are found by", Unit::Bytes);
-        registry.register_with_unit("remembered", help, bytes, self.remembered_bytes.clone());
+        let (help, bytes) = ("Memory of the decision cache: cached answers and the node columns that index them", Unit::Bytes);
+        registry.register_with_unit("decision_cache", help, bytes, self.decision_cache_bytes.clone());
         registry.register("policy_reloads", "Changes of policy files by result", self.reloads.clone());
         registry.register("policies", "Policies by state", self.states.clone());
-        let help = "Directories of policies, and names in them, that something is wrong with";
+        let help = "Policy directories and file names with a problem";
         registry.register("policy_directory_problems", help, self.directory_problems.clone());
-        let help = "Policies that read the pods on nodes where no such pods are known";
+        let help = "Policies that read the pods on nodes although the gateway has no view of them";
         registry.register("policies_without_pods", help, self.blind.clone());
         registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
         registry.register("cluster_pods", "Placed pods in the gateway's own view", self.cluster_pods.clone());
-        let help = "Pictures of the cluster that came into force, one after another";
+        let help = "Snapshots of the cluster published";
         registry.register("cluster_published", help, self.cluster_published.clone());
         let help = "Snapshot files that could not be read";
         registry.register("snapshot_errors", help, self.snapshot_errors.clone());
@@ -185,7 +185,7 @@ impl Metrics {
 
     /// Tells what is remembered of answers.
     pub(crate) fn remembered(&self, bytes: usize) {
-        self.remembered_bytes.set(bytes as i64);
+        self.decision_cache_bytes.set(bytes as i64);
     }
 
     /// Counts a snapshot that could not be read.

@@ -60,11 +60,11 @@ pub trait Observer: Send + Sync {
     fn circuit_opened(&self, member: &Member);
     /// A group was asked to bind a pod, and this is what came of it.
     fn bound(&self, _: &BindReport<'_>) {}
-    /// Nothing is remembered of the policy's answers to this verb any more.
-    fn stopped_remembering(&self, _: &Member, _: Verb, _: Disabled) {}
-    /// A remembered answer was asked again, and came out the same or not.
+    /// The decision cache was disabled for this verb of the policy.
+    fn cache_disabled(&self, _: &Member, _: Verb, _: Disabled) {}
+    /// A cached answer was evaluated again, and was the same or not.
     fn rechecked(&self, _: &Member, _: Verb, _is_same: bool) {}
-    /// It came out another.
+    /// The two answers differed.
     fn differed(&self, _: &Member, _: Verb, _: &Difference) {}
 }
 
@@ -81,16 +81,16 @@ pub struct ShadowRejections<'r> {
     pub reason: &'r str,
 }
 
-/// A remembered answer, and another by a fresh instance that read the same.
+/// A cached answer, and a different one from a fresh instance that read the same values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The node.
     pub node: String,
-    /// What was remembered.
-    pub remembered: String,
-    /// What a fresh instance said.
-    pub asked: String,
-    /// What that instance read.
+    /// The cached answer.
+    pub cached: String,
+    /// The answer of a fresh instance.
+    pub evaluated: String,
+    /// The values that this instance read.
     pub reads: Vec<ReadLine>,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct ClusterArgs {
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
 
-    /// Nodes and pods as they are now, through this kubeconfig [default: `$KUBECONFIG`; in a pod: its service account]
+    /// Read the current nodes and pods through this kubeconfig [default: `$KUBECONFIG`; in a pod: its service account]
     #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
@@ -19,11 +19,11 @@ pub(crate) struct ClusterArgs {
     #[arg(long, env = "PLIMSOLL_CONTEXT", value_name = "NAME", conflicts_with_all = ["snapshot", "sample"])]
     pub(crate) context: Option<String>,
 
-    /// Nodes and pods of the sample cluster of `demo`: 200 nodes that do not exist
+    /// Use the sample cluster of `demo`: 200 invented nodes and their pods
     #[arg(long, env = "PLIMSOLL_SAMPLE", conflicts_with_all = ["snapshot", "kubeconfig"])]
     pub(crate) sample: bool,
 
-    /// Give up an API server that was not heard of for this long
+    /// Give up when the API server has been silent for this long
     #[arg(long, env = "PLIMSOLL_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }

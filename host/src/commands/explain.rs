@@ -58,15 +58,15 @@ pub(super) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
     if let Some(bind) = &explanation.bind {
         let _ = writeln!(text, "bind: {}", answer::bind_text(bind));
     }
-    for Explained { member, verb, answer, reads, is_remembered } in &explanation.answers {
+    for Explained { member, verb, answer, reads, is_cached } in &explanation.answers {
         let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);
         let _ = writeln!(text, "\n{} {verb}: {answer}{}", member.id(), mode_text(member));
         let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
         for line in reads {
             let _ = writeln!(text, "  {:<width$}  {}{}", line.read, line.value, others(line));
         }
-        if !is_remembered && matches!(verb, Verb::Filter | Verb::Score) {
-            let _ = writeln!(text, "  not remembered: the policy is asked each time");
+        if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
+            let _ = writeln!(text, "  not cached: the policy is called for every request");
         }
     }
     for (member, why) in &explanation.not_asked {
@@ -106,7 +106,7 @@ pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value
             "verb": explained.verb.as_str(),
             "mode": explained.member.config.mode.as_str(),
             "answer": explained.answer.as_ref().map_or_else(answer::fault_json, answer::json),
-            "remembered": explained.is_remembered,
+            "cached": explained.is_cached,
             "reads": explained.reads.iter().map(read).collect::<Vec<_>>(),
         })
     };

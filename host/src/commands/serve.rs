@@ -69,7 +69,7 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         tls,
         lease: (!args.lease.no_bind).then_some(args.lease),
         request_timeout: args.request_timeout,
-        traces: CacheLimit { bytes: args.trace_memory, recheck_every: args.recheck_every },
+        traces: CacheLimit { bytes: args.decision_cache_size, recheck_every: args.recheck_every },
         wire: WireConfig {
             body_limit: args.body_limit,
             memory: args.wire_memory,

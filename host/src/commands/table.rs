@@ -101,7 +101,7 @@ fn remarks(member: &Member, pods: usize, unmatched: &[String]) -> Vec<String> {
         some => remarks.push(format!("policy {id} does not match {}", some.join(", "))),
     }
     if !has_tables(member.policy.verbs()) {
-        remarks.push(format!("policy {id} has neither filter nor score: answers to other verbs are not remembered"));
+        remarks.push(format!("policy {id} has neither filter nor score: answers to other verbs are not cached"));
     }
     remarks
 }
@@ -117,7 +117,7 @@ fn full_name(pod: &Pod) -> String {
 fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    for (verb, DecisionTable { rows, is_cut, asked_each_time }) in tables {
+    for (verb, DecisionTable { rows, is_cut, uncacheable }) in tables {
         let _ = writeln!(text, "{verb}: {SEEN}");
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["where", "it said"]);
@@ -130,10 +130,10 @@ fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
         if *is_cut {
             let _ = writeln!(text, "... and more");
         }
-        if *asked_each_time > 0 {
+        if *uncacheable > 0 {
             let _ = writeln!(
                 text,
-                "{asked_each_time} kinds of pods are asked about each time: it reads of more than one node"
+                "{uncacheable} classes of pods are not cached: for them the policy reads more than one node"
             );
         }
         text.push('\n');
@@ -159,7 +159,7 @@ pub(crate) fn as_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
             "verb": verb.as_str(),
             "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
             "cut": table.is_cut,
-            "asked_each_time": table.asked_each_time,
+            "uncacheable": table.uncacheable,
         })
     };
     json!({"policy": policy, "note": SEEN, "tables": tables.iter().map(table).collect::<Vec<_>>()})

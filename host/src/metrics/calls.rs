@@ -60,9 +60,9 @@ impl CallMetrics {
         let help = "Time of one call of a policy, all its nodes together";
         registry.register_with_unit("policy_duration", help, Unit::Seconds, self.seconds.clone());
         registry.register("policy_nodes", "Nodes or candidates that a policy decided about", self.asked.clone());
-        let help = "Nodes or candidates that the guest itself answered for; the other answers were remembered";
+        let help = "Nodes or candidates that the guest evaluated; the other answers came from the decision cache";
         registry.register("policy_evaluations", help, self.evaluated.clone());
-        registry.register("policy_rejections", "Nodes or candidates that a policy turned down", self.rejected.clone());
+        registry.register("policy_rejections", "Nodes or candidates that a policy rejected", self.rejected.clone());
     }
 
     pub(super) fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {

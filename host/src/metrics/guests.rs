@@ -36,25 +36,25 @@ impl Collector for GuestCollector {
             gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
         };
         let bytes_of = Some(&Unit::Bytes);
-        gauge("guest_memory", "Memory of all guests, of those that wait for a call too", bytes_of, bytes)?;
-        gauge("guest_memory_limit", "What --guest-memory comes to", bytes_of, max_bytes)?;
+        gauge("guest_memory", "Memory of all guest instances, waiting ones included", bytes_of, bytes)?;
+        gauge("guest_memory_limit", "The limit in force, from --guest-memory or its default", bytes_of, max_bytes)?;
         gauge("guest_calls_waiting", "Calls of policies that wait for a permit", None, waiting)?;
         let mut family = encoder.encode_descriptor(
             "guest_calls",
-            "Calls of policies under way, by who waits for them",
+            "Running calls of policies, by purpose",
             None,
             ConstGauge::new(0i64).metric_type(),
         )?;
         for (class, calls) in CallClass::ALL.into_iter().zip(calls) {
-            ConstGauge::new(calls as i64).encode(family.encode_family(&[("class", class.as_str())])?)?;
+            ConstGauge::new(calls as i64).encode(family.encode_family(&[("purpose", class.as_str())])?)?;
         }
         let waited = ConstCounter::new(waited);
         let help = "Calls of policies that had to wait for a permit";
         waited.encode(encoder.encode_descriptor("guest_waits", help, None, waited.metric_type())?)?;
-        let help = "Calls of policies that were refused what all share, by what";
+        let help = "Calls of policies that got no permit, or no more memory, by resource";
         let mut family = encoder.encode_descriptor("guest_refusals", help, None, waited.metric_type())?;
-        for (what, refused) in [("permit", refused_calls), ("memory", refused_memory)] {
-            ConstCounter::new(refused).encode(family.encode_family(&[("what", what)])?)?;
+        for (resource, refused) in [("permit", refused_calls), ("memory", refused_memory)] {
+            ConstCounter::new(refused).encode(family.encode_family(&[("resource", resource)])?)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What core tells of policies: their calls, their faults, and what is remembered of their answers.
+//! The observer of policy calls: counts calls, faults and cache events, and logs them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::{Metrics, calls::CallMetrics};
 pub(super) struct PolicyMetrics {
     calls: CallMetrics,
     circuits_opened: Family<CircuitLabels, Counter>,
-    stopped_remembering: Family<StoppedLabels, Counter>,
+    cache_disabled: Family<DisabledLabels, Counter>,
     rechecks: Family<RecheckLabels, Counter>,
 }
 
@@ -28,10 +28,10 @@ struct CircuitLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StoppedLabels {
+struct DisabledLabels {
     policy: String,
     verb: &'static str,
-    why: &'static str,
+    reason: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,11 +46,11 @@ struct RecheckLabels {
 impl PolicyMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         self.calls.register(registry);
-        let help = "Times that faults in a row took a policy out for a while";
+        let help = "Times that consecutive faults opened a policy's circuit";
         registry.register("policy_circuit_opened", help, self.circuits_opened.clone());
-        let help = "Times that a policy turned out to be one whose answers cannot be remembered";
-        registry.register("policy_stopped_remembering", help, self.stopped_remembering.clone());
-        let help = "Remembered answers that were asked again, by what came of it";
+        let help = "Times that the decision cache was disabled for a verb of a policy version, by reason";
+        registry.register("decision_cache_disabled", help, self.cache_disabled.clone());
+        let help = "Cached answers that were re-evaluated, by result";
         registry.register("policy_rechecks", help, self.rechecks.clone());
     }
 
@@ -103,12 +103,12 @@ impl Observer for Metrics {
             rejected,
             node,
             reason,
-            "a policy in shadow mode would have refused nodes"
+            "a policy in shadow mode would have rejected nodes"
         );
     }
 
     fn circuit_opened(&self, member: &Member) {
-        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not asked for 10 s");
+        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not called for 10 s");
         let labels = CircuitLabels { policy: member.id().to_owned() };
         self.policies.circuits_opened.get_or_create(&labels).inc();
     }
@@ -118,10 +118,10 @@ impl Observer for Metrics {
         self.binds.bound(report);
     }
 
-    fn stopped_remembering(&self, member: &Member, verb: Verb, why: Disabled) {
+    fn cache_disabled(&self, member: &Member, verb: Verb, reason: Disabled) {
         let (policy, verb) = (member.id().to_owned(), verb.as_str());
-        tracing::warn!(policy, version = member.version, verb, %why, "the policy's answers are not remembered any more: it is asked each time");
-        self.policies.stopped_remembering.get_or_create(&StoppedLabels { policy, verb, why: why.as_str() }).inc();
+        tracing::warn!(policy, version = member.version, verb, %reason, "the decision cache is disabled for this policy: it is called for every request");
+        self.policies.cache_disabled.get_or_create(&DisabledLabels { policy, verb, reason: reason.as_str() }).inc();
     }
 
     fn rechecked(&self, member: &Member, verb: Verb, is_same: bool) {
@@ -131,17 +131,17 @@ impl Observer for Metrics {
     }
 
     fn differed(&self, member: &Member, verb: Verb, difference: &Difference) {
-        let Difference { node, remembered, asked, reads } = difference;
+        let Difference { node, cached, evaluated, reads } = difference;
         let reads: Vec<String> = reads.iter().map(|line| format!("{} = {}", line.read, line.value)).collect();
         tracing::error!(
             policy = member.id(),
             version = member.version,
             verb = verb.as_str(),
             node,
-            remembered,
-            asked,
+            cached,
+            evaluated,
             reads = reads.join("; "),
-            "a policy answered otherwise to what it had read before"
+            "a policy gave different answers to the same reads"
         );
     }
 }

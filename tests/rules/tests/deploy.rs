@@ -102,13 +102,13 @@ fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
     let after = |start: &str| template.split(start).skip(1).map(|rest| mebibytes(word(rest))).collect::<Vec<_>>();
     let (wire, body) = (after("--wire-memory="), after("--body-limit="));
     let args = read("host/src/args.rs");
-    let (_, traces) = args.split_once("PLIMSOLL_TRACE_MEMORY").unwrap();
-    let traces = mebibytes(traces.split_once("default_value = \"").unwrap().1.split('"').next().unwrap());
+    let (_, cache) = args.split_once("PLIMSOLL_DECISION_CACHE_SIZE").unwrap();
+    let cache = mebibytes(cache.split_once("default_value = \"").unwrap().1.split('"').next().unwrap());
     let part = number_after("host/src/commands.rs", "const GUESTS: usize = ");
     let compile = number_after("host/wasm/src/compile/admission.rs", "const SMALL_MEMORY: u64 = ");
     for (mode, process, at) in [("watch", WATCHING, 0), ("fullNodes", WITHOUT_VIEW, 1)] {
         // Nodes that are kept from one request to the next have half of the wire's memory, beside it.
-        let sum = process + limits[at] / part + traces + wire[at] + wire[at] / 2 + body[at] + KEPT;
+        let sum = process + limits[at] / part + cache + wire[at] + wire[at] / 2 + body[at] + KEPT;
         // Compile processes get three quarters of what is left; half of what a small module may take is enough for most.
         let left = limits[at].saturating_sub(sum) * 3 / 4;
         assert!(

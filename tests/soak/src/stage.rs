@@ -49,7 +49,7 @@ impl Stage {
         let mut command = Command::new(&plan.binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"]);
         // Bounds that are met within the warm-up: what grows beyond them is a leak.
-        command.args(["--trace-memory", "4Mi", "--drain-timeout", "20s"]);
+        command.args(["--decision-cache-size", "4Mi", "--drain-timeout", "20s"]);
         // As the image of deploy/Dockerfile sets it; see decision 39.
         command.env("MALLOC_ARENA_MAX", "2");
         command.arg("--policies").arg(directory.path().join("policies"));

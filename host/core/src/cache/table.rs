@@ -20,8 +20,8 @@ pub struct DecisionTable {
     pub rows: Vec<DecisionRow>,
     /// Whether there are more.
     pub is_cut: bool,
-    /// Classes of pods that the policy is asked about each time.
-    pub asked_each_time: usize,
+    /// The number of pod classes whose answers cannot be cached.
+    pub uncacheable: usize,
 }
 
 /// If all conditions hold, this is the answer.
@@ -59,7 +59,7 @@ impl DecisionTable {
         let view = View::new(Arc::default(), Arc::clone(cluster), Arc::default(), 0);
         let mut table = Self::default();
         let tree = cache.tree(&ViewSource::of(&view));
-        if let Some(tree) = tree.and_then(|tree| in_words(tree, &mut table.asked_each_time)) {
+        if let Some(tree) = tree.and_then(|tree| in_words(tree, &mut table.uncacheable)) {
             table.add(&tree, &mut Vec::new());
         }
         table
@@ -87,20 +87,20 @@ impl DecisionTable {
     }
 }
 
-/// A tree with values instead of fingerprints; `asked_each_time` counts where answers are not cached.
+/// A tree with values instead of fingerprints; `uncacheable` counts where answers are not cached.
 fn in_words<A: CachedAnswer + Into<SurveyAnswer>>(
     tree: CacheTree<ViewSource, A>,
-    asked_each_time: &mut usize,
+    uncacheable: &mut usize,
 ) -> Option<Tree> {
     match tree {
         CacheTree::Answer(answer) => Some(Tree::Answer(answer.into())),
         CacheTree::Uncacheable => {
-            *asked_each_time += 1;
+            *uncacheable += 1;
             None
         }
         CacheTree::Read(attribute, branches) => {
             let in_words = |Branch { fingerprint, value, next }| {
-                Some((shown(&attribute, fingerprint, value), in_words(next, asked_each_time)?))
+                Some((shown(&attribute, fingerprint, value), in_words(next, uncacheable)?))
             };
             let branches: Vec<_> = branches.into_iter().filter_map(in_words).collect();
             (!branches.is_empty()).then(|| merged(attribute.to_string(), branches))

@@ -94,7 +94,7 @@ pub(super) fn recheck<A: CachedAnswer + Debug>(
     }
     A::cache(&member.cache).disable(Disabled::Differed);
     let node = view.node_name(node).map_or_else(String::new, ToString::to_string);
-    let (remembered, asked) = (format!("{remembered:?}"), format!("{asked:?}"));
-    caller.observer().differed(member, verb, &Difference { node, remembered, asked, reads: told.reads });
-    caller.observer().stopped_remembering(member, verb, Disabled::Differed);
+    let (cached, evaluated) = (format!("{remembered:?}"), format!("{asked:?}"));
+    caller.observer().differed(member, verb, &Difference { node, cached, evaluated, reads: told.reads });
+    caller.observer().cache_disabled(member, verb, Disabled::Differed);
 }

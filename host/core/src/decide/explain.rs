@@ -42,7 +42,7 @@ pub struct Explained {
     /// Every read in order; of a very long list the beginning.
     pub reads: Vec<ReadLine>,
     /// Whether such an answer is remembered; otherwise the policy is asked each time.
-    pub is_remembered: bool,
+    pub is_cached: bool,
 }
 
 /// Asks each policy that is not off about the node with this index in the request.
@@ -73,8 +73,8 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, scene: &Scene,
         _ => checked(tell_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
             .map(SurveyAnswer::Score),
     };
-    let is_remembered = !reads_whole && member.cache.disabled(verb).is_none();
-    Explained { member: Arc::clone(member), verb, answer, reads, is_remembered }
+    let is_cached = !reads_whole && member.cache.disabled(verb).is_none();
+    Explained { member: Arc::clone(member), verb, answer, reads, is_cached }
 }
 
 /// An answer that breaks the contract is a fault, here as in a decision.

@@ -137,7 +137,7 @@ impl Caller {
         let (member, caller) = (Arc::clone(member), self.behind_the_reply());
         self.leave(move || {
             if let Err(why) = A::cache(&member.cache).insert(&update) {
-                caller().observer().stopped_remembering(&member, verb, why);
+                caller().observer().cache_disabled(&member, verb, why);
             }
         });
     }

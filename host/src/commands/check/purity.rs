@@ -17,8 +17,8 @@ pub(super) struct Purity {
 struct Finding {
     /// Nodes whose answers depend on what else the instance was asked.
     differences: Vec<String>,
-    /// Reads for which answers are not remembered.
-    each_time: BTreeSet<String>,
+    /// Reads that keep an answer from being cached.
+    uncacheable: BTreeSet<String>,
 }
 
 // === impl Purity ===
@@ -42,23 +42,23 @@ impl Purity {
             Ok(found) if !found.differences.is_empty() => {
                 format!("{}: DIFFERS {}", self.verb, found.differences.join("; "))
             }
-            Ok(found) if !found.each_time.is_empty() => {
-                let reads: Vec<&str> = found.each_time.iter().map(String::as_str).collect();
-                format!("{}: the same in any order; asked each time, since it reads {}", self.verb, reads.join(", "))
+            Ok(found) if !found.uncacheable.is_empty() => {
+                let reads: Vec<&str> = found.uncacheable.iter().map(String::as_str).collect();
+                format!("{}: the same in any order; not cached, since it reads {}", self.verb, reads.join(", "))
             }
-            Ok(_) => format!("{}: the same in any order; its answers are remembered", self.verb),
+            Ok(_) => format!("{}: the same in any order; its answers are cached", self.verb),
         }
     }
 
     pub(super) fn as_json(&self) -> Value {
         match &self.result {
             Err(fault) => json!({"verb": self.verb.as_str(), "pure": false, "fault": fault.to_string()}),
-            Ok(Finding { differences, each_time }) => json!({
+            Ok(Finding { differences, uncacheable }) => json!({
                 "verb": self.verb.as_str(),
                 "pure": differences.is_empty(),
                 "differences": differences,
-                "remembered": each_time.is_empty(),
-                "asked_each_time_for": each_time,
+                "cached": uncacheable.is_empty(),
+                "uncacheable_reads": uncacheable,
             }),
         }
     }
@@ -70,7 +70,7 @@ fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> 
     let whole = callee.answers(pod, cluster, verb, &forwards)?;
     let mut turned = callee.answers(pod, cluster, verb, &backwards)?;
     turned.reverse();
-    let (mut differences, mut each_time) = (vec![], BTreeSet::new());
+    let (mut differences, mut uncacheable) = (vec![], BTreeSet::new());
     for node in forwards {
         let at = node as usize;
         let alone = callee.answers(pod, cluster, verb, &[node])?.swap_remove(0);
@@ -82,7 +82,7 @@ fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> 
         }
         let reads = read_for(callee.policy.as_ref(), &callee.ask(pod, cluster, sample::NODES), verb, node)?;
         let of_others = reads.into_iter().filter(|line: &ReadLine| line.is_of_others);
-        each_time.extend(of_others.map(|line| line.read));
+        uncacheable.extend(of_others.map(|line| line.read));
     }
-    Ok(Finding { differences, each_time })
+    Ok(Finding { differences, uncacheable })
 }

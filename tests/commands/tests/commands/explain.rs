@@ -22,7 +22,7 @@ fn explain_prints_every_read_with_its_value_and_the_verdict() {
     assert_eq!(printed.code, Some(0), "{printed:?}");
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     let filter = answers(&report, "tenant-pool");
-    assert_eq!((&filter["answer"], &filter["remembered"]), (&json!({"verdict": "fits"}), &json!(true)));
+    assert_eq!((&filter["answer"], &filter["cached"]), (&json!({"verdict": "fits"}), &json!(true)));
     let label = json!({"read": "node.label(\"example.com/pool\")", "value": "shared", "others": false});
     assert!(filter["reads"].as_array().unwrap().contains(&label), "{filter}");
     let told = run(&[&["run", "--explain", "--output", "json"], &on[..]].concat());
@@ -91,5 +91,5 @@ fn check_tells_whether_answers_depend_on_their_order() {
     let sidecar = policies().join("tenant-pool.yaml");
     let printed = run(&["check", "--purity", "--no-cache", text(&sidecar)]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
-    assert!(printed.out.contains("filter: the same in any order; its answers are remembered"), "{}", printed.out);
+    assert!(printed.out.contains("filter: the same in any order; its answers are cached"), "{}", printed.out);
 }

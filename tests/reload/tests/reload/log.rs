@@ -51,7 +51,7 @@ fn a_line_about_a_request_names_its_pod_and_its_policy() {
     // Without the one that fails there is a reply, and then the policy in shadow mode is asked.
     fs::remove_file(group.join("fails.wasm")).unwrap();
     wait_until("a decision", || (gateway.ask("/gpu/filter", &request()).ok()?["Error"] == "").then_some(())).unwrap();
-    let tried = gateway.wait_for_log("shadow", is("a policy in shadow mode would have refused nodes")).unwrap();
+    let tried = gateway.wait_for_log("shadow", is("a policy in shadow mode would have rejected nodes")).unwrap();
     assert_eq!((&tried["policy"], &tried["node"]), (&json!("gpu/tried"), &json!("n3")), "{tried}");
     assert_eq!((&tried["pod"], &tried["reason"]), (&json!("team-a/solver-1"), &json!("not here")), "{tried}");
     let table = gateway.get("/api/table?policy=gpu/tried").unwrap();

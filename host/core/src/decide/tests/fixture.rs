@@ -340,7 +340,7 @@ impl Observer for RecordingObserver {
         self.bound.lock().unwrap().push(report.outcome.cloned().map_err(Clone::clone));
     }
 
-    fn stopped_remembering(&self, member: &Member, _: Verb, why: Disabled) {
+    fn cache_disabled(&self, member: &Member, _: Verb, why: Disabled) {
         self.stopped.lock().unwrap().push((member.id().to_owned(), why));
     }
 

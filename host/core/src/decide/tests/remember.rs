@@ -283,7 +283,7 @@ fn a_policy_that_is_no_function_of_its_reads_is_found_and_asked_each_time() {
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![1]));
     assert_eq!(fixture.stopped(), [("odd".to_owned(), Disabled::Differed)]);
     let [difference] = fixture.differed().try_into().unwrap();
-    assert_eq!((difference.remembered.as_str(), difference.asked.as_str()), ("Fits", "Unschedulable(\"odd\")"));
+    assert_eq!((difference.cached.as_str(), difference.evaluated.as_str()), ("Fits", "Unschedulable(\"odd\")"));
     assert_eq!(difference.reads[0].read, "node.label(\"zone\")");
     assert_eq!(difference.reads[0].value, Shown::Text("a".into()));
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2, 3], vec![4]));
