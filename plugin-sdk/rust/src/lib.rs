@@ -12,7 +12,7 @@
 //! ```
 //! use plimsoll_policy::prelude::*;
 //!
-//! /// Keeps pods off nodes without a label that they ask for.
+//! /// Rejects nodes that lack the label a pod asks for.
 //! #[derive(Deserialize)]
 //! #[serde(deny_unknown_fields)]
 //! struct NeedsLabel { annotation: String }
