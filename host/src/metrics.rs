@@ -103,7 +103,8 @@ impl Metrics {
         self.wire.register(registry);
         self.policies.register(registry);
         self.binds.register(registry);
-        let (help, bytes) = ("Memory of the decision cache: cached answers and the node columns that index them", Unit::Bytes);
+        let (help, bytes) =
+            ("Memory of the decision cache: cached answers and the node columns that index them", Unit::Bytes);
         registry.register_with_unit("decision_cache", help, bytes, self.decision_cache_bytes.clone());
         registry.register("policy_reloads", "Changes of policy files by result", self.reloads.clone());
         registry.register("policies", "Policies by state", self.states.clone());
