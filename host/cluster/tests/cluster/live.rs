@@ -246,7 +246,7 @@ async fn pages_that_are_too_large_are_asked_for_in_smaller_ones() {
     assert_eq!(
         status.gaps(),
         [
-            "1 pods cannot be read, and nothing is placed on their nodes; the first is web/p39-huge: it has more than 33554432 bytes"
+            "1 pods cannot be read, and nothing is placed on their nodes if these are known; the first is web/p39-huge: it has more than 33554432 bytes; on which node it is cannot be read either"
         ]
     );
     // Not one by one for ever after.
