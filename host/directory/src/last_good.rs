@@ -7,9 +7,9 @@
 use std::{
     collections::BTreeSet,
     fmt::Display,
-    io::{self, Read as _},
+    io::{self, BufRead as _, Read as _},
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use plimsoll_system::{
@@ -68,6 +68,19 @@ struct VersionHeader {
     sidecar: Option<String>,
 }
 
+/// A version that was loaded and is written, but not yet kept; dropping it removes the file.
+pub(crate) struct StagedVersion {
+    last_good: Arc<LastGood>,
+    /// None: it is the last good version already.
+    file: Option<StagedFile>,
+}
+
+/// A file that waits for its name.
+struct StagedFile {
+    name: String,
+    size: u64,
+}
+
 /// A content that was taken back.
 #[derive(Serialize, Deserialize)]
 struct RejectionNote {
@@ -106,15 +119,13 @@ impl LastGood {
         }
     }
 
-    /// Keeps a version that was loaded: as the last good one if there is none yet, else until it has answered.
-    pub(crate) fn keep(&self, id: &PolicyId, content: &Content) {
+    /// Writes a version beside the others, to be kept if it comes into force; none if it cannot be written.
+    pub(crate) fn stage(self: &Arc<Self>, id: &PolicyId, content: &Content) -> Option<StagedVersion> {
+        let last_good = Arc::clone(self);
         if self.good(id).is_some_and(|good| good.digests == content.digests) {
             // After a restart the same version is loaded again.
-            self.remove(id, NEW);
-            return;
+            return Some(StagedVersion { last_good, file: None });
         }
-        self.live().insert(self.stem(id));
-        let kind = if self.directory.open_file(&self.name(id, GOOD)).is_ok() { NEW } else { GOOD };
         let header = VersionHeader {
             policy: id.to_string(),
             module: content.digests.module.clone(),
@@ -122,20 +133,46 @@ impl LastGood {
         };
         let written = serde_json::to_vec(&header).map_err(io::Error::other).and_then(|mut head| {
             head.push(b'\n');
-            self.write(id, kind, &[&head, &content.module])
+            let size = (head.len() + content.module.len()) as u64;
+            if size > MAX_BYTES {
+                return Err(no_room());
+            }
+            let name = self.directory.write_temporary(&self.name(id, NEW), &[&head, &content.module])?;
+            Ok(StagedFile { name, size })
         });
-        if let Err(error) = written {
+        // What it replaces goes when it comes into force.
+        let file = written.inspect_err(|error| warn_not_kept(id, error)).ok()?;
+        Some(StagedVersion { last_good, file: Some(file) })
+    }
+
+    /// Keeps a version that came into force: as the last good one if there is none yet, else until it has answered.
+    ///
+    /// Like [`Self::promote`] and [`Self::forget`] it is called by the thread that decides, so that the version that
+    /// has still to answer is the one in force.
+    pub(crate) fn keep(&self, id: &PolicyId, staged: Option<StagedVersion>) {
+        let file = match staged {
+            Some(StagedVersion { file: Some(ref file), .. }) => file,
+            Some(_) => return self.remove(id, NEW),
+            None => return self.remove(id, self.kind_of_next(id)),
+        };
+        let kind = self.kind_of_next(id);
+        self.live().insert(self.stem(id));
+        let name = self.name(id, kind);
+        let kept = self.make_room(file.size, &name).and_then(|()| self.directory.rename(&file.name, &name));
+        if let Err(error) = kept {
             // Half a pair would be worse than none: an older version must not come back.
             self.remove(id, kind);
-            tracing::warn!(policy = %id, %error, "the version cannot be kept for a restart");
+            warn_not_kept(id, &error);
         }
     }
 
-    /// The version that was loaded last has answered: it is the good one now.
+    /// The version in force, which was made of this, has answered: it is the good one now.
     pub(crate) fn promote(&self, id: &PolicyId, digests: &ContentDigests) {
+        let is = |kind| self.digests(id, kind).is_some_and(|kept| kept == *digests);
+        // Another gateway that shares the directory may have kept another version.
+        let is_kept = is(NEW) && self.directory.rename(&self.name(id, NEW), &self.name(id, GOOD)).is_ok();
         // There may be none, for want of room; an older version must not come back in its place.
-        let is_kept = self.directory.rename(&self.name(id, NEW), &self.name(id, GOOD)).is_ok();
-        if !is_kept && self.good(id).is_some_and(|good| good.digests != *digests) {
+        if !is_kept && !is(GOOD) {
             self.remove(id, GOOD);
         }
         self.remove(id, BAD);
@@ -167,8 +204,7 @@ impl LastGood {
         let header: VersionHeader = serde_json::from_slice(&bytes[..at]).ok()?;
         let module = bytes[at + 1..].to_vec();
         let is_whole = digest(&module) == header.module && header.policy == id.to_string();
-        let sidecar = header.sidecar.as_ref().map(|text| digest(text.as_bytes()));
-        let digests = ContentDigests { module: header.module, sidecar };
+        let digests = header.digests();
         is_whole.then_some(StoredVersion { module, sidecar: header.sidecar, digests })
     }
 
@@ -190,16 +226,31 @@ impl LastGood {
         Ok(bytes)
     }
 
+    /// What a file was made of, as its header says; the module is not read.
+    fn digests(&self, id: &PolicyId, kind: &str) -> Option<ContentDigests> {
+        let file = self.directory.open_file(&self.name(id, kind)).ok()?;
+        let mut line = Vec::new();
+        io::BufReader::new(file.take(MAX_BYTES)).read_until(b'\n', &mut line).ok()?;
+        let header: VersionHeader = serde_json::from_slice(&line).ok()?;
+        (header.policy == id.to_string()).then(|| header.digests())
+    }
+
     fn write(&self, id: &PolicyId, kind: &str, parts: &[&[u8]]) -> io::Result<()> {
         let name = self.name(id, kind);
-        let size = parts.iter().map(|part| part.len() as u64).sum();
-        // Held while it is written, so that files are counted one after another.
+        self.make_room(parts.iter().map(|part| part.len() as u64).sum(), &name)?;
+        self.directory.write(&name, parts)
+    }
+
+    fn make_room(&self, size: u64, name: &str) -> io::Result<()> {
         let live = self.live();
         let limit = DirLimit { files: MAX_FILES, bytes: MAX_BYTES };
-        if !self.directory.make_room(limit, size, &name, |name| live.contains(stem_of(name)))? {
-            return Err(io::Error::other("there is no room for it"));
-        }
-        self.directory.write(&name, parts)
+        let has_room = self.directory.make_room(limit, size, name, |name| live.contains(stem_of(name)))?;
+        if has_room { Ok(()) } else { Err(no_room()) }
+    }
+
+    /// The first version is the good one; a later one has to answer before.
+    fn kind_of_next(&self, id: &PolicyId) -> &'static str {
+        if self.directory.open_file(&self.name(id, GOOD)).is_ok() { NEW } else { GOOD }
     }
 
     fn remove(&self, id: &PolicyId, kind: &str) {
@@ -220,6 +271,34 @@ impl LastGood {
     }
 }
 
+// === impl StagedVersion ===
+
+impl Drop for StagedVersion {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // A version that was kept has another name by now.
+            let _ = self.last_good.directory.remove(&file.name);
+        }
+    }
+}
+
+// === impl VersionHeader ===
+
+impl VersionHeader {
+    fn digests(&self) -> ContentDigests {
+        let sidecar = self.sidecar.as_ref().map(|text| digest(text.as_bytes()));
+        ContentDigests { module: self.module.clone(), sidecar }
+    }
+}
+
+fn no_room() -> io::Error {
+    io::Error::other("there is no room for it")
+}
+
+fn warn_not_kept(id: &PolicyId, error: &io::Error) {
+    tracing::warn!(policy = %id, %error, "the version cannot be kept for a restart");
+}
+
 fn part(of: impl Display) -> String {
     hex(&sha256(of.to_string().as_bytes())[..PART / 2])
 }
@@ -233,72 +312,4 @@ fn is_ours(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::ReadLimits;
-
-    fn content(id: &PolicyId, module: &[u8]) -> Content {
-        let digests = ContentDigests { module: digest(module), sidecar: None };
-        Content::of_kept(id, StoredVersion { module: module.to_vec(), sidecar: None, digests }, &ReadLimits::default())
-            .unwrap()
-    }
-
-    #[test]
-    fn an_older_version_does_not_come_back_where_there_was_no_room_for_the_one_that_answered() {
-        let directory = tempfile::tempdir().unwrap();
-        let last_good = LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap();
-        let id = PolicyId { group: "".into(), name: "p".into() };
-        let (old, new) = (content(&id, b"old"), content(&id, &vec![1; MAX_BYTES as usize]));
-        last_good.keep(&id, &old);
-        // As after a restart with unchanged files: it is kept once.
-        last_good.keep(&id, &old);
-        assert_eq!(last_good.directory.names().unwrap().len(), 1);
-        last_good.promote(&id, &old.digests);
-        assert_eq!(last_good.good(&id).unwrap().digests, old.digests);
-        last_good.keep(&id, &new);
-        assert_eq!(last_good.good(&id).unwrap().digests, old.digests, "until the new one has answered");
-        last_good.promote(&id, &new.digests);
-        assert!(last_good.good(&id).is_none());
-    }
-
-    #[test]
-    fn the_version_that_is_replaced_takes_no_room() {
-        let directory = tempfile::tempdir().unwrap();
-        let last_good = LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap();
-        let id = PolicyId { group: "".into(), name: "p".into() };
-        let size = MAX_BYTES as usize / 2 - 1000;
-        for number in 0..4 {
-            let version = content(&id, &vec![number; size]);
-            last_good.keep(&id, &version);
-            last_good.promote(&id, &version.digests);
-            assert_eq!(last_good.good(&id).unwrap().digests, version.digests);
-        }
-    }
-
-    #[test]
-    fn what_is_of_no_policy_makes_room_and_goes_with_its_directory() {
-        let directory = tempfile::tempdir().unwrap();
-        let open =
-            |root: &str| LastGood::open(&directory.path().join("last-good"), &directory.path().join(root)).unwrap();
-        let id = |name: &str| PolicyId { group: "".into(), name: name.into() };
-        let size = MAX_BYTES as usize / 3;
-        let keep =
-            |last_good: &LastGood, name: &str| last_good.keep(&id(name), &content(&id(name), &vec![1; size - 1000]));
-        let is_kept = |last_good: &LastGood, name: &str| last_good.good(&id(name)).is_some();
-        let other = open("other");
-        keep(&other, "theirs");
-        let before = open("policies");
-        keep(&before, "gone");
-        keep(&before, "here");
-        let now = open("policies");
-        now.expect([id("here"), id("new")].iter());
-        keep(&now, "new");
-        assert!(is_kept(&now, "here") && is_kept(&now, "new"));
-        assert!(!is_kept(&other, "theirs"), "the oldest that nobody here needs made room");
-        assert!(is_kept(&now, "gone"));
-        keep(&other, "theirs");
-        now.sweep();
-        assert!(is_kept(&now, "here") && is_kept(&now, "new") && !is_kept(&now, "gone"));
-        assert_eq!(now.directory.names().unwrap().len(), 2 + usize::from(is_kept(&other, "theirs")));
-    }
-}
+mod tests;

@@ -17,6 +17,7 @@ mod error;
 mod first;
 mod last_good;
 mod load;
+mod past_versions;
 mod retry;
 mod scan;
 mod settling;

@@ -14,7 +14,7 @@ use plimsoll_core::{
 use crate::{
     DirectoryError,
     config::ReadLimits,
-    last_good::LastGood,
+    last_good::{LastGood, StagedVersion},
     scan::{PolicyId, Scan, Sources},
     source::{Content, ContentDigests, FileRefusal, Reading, SidecarSummary, Stamps, parse_sidecar, read_sidecar},
 };
@@ -56,6 +56,8 @@ pub(crate) struct LoadOutcome {
     pub(crate) told: Option<SidecarSummary>,
     pub(crate) took: Duration,
     pub(crate) result: LoadResult,
+    /// The version that is ready, written for a restart.
+    pub(crate) staged: Option<StagedVersion>,
 }
 
 /// How an attempt to load ended.
@@ -89,14 +91,18 @@ impl LoadContext {
     pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
         let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds);
-        let result = match reading.content {
-            None => LoadResult::Changing,
-            Some(Err(refusal)) => LoadResult::Refused(refusal, None),
-            Some(Ok(content)) => self.attempt(&job, &content),
+        let (result, staged) = match reading.content {
+            None => (LoadResult::Changing, None),
+            Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
+            Some(Ok(content)) => {
+                let result = self.attempt(&job, &content);
+                let staged = self.stage_if_loaded(&job, &content, &result);
+                (result, staged)
+            }
         };
         let result = self.restore_if_refused(&job, reading.told.as_ref(), result);
         let LoadJob { id, number, .. } = job;
-        LoadOutcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result }
+        LoadOutcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result, staged }
     }
 
     fn attempt(&self, job: &LoadJob, content: &Content) -> LoadResult {
@@ -114,13 +120,16 @@ impl LoadContext {
         match build(&job.id, job.version, content, current, self.loader.as_ref()) {
             Ok(member) => {
                 let before = self.last_good_of(job).filter(|before| before.digests != digests);
-                if let Some(last_good) = &self.last_good {
-                    last_good.keep(&job.id, content);
-                }
                 LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, before)
             }
             Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
         }
+    }
+
+    /// Writes what is ready; whether it is kept is decided when it comes into force.
+    fn stage_if_loaded(&self, job: &LoadJob, content: &Content, result: &LoadResult) -> Option<StagedVersion> {
+        let is_loaded = matches!(result, LoadResult::Loaded(..));
+        self.last_good.as_ref().filter(|_| is_loaded)?.stage(&job.id, content)
     }
 
     /// What was kept before a restart goes on answering, unless the sidecar switches the policy off.
@@ -162,7 +171,7 @@ impl LoadOutcome {
         let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
         let refusal = FileRefusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
         let result = LoadResult::Refused(refusal, None);
-        Self { id: job.id.clone(), number: job.number, stamps, told: None, took: Duration::ZERO, result }
+        Self { id: job.id.clone(), number: job.number, stamps, told: None, took: Duration::ZERO, result, staged: None }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::{
     config::ReadLimits,
     entry::{Judgement, PolicyEntry},
     last_good::LastGood,
-    load::{LoadJob, LoadOutcome},
+    load::{LoadJob, LoadOutcome, LoadResult},
+    past_versions::PastVersions,
     scan::{File, PolicyId, Scan, Sources},
     source::SidecarSummary,
     vanished::VanishedPolicies,
@@ -32,8 +33,7 @@ pub(crate) struct PolicyTable {
     entries: BTreeMap<PolicyId, PolicyEntry>,
     /// What is wrong with directories.
     problems: BTreeMap<PolicyId, String>,
-    /// The last version of each policy that is gone, so that a number never names two versions.
-    past: BTreeMap<PolicyId, u64>,
+    past: PastVersions,
     /// Numbers orders.
     jobs: u64,
     /// What happened since the last update was taken.
@@ -71,7 +71,7 @@ impl PolicyTable {
             groups: BTreeSet::new(),
             entries: BTreeMap::new(),
             problems: BTreeMap::new(),
-            past: BTreeMap::new(),
+            past: PastVersions::default(),
             jobs: 0,
             changes: Vec::new(),
             is_different: false,
@@ -98,7 +98,7 @@ impl PolicyTable {
         let wanted = scan.policies();
         let vanished = self.remove_missing(&wanted, scan, timing);
         for id in wanted.keys().filter(|id| !self.entries.contains_key(*id)).cloned().collect::<Vec<_>>() {
-            let entry = PolicyEntry::after(self.past.get(&id).copied().unwrap_or_default());
+            let entry = PolicyEntry::after(self.past.last_of(&id));
             self.entries.insert(id, entry);
         }
         self.note_libraries(&wanted);
@@ -124,9 +124,18 @@ impl PolicyTable {
 
     /// Takes up what came of an order; true if a look is due: another module than before is named, or it decides on
     /// policies whose files are gone.
-    pub(crate) fn finish(&mut self, outcome: LoadOutcome, timing: &dyn Timing) -> bool {
+    pub(crate) fn finish(&mut self, mut outcome: LoadOutcome, timing: &dyn Timing) -> bool {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
+        if entry.awaits(&outcome) && matches!(outcome.result, LoadResult::Loaded(..)) {
+            let staged = outcome.staged.take();
+            // A version that has answered meanwhile is the one to go back to.
+            let confirmed = entry.confirm();
+            if let Some(last_good) = &self.last_good {
+                confirmed.iter().for_each(|digests| last_good.promote(&id, digests));
+                last_good.keep(&id, staged);
+            }
+        }
         let (before, state, named) = (entry.member().cloned(), entry.state(), entry.named_module().cloned());
         let was_off = entry.is_switched_off();
         self.changes.extend(entry.finish(outcome, timing));
@@ -263,9 +272,7 @@ impl PolicyTable {
         if entry.member().is_some() || entry.reported().is_some() {
             self.changes.push(PolicyChange::Removed { id: id.to_string() });
         }
-        if entry.last_version() > 0 {
-            self.past.insert(id.clone(), entry.last_version());
-        }
+        self.past.add(id.clone(), entry.last_version());
         self.is_different = true;
     }
 

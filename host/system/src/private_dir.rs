@@ -108,16 +108,33 @@ impl PrivateDir {
     /// # Errors
     /// If it could not be written; what was there before is there still.
     pub fn write(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
-        let temporary = temporary(name);
-        let written = create(&self.descriptor, &temporary).and_then(|mut file| {
-            parts.iter().try_for_each(|part| file.write_all(part))?;
-            self.rename(&temporary, name)
-        });
-        if written.is_err() {
-            // It may not exist; the error that counts is the first.
+        let temporary = self.write_temporary(name, parts)?;
+        let renamed = self.rename(&temporary, name);
+        if renamed.is_err() {
+            // The error that counts is the first.
             let _ = self.remove(&temporary);
         }
-        written
+        renamed
+    }
+
+    /// Writes a file that waits to take a name, and answers the name that it has until then.
+    ///
+    /// It counts for no limit, and one that is left is removed an hour later.
+    ///
+    /// # Errors
+    /// If it could not be written; nothing is left of it.
+    pub fn write_temporary(&self, name: &str, parts: &[&[u8]]) -> io::Result<String> {
+        let temporary = temporary(name);
+        let written = create(&self.descriptor, &temporary)
+            .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
+        match written {
+            Ok(()) => Ok(temporary),
+            Err(error) => {
+                // It may not exist; the error that counts is the first.
+                let _ = self.remove(&temporary);
+                Err(error)
+            }
+        }
     }
 
     /// Gives a file another name; a file that has that name is replaced.
@@ -137,7 +154,9 @@ impl PrivateDir {
     }
 
     /// Removes files that interrupted writes have left, and then the oldest until there is room for one of this size
-    /// that is about to take the name `replaced`; those that `stays` names are left. False: there is no room.
+    /// that is about to take the name `replaced`; those that `stays` names are left.
+    ///
+    /// False: there is no room beside those that stay, and no other was removed for it.
     ///
     /// # Errors
     /// If the directory cannot be listed.
@@ -148,18 +167,39 @@ impl PrivateDir {
         replaced: &str,
         stays: impl Fn(&str) -> bool,
     ) -> io::Result<bool> {
-        let (temporary, mut kept): (Vec<_>, Vec<_>) =
-            self.entries()?.into_iter().filter(|entry| entry.name != replaced).partition(|entry| entry.is_temporary);
+        let Some(files) = limit.files.checked_sub(1) else { return Ok(false) };
+        let Some(bytes) = limit.bytes.checked_sub(size) else { return Ok(false) };
+        self.shrink_to(DirLimit { files, bytes }, |entry| entry.name == replaced, stays)
+    }
+
+    /// Removes files that interrupted writes have left, and then the oldest until the others keep the limit.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn trim(&self, limit: DirLimit) -> io::Result<()> {
+        self.shrink_to(limit, |_| false, |_| false).map(drop)
+    }
+
+    fn shrink_to(
+        &self,
+        limit: DirLimit,
+        is_replaced: impl Fn(&DirEntry) -> bool,
+        stays: impl Fn(&str) -> bool,
+    ) -> io::Result<bool> {
+        let (temporary, written): (Vec<_>, Vec<_>) = self.entries()?.into_iter().partition(|entry| entry.is_temporary);
         for entry in temporary.iter().filter(|entry| entry.is_abandoned()) {
             // Another gateway may have removed it.
             let _ = self.remove(&entry.name);
         }
-        kept.sort_by_key(|entry| entry.modified);
-        let bytes: u64 = kept.iter().map(|entry| entry.size).sum();
-        let mut sum = DirLimit { files: kept.len(), bytes };
-        let is_full = |sum: DirLimit| sum.files >= limit.files || sum.bytes.saturating_add(size) > limit.bytes;
-        for entry in kept.iter().filter(|entry| !stays(&entry.name)) {
-            if !is_full(sum) {
+        let counted = written.into_iter().filter(|entry| !is_replaced(entry));
+        let (staying, mut others): (Vec<_>, Vec<_>) = counted.partition(|entry| stays(&entry.name));
+        if !DirLimit::of(&staying).is_within(limit) {
+            return Ok(false);
+        }
+        others.sort_by_key(|entry| entry.modified);
+        let mut sum = DirLimit::of(staying.iter().chain(&others));
+        for entry in &others {
+            if sum.is_within(limit) {
                 break;
             }
             // One that cannot be removed is left, and others go in its place.
@@ -167,7 +207,7 @@ impl PrivateDir {
                 sum = DirLimit { files: sum.files - 1, bytes: sum.bytes - entry.size };
             }
         }
-        Ok(!is_full(sum))
+        Ok(sum.is_within(limit))
     }
 
     /// The names of our files that are written.
@@ -210,7 +250,21 @@ impl PrivateDir {
     }
 }
 
-// === impl Entry ===
+// === impl DirLimit ===
+
+impl DirLimit {
+    /// What these take together.
+    fn of<'e>(entries: impl IntoIterator<Item = &'e DirEntry>) -> Self {
+        let add = |sum: Self, entry: &DirEntry| Self { files: sum.files + 1, bytes: sum.bytes + entry.size };
+        entries.into_iter().fold(Self { files: 0, bytes: 0 }, add)
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        self.files <= limit.files && self.bytes <= limit.bytes
+    }
+}
+
+// === impl DirEntry ===
 
 impl DirEntry {
     fn is_abandoned(&self) -> bool {
@@ -313,5 +367,29 @@ mod tests {
         let mut names = directory.names().unwrap();
         names.sort();
         assert_eq!(names, ["a.ours", "c.ours", "d.ours"]);
+    }
+
+    #[test]
+    fn nothing_is_removed_for_a_file_that_does_not_fit() {
+        let (_parent, directory) = mk_directory();
+        write_at(&directory, "mine.ours", 20, Duration::from_hours(1));
+        write_at(&directory, "other.ours", 10, Duration::from_hours(2));
+        let limit = DirLimit { files: 2, bytes: 40 };
+        let make_room = |size| directory.make_room(limit, size, "new.ours", |name| name == "mine.ours").unwrap();
+        assert!(!make_room(21) && !make_room(41));
+        assert_eq!(directory.names().unwrap().len(), 2);
+        assert!(make_room(20));
+        assert_eq!(directory.names().unwrap(), ["mine.ours"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_just_full_stays_so() {
+        let (_parent, directory) = mk_directory();
+        write_at(&directory, "a.ours", 10, Duration::from_hours(2));
+        write_at(&directory, "b.ours", 10, Duration::from_hours(1));
+        directory.trim(DirLimit { files: 2, bytes: 20 }).unwrap();
+        assert_eq!(directory.names().unwrap().len(), 2);
+        directory.trim(DirLimit { files: 2, bytes: 19 }).unwrap();
+        assert_eq!(directory.names().unwrap(), ["b.ours"]);
     }
 }

@@ -53,7 +53,10 @@ impl ModuleCache {
             PrivateDir::open(path, is_entry).map_err(|reason| EngineError::Cache { path: path.to_owned(), reason })?;
         let generation = Generation::of(engine);
         let cache = Self { path: path.to_owned(), directory, generation, max_bytes, writing: Mutex::default() };
-        cache.make_room_for(0, "");
+        // Bounds may be lower than when it was written.
+        if let Err(error) = cache.directory.trim(cache.limit()) {
+            cache.warn_of_cleaning(&error);
+        }
         Ok(cache)
     }
 
@@ -117,9 +120,16 @@ impl ModuleCache {
 
     /// Drops the entries that were not used for longest, and what interrupted writes have left.
     fn make_room_for(&self, size: u64, replaced: &str) {
-        let limit = DirLimit { files: MAX_ENTRIES, bytes: self.max_bytes };
-        if let Err(error) = self.directory.make_room(limit, size, replaced, |_| false) {
-            warn!(path = %self.path.display(), %error, "cannot clean up compiled modules");
+        if let Err(error) = self.directory.make_room(self.limit(), size, replaced, |_| false) {
+            self.warn_of_cleaning(&error);
         }
+    }
+
+    fn limit(&self) -> DirLimit {
+        DirLimit { files: MAX_ENTRIES, bytes: self.max_bytes }
+    }
+
+    fn warn_of_cleaning(&self, error: &io::Error) {
+        warn!(path = %self.path.display(), %error, "cannot clean up compiled modules");
     }
 }

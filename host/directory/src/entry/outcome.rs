@@ -15,9 +15,14 @@ use crate::{
 const READINGS: u32 = 50;
 
 impl PolicyEntry {
+    /// Whether this is the outcome of the load under way; another one is of no interest any more.
+    pub(crate) fn awaits(&self, outcome: &LoadOutcome) -> bool {
+        self.job == Some(outcome.number)
+    }
+
     /// Takes up what came of an order; none if that is of no interest any more.
     pub(crate) fn finish(&mut self, outcome: LoadOutcome, timing: &dyn Timing) -> Option<PolicyChange> {
-        if self.job != Some(outcome.number) {
+        if !self.awaits(&outcome) {
             return None;
         }
         self.job = None;

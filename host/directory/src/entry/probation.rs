@@ -35,17 +35,22 @@ impl PolicyEntry {
         self.before.is_some()
     }
 
+    /// Ends the probation if the version in force has answered, and says what that was made of.
+    pub(crate) fn confirm(&mut self) -> Option<ContentDigests> {
+        let version = self.version.as_ref().filter(|version| version.member.circuit.has_answered())?;
+        self.before.take()?;
+        version.member.circuit.end_probation();
+        Some(version.digests.clone())
+    }
+
     /// Ends the probation once the version in force has answered; goes back if it fails from its first calls on,
     /// and the version before answers the same call.
     pub(crate) fn judge(&mut self, id: &PolicyId) -> Judgement {
-        let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
-        let circuit = &version.member.circuit;
-        if circuit.has_answered() {
-            circuit.end_probation();
-            let digests = version.digests.clone();
-            self.before = None;
+        if let Some(digests) = self.confirm() {
             return Judgement::Good(digests);
         }
+        let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
+        let circuit = &version.member.circuit;
         let Some(call) = circuit.take_failed() else { return Judgement::Open };
         if call.put_to(&before.member, REPEAT_FOR).is_err() {
             return Judgement::Open;

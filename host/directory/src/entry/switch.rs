@@ -146,7 +146,7 @@ mod tests {
     use crate::{
         load::{LoadOutcome, LoadResult},
         scan::File,
-        stamp::{Identity, Stamp},
+        stamp::{FileIdentity, Stamp},
         table::Immediately,
     };
 
@@ -157,7 +157,7 @@ mod tests {
     /// A policy `x` with one sidecar of this length.
     fn files(length: u64) -> (PolicyId, Sources, Arc<Scan>) {
         let sidecar = File { group: "".into(), name: "x.yaml".into() };
-        let stamp = Stamp::File { length, modified: None, identity: Identity::default() };
+        let stamp = Stamp::File { length, modified: None, identity: FileIdentity::default() };
         let scan = Scan { files: [(sidecar.clone(), stamp)].into(), ..Scan::default() };
         let sources = Sources { sidecar: Some(sidecar), ..Sources::default() };
         (PolicyId { group: "".into(), name: "x".into() }, sources, Arc::new(scan))
@@ -209,6 +209,7 @@ mod tests {
                 told: Some(told(Mode::Off)),
                 took: Duration::ZERO,
                 result: LoadResult::Refused(FileRefusal::new("no module"), None),
+                staged: None,
             };
             entry.finish(outcome, &Immediately);
             assert_eq!(entry.is_switched_off(), is_off, "read again: {is_read_again}");

@@ -8,7 +8,7 @@ use plimsoll_directory::{DirectoryConfig, PolicyChange};
 use crate::{
     fake::good,
     starting::filter,
-    world::{Watched, World, member, tag},
+    world::{Watched, World, member, tag, wait_until},
 };
 
 /// What somebody does to a file, whose bytes were these.
@@ -179,4 +179,50 @@ fn a_policy_that_would_fail_every_call_is_refused_before_it_is_in_force() {
     // In shadow, its faults harm nobody, and are what is looked for.
     world.put("x.yaml", "mode: shadow\n");
     watched.wait_for("it is in shadow", |roster| member(roster, "x").unwrap().version == 2);
+}
+
+#[test]
+fn of_three_versions_in_quick_succession_the_one_that_answered_comes_back() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let last_good = beside.path().join("last-good");
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, &last_good);
+    watched.wait_for_tag("x", "v1");
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+    world.put("x.wasm", &good("v2"));
+    watched.wait_for_tag("x", "v2");
+    world.loader.hold("fails");
+    world.put("x.wasm", &good("fails"));
+    wait_until(|| world.loader.loads_of("fails") == 1);
+    // The second answers just before the third comes into force.
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v2".to_owned())));
+    world.loader.let_go("fails");
+    watched.wait_for("the third version", |roster| member(roster, "x").unwrap().version == 3);
+    ask_five_times(&watched);
+    for run in ["before a restart", "after it"] {
+        watched.wait_for(run, |roster| roster.state("x") == PolicyState::RolledBack);
+        assert_eq!(tag(&watched.roster, "x").as_deref(), Some("v2"), "{run}");
+        drop(watched);
+        watched = start(&world, &last_good);
+    }
+}
+
+#[test]
+fn a_policy_that_is_removed_while_it_is_loaded_is_not_kept() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let last_good = beside.path().join("last-good");
+    let mut watched = start(&world, &last_good);
+    world.loader.hold("v1");
+    world.put("x.wasm", &good("v1"));
+    wait_until(|| world.loader.loads_of("v1") == 1);
+    world.remove("x.wasm");
+    world.put("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    world.loader.let_go("v1");
+    world.put("z.wasm", &good("b"));
+    watched.wait_for_tag("z", "b");
+    wait_until(|| fs::read_dir(&last_good).unwrap().count() == 2);
+    drop(watched);
+    world.put("x.wasm", "bad");
+    start(&world, &last_good).wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
 }
