@@ -124,7 +124,7 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         if let Some((table, column)) = self.table(recent, source) {
             return Walk::of(rows, |row| table.answers[column.by_row[row as usize] as usize]);
         }
-        let reader = Reader::new(self.attributes.len());
+        let reader = Reader::new(source, &self.attributes);
         Walk::of(rows, |row| {
             self.trie.walk(|number| reader.read(source, &self.attributes, number, row)).unwrap_or(MISS)
         })

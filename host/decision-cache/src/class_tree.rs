@@ -6,23 +6,24 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicUsize, Ordering},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hashbrown::HashMap;
 
 use crate::{
-    attribute::{HeapSize, Row},
-    class::{Answer, Class},
-    fingerprint::Fingerprint,
+    attribute::Row,
+    class::Answer,
+    edge::{ClassOf, Classes, Edge, EdgeKey, EdgesOf, Next, Node},
     memory::tick,
     read_log::MAX_SUBJECT_ATTRIBUTES,
     source::Source,
 };
 
 /// Whoever adds an edge copies the shard that it belongs to, not all of them.
-const SHARDS: usize = 64;
+const SHARDS: usize = 1 << SHARD_BITS;
+const SHARD_BITS: u32 = 8;
 
 /// The most edges.
 const MAX_EDGES: usize = 8_192;
@@ -35,33 +36,7 @@ pub(crate) struct ClassTree<S: Source, A> {
     bytes: AtomicUsize,
 }
 
-type ClassOf<S, A> = Class<<S as Source>::Attribute, A>;
-
-/// The edges of each node, by its number.
-type EdgesOf<S, A> = HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>>;
-
 type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState>;
-
-/// The number of a node, and the value of its attribute.
-type EdgeKey = (u64, Fingerprint);
-
-/// Where a value leads.
-struct Edge<S: Source, A> {
-    /// None: the edge to the root.
-    value: Option<S::Value>,
-    next: Next<S, A>,
-    used: AtomicU64,
-}
-
-enum Next<S: Source, A> {
-    Node(Arc<Node<S::Attribute>>),
-    Class(Arc<ClassOf<S, A>>),
-}
-
-struct Node<T> {
-    number: u64,
-    attribute: T,
-}
 
 /// A subject's way through the tree, as far as it goes.
 struct Way<S: Source, A> {
@@ -74,12 +49,6 @@ struct Way<S: Source, A> {
 /// More attributes of a subject are read than a way may have.
 #[derive(Debug)]
 pub(crate) struct TooLong;
-
-/// The tree by value, to be shown.
-pub(crate) enum Classes<S: Source, A> {
-    Class(Arc<ClassOf<S, A>>),
-    Read(S::Attribute, Vec<(Fingerprint, S::Value, Classes<S, A>)>),
-}
 
 // === impl ClassTree ===
 
@@ -140,7 +109,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
 
     /// Drops the edges that were not used since.
     pub(crate) fn evict_before(&self, since: u64) {
-        let is_old = |edge: &Arc<Edge<S, A>>| edge.used.load(Ordering::Relaxed) < since;
+        let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
         if self.root.load().as_ref().is_some_and(is_old) {
             self.count_out(self.root.swap(None).as_ref());
         }
@@ -157,7 +126,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
 
     /// When each edge was last used, and the bytes that are free once it is gone.
     pub(crate) fn ages(&self) -> Vec<(u64, usize)> {
-        let age = |edge: &Arc<Edge<S, A>>| (edge.used.load(Ordering::Relaxed), edge.weight());
+        let age = |edge: &Arc<Edge<S, A>>| (edge.used(), edge.weight());
         let mut ages: Vec<_> = self.root.load().iter().map(age).collect();
         self.shards.iter().for_each(|shard| ages.extend(shard.load().values().map(age)));
         ages
@@ -249,7 +218,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
     #[inline]
     fn shard(&self, (node, value): &EdgeKey) -> &ArcSwap<Shard<S, A>> {
         let mixed = (node.rotate_left(32) ^ value.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &self.shards[(mixed >> 58) as usize]
+        &self.shards[(mixed >> (u64::BITS - SHARD_BITS)) as usize]
     }
 }
 
@@ -257,62 +226,5 @@ impl<S: Source, A> Default for ClassTree<S, A> {
     fn default() -> Self {
         let shards = std::iter::repeat_with(ArcSwap::default).take(SHARDS).collect();
         Self { root: ArcSwapOption::empty(), shards, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
-    }
-}
-
-// === impl Edge ===
-
-impl<S: Source, A: Answer> Edge<S, A> {
-    fn new(value: Option<S::Value>, next: Next<S, A>) -> Self {
-        Self { value, next, used: AtomicU64::new(tick()) }
-    }
-
-    #[inline]
-    fn follow(&self, now: u64) -> Next<S, A> {
-        self.used.store(now, Ordering::Relaxed);
-        self.next.clone()
-    }
-
-    fn bytes(&self) -> usize {
-        let value = self.value.as_ref().map_or(0, HeapSize::heap_size);
-        size_of::<(EdgeKey, Self)>() + value + self.next.bytes()
-    }
-
-    fn weight(&self) -> usize {
-        let more = if let Next::Class(class) = &self.next { class.weight() - class.bytes() } else { 0 };
-        self.bytes() + more
-    }
-}
-
-// === impl Next ===
-
-impl<S: Source, A: Answer> Next<S, A> {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Node(node) => size_of::<Node<S::Attribute>>() + node.attribute.heap_size(),
-            Self::Class(class) => class.bytes(),
-        }
-    }
-
-    fn classes(&self, edges: &EdgesOf<S, A>) -> Classes<S, A> {
-        match self {
-            Self::Class(class) => Classes::Class(Arc::clone(class)),
-            Self::Node(node) => {
-                let own = edges.get(&node.number).into_iter().flatten();
-                let branch = |(value, edge): &(Fingerprint, Arc<Edge<S, A>>)| {
-                    Some((*value, edge.value.clone()?, edge.next.classes(edges)))
-                };
-                Classes::Read(node.attribute.clone(), own.filter_map(branch).collect())
-            }
-        }
-    }
-}
-
-impl<S: Source, A> Clone for Next<S, A> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Node(node) => Self::Node(Arc::clone(node)),
-            Self::Class(class) => Self::Class(Arc::clone(class)),
-        }
     }
 }

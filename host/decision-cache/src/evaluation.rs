@@ -133,7 +133,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             self.found.is_blind = true;
             return self.found.trie.push_answer(answer);
         };
-        self.found.read_more(log.attributes().as_slice());
+        self.found.read_more(log.attributes().as_slice(), &self.source);
         self.found.keep(&steps, &self.source, self.rows[self.current as usize], answer)
     }
 
@@ -163,13 +163,13 @@ impl<T: Attribute, A: Answer> Found<T, A> {
     }
 
     /// Takes in the attributes that the function has come to read.
-    fn read_more(&mut self, attributes: &[T]) {
+    fn read_more<S: Source<Attribute = T>>(&mut self, attributes: &[T], source: &S) {
         for attribute in &attributes[self.attributes.len()..] {
             let is_known = |speculation: &Speculation<T>| speculation.row_classes.position(attribute).is_some();
             self.speculation = self.speculation.take().filter(is_known);
             self.attributes.push(attribute.clone());
         }
-        self.reader.grow(self.attributes.len());
+        self.reader.extend(source, &self.attributes);
     }
 
     fn keep<S: Source<Attribute = T>>(&mut self, steps: &[u32], source: &S, row: Row, answer: A) -> u32 {

@@ -129,6 +129,7 @@ mod class;
 mod class_tree;
 mod column;
 mod combined;
+mod edge;
 mod evaluation;
 mod evict;
 mod fingerprint;

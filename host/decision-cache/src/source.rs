@@ -1,6 +1,6 @@
 //! What a function reads.
 
-use std::{cell::OnceCell, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
@@ -53,8 +53,7 @@ pub struct ColumnReader<'s, S: Source> {
 /// Reads the attributes of a list, by their numbers.
 #[derive(Default)]
 pub(crate) struct Reader {
-    /// Made when an attribute is first read: a list may be long, and the paths of some rows short.
-    from: Vec<OnceCell<ReadFrom>>,
+    from: Vec<ReadFrom>,
 }
 
 enum ReadFrom {
@@ -86,16 +85,16 @@ impl<'s, S: Source> ColumnReader<'s, S> {
 // === impl Reader ===
 
 impl Reader {
-    /// A reader of this many attributes.
-    pub(crate) fn new(attributes: usize) -> Self {
+    pub(crate) fn new<S: Source>(source: &S, attributes: &AttributeList<S::Attribute>) -> Self {
         let mut reader = Self::default();
-        reader.grow(attributes);
+        reader.extend(source, attributes);
         reader
     }
 
-    /// Takes in attributes that were added to the list.
-    pub(crate) fn grow(&mut self, attributes: usize) {
-        self.from.resize_with(attributes, OnceCell::new);
+    /// Takes in the attributes that were added to the list.
+    pub(crate) fn extend<S: Source>(&mut self, source: &S, attributes: &AttributeList<S::Attribute>) {
+        let new = self.from.len()..attributes.len();
+        self.from.extend(new.map(|number| ReadFrom::new(source, attributes.get(number as u32), number)));
     }
 
     #[inline]
@@ -106,21 +105,20 @@ impl Reader {
         number: u32,
         row: Row,
     ) -> Fingerprint {
-        let attribute = attributes.get(number);
-        match self.from[number as usize].get_or_init(|| ReadFrom::new(source, attribute, number)) {
+        match &self.from[number as usize] {
+            ReadFrom::Column(column) => {
+                column.peek(row).unwrap_or_else(|| fill(column, source, attributes.get(number), row))
+            }
             ReadFrom::Shared(value) => *value,
-            ReadFrom::Column(column) => column.peek(row).unwrap_or_else(|| fill(column, source, attribute, row)),
-            ReadFrom::Row => source.row(attribute, row),
+            ReadFrom::Row => source.row(attributes.get(number), row),
         }
     }
 }
 
 impl ReadFrom {
-    fn new<S: Source>(source: &S, attribute: &S::Attribute, number: u32) -> Self {
+    fn new<S: Source>(source: &S, attribute: &S::Attribute, number: usize) -> Self {
         match attribute.scope() {
-            Scope::Row if number < MAX_WIDTH as u32 => {
-                Self::Column(source.columns().get(attribute, source.row_count()))
-            }
+            Scope::Row if number < MAX_WIDTH => Self::Column(source.columns().get(attribute, source.row_count())),
             Scope::Row => Self::Row,
             Scope::Subject | Scope::Snapshot => Self::Shared(source.shared(attribute)),
         }

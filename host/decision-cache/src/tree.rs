@@ -3,7 +3,7 @@
 use crate::{
     attribute::{Attribute, Row, Scope},
     class::{Answer, Class},
-    class_tree::Classes,
+    edge::Classes,
     fingerprint::Fingerprint,
     source::Source,
 };

@@ -40,7 +40,7 @@ impl<'w, T: Attribute, A: Answer> Witnesses<'w, T, A> {
 
     /// Adds the witnesses of these rows, in the order of the first row of each.
     pub(crate) fn add(&self, found: &mut Vec<Witness<T, A>>, source: &impl Source<Attribute = T>, rows: &[Row]) {
-        let reader = Reader::new(self.attributes.len());
+        let reader = Reader::new(source, self.attributes);
         let mut known: HashMap<Leaf, usize> = HashMap::new();
         for row in rows {
             let read = |number| reader.read(source, self.attributes, number, *row);

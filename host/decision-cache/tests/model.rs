@@ -3,6 +3,10 @@
 //! Each run prints its seed; `PLIMSOLL_MODEL_SEED=N` runs the same again, `PLIMSOLL_MODEL_STEPS` makes runs longer.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "how long to look, and with which seed, is said where the test is started"
+)]
 
 mod toy;
 
@@ -139,9 +143,7 @@ fn mix(state: &mut u64, value: i64) {
 
 fn seed() -> u64 {
     let given = std::env::var("PLIMSOLL_MODEL_SEED").ok().map(|seed| seed.parse().unwrap());
-    let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0));
-    eprintln!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
-    seed
+    given.unwrap_or_else(|| RandomState::new().hash_one(0))
 }
 
 fn steps() -> u64 {
@@ -194,7 +196,9 @@ fn check_witnesses(witnesses: &[Witness<Of, String>], function: &Function, world
 
 #[test]
 fn a_cached_answer_is_the_answer() {
-    let mut rng = Rng(seed());
+    let seed = seed();
+    println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
+    let mut rng = Rng(seed);
     let (mut hits, mut asked) = (0, 0);
     for _ in 0..steps() / 40 {
         let (cache, function) = (Cache::default(), Function::any(&mut rng));
@@ -224,7 +228,9 @@ fn a_cached_answer_is_the_answer() {
 
 #[test]
 fn requests_at_the_same_time_get_their_own_answers() {
-    let mut rng = Rng(seed());
+    let seed = seed();
+    println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
+    let mut rng = Rng(seed);
     for _ in 0..steps() / 200 {
         let (cache, function) = (Cache::default(), Function::any(&mut rng));
         let first = Arc::new(Snapshot::new((0..30).map(|_| rng.cells()).collect()));

@@ -129,8 +129,44 @@ pub(crate) fn fingerprints_of_nodes(view: &View, read: &Read<'_>) -> Option<Vec<
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use plimsoll_decision_cache::Witness;
+
     use super::*;
-    use crate::Taint;
+    use crate::{
+        Cluster, Node, NodeRead, Pod, PodRead, Taint,
+        cache::{AnswerCache, Evaluation, Recording},
+    };
+
+    #[test]
+    fn an_answer_can_be_recorded_with_the_values_that_it_follows_from() {
+        let node = |zone: &str| {
+            let json = format!(r#"{{"metadata":{{"name":"n-{zone}","labels":{{"zone":"{zone}"}}}}}}"#);
+            Node::from_json(json.into()).unwrap()
+        };
+        let cluster = Arc::new(Cluster::from_objects(vec![node("a"), node("b")], vec![]));
+        let pod = Pod::from_json(r#"{"metadata":{"name":"p","labels":{"team":"red"}}}"#.into()).unwrap();
+        let view = View::new(Arc::new(pod), cluster, Arc::from([0, 1]), 0);
+        let cache = AnswerCache::<u32>::default();
+        let lookup = cache.lookup(&ViewSource::of(&view), 0..2);
+        let mut evaluation = Evaluation::new(lookup, ViewSource::of(&view), Arc::clone(view.slots()));
+        let recorded = view.clone().recorded(Recording::of(evaluation.log()));
+        while let Some(node) = evaluation.next_miss() {
+            let team = recorded.read(Read::Pod(PodRead::Label("team"))).unwrap();
+            let zone = recorded.read(Read::Node(node, NodeRead::Label("zone"))).unwrap();
+            evaluation.answer(u32::from(team == zone));
+        }
+        let source = ViewSource::of(&view);
+        let witnesses = evaluation.finish().0.witnesses(&source, view.slots());
+        let shown = |witness: &Witness<Attribute, u32>| {
+            let value = |of: &Attribute| format!("{of} = {}", source.value(of, witness.row));
+            witness.path.iter().map(|(of, _)| value(of)).collect::<Vec<_>>().join(", ")
+        };
+        let shown: Vec<String> = witnesses.iter().map(shown).collect();
+        let expected = ["a", "b"].map(|zone| format!(r#"pod.label("team") = "red", node.label("zone") = "{zone}""#));
+        assert_eq!(shown, expected);
+    }
 
     #[test]
     fn absence_is_neither_an_empty_text_nor_a_number() {

@@ -1,0 +1,115 @@
+//! The edges and nodes of the tree of classes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use hashbrown::HashMap;
+
+use crate::{
+    attribute::HeapSize,
+    class::{Answer, Class},
+    fingerprint::Fingerprint,
+    memory::tick,
+    source::Source,
+};
+
+/// The number of a node, and the value of its attribute.
+pub(crate) type EdgeKey = (u64, Fingerprint);
+
+pub(crate) type ClassOf<S, A> = Class<<S as Source>::Attribute, A>;
+
+/// The edges of each node, by its number.
+pub(crate) type EdgesOf<S, A> = HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>>;
+
+/// Where a value leads.
+pub(crate) struct Edge<S: Source, A> {
+    /// None: the edge to the root.
+    value: Option<S::Value>,
+    pub(crate) next: Next<S, A>,
+    used: AtomicU64,
+}
+
+/// A node, or the class at the end of a way.
+pub(crate) enum Next<S: Source, A> {
+    Node(Arc<Node<S::Attribute>>),
+    Class(Arc<ClassOf<S, A>>),
+}
+
+/// One attribute of the subject that is read.
+pub(crate) struct Node<T> {
+    pub(crate) number: u64,
+    pub(crate) attribute: T,
+}
+
+/// The tree by value, to be shown.
+pub(crate) enum Classes<S: Source, A> {
+    Class(Arc<ClassOf<S, A>>),
+    Read(S::Attribute, Vec<(Fingerprint, S::Value, Classes<S, A>)>),
+}
+
+// === impl Edge ===
+
+impl<S: Source, A: Answer> Edge<S, A> {
+    pub(crate) fn new(value: Option<S::Value>, next: Next<S, A>) -> Self {
+        Self { value, next, used: AtomicU64::new(tick()) }
+    }
+
+    /// Where it leads; it is used now.
+    #[inline]
+    pub(crate) fn follow(&self, now: u64) -> Next<S, A> {
+        self.used.store(now, Ordering::Relaxed);
+        self.next.clone()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let value = self.value.as_ref().map_or(0, HeapSize::heap_size);
+        size_of::<(EdgeKey, Self)>() + value + self.next.bytes()
+    }
+
+    /// Bytes that are free once it is gone.
+    pub(crate) fn weight(&self) -> usize {
+        let more = if let Next::Class(class) = &self.next { class.weight() - class.bytes() } else { 0 };
+        self.bytes() + more
+    }
+
+    /// When it was last used.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+// === impl Next ===
+
+impl<S: Source, A: Answer> Next<S, A> {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Node(node) => size_of::<Node<S::Attribute>>() + node.attribute.heap_size(),
+            Self::Class(class) => class.bytes(),
+        }
+    }
+
+    /// All that follows, by value.
+    pub(crate) fn classes(&self, edges: &EdgesOf<S, A>) -> Classes<S, A> {
+        match self {
+            Self::Class(class) => Classes::Class(Arc::clone(class)),
+            Self::Node(node) => {
+                let own = edges.get(&node.number).into_iter().flatten();
+                let branch = |(value, edge): &(Fingerprint, Arc<Edge<S, A>>)| {
+                    Some((*value, edge.value.clone()?, edge.next.classes(edges)))
+                };
+                Classes::Read(node.attribute.clone(), own.filter_map(branch).collect())
+            }
+        }
+    }
+}
+
+impl<S: Source, A> Clone for Next<S, A> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Node(node) => Self::Node(Arc::clone(node)),
+            Self::Class(class) => Self::Class(Arc::clone(class)),
+        }
+    }
+}
