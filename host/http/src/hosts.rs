@@ -20,10 +20,10 @@ pub struct AllowedHosts(Arc<[String]>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Foreign {
     #[error(
-        "this address is not asked for under this name: use localhost or an address, or list the name in --allowed-hosts"
+        "the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts"
     )]
     Host,
-    #[error("plimsoll answers no web pages: the request has the Origin of one")]
+    #[error("the request has the Origin of a web page: plimsoll answers programs only")]
     Origin,
 }
 

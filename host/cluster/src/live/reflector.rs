@@ -200,7 +200,7 @@ impl Reflector {
                 Ok(None) => return Ok(()),
                 Err(WatchFailure::Silent(silence)) => {
                     // No bookmark either: the connection may be dead, or there is nothing to tell.
-                    debug!(resource = self.resource.name(), ?silence, "nothing came: the watch begins anew");
+                    debug!(resource = self.resource.name(), ?silence, "the watch was silent: it is restarted");
                     return Ok(());
                 }
                 Err(failure) => return Err(failure),

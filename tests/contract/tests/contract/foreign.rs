@@ -16,8 +16,8 @@ use crate::{
 };
 
 const HOST: &str =
-    "this address is not asked for under this name: use localhost or an address, or list the name in --allowed-hosts";
-const ORIGIN: &str = "plimsoll answers no web pages: the request has the Origin of one";
+    "the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts";
+const ORIGIN: &str = "the request has the Origin of a web page: plimsoll answers programs only";
 
 /// The whole reply to one request with these headers.
 async fn ask(address: SocketAddr, request: &str, headers: &str, body: &str) -> String {
