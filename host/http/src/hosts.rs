@@ -19,9 +19,7 @@ pub struct AllowedHosts(Arc<[String]>);
 /// Why a request is not answered: its sender seems to be a web page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Foreign {
-    #[error(
-        "the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts"
-    )]
+    #[error("the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts")]
     Host,
     #[error("the request has the Origin of a web page: plimsoll answers programs only")]
     Origin,

@@ -383,7 +383,8 @@ impl Elector {
             Some(failure) => Arc::clone(failure),
             None if self.election.quiet_until(now).is_some() => {
                 let wait = self.config.timings.expiry();
-                format!("the Lease was created again: it takes effect after {wait:.0?}, in case another was deleted").into()
+                format!("the Lease was created again: it takes effect after {wait:.0?}, in case another was deleted")
+                    .into()
             }
             None => "nobody holds the Lease".into(),
         }
