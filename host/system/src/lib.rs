@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · cgroup · digest
+//!  directory (last good) ────┼──> PrivateDir · cgroup · private_memory · digest
 //!  the binary ───────────────┘
 //! ```
 //!
@@ -11,5 +11,7 @@
 pub mod cgroup;
 pub mod digest;
 mod private_dir;
+mod process_memory;
 
 pub use private_dir::{DirLimit, PrivateDir};
+pub use process_memory::private_memory;

@@ -90,7 +90,7 @@ impl Backend {
         }
     }
 
-    /// The compiled module, and its code to be kept.
+    /// The compiled module, and its code to be kept; `queued` grows by the time in which it waited for others.
     ///
     /// # Errors
     /// If the module is wrong, or could not be compiled now.
@@ -99,6 +99,7 @@ impl Backend {
         module: &[u8],
         kind: ModuleKind,
         engine: &Engine,
+        queued: &mut Duration,
     ) -> Result<(Component, CompiledCode), CompileError> {
         let code = match self {
             Self::InProcess => {
@@ -106,7 +107,7 @@ impl Backend {
                 let code = CompiledCode::of(&component)?;
                 return Ok((component, code));
             }
-            Self::Child(child) => child.compile(module)?,
+            Self::Child(child) => child.compile(module, queued)?,
         };
         Ok((code.load(engine)?, code))
     }

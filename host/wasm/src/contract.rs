@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Verb, Verbs};
 use wasmtime::{
-    Engine,
+    Engine, OutOfMemory,
     component::{Component, types::ComponentItem},
 };
 
@@ -21,6 +21,9 @@ const NAMED: usize = 8;
 
 /// What lifted modules may import beside the contract; see `lift/adapter.wat`.
 pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
+
+/// How the system says ENOMEM and EAGAIN.
+const SHORTAGES: [&str; 2] = ["Cannot allocate memory (os error 12)", "Resource temporarily unavailable (os error 11)"];
 
 /// Why a module is refused.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +48,9 @@ pub(crate) enum RefusedError {
     NoVerb,
     #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", first(.0), imports())]
     Import(Vec<String>),
+    /// The machine was at fault, and not the module.
+    #[error("memory or threads did not suffice for it: {0}")]
+    Shortage(String),
     #[error("it shares its memory between threads; a policy has one thread: build it without")]
     Threads,
     #[error("the core module cannot be made a component: {0}")]
@@ -122,12 +128,24 @@ pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -
 impl RefusedError {
     /// What wasmtime says about a component that it does not take.
     pub(crate) fn of_wasmtime(error: &wasmtime::Error) -> Self {
-        Self::of_text(format!("{error:#}"))
+        let text = format!("{error:#}");
+        if is_shortage(error) { Self::Shortage(text) } else { Self::of_text(text) }
     }
 
     pub(crate) fn of_text(text: String) -> Self {
         if text.contains("unexpected end") { Self::Truncated(text) } else { Self::Invalid(text) }
     }
+}
+
+/// Whether the system refused memory or a thread.
+///
+/// The whole text of a cause is compared: a text of the compiler may quote a name of the module, which may be anything.
+fn is_shortage(error: &wasmtime::Error) -> bool {
+    let of_system = |cause: &(dyn std::error::Error + 'static)| {
+        let text = cause.to_string();
+        cause.source().is_none() && SHORTAGES.contains(&text.as_str())
+    };
+    error.is::<OutOfMemory>() || error.chain().any(of_system)
 }
 
 fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {

@@ -145,22 +145,27 @@ impl Inner {
         if let Some(error) = self.failures.of(digest, started) {
             return Err(error);
         }
-        let result = self.guarded(module, digest);
+        let mut queued = Duration::ZERO;
+        let result = self.guarded(module, digest, &mut queued);
         match &result {
             Ok(_) => self.failures.remove(digest),
-            Err(error) => self.failures.add(digest, error, started.elapsed(), Instant::now()),
+            Err(error) => {
+                // To wait for others costs nothing: only the rest of the time counts.
+                let took = started.elapsed().saturating_sub(queued);
+                self.failures.add(digest, error, took, Instant::now());
+            }
         }
         result
     }
 
     /// A bug of ours that a module may set off refuses the module and nothing else.
-    fn guarded(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
-        catch_unwind(AssertUnwindSafe(|| self.load(module, digest)))
+    fn guarded(&self, module: &[u8], digest: &[u8; 32], queued: &mut Duration) -> Result<Loaded, LoadError> {
+        catch_unwind(AssertUnwindSafe(|| self.load(module, digest, queued)))
             .map_err(|_| LoadError::permanent("plimsoll itself failed while it compiled the module"))?
             .map_err(LoadError::from)
     }
 
-    fn load(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, CompileError> {
+    fn load(&self, module: &[u8], digest: &[u8; 32], queued: &mut Duration) -> Result<Loaded, CompileError> {
         let kind = lift::kind(module)?;
         let engine = self.host.engine();
         let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
@@ -168,7 +173,7 @@ impl Inner {
         let checked = if let Some(component) = cached {
             compile::check(&component, &self.host.linker, kind)?
         } else {
-            let (component, code) = self.backend.compile(module, kind, engine)?;
+            let (component, code) = self.backend.compile(module, kind, engine, queued)?;
             let checked = compile::check(&component, &self.host.linker, kind)?;
             if let Some(cache) = &self.cache {
                 cache.put(digest, &code);

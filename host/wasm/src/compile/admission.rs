@@ -5,7 +5,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use plimsoll_system::cgroup;
+use plimsoll_system::{cgroup, private_memory};
 
 use super::error::StoppedError;
 
@@ -15,9 +15,13 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// Memory of a small compile; one that needs more runs again as a large one.
 const SMALL_MEMORY: u64 = 256 << 20;
 
-/// What a compile needs at least: so much, and so many times the size of the module.
+/// A compile needs at least this much, and this many times the size of the module.
 const LEAST: u64 = 64 << 20;
 const LEAST_PER_BYTE: u64 = 16;
+
+/// A large compile leaves this for a small one: the largest small module, and by how much the gateway may grow
+/// meanwhile.
+const SMALL_RESERVE: u64 = LEAST + LEAST_PER_BYTE * SMALL_BYTES + (16 << 20);
 
 /// How large a module is, for its compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +37,16 @@ pub(super) struct Admission {
     max_small: usize,
     /// The most memory of one compile.
     memory: u64,
+    meter: MemoryMeter,
+}
+
+/// How memory is measured.
+#[derive(Debug, Clone, Copy)]
+struct MemoryMeter {
+    /// Bytes that the container may still take; none if it has no limit.
     left: fn() -> Option<u64>,
+    /// Bytes that a process takes.
+    used: fn(u32) -> Option<u64>,
 }
 
 #[derive(Default)]
@@ -42,6 +55,14 @@ struct AdmissionState {
     large: usize,
     /// Bytes that the running compiles may take together.
     granted: u64,
+    /// The processes that compile.
+    processes: Vec<u32>,
+}
+
+/// A process that is counted among those that compile, as long as this lives.
+pub(super) struct CountedProcess<'a> {
+    admission: &'a Admission,
+    pid: u32,
 }
 
 /// The right to run one compile; given back when it is dropped.
@@ -64,7 +85,8 @@ impl CompileClass {
 
 impl Admission {
     pub(super) fn new(cores: usize, memory: u64) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), max_small: cores, memory, left: cgroup::memory_left }
+        let meter = MemoryMeter { left: cgroup::memory_left, used: private_memory };
+        Self { state: Mutex::default(), changed: Condvar::new(), max_small: cores, memory, meter }
     }
 
     /// Waits until a compile of a module of this size may run.
@@ -76,7 +98,7 @@ impl Admission {
         let mut state = self.state();
         loop {
             if state.has_room(class, self.max_small) {
-                let left = (self.left)();
+                let left = self.meter.left_without(&state.processes);
                 let memory = self.share(class, left, state.granted);
                 if memory >= needed {
                     state.enter(class, memory);
@@ -90,22 +112,32 @@ impl Admission {
         }
     }
 
-    /// What one more compile may take. A quarter of what is left stays with the gateway, which serves meanwhile.
+    /// The memory that one more compile may take, of what is left beside the gateway and granted to compiles so far.
+    ///
+    /// A quarter stays with the gateway, which serves meanwhile.
     fn share(&self, class: CompileClass, left: Option<u64>, granted: u64) -> u64 {
-        let wanted = match class {
-            CompileClass::Small => self.memory.min(SMALL_MEMORY),
-            CompileClass::Large => self.memory,
+        let (wanted, reserve) = match class {
+            CompileClass::Small => (self.memory.min(SMALL_MEMORY), 0),
+            // A small one must not wait until a large one is done.
+            CompileClass::Large => (self.memory, SMALL_RESERVE),
         };
         let Some(left) = left else { return wanted };
-        let free = (left / 4 * 3).saturating_sub(granted);
-        // A small one must not wait until a large one is done.
-        let free =
-            if class == CompileClass::Large { free.saturating_sub(LEAST + LEAST_PER_BYTE * SMALL_BYTES) } else { free };
-        wanted.min(free)
+        wanted.min((left / 4 * 3).saturating_sub(granted).saturating_sub(reserve))
     }
 
     fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl MemoryMeter ===
+
+impl MemoryMeter {
+    /// Bytes that the container could still take if these processes were not there: what they take now is part of
+    /// what they were granted, and must not count twice.
+    fn left_without(&self, processes: &[u32]) -> Option<u64> {
+        let used: u64 = processes.iter().filter_map(|pid| (self.used)(*pid)).sum();
+        (self.left)().map(|left| left.saturating_add(used))
     }
 }
 
@@ -134,6 +166,14 @@ impl AdmissionState {
 
 // === impl CompilePermit ===
 
+impl<'a> CompilePermit<'a> {
+    /// Counts the memory of the process that compiles as part of what was granted.
+    pub(super) fn count(&self, pid: u32) -> CountedProcess<'a> {
+        self.admission.state().processes.push(pid);
+        CountedProcess { admission: self.admission, pid }
+    }
+}
+
 impl Drop for CompilePermit<'_> {
     fn drop(&mut self) {
         let mut state = self.admission.state();
@@ -144,16 +184,57 @@ impl Drop for CompilePermit<'_> {
     }
 }
 
+// === impl CountedProcess ===
+
+impl Drop for CountedProcess<'_> {
+    fn drop(&mut self) {
+        let mut state = self.admission.state();
+        if let Some(at) = state.processes.iter().position(|pid| *pid == self.pid) {
+            state.processes.swap_remove(at);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{
+        sync::{
+            Barrier,
+            atomic::{
+                AtomicBool, AtomicU64,
+                Ordering::{Relaxed, SeqCst},
+            },
+        },
+        thread,
+    };
 
     use super::*;
 
     const MIB: u64 = 1 << 20;
 
     fn admission(left: fn() -> Option<u64>) -> Admission {
-        Admission { left, ..Admission::new(2, 1024 * MIB) }
+        Admission { meter: MemoryMeter { left, used: |_| None }, ..Admission::new(2, 1024 * MIB) }
+    }
+
+    /// A container of which 1300 MiB are left but for what the large compile takes by now, and the gateway by more.
+    #[test]
+    fn a_small_one_does_not_wait_for_a_large_one_however_much_that_has_taken_so_far() {
+        static USED: AtomicU64 = AtomicU64::new(0);
+        static GROWN: AtomicU64 = AtomicU64::new(0);
+        let left = || Some(1300 * MIB - USED.load(Relaxed) - GROWN.load(Relaxed));
+        let used = |pid| (pid == 7).then(|| USED.load(Relaxed));
+        let admission = Admission { meter: MemoryMeter { left, used }, ..Admission::new(2, 1024 * MIB) };
+        let large = admission.enter(CompileClass::Large, 18 * MIB).unwrap();
+        let process = large.count(7);
+        for (taken, grown) in [(0, 0), (20 * MIB, 0), (large.memory, 0), (large.memory, 20 * MIB)] {
+            USED.store(taken, Relaxed);
+            GROWN.store(grown, Relaxed);
+            // It would wait for ever if there were no room.
+            let small = admission.enter(CompileClass::Small, MIB).unwrap();
+            assert!(large.memory + small.memory <= 1300 * MIB / 4 * 3);
+        }
+        drop((process, large));
+        assert!(admission.state().processes.is_empty());
     }
 
     #[test]
@@ -185,13 +266,19 @@ mod tests {
     fn large_ones_take_turns_and_small_ones_go_past() {
         let admission = admission(|| None);
         let first = admission.enter(CompileClass::Large, 2 * MIB).unwrap();
+        let (is_over, begun) = (AtomicBool::new(false), Barrier::new(2));
         thread::scope(|scope| {
-            let second = scope.spawn(|| admission.enter(CompileClass::Large, 2 * MIB).unwrap().memory);
-            let (one, two) =
-                (admission.enter(CompileClass::Small, 1).unwrap(), admission.enter(CompileClass::Small, 1).unwrap());
-            assert!(!second.is_finished());
-            drop((one, two, first));
-            assert_eq!(second.join().unwrap(), 1024 * MIB);
+            let second = scope.spawn(|| {
+                begun.wait();
+                let permit = admission.enter(CompileClass::Large, 2 * MIB).unwrap();
+                (permit.memory, is_over.load(SeqCst))
+            });
+            begun.wait();
+            let small = [1, 2].map(|size| admission.enter(CompileClass::Small, size).unwrap());
+            assert!(!admission.state().has_room(CompileClass::Large, admission.max_small));
+            is_over.store(true, SeqCst);
+            drop((small, first));
+            assert_eq!(second.join().unwrap(), (1024 * MIB, true));
         });
         assert_eq!(admission.state().granted, 0);
     }

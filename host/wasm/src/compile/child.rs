@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     ChildConfig,
-    admission::{Admission, CompileClass},
+    admission::{Admission, CompileClass, CompilePermit},
     answer::CompileAnswer,
     error::{CompileError, StoppedError, harmless, is_shortage},
 };
@@ -62,29 +62,37 @@ impl ChildCompiler {
         Self { admission: Admission::new(cores, config.memory), threads: cores.min(MAX_THREADS), config }
     }
 
-    /// The code of a module.
+    /// The code of a module; `queued` grows by the time in which the module waited for others.
     ///
     /// # Errors
     /// If the module is wrong, or could not be compiled now.
-    pub(crate) fn compile(&self, module: &[u8]) -> Result<CompiledCode, CompileError> {
+    pub(crate) fn compile(&self, module: &[u8], queued: &mut Duration) -> Result<CompiledCode, CompileError> {
         let size = module.len() as u64;
         let class = CompileClass::of(size);
-        let permit = self.admission.enter(class, size)?;
-        match self.once(module, permit.memory) {
+        let permit = self.enter(class, size, queued)?;
+        match self.once(module, &permit) {
             // What looked small takes its turn among the large ones.
             Err(CompileError::Stopped(StoppedError::Memory(had)))
                 if class == CompileClass::Small && had < self.config.memory =>
             {
                 drop(permit);
-                let permit = self.admission.enter(CompileClass::Large, size)?;
-                self.once(module, permit.memory)
+                let permit = self.enter(CompileClass::Large, size, queued)?;
+                self.once(module, &permit)
             }
             result => result,
         }
     }
 
-    fn once(&self, module: &[u8], memory: u64) -> Result<CompiledCode, CompileError> {
-        let (status, last_words) = match self.run(module, memory).map_err(StoppedError::Start)? {
+    fn enter(&self, class: CompileClass, size: u64, queued: &mut Duration) -> Result<CompilePermit<'_>, StoppedError> {
+        let started = Instant::now();
+        let permit = self.admission.enter(class, size);
+        *queued += started.elapsed();
+        permit
+    }
+
+    fn once(&self, module: &[u8], permit: &CompilePermit<'_>) -> Result<CompiledCode, CompileError> {
+        let memory = permit.memory;
+        let (status, last_words) = match self.run(module, permit).map_err(StoppedError::Start)? {
             ProcessOutcome::Answer(CompileAnswer::Code(code)) => return Ok(CompiledCode::of_child(code)),
             ProcessOutcome::Answer(CompileAnswer::Refused(text)) => {
                 return Err(CompileError::RefusedByChild(harmless(&text)));
@@ -104,11 +112,12 @@ impl ChildCompiler {
         .into())
     }
 
-    fn run(&self, module: &[u8], memory: u64) -> std::io::Result<ProcessOutcome> {
+    fn run(&self, module: &[u8], permit: &CompilePermit<'_>) -> std::io::Result<ProcessOutcome> {
         let started = Instant::now();
         thread::scope(|scope| {
             // Dropped before the scope waits for its threads, and ends them with the process.
-            let mut running = ChildProcess(self.command(memory).spawn()?);
+            let mut running = ChildProcess(self.command(permit.memory).spawn()?);
+            let counted = permit.count(running.0.id());
             let child = &mut running.0;
             let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
             let thread = || thread::Builder::new().name("compile-pipe".to_owned());
@@ -128,6 +137,7 @@ impl ChildCompiler {
                 }
             };
             drop(running);
+            drop(counted);
             drop(fed);
             Ok(outcome)
         })
@@ -209,5 +219,35 @@ impl ChildProcess {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn the_time_in_which_a_module_waits_for_others_is_told_apart() {
+        let compiler = ChildCompiler::new(ChildConfig::of("/nowhere"));
+        let large = vec![0; 2 << 20];
+        let (first, begun) = (compiler.admission.enter(CompileClass::Large, 2 << 20).unwrap(), Barrier::new(2));
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let (started, mut queued) = (Instant::now(), Duration::ZERO);
+                begun.wait();
+                assert!(compiler.compile(&large, &mut queued).is_err());
+                (started.elapsed(), queued)
+            });
+            begun.wait();
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(1) {
+                thread::park_timeout(Duration::from_millis(50));
+            }
+            drop(first);
+            let (total, queued) = second.join().unwrap();
+            assert!(total >= Duration::from_secs(1) && total - queued < Duration::from_millis(500), "{queued:?}");
+        });
     }
 }

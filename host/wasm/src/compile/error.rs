@@ -48,7 +48,8 @@ pub(crate) enum StoppedError {
 impl CompileError {
     fn is_transient(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::RefusedByChild(_) => false,
+            Self::Refused(refused) => matches!(refused, RefusedError::Shortage(_)),
+            Self::RefusedByChild(_) => false,
             // A stack has the same size in every process, and a fault of the compiler is the same each time.
             Self::Stopped(stopped) => !matches!(stopped, StoppedError::Stack | StoppedError::Panic(_)),
         }
@@ -67,13 +68,43 @@ pub(super) fn harmless(text: &str) -> String {
     one_line(bounded(text, MAX_TEXT_BYTES))
 }
 
-/// Whether the text tells of a lack of memory or threads rather than of the module.
-pub(super) fn is_shortage(text: &str) -> bool {
-    ["memory allocation of", "Cannot allocate memory", "Resource temporarily unavailable"]
-        .iter()
-        .any(|sign| text.contains(sign))
+/// Whether a process that ended without an answer says on standard error that it lacked memory or threads.
+///
+/// Only lines as Rust's runtime writes them count: a panic may quote a name of the module in its midst.
+pub(super) fn is_shortage(last_words: &str) -> bool {
+    let of_allocator = |line: &str| line.starts_with("memory allocation of ") && line.ends_with(" bytes failed");
+    let of_system = |line: &str| {
+        let error = [11, 12].map(|code| (format!("Os {{ code: {code}, "), format!("(os error {code})")));
+        error.iter().any(|(as_value, as_text)| line.contains(as_value) || line.ends_with(as_text))
+    };
+    last_words.lines().any(|line| of_allocator(line) || of_system(line))
 }
 
 fn mebi(bytes: u64) -> u64 {
     bytes >> 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_does_not_pose_as_a_lack_of_memory_by_a_name() {
+        let name = "Cannot allocate memory (os error 12)";
+        let error = wasmtime::Error::msg(format!("unknown import: `{name}` has not been defined")).context("link");
+        assert!(!CompileError::from(RefusedError::of_wasmtime(&error)).is_transient(), "{error:#}");
+        let error = wasmtime::Error::from(io::Error::from_raw_os_error(12)).context("cannot map the code");
+        assert!(CompileError::from(RefusedError::of_wasmtime(&error)).is_transient(), "{error:#}");
+        assert!(!is_shortage(
+            "thread 'main' panicked at x.rs:1:1:\nno such name: `memory allocation of 9 bytes failed`"
+        ));
+        assert!(!is_shortage("no such name: `Cannot allocate memory (os error 12)`"));
+        for last_words in [
+            "memory allocation of 99 bytes failed\n",
+            "Error: the thread cannot be started: Resource temporarily unavailable (os error 11)",
+            "thread 'main' panicked at x.rs:1:1:\ncalled `Result::unwrap()` on an `Err` value: Os { code: 11, kind: W }",
+        ] {
+            assert!(is_shortage(last_words), "{last_words}");
+        }
+    }
 }

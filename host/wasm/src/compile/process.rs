@@ -9,11 +9,7 @@ use std::{
 use rlimit::Resource;
 use wasmtime::{Engine, component::Linker};
 
-use super::{
-    answer::CompileAnswer,
-    error::{harmless, is_shortage},
-    module,
-};
+use super::{answer::CompileAnswer, error::harmless, module};
 use crate::{abi, code::CompiledCode, contract::RefusedError, engine::compile_config, lift};
 
 /// Files that the process may have open: its pipes, and what the system's libraries read.
@@ -93,10 +89,8 @@ fn end_with_the_gateway() -> io::Result<()> {
 fn answer(module: &[u8]) -> CompileAnswer {
     match compile(module) {
         Ok(code) => CompileAnswer::Code(code.into_bytes()),
-        Err(refused) => {
-            let text = harmless(&refused.to_string());
-            if is_shortage(&text) { CompileAnswer::Short } else { CompileAnswer::Refused(text) }
-        }
+        Err(RefusedError::Shortage(_)) => CompileAnswer::Short,
+        Err(refused) => CompileAnswer::Refused(harmless(&refused.to_string())),
     }
 }
 

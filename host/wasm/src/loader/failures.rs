@@ -148,16 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_gone_keeps_no_other_waiting() {
+    fn a_module_that_is_gone_lengthens_the_pauses_of_others_until_it_is_forgotten() {
         let (failures, start) = (FailedModules::default(), Instant::now());
-        let error = LoadError::transient("killed");
+        let (error, pause) = (LoadError::transient("killed"), secs(61) * REST);
         failures.add(&[2; 32], &error, secs(60), start);
         failures.add(&MODULE, &error, secs(1), start);
-        let mut now = start;
-        while failures.of(&MODULE, now).is_some() {
-            now += secs(60);
-        }
-        let waited = now - start;
-        assert!(waited >= FORGOTTEN && waited <= 2 * secs(61) * REST + secs(60), "{waited:?}");
+        assert!(failures.of(&MODULE, start + pause - secs(1)).is_some());
+        assert_eq!(failures.of(&MODULE, start + pause), None);
+        // Asked now and then, so that it is remembered itself.
+        let forgotten = start + FORGOTTEN.max(2 * pause);
+        failures.of(&MODULE, forgotten);
+        failures.add(&MODULE, &error, secs(1), forgotten);
+        assert!(failures.of(&MODULE, forgotten + secs(1) * REST - secs(1)).is_some());
+        assert_eq!(failures.of(&MODULE, forgotten + secs(1) * REST), None);
     }
 }

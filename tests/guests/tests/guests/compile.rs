@@ -162,10 +162,12 @@ fn a_module_that_failed_is_compiled_again_after_a_pause() {
     let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
     let started = Instant::now();
     let first = refusal(&loader, &zone());
-    assert_eq!((refusal(&loader, &zone()), starts(&count)), (first, 1), "whoever asks meanwhile gets the same answer");
+    assert_eq!(refusal(&loader, &zone()), first, "the same answer");
+    let is_early = started.elapsed() < Duration::from_secs(1);
+    assert!(starts(&count) == 1 || !is_early, "nothing is compiled again at once: {} starts", starts(&count));
     wait_until("another try", || {
         assert!(loader.load(&zone()).is_err());
-        (starts(&count) == 2).then_some(())
+        (starts(&count) >= 2).then_some(())
     })
     .unwrap();
     assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
