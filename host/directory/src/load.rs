@@ -2,13 +2,13 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use plimsoll_core::{
-    Ask, CallClass, Circuit, DecisionCache, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall,
-    TrialFault, Verb, View, redacting, unredacted,
+    Ask, CallClass, Circuit, DecisionCache, Fault, FaultKind, Limits, LoadError, Loader, Member, Mode, Policy, Secrets,
+    TrialCall, TrialFault, Verb, View, redacting, unredacted,
 };
 
 use crate::{
@@ -54,10 +54,26 @@ pub(crate) struct LoadOutcome {
     pub(crate) number: u64,
     pub(crate) stamps: Stamps,
     pub(crate) told: Option<SidecarSummary>,
-    pub(crate) took: Duration,
+    pub(crate) time: LoadTime,
     pub(crate) result: LoadResult,
     /// The version that is ready, written for a restart.
     pub(crate) staged: Option<StagedVersion>,
+}
+
+/// How long an attempt to load took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LoadTime {
+    /// From the first file to the end.
+    pub(crate) total: Duration,
+    /// The part without the loader, where modules wait for each other, and which bounds by itself what modules cost
+    /// that fail again and again.
+    pub(crate) own: Duration,
+}
+
+/// Measures what another loader takes.
+struct TimedLoader<'a> {
+    loader: &'a dyn Loader,
+    taken: Mutex<Duration>,
 }
 
 /// How an attempt to load ended.
@@ -90,22 +106,25 @@ impl LoadContext {
     /// Loads a policy as its files stand.
     pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
+        let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
         let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds);
         let (result, staged) = match reading.content {
             None => (LoadResult::Changing, None),
             Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
             Some(Ok(content)) => {
-                let result = self.attempt(&job, &content);
+                let result = self.attempt(&job, &content, &loader);
                 let staged = self.stage_if_loaded(&job, &content, &result);
                 (result, staged)
             }
         };
-        let result = self.restore_if_refused(&job, reading.told.as_ref(), result);
+        let result = self.restore_if_refused(&job, reading.told.as_ref(), result, &loader);
+        let total = started.elapsed();
+        let time = LoadTime { total, own: total.saturating_sub(loader.taken()) };
         let LoadJob { id, number, .. } = job;
-        LoadOutcome { id, number, stamps: reading.stamps, told: reading.told, took: started.elapsed(), result, staged }
+        LoadOutcome { id, number, stamps: reading.stamps, told: reading.told, time, result, staged }
     }
 
-    fn attempt(&self, job: &LoadJob, content: &Content) -> LoadResult {
+    fn attempt(&self, job: &LoadJob, content: &Content, loader: &dyn Loader) -> LoadResult {
         let digests = content.digests.clone();
         if job.current.as_ref().is_some_and(|version| version.digests == digests) {
             return LoadResult::InForce;
@@ -117,9 +136,9 @@ impl LoadContext {
             return LoadResult::Refused(FileRefusal::taken_back(why), Some(digests));
         }
         let current = job.current.as_ref().map(|version| version.member.as_ref());
-        match build(&job.id, job.version, content, current, self.loader.as_ref()) {
+        match build(&job.id, job.version, content, current, loader) {
             Ok(member) => {
-                let before = self.last_good_of(job).filter(|before| before.digests != digests);
+                let before = self.last_good_of(job, loader).filter(|before| before.digests != digests);
                 LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, before)
             }
             Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
@@ -133,20 +152,26 @@ impl LoadContext {
     }
 
     /// What was kept before a restart goes on answering, unless the sidecar switches the policy off.
-    fn restore_if_refused(&self, job: &LoadJob, told: Option<&SidecarSummary>, result: LoadResult) -> LoadResult {
+    fn restore_if_refused(
+        &self,
+        job: &LoadJob,
+        told: Option<&SidecarSummary>,
+        result: LoadResult,
+        loader: &dyn Loader,
+    ) -> LoadResult {
         let LoadResult::Refused(refusal, digests) = result else { return result };
         let is_off = told.is_some_and(|told| told.config.mode == Mode::Off);
-        match self.last_good_of(job).filter(|before| !is_off && Some(&before.digests) != digests.as_ref()) {
+        match self.last_good_of(job, loader).filter(|before| !is_off && Some(&before.digests) != digests.as_ref()) {
             Some(version) => LoadResult::Restored(version, refusal, digests),
             None => LoadResult::Refused(refusal, digests),
         }
     }
 
     /// Loads the last good version of before a restart, if there is one, and it still loads.
-    fn last_good_of(&self, job: &LoadJob) -> Option<PolicyVersion> {
+    fn last_good_of(&self, job: &LoadJob, loader: &dyn Loader) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds).ok()?;
-        let member = build(&job.id, job.version, &content, None, self.loader.as_ref()).ok()?;
+        let member = build(&job.id, job.version, &content, None, loader).ok()?;
         Some(PolicyVersion { member: Arc::new(member), digests: content.digests })
     }
 
@@ -171,7 +196,32 @@ impl LoadOutcome {
         let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
         let refusal = FileRefusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
         let result = LoadResult::Refused(refusal, None);
-        Self { id: job.id.clone(), number: job.number, stamps, told: None, took: Duration::ZERO, result, staged: None }
+        Self {
+            id: job.id.clone(),
+            number: job.number,
+            stamps,
+            told: None,
+            time: LoadTime::default(),
+            result,
+            staged: None,
+        }
+    }
+}
+
+// === impl TimedLoader ===
+
+impl TimedLoader<'_> {
+    fn taken(&self) -> Duration {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Loader for TimedLoader<'_> {
+    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+        let started = Instant::now();
+        let loaded = self.loader.load(module);
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) += started.elapsed();
+        loaded
     }
 }
 
@@ -233,7 +283,7 @@ pub(crate) fn build(
     })
 }
 
-fn refusal_of(content: &Content, error: &plimsoll_core::LoadError) -> FileRefusal {
+fn refusal_of(content: &Content, error: &LoadError) -> FileRefusal {
     let text = format!("{}: {error}", content.module_label);
     if error.is_transient() { FileRefusal::passing(text) } else { FileRefusal::new(text) }
 }

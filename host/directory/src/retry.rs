@@ -10,7 +10,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest.
 const MAX_PAUSE: Duration = Duration::from_mins(5);
 
-/// A pause lasts at least for this many times what the attempt took: what never succeeds takes a twentieth of the time.
+/// A pause lasts at least for this many times what the attempt took without the loader, which has pauses of its own:
+/// an attempt that never succeeds takes at most a twentieth of the time.
 const REST: u32 = 20;
 
 /// Pauses between attempts at one content: each is twice as long as the one before.

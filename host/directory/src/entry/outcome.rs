@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::{PolicyEntry, VanishState};
 use crate::{
     PolicyChange,
-    load::{LoadOutcome, LoadResult, PolicyVersion},
+    load::{LoadOutcome, LoadResult, LoadTime, PolicyVersion},
     scan::PolicyId,
     source::FileRefusal,
     table::Timing,
@@ -26,7 +26,7 @@ impl PolicyEntry {
             return None;
         }
         self.job = None;
-        let LoadOutcome { id, stamps, told, took, result, .. } = outcome;
+        let LoadOutcome { id, stamps, told, time, result, .. } = outcome;
         let may_repeat = stamps.values().flatten().any(|stamp| stamp.may_repeat(SystemTime::now()));
         self.stale = may_repeat || matches!(result, LoadResult::Changing);
         self.stamps = stamps;
@@ -34,12 +34,12 @@ impl PolicyEntry {
             self.switch.take_up(told);
         }
         self.set_told(told);
-        let change = self.take_up(&id, result, took, timing.now());
+        let change = self.take_up(&id, result, time, timing.now());
         self.renew_stand_in(&id);
         change
     }
 
-    fn take_up(&mut self, id: &PolicyId, result: LoadResult, took: Duration, now: Instant) -> Option<PolicyChange> {
+    fn take_up(&mut self, id: &PolicyId, result: LoadResult, time: LoadTime, now: Instant) -> Option<PolicyChange> {
         self.readings = if matches!(result, LoadResult::Changing) { self.readings + 1 } else { 0 };
         match result {
             LoadResult::Changing if self.readings >= READINGS => {
@@ -61,7 +61,7 @@ impl PolicyEntry {
             }
             LoadResult::Refused(refusal, digests) => {
                 if refusal.passing {
-                    self.retry.failed(digests.clone(), took, now);
+                    self.retry.failed(digests.clone(), time.own, now);
                 } else {
                     self.retry.settle();
                 }
@@ -72,12 +72,12 @@ impl PolicyEntry {
             LoadResult::Loaded(version, before) => {
                 // Numbers go on where the files' own versions stand.
                 self.before = self.before.take().or(before);
-                Some(self.put_in_force(id, version, took))
+                Some(self.put_in_force(id, version, time.total))
             }
             LoadResult::Restored(version, refusal, digests) => {
-                let change = self.put_in_force(id, version, took);
+                let change = self.put_in_force(id, version, time.total);
                 if refusal.passing {
-                    self.retry.failed(digests.clone(), took, now);
+                    self.retry.failed(digests.clone(), time.own, now);
                 }
                 self.refused = digests.map(|digests| (digests, refusal.clone()));
                 self.held = Some(refusal);

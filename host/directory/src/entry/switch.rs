@@ -140,11 +140,9 @@ impl PolicyEntry {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::{
-        load::{LoadOutcome, LoadResult},
+        load::{LoadOutcome, LoadResult, LoadTime},
         scan::File,
         stamp::{FileIdentity, Stamp},
         table::Immediately,
@@ -207,7 +205,7 @@ mod tests {
                 number: job.number,
                 stamps: Stamps::default(),
                 told: Some(told(Mode::Off)),
-                took: Duration::ZERO,
+                time: LoadTime::default(),
                 result: LoadResult::Refused(FileRefusal::new("no module"), None),
                 staged: None,
             };

@@ -1,11 +1,14 @@
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use plimsoll_core::{Mode, PolicyState};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryError, PolicyChange, load_one};
 
 use crate::{
     fake::{FakeLoader, good},
-    world::{World, digest_of, member, tag},
+    world::{World, digest_of, member, tag, wait_until},
 };
 
 #[test]
@@ -223,4 +226,20 @@ fn a_library_needs_no_settings_and_is_no_failure() {
     assert_eq!(roster.failures(), []);
     assert_eq!((roster.state("lib"), member(&roster, "lib").is_none()), (PolicyState::Library, true));
     assert_eq!(roster.members().count(), 2);
+}
+
+#[test]
+fn a_load_that_waited_for_others_rests_no_longer_than_one_that_did_not() {
+    let world = World::new();
+    world.loader.busy.lock().unwrap().insert("v1".to_owned(), 1);
+    world.loader.hold("v1");
+    world.write("x.wasm", &good("v1"));
+    let mut watched = world.start(world.config());
+    let started = Instant::now();
+    wait_until(|| started.elapsed() >= Duration::from_secs(1));
+    world.loader.let_go("v1");
+    let failed = Instant::now();
+    watched.wait_for_tag("x", "v1");
+    // It would rest for 20 s if the time in the loader counted.
+    assert!(failed.elapsed() < Duration::from_secs(15), "{:?}", failed.elapsed());
 }
