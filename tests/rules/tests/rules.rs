@@ -26,6 +26,20 @@ fn the_map_has_every_crate() {
     }
 }
 
+/// cargo-deny finds two crates that name a dependency in two ways, but not one that names it alone.
+#[test]
+fn every_version_is_named_once_in_the_workspace() {
+    for folder in crates() {
+        let manifest = fs::read_to_string(workspace().join(&folder).join("Cargo.toml")).unwrap();
+        for section in manifest.split("\n[").filter(|section| section.contains("dependencies]\n")) {
+            let is_dependency = |line: &&str| !line.is_empty() && !line.starts_with('#');
+            for line in section.lines().skip(1).filter(is_dependency) {
+                assert!(line.contains("workspace = true"), "{folder}/Cargo.toml: `{line}` is not the workspace's");
+            }
+        }
+    }
+}
+
 /// clippy reads the nearest `clippy.toml` alone, so what holds everywhere is repeated in each.
 #[test]
 fn every_clippy_toml_begins_with_the_settings_of_the_first() {
