@@ -49,7 +49,7 @@ pub(crate) enum RefusedError {
     #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", first(.0), imports())]
     Import(Vec<String>),
     /// The machine was at fault, and not the module.
-    #[error("memory or threads did not suffice for it: {0}")]
+    #[error("the system has too little memory or too few threads for it: {0}")]
     Shortage(String),
     #[error("it shares its memory between threads; a policy has one thread: build it without")]
     Threads,
