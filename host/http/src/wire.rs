@@ -217,7 +217,8 @@ impl Wire {
         id: &RequestId,
     ) -> (Handling, Option<MemoryReservation>) {
         let own = if self.knows(group) { group } else { "" };
-        let permit = match self.concurrency.take(verb, own, self.gateway.deadline(arrival.received)).await {
+        let (exists, deadline) = (|group: &str| self.knows(group), self.gateway.deadline(arrival.received));
+        let permit = match self.concurrency.take(verb, own, exists, deadline).await {
             Ok(permit) => permit,
             Err(error) => return (Handling::Reply(verb.error(error)), None),
         };

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -31,7 +31,7 @@ pub(super) struct ConnectionState {
     /// How many requests had begun when the head of another began to arrive, plus one; and when that was.
     head: AtomicU64,
     head_since: AtomicU64,
-    bodies: Waiting,
+    bodies: PendingBodies,
     replies: Waiting,
     /// Whether it was told to make room.
     is_leaving: AtomicBool,
@@ -39,7 +39,12 @@ pub(super) struct ConnectionState {
     cut: Notify,
 }
 
-/// What the peer is awaited for: how often at once, and since when, in milliseconds after `opened`.
+/// Since when each body is awaited, in milliseconds after `opened`. An h2 connection has several at once: each counts
+/// by itself, so that neither quick ones after one another look slow, nor a slow one hides among them.
+#[derive(Default)]
+struct PendingBodies(Mutex<Vec<u64>>);
+
+/// How many replies the peer is awaited for, and since when, in milliseconds after `opened`.
 #[derive(Default)]
 struct Waiting {
     count: AtomicUsize,
@@ -55,7 +60,7 @@ pub(super) struct InFlight {
 }
 
 /// The body of a request is awaited; a connection that is slow with it is among the first to make room.
-pub(crate) struct BodyAwaited(Option<Arc<ConnectionState>>);
+pub(crate) struct BodyAwaited(Option<(Arc<ConnectionState>, u64)>);
 
 /// A reply is written, and its reader awaited; the same goes for one that is slow.
 pub(super) struct ReaderAwaited(Arc<ConnectionState>);
@@ -72,7 +77,7 @@ impl ConnectionState {
             idle_since: AtomicU64::new(0),
             head: AtomicU64::new(0),
             head_since: AtomicU64::new(0),
-            bodies: Waiting::default(),
+            bodies: PendingBodies::default(),
             replies: Waiting::default(),
             is_leaving: AtomicBool::new(false),
             closing: Notify::new(),
@@ -124,12 +129,12 @@ impl ConnectionState {
 
     /// For how long a body has been awaited.
     pub(super) fn body_awaited_for(&self) -> Option<Duration> {
-        self.bodies.since().map(|since| self.since(since))
+        self.bodies.oldest().map(|since| self.since(since))
     }
 
     /// For how long the peer has been awaited, be it for a body or to read a reply.
     pub(super) fn awaited_for(&self) -> Option<Duration> {
-        self.bodies.since().into_iter().chain(self.replies.since()).min().map(|since| self.since(since))
+        self.bodies.oldest().into_iter().chain(self.replies.since()).min().map(|since| self.since(since))
     }
 
     /// Tells it to make room: it ends at once if it is unused, or else when it is at rest.
@@ -190,10 +195,33 @@ impl ConnectionState {
     }
 }
 
+// === impl PendingBodies ===
+
+impl PendingBodies {
+    fn begin(&self, now: u64) {
+        self.since().push(now);
+    }
+
+    /// One that was awaited since then has come, or never will.
+    fn end(&self, began: u64) {
+        let mut since = self.since();
+        if let Some(at) = since.iter().position(|since| *since == began) {
+            since.swap_remove(at);
+        }
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        self.since().iter().min().copied()
+    }
+
+    fn since(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 // === impl Waiting ===
 
 impl Waiting {
-    /// Of several on one connection the first counts: a slow peer could hide behind quick requests.
     fn begin(&self, now: impl FnOnce() -> u64) {
         if !self.is_any() {
             self.since.store(now(), Ordering::Relaxed);
@@ -231,8 +259,9 @@ impl InFlight {
         if has_ended {
             return BodyAwaited(None);
         }
-        self.connection.bodies.begin(|| self.connection.now());
-        BodyAwaited(Some(Arc::clone(&self.connection)))
+        let now = self.connection.now();
+        self.connection.bodies.begin(now);
+        BodyAwaited(Some((Arc::clone(&self.connection), now)))
     }
 
     /// Its reply is written now.
@@ -252,8 +281,8 @@ impl Drop for InFlight {
 
 impl Drop for BodyAwaited {
     fn drop(&mut self) {
-        if let Some(connection) = &self.0 {
-            connection.bodies.count.fetch_sub(1, Ordering::Relaxed);
+        if let Some((connection, began)) = &self.0 {
+            connection.bodies.end(*began);
         }
     }
 }
@@ -265,5 +294,47 @@ impl Drop for ReaderAwaited {
         // It has read something: on a busy h2 connection there may always be a reply on its way.
         self.0.replies.since.store(self.0.now(), Ordering::Relaxed);
         self.0.replies.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_that_overlap_on_one_connection_do_not_make_it_slow() {
+        let bodies = PendingBodies::default();
+        for at in 0..100 {
+            bodies.begin(at);
+            if at > 0 {
+                bodies.end(at - 1);
+            }
+            assert_eq!(bodies.oldest(), Some(at));
+        }
+        bodies.end(99);
+        assert_eq!(bodies.oldest(), None);
+    }
+
+    #[test]
+    fn a_slow_body_does_not_hide_among_quick_ones() {
+        let bodies = PendingBodies::default();
+        bodies.begin(5);
+        for at in 5..100 {
+            bodies.begin(at);
+            bodies.end(at);
+            assert_eq!(bodies.oldest(), Some(5));
+        }
+    }
+
+    #[test]
+    fn a_body_is_awaited_until_its_guard_is_dropped() {
+        let connection = Arc::new(ConnectionState::new(Arc::default()));
+        let request = InFlight::begin(&Arc::new(Registry::new(1, 1)), &connection);
+        drop(request.await_body(true));
+        assert_eq!(connection.awaited_for(), None);
+        let awaited = [request.await_body(false), request.await_body(false)];
+        assert!(connection.body_awaited_for().is_some());
+        drop(awaited);
+        assert_eq!(connection.awaited_for(), None);
     }
 }

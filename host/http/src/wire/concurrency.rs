@@ -35,7 +35,7 @@ impl ConcurrencyLimits {
 
     /// Waits for a turn, until the request's time is over.
     ///
-    /// The group must be one that exists, or the root: for each there is something to keep.
+    /// The group must be one that exists, or the root: for each there is something to keep. `exists` tells which do.
     ///
     /// # Errors
     /// If there is no turn until the deadline.
@@ -43,9 +43,10 @@ impl ConcurrencyLimits {
         &self,
         verb: ExtenderVerb,
         group: &str,
+        exists: impl Fn(&str) -> bool,
         deadline: Instant,
     ) -> Result<OwnedSemaphorePermit, WireError> {
-        let concurrency = if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.of_group(group) };
+        let concurrency = if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.of_group(group, exists) };
         if let Ok(permit) = Arc::clone(&concurrency).try_acquire_owned() {
             return Ok(permit);
         }
@@ -55,11 +56,43 @@ impl ConcurrencyLimits {
         }
     }
 
-    fn of_group(&self, group: &str) -> Arc<Semaphore> {
+    fn of_group(&self, group: &str, exists: impl Fn(&str) -> bool) -> Arc<Semaphore> {
         let known = self.decisions.read().unwrap_or_else(PoisonError::into_inner).get(group).cloned();
         known.unwrap_or_else(|| {
             let mut groups = self.decisions.write().unwrap_or_else(PoisonError::into_inner);
+            // A group that is gone is kept until its last decision is through.
+            groups.retain(|name, permits| Arc::strong_count(permits) > 1 || exists(name));
             Arc::clone(groups.entry(group.into()).or_insert_with(|| Arc::new(Semaphore::new(self.decisions_at_once))))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn groups_that_are_gone_are_forgotten_once_their_decisions_are_through() {
+        let limits = ConcurrencyLimits::new(&WireConfig { max_decisions: 1, ..WireConfig::default() });
+        let take = async |group: &str, there: &[&str]| {
+            let exists = |name: &str| there.contains(&name);
+            limits.take(ExtenderVerb::Filter, group, exists, Instant::now()).await
+        };
+        let known = || {
+            let mut known: Vec<_> = limits.decisions.read().unwrap().keys().map(ToString::to_string).collect();
+            known.sort_unstable();
+            known
+        };
+        let held = take("a", &["a", "b"]).await.unwrap();
+        drop(take("b", &["a", "b"]).await.unwrap());
+        drop(take("c", &["c"]).await.unwrap());
+        assert_eq!(known(), ["a", "c"]);
+        assert!(take("a", &["a", "c"]).await.is_err(), "a decision of it is under way");
+        drop(held);
+        for number in 0..100 {
+            let name = format!("group-{number}");
+            drop(take(&name, &["c", &name]).await.unwrap());
+        }
+        assert_eq!(known(), ["c", "group-99"]);
     }
 }
