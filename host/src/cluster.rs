@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, FileFingerprint, SnapshotError, SnapshotWatch};
+use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, SnapshotError, SnapshotWatch};
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
@@ -107,8 +107,8 @@ impl WatchGuard {
 }
 
 fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
-    let content = FileFingerprint::of(&path);
-    let cluster = Arc::new(plimsoll_cluster::read_snapshot(&path)?);
+    let (cluster, content) = plimsoll_cluster::read_snapshot_with_fingerprint(&path)?;
+    let cluster = Arc::new(cluster);
     info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
     metrics.cluster(&cluster);
     gateway.set_cluster(cluster);
@@ -124,7 +124,7 @@ fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>
             error!(%error, "the snapshot cannot be read: the last good one stays");
         }
     };
-    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, content, publish))
+    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, Some(content), publish))
 }
 
 #[cfg(test)]

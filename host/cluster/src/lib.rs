@@ -33,5 +33,5 @@ pub use error::SnapshotError;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, URL_ANNOTATION};
 pub use live::{ClusterWatch, ResourceStatus, Ticket, WatchStatus};
 pub use once::list_once;
-pub use snapshot::{FileFingerprint, read_pod, read_pods, read_snapshot};
+pub use snapshot::{FileFingerprint, read_pod, read_pods, read_snapshot, read_snapshot_with_fingerprint};
 pub use watch::{SnapshotWatch, watch_snapshot};

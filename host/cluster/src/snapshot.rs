@@ -23,11 +23,10 @@ pub struct FileFingerprint(u64);
 // === impl Fingerprint ===
 
 impl FileFingerprint {
-    /// That of a file as it is now, if it can be read.
-    pub fn of(path: &Path) -> Option<Self> {
+    fn of(content: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
-        hasher.write(&fs::read(path).ok()?);
-        Some(Self(hasher.finish()))
+        hasher.write(content);
+        Self(hasher.finish())
     }
 }
 
@@ -38,9 +37,35 @@ impl FileFingerprint {
 /// # Errors
 /// Says where the file is not what it should be, and what was expected.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
+    parse_snapshot(path, &read_text(path, RECIPE)?)
+}
+
+/// As [`read_snapshot`], with the fingerprint of the text that was parsed: between two reads, the file could change.
+///
+/// # Errors
+/// As for [`read_snapshot`].
+pub fn read_snapshot_with_fingerprint(path: &Path) -> Result<(Cluster, FileFingerprint), SnapshotError> {
     let text = read_text(path, RECIPE)?;
+    Ok((parse_snapshot(path, &text)?, FileFingerprint::of(text.as_bytes())))
+}
+
+/// Reads a snapshot; none if its content is the one that was `published`, which is the one that is read from now on.
+pub(crate) fn read_if_changed(
+    path: &Path,
+    published: &mut Option<FileFingerprint>,
+) -> Option<Result<Cluster, SnapshotError>> {
+    let text = read_text(path, RECIPE);
+    let content = text.as_ref().ok().map(|text| FileFingerprint::of(text.as_bytes()));
+    if content.is_some() && content == *published {
+        return None;
+    }
+    *published = content;
+    Some(text.and_then(|text| parse_snapshot(path, &text)))
+}
+
+fn parse_snapshot(path: &Path, text: &str) -> Result<Cluster, SnapshotError> {
     let mut found = SnapshotObjects::default();
-    each_object(&text, |object| found.add(object)).map_err(|cause| malformed(path, cause))?;
+    each_object(text, |object| found.add(object)).map_err(|cause| malformed(path, cause))?;
     if found.nodes.is_empty() {
         return Err(SnapshotError::NoNodes { path: path.to_owned() });
     }
@@ -145,4 +170,29 @@ fn read_text(path: &Path, expected: &'static str) -> Result<String, SnapshotErro
 
 fn malformed(path: &Path, cause: DocumentError) -> SnapshotError {
     SnapshotError::Malformed { path: path.to_owned(), cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: &str = r#"{"kind": "Node", "metadata": {"name": "n"}}"#;
+
+    #[test]
+    fn the_fingerprint_is_that_of_the_text_that_was_parsed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.json");
+        let put = |text: &str| fs::write(&path, text).unwrap();
+        put(NODE);
+        let mut published = Some(read_snapshot_with_fingerprint(&path).unwrap().1);
+        assert!(read_if_changed(&path, &mut published).is_none(), "the content is the same");
+        put("{");
+        assert!(read_if_changed(&path, &mut published).unwrap().is_err());
+        assert!(read_if_changed(&path, &mut published).is_none(), "a bad content is told once");
+        put(NODE);
+        assert!(read_if_changed(&path, &mut published).unwrap().is_ok(), "what was in force before is news again");
+        fs::remove_file(&path).unwrap();
+        assert!(read_if_changed(&path, &mut published).unwrap().is_err());
+        assert_eq!(published, None);
+    }
 }

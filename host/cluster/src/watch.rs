@@ -13,7 +13,10 @@ use std::{
 
 use plimsoll_core::Cluster;
 
-use crate::{SnapshotError, read_snapshot, snapshot::FileFingerprint};
+use crate::{
+    SnapshotError,
+    snapshot::{FileFingerprint, read_if_changed},
+};
 
 /// A file that changed so shortly before it is watched may have been read before it changed.
 const RECENT: Duration = Duration::from_secs(10);
@@ -29,8 +32,7 @@ pub struct SnapshotWatch {
 ///
 /// A file that is being written is left alone until two looks find it the same. What cannot be read is
 /// published once as an error; the snapshot before it should stay in force. `published` is the content that was
-/// read already, if it was taken before that: a file that is touched, or written anew with the same content, is no
-/// news.
+/// read already: a file that is touched, or written anew with the same content, is no news.
 pub fn watch_snapshot(
     path: PathBuf,
     every: Duration,
@@ -114,11 +116,9 @@ fn run(
         let is_news = if now.is_none() { !told_missing } else { now != read };
         if is_still && is_news {
             (read, told_missing) = (now, now.is_none());
-            // Before the file is read: what is written in between is read once more.
-            let content = FileFingerprint::of(path);
-            if content.is_none() || content != published {
-                published = content;
-                publish(read_snapshot(path).map(Arc::new));
+            // The stamp is older than what is read: a write in between makes another one.
+            if let Some(snapshot) = read_if_changed(path, &mut published) {
+                publish(snapshot.map(Arc::new));
             }
         }
     }

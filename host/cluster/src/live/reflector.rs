@@ -265,7 +265,14 @@ impl Reflector {
             }
         } else {
             let resource = self.resource.name();
-            if lost.as_ref().is_none_or(|lost| self.shared.knows_node_of(lost)) {
+            if lost.is_none() {
+                warn!(
+                    resource,
+                    error = why,
+                    "an object without a name cannot be read: it is not in view, and no node is out of sight for it"
+                );
+                self.lost.lose(name, &format!("{why}; without a name, it puts no node out of sight"));
+            } else if lost.as_ref().is_some_and(|lost| self.shared.knows_node_of(lost)) {
                 warn!(
                     resource,
                     name,
