@@ -75,9 +75,31 @@ impl MemoryCharge {
 
     /// The instance waits no longer: what it holds is that of a call now.
     pub(crate) fn assign(&mut self, permit: &mut CallPermit<'_>) -> Result<(), Full> {
-        let used = std::mem::take(&mut self.used);
-        *self = Self::of_call(&Arc::clone(&self.shares), permit);
-        self.grow(used)
+        let mut call = Self::of_call(&self.shares, permit);
+        if !self.hand_over(&mut call) && !(self.shares.warm_pools.drop_all() && self.hand_over(&mut call)) {
+            return Err(self.shares.refuse(&call.payer));
+        }
+        *self = call;
+        Ok(())
+    }
+
+    /// Moves what it has taken to another charge, if that may have it. It is one step: a call that waits would
+    /// otherwise get the memory between the two.
+    fn hand_over(&mut self, other: &mut Self) -> bool {
+        let shares = &self.shares;
+        let mut state = shares.state();
+        let missing = self.used.saturating_sub(other.charged);
+        state.charge(&self.payer, -(self.charged as isize));
+        let may = missing == 0 || shares.may_take(&state, &other.payer, missing);
+        if may {
+            state.charge(&other.payer, missing as isize);
+            other.charged += missing;
+            (other.used, self.used, self.charged) = (self.used, 0, 0);
+            shares.serve_queue(&mut state);
+        } else {
+            state.charge(&self.payer, self.charged as isize);
+        }
+        may
     }
 
     /// Hands over all that it holds.
@@ -117,22 +139,26 @@ impl fmt::Debug for MemoryCharge {
 impl Shares {
     fn take(&self, payer: &Payer, more: usize) -> bool {
         let mut state = self.state();
-        let may = match payer {
+        let may = self.may_take(&state, payer, more);
+        if may {
+            state.charge(payer, more as isize);
+        }
+        may
+    }
+
+    fn may_take(&self, state: &SharesState, payer: &Payer, more: usize) -> bool {
+        match payer {
             Payer::Warm => {
                 let fits = state.all().bytes + more <= self.limit(CallClass::Decision).bytes / WARM;
-                fits && !self.is_awaited(&state, more)
+                fits && !self.is_awaited(state, more)
             }
             Payer::Call(policy, class) => {
                 let mut held = state.held_by(policy, *class);
                 // The call itself has its permit already.
                 held.calls = held.calls.saturating_sub(1);
-                held.may_grow(more, self.free(&state, *class).bytes)
+                held.may_grow(more, self.free(state, *class).bytes)
             }
-        };
-        if may {
-            state.charge(payer, more as isize);
         }
-        may
     }
 
     /// Whether a call waits for memory, or would as soon as so much of it is taken: calls come before warm instances.

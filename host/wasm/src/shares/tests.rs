@@ -176,6 +176,28 @@ fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
 }
 
 #[test]
+fn a_call_that_waits_does_not_take_the_memory_of_an_instance_that_another_call_has_in_hand() {
+    let shares = Arc::new(Shares::new(64, 100 * MIB));
+    let request = |policy, bytes| ShareRequest { policy: Arc::from(policy), class: CallClass::Decision, bytes };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut warm = MemoryCharge::warm(&shares);
+    assert!(warm.grow(40 * MIB).is_ok());
+    let mut permit = shares.permit(request("p", 10 * MIB), deadline).unwrap();
+    thread::scope(|scope| {
+        let second = scope.spawn(|| shares.permit(request("q", 70 * MIB), deadline).map(drop));
+        while shares.in_use().waiting == 0 {
+            assert!(Instant::now() < deadline, "it does not wait");
+            thread::yield_now();
+        }
+        assert!(warm.assign(&mut permit).is_ok());
+        assert_eq!(shares.in_use().bytes, 40 * MIB, "the other waits");
+        drop((warm, permit));
+        assert!(second.join().unwrap().is_some());
+    });
+    assert_eq!(shares.in_use().bytes, 0);
+}
+
+#[test]
 fn no_warm_instance_is_made_while_a_call_waits_for_memory() {
     let shares = Arc::new(Shares::new(64, 100 * MIB));
     let request = |bytes| ShareRequest { policy: Arc::from("p"), class: CallClass::Decision, bytes };
