@@ -18,7 +18,7 @@ pub(crate) struct Readiness {
 // === impl Readiness ===
 
 impl Readiness {
-    /// With `allow_degraded`, it is enough that every policy was tried.
+    /// With `allow_degraded`, it is enough that every policy of directories that can be read was tried.
     pub(crate) const fn new(allow_degraded: bool) -> Self {
         Self { allow_degraded, was_complete: AtomicBool::new(false) }
     }
@@ -36,7 +36,9 @@ impl Readiness {
             return Vec::new();
         }
         let is_off = |failure: &Failure| roster.state(&failure.id()) == PolicyState::Off;
-        let counts = |failure: &&Failure| !failure.kept && !self.allow_degraded && !is_off(failure);
+        // Without a directory nobody knows which policies are missing.
+        let is_allowed = |failure: &Failure| self.allow_degraded && !failure.is_of_directory();
+        let counts = |failure: &&Failure| !failure.kept && !is_allowed(failure) && !is_off(failure);
         let refused = roster.failures().iter().filter(counts);
         let refused = refused.map(|failure| format!("policy {}: {}", failure.id(), failure.error));
         let states = roster.states();
@@ -66,6 +68,18 @@ mod tests {
         readiness.observe(&Roster::default());
         readiness.observe(&refused());
         assert!(readiness.missing(&refused()).is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_is_empty_or_cannot_be_read_keeps_it_waiting_whatever_is_allowed_of_policies() {
+        for group in ["", "gpu"] {
+            let error = "holds no policies".into();
+            let failure = Failure { group: group.into(), name: Failure::DIRECTORY.into(), error, kept: false };
+            let roster = Roster::new([].into(), vec![failure]);
+            let readiness = Readiness::new(true);
+            readiness.observe(&roster);
+            assert_eq!(readiness.missing(&roster).len(), 1, "{group:?}");
+        }
     }
 
     #[test]

@@ -115,6 +115,15 @@ impl fmt::Debug for Member {
 // === impl Failure ===
 
 impl Failure {
+    /// Stands where a name would, if it is a whole directory that failed: the root's, or a group's. No policy has such
+    /// a name.
+    pub const DIRECTORY: &str = "(directory)";
+
+    /// Whether it is a whole directory that failed.
+    pub fn is_of_directory(&self) -> bool {
+        &*self.name == Self::DIRECTORY
+    }
+
     /// The name with its group: `gpu/binpack`.
     pub fn id(&self) -> Arc<str> {
         Member::id_of(&self.group, &self.name)

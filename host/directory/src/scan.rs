@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use plimsoll_core::Failure;
+
 use crate::{DirectoryError, stamp::Stamp};
 
 /// Most policy files, modules and sidecars together, that a directory may hold.
@@ -14,9 +16,6 @@ const MAX_FILES: usize = 2_000;
 
 /// Longest name of a policy or a group; it stands before every reason.
 const MAX_NAME_BYTES: usize = 63;
-
-/// Takes the place of a policy's name where a whole directory is meant.
-const WHOLE: &str = "(directory)";
 
 /// A policy by group and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -189,7 +188,7 @@ enum ListError {
 impl PolicyId {
     /// Stands for all of a group's directory.
     pub(crate) fn whole(group: &Arc<str>) -> Self {
-        Self { group: Arc::clone(group), name: Arc::from(WHOLE) }
+        Self { group: Arc::clone(group), name: Arc::from(Failure::DIRECTORY) }
     }
 }
 

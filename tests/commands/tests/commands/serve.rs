@@ -127,6 +127,9 @@ fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
     let unready = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap().get("/readyz").unwrap();
     let name = format!("{} holds no policies", directory.path().display());
     assert!(unready.status == 503 && unready.body.contains(&name), "{unready:?}");
+    let degraded = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-degraded"]).unwrap();
+    let unready = degraded.get("/readyz").unwrap();
+    assert!(unready.status == 503 && unready.body.contains(&name), "{unready:?}");
     let allowed = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-empty"]).unwrap();
     assert_eq!(allowed.get("/readyz").unwrap().body, "ok\n");
     let printed = plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", "."]).unwrap();
