@@ -47,8 +47,8 @@ impl Runtimes {
     /// If the system has no thread or file descriptor to give.
     pub(crate) fn start(max_decisions: usize) -> io::Result<Self> {
         let cores = available_parallelism().map_or(1, usize::from);
-        let others = start("plimsoll-async", cores, OTHERS_STARTED)?;
-        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions))?;
+        let others = start("plimsoll-async", cores, OTHERS_STARTED, PATIENCE)?;
+        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions), PATIENCE)?;
         Ok(Self { wire, others })
     }
 
@@ -64,7 +64,7 @@ impl Runtimes {
 }
 
 /// A runtime with workers, and with threads for what may take long that are there from the start.
-fn start(name: &str, workers: usize, blocking: usize) -> io::Result<Runtime> {
+fn start(name: &str, workers: usize, blocking: usize, patience: Duration) -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(workers)
         .max_blocking_threads(MAX_BLOCKING_THREADS)
@@ -72,12 +72,12 @@ fn start(name: &str, workers: usize, blocking: usize) -> io::Result<Runtime> {
         .thread_keep_alive(KEEP_ALIVE)
         .enable_all()
         .build()?;
-    start_blocking(runtime.handle(), blocking);
+    start_blocking(runtime.handle(), blocking, patience);
     Ok(runtime)
 }
 
 /// Makes tokio start threads, by as many tasks that wait for each other.
-fn start_blocking(runtime: &Handle, threads: usize) {
+fn start_blocking(runtime: &Handle, threads: usize, patience: Duration) {
     let running = Arc::new((Mutex::new(0), Condvar::new()));
     let meet = move |running: &(Mutex<usize>, Condvar), arrives: usize| {
         let (count, changed) = running;
@@ -85,7 +85,7 @@ fn start_blocking(runtime: &Handle, threads: usize) {
         *count += arrives;
         changed.notify_all();
         // Should a thread be missing, the others go to work without it.
-        drop(changed.wait_timeout_while(count, PATIENCE, |count| *count < threads));
+        drop(changed.wait_timeout_while(count, patience, |count| *count < threads));
     };
     for _ in 0..threads {
         let running = Arc::clone(&running);
@@ -107,6 +107,8 @@ fn blocking_threads(max_decisions: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     /// Threads of this process with a name.
@@ -119,10 +121,16 @@ mod tests {
 
     #[test]
     fn work_that_blocks_finds_its_threads_started() {
-        let runtime = start("of-this-test", 2, 5).unwrap();
+        let patience = Duration::from_secs(60);
+        let runtime = start("of-this-test", 2, 5, patience).unwrap();
+        // The threads that do not block may still be without their names.
+        let deadline = Instant::now() + patience;
+        while threads("of-this-test") < 7 && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
         assert_eq!(threads("of-this-test"), 7);
         // A burst as large as that adds none.
-        start_blocking(runtime.handle(), 5);
+        start_blocking(runtime.handle(), 5, patience);
         assert_eq!(threads("of-this-test"), 7);
     }
 

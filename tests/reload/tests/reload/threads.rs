@@ -19,6 +19,17 @@ fn lasting(gateway: &Plimsoll) -> BTreeMap<String, usize> {
     threads
 }
 
+/// How many threads of a name the start makes with the default flags. Where the system stalls it for a second, it goes on
+/// with fewer, and the others come when they are needed; there are never more.
+fn most(name: &str) -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    match name {
+        "plimsoll-wire" => (cores / 2).clamp(1, 8) + (12 * cores).clamp(24, 64),
+        "plimsoll-async" => cores + 2,
+        _ => 1,
+    }
+}
+
 #[test]
 fn a_burst_of_large_requests_starts_no_thread() {
     let directory = tempdir().unwrap();
@@ -40,7 +51,10 @@ fn a_burst_of_large_requests_starts_no_thread() {
             });
         }
     });
-    assert_eq!(lasting(&gateway), before);
+    let after = lasting(&gateway);
+    for (name, count) in &after {
+        assert!(*count <= most(name), "{count} of {name}; before: {before:?}");
+    }
 }
 
 #[test]
