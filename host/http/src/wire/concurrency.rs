@@ -46,7 +46,8 @@ impl ConcurrencyLimits {
         exists: impl Fn(&str) -> bool,
         deadline: Instant,
     ) -> Result<OwnedSemaphorePermit, WireError> {
-        let concurrency = if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.of_group(group, exists) };
+        let concurrency =
+            if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.of_group(group, exists) };
         if let Ok(permit) = Arc::clone(&concurrency).try_acquire_owned() {
             return Ok(permit);
         }
