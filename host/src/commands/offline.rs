@@ -75,12 +75,14 @@ impl OfflineGateway {
         let origin = ClusterOrigin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
         gateway.set_cluster(Arc::clone(&cluster));
         let loader = Arc::new(super::loader(engine)?);
-        let (_, update) = Directory::open(DirectoryConfig::new(policies.to_owned()), loader)?;
+        // An empty directory has an error of its own below.
+        let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
+        let (_, update) = Directory::open(directory, loader)?;
         if let Some(failure) = update.roster.failures().first() {
             bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
         }
         if update.roster.members().next().is_none() {
-            bail!("{} holds no policy: there is nobody to ask", policies.display());
+            bail!("{} holds no policies: expected .wasm files", policies.display());
         }
         gateway.set_roster(update.roster);
         Ok(Self { gateway, cluster, origin })

@@ -16,7 +16,9 @@ use crate::args::{OutputFormat, SchedulerConfigArgs};
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
     let loader = Arc::new(super::loader(&args.engine)?);
-    let (_, update) = Directory::open(DirectoryConfig::new(args.policies.clone()), loader)?;
+    // An empty directory has an error of its own below.
+    let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(args.policies.clone()) };
+    let (_, update) = Directory::open(directory, loader)?;
     if let Some(failure) = update.roster.failures().first() {
         bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
     }

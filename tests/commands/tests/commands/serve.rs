@@ -133,7 +133,10 @@ fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
     let allowed = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-empty"]).unwrap();
     assert_eq!(allowed.get("/readyz").unwrap().body, "ok\n");
     let printed = plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", "."]).unwrap();
-    assert!(printed.code == Some(2) && printed.err.contains("holds no policies"), "{printed:?}");
+    assert!(
+        printed.code == Some(2) && printed.err.contains("holds no policy that kube-scheduler could ask"),
+        "{printed:?}"
+    );
 }
 
 #[test]
