@@ -61,6 +61,12 @@ impl Runtimes {
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.others.block_on(future)
     }
+
+    /// Ends both without waiting for their threads: work that outlasts the drain time must not keep the process.
+    pub(crate) fn shut_down(self) {
+        self.wire.shutdown_background();
+        self.others.shutdown_background();
+    }
 }
 
 /// A runtime with workers, and with threads for what may take long that are there from the start.

@@ -22,6 +22,7 @@ pub use placed::{MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES};
 pub use pod::Pod;
 pub use pool::Pool;
 pub use quantities::Quantities;
+pub(crate) use quantities::Sums;
 
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Pod, Quantities, stamp::stamp};
+use crate::{Pod, Quantities, object::Sums, stamp::stamp};
 
 /// The pods placed on one node.
 #[derive(Debug, Default)]
@@ -19,10 +19,11 @@ pub struct Placed {
 impl Placed {
     /// All pods of a node; sums up what they request.
     pub fn new(pods: Vec<Arc<Pod>>) -> Self {
-        let mut requested = Quantities::default();
+        let mut requested = Sums::default();
         for pod in &pods {
-            requested.add(pod.requests());
+            requested.add_all(pod.requests());
         }
+        let requested = Quantities::from(requested);
         Self { pods, requested: Some(requested), stamp: stamp() }
     }
 

@@ -74,12 +74,14 @@ pub(crate) fn check_same_page(headers: &HeaderMap) -> Result<(), Foreign> {
     if headers.get_all(ORIGIN).into_iter().all(is_same) { Ok(()) } else { Err(Foreign::Origin) }
 }
 
-/// The host of `host:port`; an IPv6 address stands in brackets.
+/// The host of `host:port`, an IPv6 address without its brackets; empty if it is anything else.
 fn host_of(authority: &str) -> &str {
-    match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(address, _)| address),
-        None => authority.split_once(':').map_or(authority, |(host, _)| host),
-    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or_default(),
+        None => authority.find(':').map_or((authority, ""), |at| authority.split_at(at)),
+    };
+    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit());
+    if port.is_empty() || port.strip_prefix(':').is_some_and(is_port) { host } else { "" }
 }
 
 #[cfg(test)]
@@ -106,6 +108,9 @@ mod tests {
             ("127.0.0.1.evil.example:8889", false),
             ("127.0.0.1@evil.example", false),
             ("[::1", false),
+            ("[::1].evil.example:80", false),
+            ("[::1]evil.example", false),
+            ("localhost:evil", false),
             ("", false),
         ];
         for (host, expected) in table {

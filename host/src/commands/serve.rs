@@ -23,7 +23,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     descriptors::raise(args.max_connections);
     let config = config(args)?;
     let runtimes = Runtimes::start(config.wire.max_decisions)?;
-    runtimes.block_on(async {
+    let result = runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut server = Server::start(config, runtimes.wire()).await?;
@@ -43,7 +43,9 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
             _ = interrupt.recv() => info!("stopped at once"),
         }
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    runtimes.shut_down();
+    result
 }
 
 pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {

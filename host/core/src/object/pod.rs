@@ -1,11 +1,15 @@
 //! A pod as policies can read it: the one being scheduled, or one that is placed.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, at_pointer, image, parse, placed};
+use super::{Entries, ObjectError, Quantities, Sums, at_pointer, image, parse, placed};
 
 /// What the API server takes where a pod does not name its scheduler.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -255,49 +259,48 @@ impl SpecJson<'_> {
     /// pod-level requests replace the sum; overhead comes on top.
     /// Source: `PodRequests` in `k8s.io/component-helpers/resource`.
     fn effective_requests(&self) -> Quantities {
-        let mut running = Quantities::default();
+        let mut running = Sums::default();
         for container in self.containers.iter().flatten() {
-            container.add_requests(&mut running);
-        }
-        let (mut sidecars, mut starting) = (Quantities::default(), Quantities::default());
-        for container in self.init_containers.iter().flatten() {
-            if container.restart_policy.as_deref() == Some("Always") {
-                container.add_requests(&mut running);
-                container.add_requests(&mut sidecars);
-                starting.raise_to(&sidecars);
-            } else {
-                let mut step = sidecars.clone();
-                container.add_requests(&mut step);
-                starting.raise_to(&step);
+            for (name, amount) in container.requests() {
+                running.add(name, amount);
             }
         }
-        running.raise_to(&starting);
-        if let Some(resources) = &self.resources {
-            running.override_with(&resources.requests);
+        let mut sidecars = Sums::default();
+        let mut starting = Sums::default();
+        for container in self.init_containers.iter().flatten() {
+            // Only the resources that it names can raise the maximum: the sidecars before it have raised the others.
+            for (name, amount) in container.requests() {
+                if container.restart_policy.as_deref() == Some("Always") {
+                    running.add(name, amount);
+                    starting.raise(name, sidecars.add(name, amount));
+                } else {
+                    starting.raise(name, sidecars.get(name).saturating_add(amount));
+                }
+            }
         }
-        running.add(&self.overhead);
-        running
+        starting.iter().for_each(|(name, amount)| running.raise(name, amount));
+        if let Some(resources) = &self.resources {
+            running.replace_all(&resources.requests);
+        }
+        running.add_all(&self.overhead);
+        running.into()
     }
 
     /// Every resource that a container names in requests or limits.
     fn named_resources(&self) -> Quantities {
-        let mut named = Quantities::default();
+        let mut named = Sums::default();
         for resources in self.all_containers().filter_map(|container| container.resources.as_ref()) {
-            named.raise_to(&resources.limits);
-            named.raise_to(&resources.requests);
+            for (name, amount) in resources.limits.iter().chain(resources.requests.iter()) {
+                named.raise(name, amount);
+            }
         }
-        named
+        named.into()
     }
 
     fn images(&self) -> Box<[Box<str>]> {
-        let mut images: Vec<Box<str>> = Vec::new();
-        for name in self.all_containers().filter_map(|container| container.image.as_deref()) {
-            let name = image::normalized(name);
-            if !images.iter().any(|own| **own == *name) {
-                images.push(name.into());
-            }
-        }
-        images.into()
+        let mut seen = HashSet::new();
+        let images = self.all_containers().filter_map(|container| container.image.as_deref());
+        images.map(image::normalized).filter(|name| seen.insert(name.clone())).map(Into::into).collect()
     }
 
     fn all_containers(&self) -> impl Iterator<Item = &ContainerJson<'_>> {
@@ -308,10 +311,8 @@ impl SpecJson<'_> {
 // === impl ContainerJson ===
 
 impl ContainerJson<'_> {
-    fn add_requests(&self, total: &mut Quantities) {
-        if let Some(resources) = &self.resources {
-            total.add(&resources.requests);
-        }
+    fn requests(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.resources.iter().flat_map(|resources| resources.requests.iter())
     }
 }
 
@@ -394,5 +395,23 @@ mod tests {
         let early = Pod::placed_from_json(br#"{"metadata":{"creationTimestamp":"1969-01-02T00:00:00Z"}}"#).unwrap();
         assert_eq!(early.created(), 0);
         assert!(real.finished());
+    }
+
+    #[test]
+    fn a_pod_that_names_very_many_resources_and_images_takes_no_longer_for_each() {
+        // With a scan for each name this takes minutes: 4e9 comparisons.
+        let containers = |kind: &str| -> String {
+            let container = |at: usize| {
+                format!(
+                    r#"{{"image":"i{kind}{at}:1","resources":{{"requests":{{"x/{kind}{at}":1}},"limits":{{"x/{kind}{at}":1}}}}}}"#
+                )
+            };
+            (0..60_000).map(container).collect::<Vec<_>>().join(",")
+        };
+        let pod =
+            pod(&format!(r#"{{"containers":[{}],"initContainers":[{}]}}"#, containers("run"), containers("start")));
+        assert_eq!(pod.requests().iter().count(), 120_000);
+        assert_eq!(pod.images().len(), 120_000);
+        assert_eq!(pod.requests().get("x/run59999"), 1);
     }
 }

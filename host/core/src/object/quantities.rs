@@ -1,6 +1,6 @@
 //! Amounts of resources by name, as whole numbers.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -11,8 +11,15 @@ use super::{ALLOCATION, entries::Text};
 use crate::parse_quantity;
 
 /// Amounts by resource name: cpu in millicores, all else in base units.
+///
+/// They are sorted by name: an object with tens of thousands of names, which only a hostile one has, takes no longer
+/// for each.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Quantities(Vec<(Cow<'static, str>, i64)>);
+
+/// Amounts that are being summed up.
+#[derive(Debug, Default)]
+pub(crate) struct Sums<'q>(BTreeMap<&'q str, i64>);
 
 /// Names that nearly every node and pod has; they are not stored again for each.
 const COMMON: [&str; 6] = ["cpu", "memory", "ephemeral-storage", "pods", "hugepages-1Gi", "hugepages-2Mi"];
@@ -29,55 +36,82 @@ impl Quantities {
 
     /// The amount of a resource; 0 if there is none.
     pub fn get(&self, name: &str) -> i64 {
-        self.0.iter().find(|(own, _)| own == name).map_or(0, |(_, amount)| *amount)
+        self.position(name).map_or(0, |at| self.0[at].1)
     }
 
     /// Whether the resource is named, if only with 0.
     pub fn names(&self, name: &str) -> bool {
-        self.0.iter().any(|(own, _)| own == name)
+        self.position(name).is_ok()
     }
 
-    /// All amounts.
+    /// All amounts, by name in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(name, amount)| (name.as_ref(), *amount))
     }
 
-    /// Sets the amount of a resource.
-    pub fn set(&mut self, name: &str, amount: i64) {
-        *self.slot(name) = amount;
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(own, _)| own.as_ref().cmp(name))
     }
 
+    /// Of two amounts of one resource the last one counts.
+    fn of(mut amounts: Vec<(Cow<'static, str>, i64)>) -> Self {
+        // A stable sort keeps amounts of one name in their order; reversed, the last comes first.
+        amounts.reverse();
+        amounts.sort_by(|(left, _), (right, _)| left.cmp(right));
+        amounts.dedup_by(|(later, _), (kept, _)| later == kept);
+        amounts.shrink_to_fit();
+        Self(amounts)
+    }
+}
+
+// === impl Sums ===
+
+impl<'q> Sums<'q> {
     /// Adds every amount of `other`.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add_all(&mut self, other: &'q Quantities) {
         for (name, amount) in other.iter() {
-            let slot = self.slot(name);
-            *slot = slot.saturating_add(amount);
+            self.add(name, amount);
         }
     }
 
-    /// Raises every amount to that of `other` where that is larger.
-    pub fn raise_to(&mut self, other: &Self) {
-        for (name, amount) in other.iter() {
-            let slot = self.slot(name);
-            *slot = amount.max(*slot);
-        }
+    /// Adds to the amount of a resource, and returns the sum.
+    pub(crate) fn add(&mut self, name: &'q str, amount: i64) -> i64 {
+        let sum = self.0.entry(name).or_default();
+        *sum = sum.saturating_add(amount);
+        *sum
+    }
+
+    /// Raises the amount of a resource to this one if that is larger.
+    pub(crate) fn raise(&mut self, name: &'q str, amount: i64) {
+        let largest = self.0.entry(name).or_default();
+        *largest = amount.max(*largest);
     }
 
     /// Replaces the amounts that `other` names.
-    pub fn override_with(&mut self, other: &Self) {
-        for (name, amount) in other.iter() {
-            *self.slot(name) = amount;
-        }
+    pub(crate) fn replace_all(&mut self, other: &'q Quantities) {
+        self.0.extend(other.iter());
     }
 
-    fn slot(&mut self, name: &str) -> &mut i64 {
-        let at = self.0.iter().position(|(own, _)| own == name).unwrap_or_else(|| {
-            let common = COMMON.iter().find(|common| **common == name);
-            self.0.push((common.map_or_else(|| Cow::Owned(name.to_owned()), |name| Cow::Borrowed(*name)), 0));
-            self.0.len() - 1
-        });
-        &mut self.0[at].1
+    pub(crate) fn get(&self, name: &str) -> i64 {
+        self.0.get(name).copied().unwrap_or(0)
     }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'q str, i64)> {
+        self.0.iter().map(|(name, amount)| (*name, *amount))
+    }
+}
+
+impl From<Sums<'_>> for Quantities {
+    fn from(sums: Sums<'_>) -> Self {
+        Self(sums.iter().map(|(name, amount)| (stored(name), amount)).collect())
+    }
+}
+
+fn stored(name: &str) -> Cow<'static, str> {
+    COMMON
+        .iter()
+        .find(|common| **common == name)
+        .map_or_else(|| Cow::Owned(name.to_owned()), |common| Cow::Borrowed(*common))
 }
 
 impl fmt::Debug for Quantities {
@@ -102,15 +136,14 @@ impl<'de> Deserialize<'de> for Quantities {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Quantities, A::Error> {
-                let mut quantities = Quantities::default();
+                let mut amounts = Vec::new();
                 while let Some(Text(name)) = map.next_key()? {
                     let Amount(text) = map.next_value()?;
                     let per_unit = if name == "cpu" { 1000 } else { 1 };
                     let amount = parse_quantity(&text, per_unit).map_err(A::Error::custom)?;
-                    quantities.set(&name, amount);
+                    amounts.push((stored(&name), amount));
                 }
-                quantities.0.shrink_to_fit();
-                Ok(quantities)
+                Ok(Quantities::of(amounts))
             }
         }
 
@@ -167,19 +200,13 @@ mod tests {
 
     const NAMES: [&str; 5] = ["cpu", "memory", "pods", "example.com/gpu", "example.com/disk"];
 
-    type Merge = fn(&mut Quantities, &Quantities);
-    type Amounts = fn(i64, i64) -> i64;
-
     fn any_amounts() -> impl Strategy<Value = Vec<(&'static str, i64)>> {
         vec((select(&NAMES[..]), prop_oneof![-5i64..100, Just(i64::MAX)]), 0..8)
     }
 
-    fn mk(amounts: &[(&str, i64)]) -> (Quantities, BTreeMap<String, i64>) {
-        let mut quantities = Quantities::default();
-        for (name, amount) in amounts {
-            quantities.set(name, *amount);
-        }
-        (quantities, amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
+    fn quantities(amounts: &[(&str, i64)]) -> (Quantities, BTreeMap<String, i64>) {
+        let stored = amounts.iter().map(|(name, amount)| (stored(name), *amount)).collect();
+        (Quantities::of(stored), amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
     }
 
     fn map_of(quantities: &Quantities) -> BTreeMap<String, i64> {
@@ -189,26 +216,29 @@ mod tests {
     proptest! {
         #[test]
         fn quantities_are_a_map_of_amounts(left in any_amounts(), right in any_amounts()) {
-            let ((left, left_map), (right, right_map)) = (mk(&left), mk(&right));
+            let (left, left_map) = quantities(&left);
+            let (right, right_map) = quantities(&right);
             prop_assert_eq!(map_of(&left), left_map.clone());
+            prop_assert!(left.iter().is_sorted_by(|(one, _), (next, _)| one < next));
             for name in NAMES {
                 prop_assert_eq!(left.get(name), left_map.get(name).copied().unwrap_or(0));
                 prop_assert_eq!(left.names(name), left_map.contains_key(name));
             }
-            let merges: [(Merge, Amounts); 3] = [
-                (Quantities::add, i64::saturating_add),
-                (Quantities::raise_to, i64::max),
-                (Quantities::override_with, |_, new| new),
-            ];
-            for (merge, amounts) in merges {
-                let (mut merged, mut expected) = (left.clone(), left_map.clone());
-                merge(&mut merged, &right);
-                for (name, amount) in &right_map {
-                    let slot = expected.entry(name.clone()).or_default();
-                    *slot = amounts(*slot, *amount);
-                }
-                prop_assert_eq!(map_of(&merged), expected);
+            let mut sums = Sums::default();
+            sums.add_all(&left);
+            sums.add_all(&right);
+            let mut expected = left_map.clone();
+            for (name, amount) in &right_map {
+                let sum = expected.entry(name.clone()).or_default();
+                *sum = sum.saturating_add(*amount);
             }
+            prop_assert_eq!(map_of(&sums.into()), expected);
+            let mut replaced = Sums::default();
+            replaced.add_all(&left);
+            replaced.replace_all(&right);
+            let mut expected = left_map;
+            expected.extend(right_map);
+            prop_assert_eq!(map_of(&replaced.into()), expected);
         }
     }
 
