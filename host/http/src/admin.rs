@@ -1,17 +1,17 @@
 //! The admin listener: what an operator and a scraper may look at. It changes nothing.
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, RawQuery, State},
+    extract::{DefaultBodyLimit, FromRequest, RawQuery, Request as PageRequest, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use bytes::Bytes;
 use hyper::{HeaderMap, Request, Uri, body::Incoming};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 use tower::ServiceExt;
 
 use crate::{
@@ -55,6 +55,12 @@ pub trait Admin: Send + Sync {
 /// The most bytes of a pod that is to be explained: etcd holds none that is larger.
 const MAX_POD: usize = 2 << 20;
 
+/// Explanations at once: the objects made of one pod may take 70 MiB, which no other bound counts.
+const MAX_EXPLANATIONS: usize = 2;
+
+/// How long an explanation waits for others to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A page: its status, type and text.
 pub(crate) type AdminPage = (StatusCode, &'static str, String);
 
@@ -76,6 +82,7 @@ pub async fn serve_admin(
     hosts: AllowedHosts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    let explanations = Arc::new(Semaphore::new(MAX_EXPLANATIONS));
     let router = Router::new()
         .route("/healthz", get(async || respond((StatusCode::OK, TEXT, "ok\n".into()))))
         .route("/readyz", get(|State(admin)| show(admin, ready)))
@@ -88,8 +95,8 @@ pub async fn serve_admin(
         )
         .route(
             "/api/explain",
-            post(|State(admin), RawQuery(query): RawQuery, pod: Bytes| {
-                show(admin, move |admin| explain(admin, query.as_deref(), pod))
+            post(move |State(admin), RawQuery(query): RawQuery, request: PageRequest| {
+                explain_in_turn(admin, query, request, Arc::clone(&explanations))
             })
             .layer(DefaultBodyLimit::max(MAX_POD)),
         )
@@ -176,6 +183,29 @@ fn table(admin: &dyn Admin, query: Option<&str>) -> AdminPage {
         Some(table) => (StatusCode::OK, JSON, format!("{table:#}\n")),
         None => (StatusCode::NOT_FOUND, TEXT, "there is no such policy: /api/policies lists them\n".into()),
     }
+}
+
+/// The permit is taken before the pod is read, so that those that wait hold no memory.
+async fn explain_in_turn(
+    admin: Arc<dyn Admin>,
+    query: Option<String>,
+    request: PageRequest,
+    explanations: Arc<Semaphore>,
+) -> Response {
+    let Ok(Ok(permit)) = timeout(PATIENCE, explanations.acquire_owned()).await else {
+        let text = "other explanations are under way: try again\n".to_owned();
+        return respond((StatusCode::SERVICE_UNAVAILABLE, TEXT, text));
+    };
+    let pod = match Bytes::from_request(request, &()).await {
+        Ok(pod) => pod,
+        Err(rejection) => return rejection.into_response(),
+    };
+    show(admin, move |admin| {
+        let page = explain(admin, query.as_deref(), pod);
+        drop(permit);
+        page
+    })
+    .await
 }
 
 fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> AdminPage {

@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use plimsoll_decision_cache::{ReadLog, SharedLog};
 
 use super::attribute::{Attribute, ReadScope};
-use crate::{Read, ReadError, Shown, Value, shown_settings};
+use crate::{Read, ReadError, Shown, Value, excerpt, shown_settings};
 
 /// The most lines of a story.
 const MAX_LINES: usize = 1_000;
+
+/// The most bytes of a line that say what was read: a guest may name a key of a MiB.
+const MAX_READ_BYTES: usize = 500;
 
 /// Where the reads of one call are written down.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +24,7 @@ pub(crate) struct Recording {
 /// One read and what it came to, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadLine {
-    /// The read, as the contract writes it.
+    /// The read, as the contract writes it; of a very long one the beginning.
     pub read: String,
     /// Its value.
     pub value: Shown,
@@ -71,7 +74,8 @@ impl Recording {
                 _ => None,
             };
             let value = Shown::of_answer(&for_people(read, answer));
-            story.push(ReadLine { read: read.to_string(), value, other, is_of_others });
+            let read = excerpt(&read.to_string(), MAX_READ_BYTES);
+            story.push(ReadLine { read, value, other, is_of_others });
         }
     }
 
