@@ -139,7 +139,7 @@ impl Metrics {
         for change in changes {
             let result = match change {
                 PolicyChange::Loaded { .. } => "loaded",
-                PolicyChange::Unchanged { .. } => "unchanged",
+                PolicyChange::Unchanged { .. } | PolicyChange::Cleared { .. } => "unchanged",
                 PolicyChange::Refused { .. } => "refused",
                 PolicyChange::Removed { .. } => "removed",
                 PolicyChange::Library { .. } => "library",

@@ -79,10 +79,10 @@ fn is_loading(roster: &Roster) -> bool {
 
 fn tell(change: &PolicyChange) {
     match change {
-        PolicyChange::Loaded { id, digest, sidecar, only_settings, version, took } => {
+        PolicyChange::Loaded { id, mode, digest, sidecar, only_settings, version, took } => {
             let (sidecar, took) = (sidecar.as_deref().unwrap_or("none"), crate::text::duration(*took));
             let what = if *only_settings { "policy loaded: only its sidecar is another" } else { "policy loaded" };
-            info!(policy = id, digest, sidecar, version, %took, "{what}");
+            info!(policy = id, mode = mode.as_str(), digest, sidecar, version, %took, "{what}");
         }
         PolicyChange::Refused { id, error, kept: true } => {
             error!(policy = id, error, "policy refused: its last good version stays in force");
@@ -90,8 +90,12 @@ fn tell(change: &PolicyChange) {
         PolicyChange::Refused { id, error, kept: false } => {
             error!(policy = id, error, "policy refused: it is not in force");
         }
+        PolicyChange::Cleared { id, error } => info!(policy = id, error, "this problem of the directory is over"),
         PolicyChange::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
-        PolicyChange::Removed { id } => warn!(policy = id, "policy removed"),
+        PolicyChange::Removed { id, was_kept: true } => {
+            warn!(policy = id, "policy removed: it was kept without its files only until a policy was loaded");
+        }
+        PolicyChange::Removed { id, was_kept: false } => warn!(policy = id, "policy removed"),
         PolicyChange::TakenBack { id, version, back, error } => {
             error!(policy = id, version, back, error, "policy rolled back: the version before is in force again");
         }

@@ -28,12 +28,16 @@ pub(crate) struct PolicyEntry {
     stale: bool,
     /// How often in a row they changed while they were read.
     readings: u32,
+    /// The last version that was in force and was not off: it answers again when its sidecar is no longer off.
     version: Option<PolicyVersion>,
     /// The version before, as long as the one in force has not answered a call.
     before: Option<PolicyVersion>,
+    /// The version that the files make, if their sidecar switches it off: nobody asks it, so it is never one to go
+    /// back to.
+    off: Option<PolicyVersion>,
     /// The number of the version that was loaded last.
     last: u64,
-    /// Whether the policy was there at the start and was never loaded: then its faults are those of a policy.
+    /// Whether the policy was there at the start and was never in force: then its faults are those of a policy.
     is_awaited: bool,
     stand_in: Option<Arc<Member>>,
     /// What the sidecar said when it could be read last.
@@ -42,6 +46,8 @@ pub(crate) struct PolicyEntry {
     held: Option<FileRefusal>,
     /// What is wrong with the files, as the roster says.
     reported: Option<FileRefusal>,
+    /// Whether the policy was switched off when that was told last, or since.
+    was_off_since_report: bool,
     /// The content that was refused last, and why.
     refused: Option<(ContentDigests, FileRefusal)>,
     retry: Retry,
@@ -84,13 +90,23 @@ impl PolicyEntry {
 
     /// What answers: a version, or what stands in for one.
     pub(crate) fn member(&self) -> Option<&Arc<Member>> {
-        let version = self.version.as_ref().filter(|_| !self.is_switched_off());
-        version.map(|version| &version.member).or(self.stand_in.as_ref())
+        self.current().map(|version| &version.member).or(self.stand_in.as_ref())
+    }
+
+    /// The version in force, if there is one. One that is off counts until something is wrong with its files.
+    fn current(&self) -> Option<&PolicyVersion> {
+        let off = self.off.as_ref().filter(|_| self.reported.is_none());
+        if self.switch.is_off() { off } else { self.version.as_ref().or(off) }
+    }
+
+    /// Whether a version goes on answering whatever is wrong with the files.
+    pub(crate) fn is_in_force(&self) -> bool {
+        self.current().is_some()
     }
 
     /// Whether a version was loaded, and is in force unless the sidecar switches it off.
     pub(crate) fn is_loaded(&self) -> bool {
-        self.version.is_some()
+        self.version.is_some() || self.off.is_some()
     }
 
     /// Whether its files went together with all others, and no version was loaded from files since.
@@ -119,7 +135,7 @@ impl PolicyEntry {
 
     /// Whether neither a version nor a refusal came of it so far.
     pub(crate) fn is_unread(&self) -> bool {
-        self.version.is_none() && self.held.is_none() && self.reported.is_none() && !self.is_library
+        !self.is_loaded() && self.held.is_none() && self.reported.is_none() && !self.is_library
     }
 
     /// The module that its sidecar names.
@@ -128,7 +144,7 @@ impl PolicyEntry {
     }
 
     pub(crate) fn state(&self) -> PolicyState {
-        match (&self.version, &self.reported) {
+        match (self.current(), &self.reported) {
             _ if self.is_library => PolicyState::Library,
             _ if self.is_switched_off() => PolicyState::Off,
             (Some(_), _) if self.vanished == VanishState::Gone => PolicyState::Vanished,
@@ -170,8 +186,8 @@ impl PolicyEntry {
         let is_news = self.is_library != is_library;
         self.is_library = is_library;
         if is_news && is_library {
-            (self.version, self.held, self.reported, self.job) = (None, None, None, None);
-            self.before = None;
+            (self.version, self.before, self.off) = (None, None, None);
+            (self.held, self.reported, self.job) = (None, None, None);
             self.retry.settle();
         }
         if is_news {
@@ -204,10 +220,10 @@ impl PolicyEntry {
             version: self.last + 1,
             sources: sources.clone(),
             scan: Arc::clone(scan),
-            current: self.version.clone(),
+            current: self.off.as_ref().or(self.version.as_ref()).cloned(),
             refused: self.refused.iter().filter(|_| !retries).map(|(digests, _)| digests.clone()).collect(),
-            may_restore: self.is_first && self.version.is_none(),
-            is_slow: self.version.is_none() || self.retry.next().is_some(),
+            may_restore: self.is_first && !self.is_loaded(),
+            is_slow: !self.is_loaded() || self.retry.next().is_some(),
         })
     }
 

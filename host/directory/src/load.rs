@@ -100,7 +100,16 @@ pub(crate) struct LoadContext {
     pub(crate) last_good: Option<Arc<LastGood>>,
 }
 
-// === impl Workshop ===
+// === impl PolicyVersion ===
+
+impl PolicyVersion {
+    /// Whether its sidecar switches it off.
+    pub(crate) fn is_off(&self) -> bool {
+        self.member.config.mode == Mode::Off
+    }
+}
+
+// === impl LoadContext ===
 
 impl LoadContext {
     /// Loads a policy as its files stand.
@@ -147,8 +156,8 @@ impl LoadContext {
 
     /// Writes what is ready; whether it is kept is decided when it comes into force.
     fn stage_if_loaded(&self, job: &LoadJob, content: &Content, result: &LoadResult) -> Option<StagedVersion> {
-        let is_loaded = matches!(result, LoadResult::Loaded(..));
-        self.last_good.as_ref().filter(|_| is_loaded)?.stage(&job.id, content)
+        let is_to_keep = matches!(result, LoadResult::Loaded(version, _) if !version.is_off());
+        self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
     }
 
     /// What was kept before a restart goes on answering, unless the sidecar switches the policy off.
@@ -171,6 +180,9 @@ impl LoadContext {
     fn last_good_of(&self, job: &LoadJob, loader: &dyn Loader) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds).ok()?;
+        if content.sidecar.config.mode == Mode::Off {
+            return None;
+        }
         let member = build(&job.id, job.version, &content, None, loader).ok()?;
         Some(PolicyVersion { member: Arc::new(member), digests: content.digests })
     }

@@ -107,9 +107,10 @@ impl PolicyTable {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             self.is_different |= entry.set_present(sources, scan);
             let read = || SidecarSummary::read(&self.root, sources, &self.bounds);
+            let was_off = entry.is_switched_off();
             if entry.follow_switch(id, sources, scan, timing, read) {
                 self.is_different = true;
-                self.changes.extend(entry.switched_off(id));
+                self.changes.extend(entry.switched_off(id).filter(|_| !was_off));
             }
             if let Some(job) = entry.job(id, sources, scan, self.jobs, timing) {
                 self.jobs += 1;
@@ -127,13 +128,19 @@ impl PolicyTable {
     pub(crate) fn finish(&mut self, mut outcome: LoadOutcome, timing: &dyn Timing) -> bool {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
-        if entry.awaits(&outcome) && matches!(outcome.result, LoadResult::Loaded(..)) {
+        if entry.awaits(&outcome)
+            && let LoadResult::Loaded(version, _) = &outcome.result
+        {
+            let is_off = version.is_off();
             let staged = outcome.staged.take();
             // A version that has answered meanwhile is the one to go back to.
             let confirmed = entry.confirm();
             if let Some(last_good) = &self.last_good {
                 confirmed.iter().for_each(|digests| last_good.promote(&id, digests));
-                last_good.keep(&id, staged);
+                // What is kept is what answers once the policy is switched on again.
+                if !is_off {
+                    last_good.keep(&id, staged);
+                }
             }
         }
         let (before, state, named) = (entry.member().cloned(), entry.state(), entry.named_module().cloned());
@@ -270,7 +277,7 @@ impl PolicyTable {
         let Some(entry) = self.entries.remove(id) else { return };
         self.last_good.iter().for_each(|last_good| last_good.forget(id));
         if entry.member().is_some() || entry.reported().is_some() {
-            self.changes.push(PolicyChange::Removed { id: id.to_string() });
+            self.changes.push(PolicyChange::Removed { id: id.to_string(), was_kept: entry.has_vanished() });
         }
         self.past.add(id.clone(), entry.last_version());
         self.is_different = true;

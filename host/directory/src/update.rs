@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plimsoll_core::Roster;
+use plimsoll_core::{Mode, Roster};
 
 /// A new roster, and what is different about it.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub enum PolicyChange {
     Loaded {
         /// The policy.
         id: String,
+        /// Its sidecar's mode.
+        mode: Mode,
         /// `sha256:…` of its module.
         digest: String,
         /// `sha256:…` of its sidecar's text; none without a sidecar.
@@ -49,6 +51,15 @@ pub enum PolicyChange {
     Removed {
         /// The policy.
         id: String,
+        /// It stayed in force without its files, until a policy was loaded.
+        was_kept: bool,
+    },
+    /// A directory, or a name in it, has no problem any more.
+    Cleared {
+        /// The directory or the name.
+        id: String,
+        /// The problem.
+        error: String,
     },
     /// Its newest version failed from its first calls on, and the one before answers the same call.
     TakenBack {
@@ -82,7 +93,8 @@ impl PolicyChange {
             Self::Loaded { id, .. }
             | Self::Unchanged { id }
             | Self::Refused { id, .. }
-            | Self::Removed { id }
+            | Self::Removed { id, .. }
+            | Self::Cleared { id, .. }
             | Self::TakenBack { id, .. }
             | Self::SwitchedOff { id }
             | Self::Library { id } => id,

@@ -69,6 +69,10 @@ impl PolicyEntry {
                 self.held = Some(refusal);
                 None
             }
+            LoadResult::Loaded(version, before) if version.is_off() => {
+                self.version = self.version.take().or(before);
+                Some(self.put_in_force(id, version, time.total))
+            }
             LoadResult::Loaded(version, before) => {
                 // Numbers go on where the files' own versions stand.
                 self.before = self.before.take().or(before);
@@ -87,9 +91,11 @@ impl PolicyEntry {
     }
 
     fn put_in_force(&mut self, id: &PolicyId, version: PolicyVersion, took: Duration) -> PolicyChange {
-        let only_settings = self.version.as_ref().is_some_and(|before| before.digests.module == version.digests.module);
+        let former = self.off.as_ref().or(self.version.as_ref());
+        let only_settings = former.is_some_and(|former| former.digests.module == version.digests.module);
         let change = PolicyChange::Loaded {
             id: id.to_string(),
+            mode: version.member.config.mode,
             digest: version.digests.module.clone(),
             sidecar: version.digests.sidecar.clone(),
             only_settings,
@@ -97,15 +103,20 @@ impl PolicyEntry {
             took,
         };
         self.last = version.member.version;
-        // One that has not answered yet is no version to go back to, if there is another.
-        self.before = self.before.take().or(self.version.take());
-        if self.before.is_some() {
-            version.member.circuit.begin_probation();
+        if version.is_off() {
+            // What was in force before waits until it is switched on again.
+            self.off = Some(version);
+        } else {
+            // One that has not answered yet is no version to go back to, if there is another.
+            self.before = self.before.take().or(self.version.take());
+            if self.before.is_some() {
+                version.member.circuit.begin_probation();
+            }
+            (self.version, self.off) = (Some(version), None);
+            self.is_awaited = false;
         }
-        self.version = Some(version);
         (self.held, self.reported, self.refused) = (None, None, None);
         self.retry.settle();
-        self.is_awaited = false;
         self.vanished = VanishState::No;
         change
     }
@@ -121,9 +132,14 @@ impl PolicyEntry {
             return None;
         }
         let refusal = self.held.take()?;
-        let is_news = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
-        let (error, kept) = (refusal.text.clone(), self.version.is_some());
+        let is_other = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
+        let error = refusal.text.clone();
         self.reported = Some(refusal);
-        is_news.then(|| PolicyChange::Refused { id: id.to_string(), error, kept })
+        self.renew_stand_in(id);
+        let is_off = self.is_switched_off();
+        let was_off = std::mem::replace(&mut self.was_off_since_report, is_off);
+        // The same error means something else once the policy is switched on.
+        let is_news = is_other || (was_off && !is_off);
+        is_news.then(|| PolicyChange::Refused { id: id.to_string(), error, kept: self.is_in_force() })
     }
 }

@@ -30,9 +30,9 @@ pub(crate) enum Judgement {
 }
 
 impl PolicyEntry {
-    /// Whether there is a version to go back to.
+    /// Whether there is a version to go back to, and the one in force is asked.
     pub(crate) fn is_on_probation(&self) -> bool {
-        self.before.is_some()
+        self.before.is_some() && !self.switch.is_off()
     }
 
     /// Ends the probation if the version in force has answered, and says what that was made of.

@@ -36,6 +36,11 @@ struct SidecarState {
 // === impl Switch ===
 
 impl Switch {
+    /// Whether the sidecar says `mode: off`.
+    pub(super) fn is_off(&self) -> bool {
+        self.is_off
+    }
+
     /// Notes that a load is ordered: it will read the sidecar at this moment or later.
     pub(super) fn begin_job(&mut self) {
         self.is_newer_than_job = false;
@@ -85,7 +90,7 @@ impl PolicyEntry {
 
     /// Reads the sidecar by itself if it is another one: switching a policy off must not wait for its module.
     ///
-    /// True if that switches the policy off or on. A sidecar that is refused changes nothing; one that could not be
+    /// True if something else answers from now on. A sidecar that is refused changes nothing; one that could not be
     /// read for a reason that may pass is read again at the next look.
     pub(crate) fn follow_switch(
         &mut self,
@@ -99,7 +104,7 @@ impl PolicyEntry {
         if self.is_library || self.switch.read == now || !timing.may_read(&mut sources.sidecar.iter()) {
             return false;
         }
-        let was_off = self.is_switched_off();
+        let before = self.member().cloned();
         match read() {
             Ok(told) => self.switch.set(&told, now),
             Err(refusal) if refusal.passing => return false,
@@ -109,7 +114,7 @@ impl PolicyEntry {
             }
         }
         self.renew_stand_in(id);
-        was_off != self.is_switched_off()
+        before.as_ref().map(Arc::as_ptr) != self.member().map(Arc::as_ptr)
     }
 
     /// Tells that it is switched off, where a load does not tell it at once.
@@ -120,12 +125,13 @@ impl PolicyEntry {
 
     /// Whether the sidecar switches off a policy that is not loaded, or was loaded from other files.
     pub(crate) fn is_switched_off(&self) -> bool {
-        self.switch.is_off && self.version.as_ref().is_none_or(|version| version.member.config.mode != Mode::Off)
+        self.switch.is_off() && !self.is_in_force()
     }
 
     /// What stands in follows the sidecar; one that cannot be read leaves the rule to every pod.
     pub(super) fn renew_stand_in(&mut self, id: &PolicyId) {
         let is_off = self.is_switched_off();
+        self.was_off_since_report |= is_off;
         if self.is_library || !(self.is_awaited || is_off) {
             self.stand_in = None;
             return;

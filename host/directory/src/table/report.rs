@@ -27,7 +27,7 @@ impl PolicyTable {
                 members.entry(Arc::clone(&id.group)).or_default().push(Arc::clone(member));
             }
             if let Some(refusal) = entry.reported() {
-                failures.push(mk_failure(id, &refusal.text, entry.is_loaded()));
+                failures.push(mk_failure(id, &refusal.text, entry.is_in_force()));
             }
             if entry.state() != PolicyState::Active {
                 states.insert(Member::id_of(&id.group, &id.name), entry.state());
@@ -80,8 +80,8 @@ impl PolicyTable {
                 });
             }
         }
-        for id in self.problems.keys().filter(|id| !problems.contains_key(id)) {
-            self.changes.push(PolicyChange::Unchanged { id: id.to_string() });
+        for (id, error) in self.problems.iter().filter(|(id, _)| !problems.contains_key(id)) {
+            self.changes.push(PolicyChange::Cleared { id: id.to_string(), error: error.clone() });
         }
         self.problems = problems;
     }

@@ -82,7 +82,7 @@ fn a_deleted_policy_is_removed_and_its_versions_are_counted_on() {
         let (world, mut watched) = watched(by);
         world.remove("x.wasm");
         watched.wait_for("x is gone", |roster| member(roster, "x").is_none());
-        assert_eq!(watched.changes.last(), Some(&PolicyChange::Removed { id: "x".to_owned() }));
+        assert_eq!(watched.changes.last(), Some(&PolicyChange::Removed { id: "x".to_owned(), was_kept: false }));
         world.write("x.wasm", &good("v1"));
         watched.wait_for_tag("x", "v1");
         assert_eq!(member(&watched.roster, "x").unwrap().version, 2);

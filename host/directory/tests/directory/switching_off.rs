@@ -140,3 +140,137 @@ fn of_two_sidecars_the_one_that_is_left_says_whether_the_policy_is_off() {
         watched.wait_for("x is on", |roster| filter(&roster.clone().into(), "a") == Ok(Some("x: v1".to_owned())));
     }
 }
+
+/// A way from a good policy to one that is off and whose module is bad.
+type Way = fn(&World, &mut Watched);
+
+fn wait_for_off(watched: &mut Watched) {
+    watched.wait_for("x is off", |roster| is_off(roster, "x") && roster.state("x") == PolicyState::Active);
+}
+
+fn wait_for_failure(watched: &mut Watched, state: PolicyState) {
+    watched.wait_for("a failure", |roster| !roster.failures().is_empty() && roster.state("x") == state);
+}
+
+fn refusals(watched: &Watched) -> Vec<bool> {
+    let kept = |change: &PolicyChange| match change {
+        PolicyChange::Refused { kept, .. } => Some(*kept),
+        _ => None,
+    };
+    watched.changes.iter().filter_map(kept).collect()
+}
+
+#[test]
+fn the_order_of_switching_off_and_of_bad_files_makes_no_difference() {
+    let ways: [(&str, Way); 4] = [
+        ("bad, then off", |world, watched| {
+            world.put("x.wasm", "bad");
+            wait_for_failure(watched, PolicyState::Kept);
+            world.put("x.yaml", "mode: off\n");
+        }),
+        ("off, then bad", |world, watched| {
+            world.put("x.yaml", "mode: off\n");
+            wait_for_off(watched);
+            world.put("x.wasm", "bad");
+        }),
+        ("off, then another module, then bad", |world, watched| {
+            world.put("x.yaml", "mode: off\n");
+            wait_for_off(watched);
+            world.put("x.wasm", &good("v2"));
+            watched.wait_for_tag("x", "v2");
+            world.put("x.wasm", "bad");
+        }),
+        ("off, then deleted, then bad", |world, watched| {
+            world.put("x.yaml", "mode: off\n");
+            wait_for_off(watched);
+            world.remove("x.wasm");
+            wait_for_failure(watched, PolicyState::Off);
+            world.put("x.wasm", "bad");
+        }),
+    ];
+    for (way, go) in ways {
+        let directory = tempfile::tempdir().unwrap();
+        let (world, mut watched) = watched(directory.path());
+        go(&world, &mut watched);
+        watched.wait_for(way, |roster| {
+            roster.state("x") == PolicyState::Off && roster.failures().iter().any(|one| one.error.contains("x.wasm"))
+        });
+        assert!(member(&watched.roster, "x").is_some_and(|member| member.is_stand_in()), "{way}");
+        assert_eq!((filter(&watched.roster, "a"), watched.roster.failures()[0].kept), (Ok(None), false), "{way}");
+        watched.changes.clear();
+        world.put("x.yaml", "mode: enforce\n");
+        watched.wait_for("the last good version", |roster| {
+            roster.state("x") == PolicyState::Kept && roster.failures()[0].kept
+        });
+        assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())), "{way}");
+        // The log says that something is wrong with what is switched on.
+        wait_for_refusal(&mut watched);
+        assert_eq!(refusals(&watched), [true], "{way}");
+        drop(watched);
+        let mut watched = start(&world, directory.path());
+        wait_for_failure(&mut watched, PolicyState::Kept);
+        assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())), "{way}: after a restart");
+    }
+}
+
+fn wait_for_refusal(watched: &mut Watched) {
+    watched.wait_for_change("a refusal", |change| matches!(change, PolicyChange::Refused { .. }));
+}
+
+#[test]
+fn a_policy_that_was_never_on_is_not_in_force_when_it_is_switched_on_with_a_bad_module() {
+    let ways: [(&str, Way); 2] = [
+        ("off, then bad", |world, watched| {
+            world.put("x.yaml", "mode: off\n");
+            world.put("x.wasm", &good("v1"));
+            wait_for_off(watched);
+            world.put("x.wasm", "bad");
+            wait_for_failure(watched, PolicyState::Off);
+        }),
+        ("bad from the start", |world, _| {
+            world.put("x.yaml", "mode: off\n");
+            world.put("x.wasm", "bad");
+        }),
+    ];
+    for is_there_at_the_start in [true, false] {
+        for (way, go) in ways {
+            let (world, directory) = (World::new(), tempfile::tempdir().unwrap());
+            if is_there_at_the_start {
+                world.write("x.yaml", "mode: off\n");
+                world.write("x.wasm", &good("v1"));
+            }
+            let config = DirectoryConfig { last_good: Some(directory.path().to_owned()), ..world.config() };
+            let mut watched = world.start(config);
+            go(&world, &mut watched);
+            wait_for_failure(&mut watched, PolicyState::Off);
+            world.put("x.yaml", "mode: enforce\n");
+            wait_for_failure(&mut watched, PolicyState::Failed);
+            let answer = filter(&watched.roster, "a");
+            assert_eq!(answer.is_err(), is_there_at_the_start, "{way}: {answer:?}");
+            drop(watched);
+            // After a restart what was off is no last good version.
+            let mut watched = start(&world, directory.path());
+            wait_for_failure(&mut watched, PolicyState::Failed);
+            assert!(filter(&watched.roster, "a").is_err(), "{way}");
+        }
+    }
+}
+
+#[test]
+fn a_version_that_fails_is_not_replaced_by_one_that_is_off() {
+    let (world, directory) = (World::new(), tempfile::tempdir().unwrap());
+    world.write("x.yaml", "mode: off\n");
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, directory.path());
+    wait_for_off(&mut watched);
+    world.put("x.wasm", &good("fails"));
+    world.put("x.yaml", "mode: enforce\n");
+    watched.wait_for("the new version", |roster| !is_off(roster, "x") && roster.state("x") == PolicyState::Active);
+    for _ in 0..5 {
+        assert!(filter(&watched.roster, "a").is_err());
+    }
+    // The other update shows that the first calls have been looked at.
+    world.write("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    assert_eq!((watched.roster.state("x"), is_off(&watched.roster, "x")), (PolicyState::Active, false));
+}

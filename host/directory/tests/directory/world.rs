@@ -132,6 +132,18 @@ impl Watched {
         }
     }
 
+    /// Takes updates until one of the changes is as wanted.
+    pub(crate) fn wait_for_change(&mut self, what: &str, is_wanted: impl Fn(&PolicyChange) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.changes.iter().any(&is_wanted) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(update) = self.published.recv_timeout(left) else {
+                panic!("waiting for: {what}: {:?}", self.changes)
+            };
+            self.take(update);
+        }
+    }
+
     /// Waits for the version of a policy that has this tag.
     pub(crate) fn wait_for_tag(&mut self, id: &str, wanted: &str) {
         self.wait_for(&format!("{id} is {wanted}"), |roster| tag(roster, id) == Some(wanted.to_owned()));
