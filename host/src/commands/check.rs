@@ -75,6 +75,7 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
         Ok(Err(why)) => report.not_called = Some(format!("it needs settings, and has no sidecar: {why}")),
         Ok(Ok(())) => {
             report.calls = callee.call_times();
+            report.calls.extend(callee.trial_faults().into_iter().map(|(verb, fault)| (verb, Err(fault))));
             if purity {
                 report.purity = Purity::of(&callee);
             }

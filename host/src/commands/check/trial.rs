@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, Verb, View};
+use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View};
 
 use crate::demo::sample;
 
@@ -67,6 +67,14 @@ impl Callee {
             Ok(CallTime { first, further: Some(all.saturating_sub(first) / (sample::NODES - 1)) })
         };
         timed.map(|verb| (verb, time(verb))).collect()
+    }
+
+    /// Verbs that fail whatever they are asked: `serve` makes the same trial calls, and refuses such a policy.
+    pub(super) fn trial_faults(&self) -> Vec<(Verb, Fault)> {
+        let (settings, policy) = (Arc::clone(&self.settings), Arc::from("check"));
+        let trial = TrialCall { policy, settings, timeout: self.timeout, memory: self.memory };
+        let certain = trial.put_to(self.policy.as_ref()).into_iter().filter(|found| found.is_certain);
+        certain.map(|found| (found.verb, found.fault)).collect()
     }
 
     /// A call about this many nodes, from the first on.

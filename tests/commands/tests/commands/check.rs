@@ -84,6 +84,22 @@ fn check_refuses_a_policy_that_fails_every_call() {
     }
 }
 
+/// Preempt is not timed, so only a trial call shows how it fails.
+#[test]
+fn check_refuses_a_policy_whose_preempt_fails_every_call() {
+    let directory = tempdir().unwrap();
+    for guest in ["replace_nobody", "replace_huge"] {
+        fs::write(directory.path().join("policy.wasm"), hostile(guest)).unwrap();
+        for flags in [&["check", "--no-cache", "policy.wasm"][..], &["check", "--no-cache", "--strict", "policy.wasm"]]
+        {
+            let printed = plimsoll(directory.path(), flags).unwrap();
+            assert_eq!(printed.code, Some(1), "{guest} {printed:?}");
+            let expected = "policy.wasm: REFUSED, it fails to preempt on a sample node: output";
+            assert!(printed.out.starts_with(expected), "{guest}: {}", printed.out);
+        }
+    }
+}
+
 #[test]
 fn check_says_that_a_module_needs_settings_and_refuses_it_only_if_it_is_to_be_strict() {
     let directory = tempdir().unwrap();
