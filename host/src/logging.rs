@@ -5,7 +5,7 @@ mod limit;
 use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result};
-use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{EnvFilter, Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt};
 
 use self::limit::Limiter;
 use crate::{args::LogFormat, text::LogWriter};
@@ -21,6 +21,7 @@ const QUIET: [&str; 6] = ["kube_client=off", "hyper=off", "hyper_util=off", "h2=
 /// If the filter makes no sense.
 pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     let wrong = || format!("--log '{filter}' is not a level or a filter");
+    refuse_misspelt_level(filter).map_err(anyhow::Error::msg).with_context(wrong)?;
     let filter = EnvFilter::try_new(with_quiet_libraries(filter)).with_context(wrong)?;
     let limiter = Limiter::default();
     let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter(io::stderr()));
@@ -35,6 +36,20 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
 /// Colours are for terminals, and not for those who want none (<https://no-color.org>).
 fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Refuses a word that is no level: the filter would take it for the name of a target, and let nothing else pass.
+///
+/// Targets of plimsoll are named with a level (`plimsoll=debug`) or with a path (`plimsoll::guest`).
+fn refuse_misspelt_level(filter: &str) -> Result<(), String> {
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    let is_target = |word: &str| word.contains(['=', ':', '[']) || matches!(word, "" | "plimsoll");
+    let mut words = filter.split(',').map(str::trim);
+    // The fields of a span, in brackets, may have commas of their own.
+    match words.find(|word| !filter.contains('[') && !is_level(word) && !is_target(word)) {
+        Some(word) => Err(format!("'{word}' is no level: expected error, warn, info, debug or trace")),
+        None => Ok(()),
+    }
 }
 
 /// The filter, which leaves out what libraries say unless it asks for all there is, or for theirs.
@@ -53,6 +68,19 @@ fn with_quiet_libraries(filter: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_and_not_taken_for_a_target() {
+        for filter in ["warning", "inof", "loud", "info,debgu", "warn, verbose", "INFOO"] {
+            let error = refuse_misspelt_level(filter).unwrap_err();
+            assert!(error.ends_with("is no level: expected error, warn, info, debug or trace"), "{filter}: {error}");
+        }
+        let good =
+            ["info", "WARN", "off", "", "info,plimsoll::guest=debug", "warn, hyper=info", "plimsoll::guest", "3"];
+        for filter in good {
+            assert_eq!(refuse_misspelt_level(filter), Ok(()), "{filter}");
+        }
+    }
 
     #[test]
     fn libraries_are_quiet_unless_they_are_asked_for() {
