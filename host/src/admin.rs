@@ -86,7 +86,8 @@ impl AdminState {
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
-        binder.into_iter().chain(refused).chain(blind).chain(gaps).collect()
+        let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
+        binder.into_iter().chain(refused).chain(blind).chain(gaps).chain(snapshot).collect()
     }
 
     /// Whether a policy reads pods that this gateway does not see.

@@ -12,6 +12,9 @@ use crate::{metrics::Metrics, pulse};
 /// How often the snapshot file is looked at.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
+/// What is said in the log and by `/readyz` when the file is gone or bad.
+const SNAPSHOT_KEPT: &str = "the snapshot cannot be read: the last good one stays";
+
 /// Where nodes and pods come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClusterSource {
@@ -116,12 +119,13 @@ fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>
     let publish = move |read: Result<Arc<Cluster>, SnapshotError>| match read {
         Ok(cluster) => {
             info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read again");
+            metrics.snapshot_read();
             metrics.cluster(&cluster);
             gateway.set_cluster(cluster);
         }
         Err(error) => {
-            metrics.snapshot_failed();
-            error!(%error, "the snapshot cannot be read: the last good one stays");
+            metrics.snapshot_failed(format!("{SNAPSHOT_KEPT}: {error}"));
+            error!(%error, "{SNAPSHOT_KEPT}");
         }
     };
     Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, Some(content), publish))

@@ -12,6 +12,7 @@ mod wire;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
+use arc_swap::ArcSwapOption;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Cluster, PolicyState, Roster};
 use plimsoll_directory::PolicyChange;
@@ -48,6 +49,7 @@ pub(crate) struct Metrics {
     cluster_pods: Gauge,
     cluster_published: Counter,
     snapshot_errors: Counter<u64, AtomicU64>,
+    snapshot_problem: ArcSwapOption<String>,
     tls: TlsMetrics,
     guests: GuestCollector,
     watch: WatchCollector,
@@ -88,6 +90,7 @@ impl Metrics {
             cluster_pods: Gauge::default(),
             cluster_published: Counter::default(),
             snapshot_errors: Counter::default(),
+            snapshot_problem: ArcSwapOption::empty(),
             tls: TlsMetrics::default(),
             guests: GuestCollector::default(),
             watch: WatchCollector::default(),
@@ -189,8 +192,19 @@ impl Metrics {
         self.decision_cache_bytes.set(bytes as i64);
     }
 
-    /// Counts a snapshot that could not be read.
-    pub(crate) fn snapshot_failed(&self) {
+    /// Counts a snapshot that could not be read, and keeps what is wrong with it.
+    pub(crate) fn snapshot_failed(&self, problem: String) {
         self.snapshot_errors.inc();
+        self.snapshot_problem.store(Some(Arc::new(problem)));
+    }
+
+    /// A snapshot was read.
+    pub(crate) fn snapshot_read(&self) {
+        self.snapshot_problem.store(None);
+    }
+
+    /// What is wrong with the snapshot file, as long as the last good one stays in use.
+    pub(crate) fn snapshot_problem(&self) -> Option<Arc<String>> {
+        self.snapshot_problem.load_full()
     }
 }

@@ -227,6 +227,14 @@ fn names_mode_reads_the_snapshot_again_when_it_changes() {
         })
         .unwrap();
     assert_eq!(gateway.ask("/filter", &request).unwrap()["NodeNames"], json!([]));
+    // The note stays until the file can be read, though its content may be the one from before.
+    let note = "note: the snapshot cannot be read: the last good one stays: ";
+    assert!(gateway.get("/readyz").unwrap().body.contains(note));
+    fs::remove_file(&snapshot).unwrap();
+    let missing = || gateway.get("/readyz").unwrap().body.contains("No such file").then_some(());
+    wait_until("a note on the missing file", missing).unwrap();
+    fs::write(&snapshot, list("c")).unwrap();
+    wait_until("no note", || (!gateway.get("/readyz").unwrap().body.contains("snapshot")).then_some(())).unwrap();
 }
 
 #[test]
