@@ -89,7 +89,7 @@ impl ClusterSource {
     }
 }
 
-// === impl View ===
+// === impl WatchGuard ===
 
 impl WatchGuard {
     /// The watch on the API server, where there is one.

@@ -54,7 +54,7 @@ struct ObjectMeta {
     name: Option<String>,
 }
 
-// === impl Object ===
+// === impl DocumentObject ===
 
 impl DocumentObject<'_> {
     /// An error about this object.
@@ -154,7 +154,7 @@ struct LineCounter<'a> {
     line: usize,
 }
 
-// === impl Lines ===
+// === impl LineCounter ===
 
 impl LineCounter<'_> {
     /// The line of a part of the text, from 1.

@@ -215,7 +215,7 @@ impl fmt::Debug for ClusterWatch {
     }
 }
 
-// === impl Shared ===
+// === impl SharedState ===
 
 impl SharedState {
     fn state(&self) -> MutexGuard<'_, PublishState> {
@@ -297,7 +297,7 @@ impl SharedState {
     }
 }
 
-// === impl State ===
+// === impl PublishState ===
 
 impl PublishState {
     /// Publishes what has changed, once there is a first picture of the whole.

@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFingerprint(u64);
 
-// === impl Fingerprint ===
+// === impl FileFingerprint ===
 
 impl FileFingerprint {
     fn of(content: &[u8]) -> Self {
@@ -113,7 +113,7 @@ struct SnapshotObjects {
     repeated: usize,
 }
 
-// === impl Found ===
+// === impl SnapshotObjects ===
 
 impl SnapshotObjects {
     fn add(&mut self, object: &DocumentObject<'_>) -> Result<(), DocumentError> {

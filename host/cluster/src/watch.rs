@@ -74,7 +74,7 @@ impl fmt::Debug for SnapshotWatch {
     }
 }
 
-// === impl Stamp ===
+// === impl FileStamp ===
 
 impl FileStamp {
     /// The stamp of a file, if it is there.

@@ -56,7 +56,7 @@ impl DirectoryConfig {
     }
 }
 
-// === impl Bounds ===
+// === impl ReadLimits ===
 
 impl Default for ReadLimits {
     fn default() -> Self {

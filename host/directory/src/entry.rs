@@ -71,7 +71,7 @@ enum VanishState {
     Back,
 }
 
-// === impl Entry ===
+// === impl PolicyEntry ===
 
 impl PolicyEntry {
     /// An entry whose versions are counted on from this one.

@@ -195,7 +195,7 @@ impl LoadContext {
     }
 }
 
-// === impl Outcome ===
+// === impl LoadOutcome ===
 
 impl LoadOutcome {
     /// Whether the files changed while they were read.

@@ -183,7 +183,7 @@ enum ListError {
     TooMany,
 }
 
-// === impl Id ===
+// === impl PolicyId ===
 
 impl PolicyId {
     /// Stands for all of a group's directory.
@@ -227,7 +227,7 @@ impl fmt::Display for File {
     }
 }
 
-// === impl Kind ===
+// === impl FileKind ===
 
 impl FileKind {
     fn of(name: &str) -> Option<Self> {

@@ -74,7 +74,7 @@ pub(crate) struct SidecarSummary {
     pub(crate) module: Option<File>,
 }
 
-// === impl Refusal ===
+// === impl FileRefusal ===
 
 impl FileRefusal {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
@@ -134,7 +134,7 @@ impl Content {
     }
 }
 
-// === impl Told ===
+// === impl SidecarSummary ===
 
 impl SidecarSummary {
     /// Reads a policy's sidecar alone; the defaults where there is none.

@@ -62,7 +62,7 @@ impl Stamp {
     }
 }
 
-// === impl Identity ===
+// === impl FileIdentity ===
 
 impl FileIdentity {
     /// The identity of what a path leads to.

@@ -57,7 +57,7 @@ pub(crate) trait Timing {
 /// Reads and reports at once.
 pub(crate) struct Immediately;
 
-// === impl Table ===
+// === impl PolicyTable ===
 
 impl PolicyTable {
     /// A table that knows no policy.
@@ -307,7 +307,7 @@ impl PolicyTable {
     }
 }
 
-// === impl AtOnce ===
+// === impl Immediately ===
 
 impl Timing for Immediately {
     fn now(&self) -> Instant {

@@ -84,7 +84,7 @@ pub enum PolicyChange {
     },
 }
 
-// === impl Change ===
+// === impl PolicyChange ===
 
 impl PolicyChange {
     /// The policy that it happened to.

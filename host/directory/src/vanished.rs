@@ -17,7 +17,7 @@ pub(crate) struct VanishedPolicies {
     groups: BTreeMap<Arc<str>, usize>,
 }
 
-// === impl Vanished ===
+// === impl VanishedPolicies ===
 
 impl VanishedPolicies {
     /// Judges policies that were in force and whose files are gone; `left` are the groups with a policy that was

@@ -155,7 +155,7 @@ impl fmt::Debug for Directory {
     }
 }
 
-// === impl Watching ===
+// === impl DirectoryWatch ===
 
 impl Drop for DirectoryWatch {
     fn drop(&mut self) {
@@ -183,7 +183,7 @@ fn last_good(directory: &Path, root: &Path) -> Option<Arc<LastGood>> {
     opened.ok().map(Arc::new)
 }
 
-// === impl Event ===
+// === impl WorkerEvent ===
 
 impl From<LoadOutcome> for WorkerEvent {
     fn from(outcome: LoadOutcome) -> Self {

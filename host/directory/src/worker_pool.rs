@@ -41,7 +41,7 @@ struct JobQueue {
     is_closed: bool,
 }
 
-// === impl Crew ===
+// === impl WorkerPool ===
 
 impl WorkerPool {
     /// A crew without threads; they come with the orders.
@@ -81,7 +81,7 @@ impl Drop for WorkerPool {
     }
 }
 
-// === impl Shared ===
+// === impl PoolState ===
 
 impl PoolState {
     fn work<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
@@ -130,7 +130,7 @@ impl PoolState {
     }
 }
 
-// === impl Queue ===
+// === impl JobQueue ===
 
 impl JobQueue {
     fn next(&mut self) -> Option<LoadJob> {

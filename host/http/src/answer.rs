@@ -78,7 +78,7 @@ pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) ->
     }
 }
 
-// === impl Call ===
+// === impl ExtenderVerb ===
 
 impl ExtenderVerb {
     /// The group (empty for the root) and the call that a URL's path names; stray slashes do not matter.
@@ -149,7 +149,7 @@ impl ExtenderVerb {
     const ALL: [Self; 4] = [Self::Filter, Self::Prioritize, Self::Preempt, Self::Bind];
 }
 
-// === impl Answer ===
+// === impl ExtenderReply ===
 
 impl ExtenderReply {
     /// The body in one piece.

@@ -24,7 +24,7 @@ pub(crate) struct MemoryReservation {
     bytes: usize,
 }
 
-// === impl Budget ===
+// === impl WireMemory ===
 
 impl WireMemory {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
@@ -32,7 +32,7 @@ impl WireMemory {
     }
 }
 
-// === impl Reservation ===
+// === impl MemoryReservation ===
 
 impl MemoryReservation {
     /// Nothing yet, of a budget.

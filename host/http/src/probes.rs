@@ -94,7 +94,7 @@ impl Probes {
     }
 }
 
-// === impl Kept ===
+// === impl CachedPage ===
 
 impl CachedPage {
     async fn show(

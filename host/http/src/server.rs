@@ -132,7 +132,7 @@ fn note(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-// === impl Bounds ===
+// === impl ConnectionBounds ===
 
 impl ConnectionBounds {
     /// With `request_timeout`, the longest that a decision takes.

@@ -84,7 +84,7 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
     Ok(report)
 }
 
-// === impl Checked ===
+// === impl CheckedPolicy ===
 
 impl CheckedPolicy {
     /// Why it is refused, in a line; none if it is not.
@@ -150,7 +150,7 @@ impl CheckedPolicy {
     }
 }
 
-// === impl Report ===
+// === impl CheckReport ===
 
 impl CheckReport {
     fn refusal(&self) -> Option<String> {

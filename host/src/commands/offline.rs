@@ -61,7 +61,7 @@ struct Environment {
     service_account: bool,
 }
 
-// === impl Laptop ===
+// === impl OfflineGateway ===
 
 impl OfflineGateway {
     /// The policies of a directory, and the cluster that was named.
@@ -137,7 +137,7 @@ impl Choice {
     }
 }
 
-// === impl Surroundings ===
+// === impl Environment ===
 
 impl Environment {
     fn look() -> Self {
@@ -149,7 +149,7 @@ impl Environment {
     }
 }
 
-// === impl Origin ===
+// === impl ClusterOrigin ===
 
 impl ClusterOrigin {
     pub(super) fn as_json(&self) -> Value {

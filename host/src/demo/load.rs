@@ -59,7 +59,7 @@ impl Load {
     }
 }
 
-// === impl Shared ===
+// === impl LoadState ===
 
 impl LoadState {
     fn call_until_stopped(&self, extender: SocketAddr) {

@@ -26,7 +26,7 @@ pub(super) struct DemoStage {
 const DRAIN_SIDECAR: &str = "# Keeps pods off a zone that is being drained.\norder: 50\nmatch:\n  namespaces: [web]\n";
 const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults are ignored.\nonError: ignore\n";
 
-// === impl Stage ===
+// === impl DemoStage ===
 
 impl DemoStage {
     /// Lays everything out.

@@ -135,7 +135,7 @@ fn most(metadata: &Metadata<'_>) -> Option<u32> {
     }
 }
 
-// === impl Shared ===
+// === impl LimiterState ===
 
 impl LimiterState {
     fn classes(&self) -> MutexGuard<'_, LineClasses> {
@@ -167,7 +167,7 @@ fn tell(level: Level, text: &str, count: u64) {
     }
 }
 
-// === impl Kinds ===
+// === impl LineClasses ===
 
 impl LineClasses {
     fn key(&self, event: &Event<'_>) -> u64 {
@@ -189,7 +189,7 @@ impl LineClasses {
     }
 }
 
-// === impl Kind ===
+// === impl LineClass ===
 
 impl LineClass {
     fn new(event: &Event<'_>, key: u64, now: Instant) -> Self {

@@ -67,7 +67,7 @@ fn groups_of(root: &Path, line: &str) -> Vec<ControlGroup> {
     groups.map(|group| ControlGroup { folder: folder.join(group), files }).collect()
 }
 
-// === impl Group ===
+// === impl ControlGroup ===
 
 impl ControlGroup {
     fn limit(&self) -> Option<u64> {

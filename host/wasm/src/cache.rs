@@ -41,7 +41,7 @@ pub(crate) struct ModuleCache {
     writing: Mutex<()>,
 }
 
-// === impl Cache ===
+// === impl ModuleCache ===
 
 impl ModuleCache {
     /// Opens, or makes, the directory.

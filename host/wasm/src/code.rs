@@ -10,7 +10,7 @@ use crate::{compile::MAX_CODE_BYTES, contract::RefusedError};
 /// process started, and the cache.
 pub(crate) struct CompiledCode(Vec<u8>);
 
-// === impl Code ===
+// === impl CompiledCode ===
 
 impl CompiledCode {
     /// The code of a component that was compiled in this process.

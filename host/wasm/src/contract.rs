@@ -175,7 +175,7 @@ fn imports() -> String {
     IMPORTS[1..].join(", ")
 }
 
-// === impl Name ===
+// === impl ContractName ===
 
 impl<'a> ContractName<'a> {
     fn parse(text: &'a str) -> Option<Self> {

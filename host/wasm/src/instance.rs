@@ -74,7 +74,7 @@ pub(crate) enum NotWarmed {
 /// An instance that has been asked: all that is left to do is to give back what it holds.
 pub(crate) struct SpentInstance(Option<Store<StoreData>>);
 
-// === impl State ===
+// === impl StoreData ===
 
 impl StoreData {
     /// What is asked. An instance that is made ahead has no answer to whatever its start wants to know or to say.
@@ -100,7 +100,7 @@ impl StoreData {
     }
 }
 
-// === impl Question ===
+// === impl CallContext ===
 
 impl CallContext {
     fn of(ask: &Ask) -> Self {
@@ -108,7 +108,7 @@ impl CallContext {
     }
 }
 
-// === impl Limit ===
+// === impl CallLimits ===
 
 impl CallLimits {
     /// The limits of a call that begins at this moment.
@@ -128,7 +128,7 @@ impl CallLimits {
     }
 }
 
-// === impl Call ===
+// === impl GuestCall ===
 
 impl GuestCall {
     /// Makes an instance for a call.
@@ -176,7 +176,7 @@ impl GuestCall {
     }
 }
 
-// === impl Ahead ===
+// === impl WarmInstance ===
 
 impl WarmInstance {
     /// Makes an instance that waits for a call.
@@ -217,7 +217,7 @@ impl WarmInstance {
     }
 }
 
-// === impl Used ===
+// === impl SpentInstance ===
 
 impl SpentInstance {
     /// Whether it holds so much that it should not wait to be cleared away.

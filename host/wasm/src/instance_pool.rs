@@ -49,7 +49,7 @@ struct PoolPermit(PoolPermits);
 #[derive(Default)]
 pub(crate) struct WarmPools(Mutex<Vec<Weak<InstancePool>>>);
 
-// === impl Template ===
+// === impl InstancePool ===
 
 impl InstancePool {
     pub(crate) fn new(linked: InstancePre<StoreData>) -> Self {
@@ -142,7 +142,7 @@ impl WarmPools {
     }
 }
 
-// === impl Rooms ===
+// === impl PoolPermits ===
 
 impl PoolPermits {
     pub(crate) fn new(count: u32) -> Self {

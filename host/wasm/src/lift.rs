@@ -103,7 +103,7 @@ fn refused(error: &dyn std::fmt::Display) -> RefusedError {
     RefusedError::Lift(format!("{error:#}"))
 }
 
-// === impl Survey ===
+// === impl ModuleScan ===
 
 impl ModuleScan {
     fn of(module: &[u8]) -> Result<Self, RefusedError> {

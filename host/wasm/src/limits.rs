@@ -36,7 +36,7 @@ pub(crate) enum Denied {
     Table { wanted: usize },
 }
 
-// === impl Budget ===
+// === impl MemoryLimiter ===
 
 impl MemoryLimiter {
     pub(crate) fn new(memory: usize, reserved: MemoryCharge) -> Self {

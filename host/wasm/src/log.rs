@@ -142,7 +142,7 @@ macro_rules! log_line {
     }};
 }
 
-// === impl About ===
+// === impl LogContext ===
 
 impl LogContext {
     fn emit(&self, level: LogLevel, line: &str) {

@@ -37,7 +37,7 @@ struct Job {
     instance_pool: Weak<InstancePool>,
 }
 
-// === impl Keeper ===
+// === impl PoolWorker ===
 
 impl PoolWorker {
     /// Starts the thread, for at most so many spares.

@@ -206,7 +206,7 @@ impl Shares {
     }
 }
 
-// === impl State ===
+// === impl SharesState ===
 
 impl SharesState {
     /// What is taken of everything.
@@ -229,7 +229,7 @@ impl SharesState {
     }
 }
 
-// === impl Use ===
+// === impl Usage ===
 
 impl Usage {
     fn without(self, held: Self) -> Self {

@@ -72,7 +72,7 @@ impl Drop for Ticker {
     }
 }
 
-// === impl Running ===
+// === impl RunningGuard ===
 
 impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {

@@ -50,7 +50,7 @@ enum PodState {
     Unread,
 }
 
-// === impl Place ===
+// === impl ReservedPlace ===
 
 impl<'b> ReservedPlace<'b> {
     pub(super) fn new(binder: &'b ApiBinder, ticket: Ticket, pod: Arc<Pod>, binding: Binding) -> Self {

@@ -70,7 +70,7 @@ pub(crate) fn stop() {
     });
 }
 
-// === impl Clock ===
+// === impl PausedClock ===
 
 impl PausedClock {
     /// The random numbers of its process follow from the seed.
@@ -161,7 +161,7 @@ impl PausedClock {
     }
 }
 
-// === impl State ===
+// === impl PausedState ===
 
 impl PausedState {
     fn random(&mut self) -> u64 {

@@ -170,7 +170,7 @@ impl LeaseConfig {
     }
 }
 
-// === impl Standing ===
+// === impl LeadershipState ===
 
 impl LeadershipState {
     /// Why nobody binds, if that is so.
@@ -224,7 +224,7 @@ impl LeadershipState {
     }
 }
 
-// === impl Campaign ===
+// === impl Elector ===
 
 impl Elector {
     async fn run(mut self, ready: impl Future<Output = ()>, mut stopped: oneshot::Receiver<()>) {

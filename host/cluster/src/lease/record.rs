@@ -29,7 +29,7 @@ pub(crate) struct LeaseRecord {
     pub(crate) version: Box<str>,
 }
 
-// === impl Record ===
+// === impl LeaseRecord ===
 
 impl LeaseRecord {
     pub(crate) fn of(lease: &Lease) -> Self {

@@ -11,7 +11,7 @@ pub struct LeaseTimings {
     lease: Duration,
 }
 
-// === impl Pace ===
+// === impl LeaseTimings ===
 
 impl LeaseTimings {
     /// The pace of a Lease that lasts so long: whole seconds, as the API has them, from 1 s to 5 min.

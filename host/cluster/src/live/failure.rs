@@ -39,7 +39,7 @@ pub(super) enum WatchFailure {
     Malformed(String),
 }
 
-// === impl Failure ===
+// === impl WatchFailure ===
 
 impl WatchFailure {
     /// What a connection says of itself, with all its causes.

@@ -27,7 +27,7 @@ pub(super) struct LineReader {
     silence: Duration,
 }
 
-// === impl Lines ===
+// === impl LineReader ===
 
 impl LineReader {
     /// With `silence`, the longest time that nothing may come.

@@ -12,7 +12,7 @@ pub(super) struct UnreadableObjects {
     lists: u64,
 }
 
-// === impl Lost ===
+// === impl UnreadableObjects ===
 
 impl UnreadableObjects {
     /// A list begins.

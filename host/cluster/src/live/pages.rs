@@ -10,7 +10,7 @@ const SMALL: usize = 8 << 20;
 #[derive(Debug)]
 pub(super) struct PageSize(u32);
 
-// === impl Pages ===
+// === impl PageSize ===
 
 impl PageSize {
     /// The most objects of the next page.

@@ -82,7 +82,7 @@ struct Reflector {
     lost: UnreadableObjects,
 }
 
-// === impl Follower ===
+// === impl Reflector ===
 
 impl Reflector {
     /// Puts all that there is into the store, page by page.

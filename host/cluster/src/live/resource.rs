@@ -84,7 +84,7 @@ impl Resource {
     }
 }
 
-// === impl Object ===
+// === impl WatchedObject ===
 
 impl WatchedObject {
     /// The name, with the namespace where it has one.

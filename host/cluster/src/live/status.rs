@@ -102,7 +102,7 @@ impl ResourceStatus {
     }
 }
 
-// === impl Record ===
+// === impl WatchRecord ===
 
 impl WatchRecord {
     pub(super) fn new(resource: Resource) -> Self {

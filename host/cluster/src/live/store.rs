@@ -77,7 +77,7 @@ impl Ticket {
     }
 }
 
-// === impl Store ===
+// === impl ClusterStore ===
 
 impl ClusterStore {
     /// From here on, what a list of the Nodes has is put.
@@ -411,7 +411,7 @@ struct PodName<'a> {
     name: &'a str,
 }
 
-// === impl Name ===
+// === impl PodName ===
 
 impl<'a> PodName<'a> {
     fn of(pod: &'a Pod) -> Self {
@@ -425,7 +425,7 @@ impl Equivalent<PodByName> for PodName<'_> {
     }
 }
 
-// === impl ByName ===
+// === impl PodByName ===
 
 impl PartialEq for PodByName {
     fn eq(&self, other: &Self) -> bool {

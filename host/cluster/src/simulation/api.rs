@@ -44,7 +44,7 @@ pub(super) struct SimulatedApi {
 /// A reply: status and body.
 pub(super) type ApiReply = (u16, Value);
 
-// === impl ApiServer ===
+// === impl SimulatedApi ===
 
 impl SimulatedApi {
     pub(super) fn new(nodes: u64) -> Self {

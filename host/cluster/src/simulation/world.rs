@@ -586,7 +586,7 @@ impl World {
     }
 }
 
-// === impl Entry ===
+// === impl ScheduledEvent ===
 
 impl PartialEq for ScheduledEvent {
     fn eq(&self, other: &Self) -> bool {

@@ -35,7 +35,7 @@ const MAX_NAME: usize = 253;
 /// The longest name of a namespace: a DNS label.
 const MAX_NAMESPACE: usize = 63;
 
-// === impl Args ===
+// === impl RawBindArgs ===
 
 impl RawBindArgs<'_> {
     /// What is wrong with the names: they become part of the API server's URLs.

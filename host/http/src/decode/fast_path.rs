@@ -37,7 +37,7 @@ pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<Ex
     Some(ExtenderArgs { pod: super::within_bounds(body.slice(parts.pod?))?, nodes })
 }
 
-// === impl Parts ===
+// === impl PartialArgs ===
 
 impl PartialArgs {
     fn read(&mut self, key: &str, cursor: &mut Cursor<'_>, names: &Names, known: &KnownNodes) -> Option<()> {

@@ -90,7 +90,7 @@ fn mispredicted(known: &impl KnownElements, before: Option<u32>, cursor: &mut Cu
     Some(found)
 }
 
-// === impl Found ===
+// === impl ElementMatch ===
 
 impl ElementMatch {
     /// The slot of the element, or [`Nodes::UNKNOWN`].

@@ -39,7 +39,7 @@ pub(super) struct PeerStream(TokioIo<Box<dyn Duplex>>);
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-// === impl Dial ===
+// === impl Connector ===
 
 impl Connector {
     pub(super) fn new(tls: Option<Arc<Tls>>) -> Self {
@@ -86,7 +86,7 @@ fn default_port(scheme: Option<&str>, has_tls: bool) -> Result<u16, &'static str
     }
 }
 
-// === impl Link ===
+// === impl PeerStream ===
 
 impl PeerStream {
     fn new(stream: impl Duplex + 'static) -> Self {

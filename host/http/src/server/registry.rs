@@ -190,7 +190,7 @@ impl Open {
     }
 }
 
-// === impl Spare ===
+// === impl Evictable ===
 
 impl Evictable {
     /// Whether a connection can be spared, and how long it has waited.
@@ -205,7 +205,7 @@ impl Evictable {
     }
 }
 
-// === impl Permit ===
+// === impl ConnectionPermit ===
 
 impl ConnectionPermit {
     pub(super) fn connection(&self) -> &Arc<ConnectionState> {

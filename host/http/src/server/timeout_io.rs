@@ -61,7 +61,7 @@ enum Protocol {
     Http2,
 }
 
-// === impl Patient ===
+// === impl TimeoutIo ===
 
 impl<S> TimeoutIo<S> {
     pub(super) fn new(stream: S, connection: Arc<ConnectionState>, bounds: ConnectionBounds) -> Self {

@@ -70,7 +70,7 @@ impl Tls {
     }
 }
 
-// === impl Looks ===
+// === impl Debouncer ===
 
 impl Debouncer {
     fn new(loaded: Contents) -> Self {

@@ -31,7 +31,7 @@ pub(super) enum HandshakeRefusal {
     TooSlow(Duration),
 }
 
-// === impl Refusal ===
+// === impl HandshakeRefusal ===
 
 impl HandshakeRefusal {
     /// What a failed handshake says; none if the peer just left.

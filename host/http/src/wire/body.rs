@@ -34,7 +34,7 @@ pub(super) struct ReceivedBody {
     pub(super) reserved: MemoryReservation,
 }
 
-// === impl Intake ===
+// === impl BodyReader ===
 
 impl BodyReader {
     /// Must be called within the runtime that bodies are read in.

@@ -21,7 +21,7 @@ pub(super) struct ConcurrencyLimits {
     binds: Arc<Semaphore>,
 }
 
-// === impl Turns ===
+// === impl ConcurrencyLimits ===
 
 impl ConcurrencyLimits {
     pub(super) fn new(config: &WireConfig) -> Self {

@@ -45,7 +45,7 @@ pub(super) struct ReplyBody {
     _reserved: Option<MemoryReservation>,
 }
 
-// === impl Leftovers ===
+// === impl PostReplyExecutor ===
 
 impl PostReplyExecutor {
     /// Must be called within the runtime that the work is to run on.
@@ -91,7 +91,7 @@ impl Drop for PostReplyWork {
     }
 }
 
-// === impl Handover ===
+// === impl ReplyBody ===
 
 impl ReplyBody {
     pub(super) fn new(

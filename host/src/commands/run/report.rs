@@ -34,7 +34,7 @@ struct ReportRow {
 /// What `--node` learned of binds.
 type Binds<'b> = [(&'b str, &'b DryBind)];
 
-// === impl Row ===
+// === impl ReportRow ===
 
 impl ReportRow {
     fn fits(&self) -> bool {
@@ -49,7 +49,7 @@ impl ReportRow {
     }
 }
 
-// === impl Report ===
+// === impl RunReport ===
 
 impl RunReport {
     pub(super) fn new(

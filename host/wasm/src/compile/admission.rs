@@ -73,7 +73,7 @@ pub(super) struct CompilePermit<'a> {
     pub(super) memory: u64,
 }
 
-// === impl Class ===
+// === impl CompileClass ===
 
 impl CompileClass {
     pub(super) fn of(size: u64) -> Self {
@@ -141,7 +141,7 @@ impl MemoryMeter {
     }
 }
 
-// === impl State ===
+// === impl AdmissionState ===
 
 impl AdmissionState {
     fn has_room(&self, class: CompileClass, max_small: usize) -> bool {

@@ -19,7 +19,7 @@ pub(super) enum CompileAnswer {
     Short,
 }
 
-// === impl Answer ===
+// === impl CompileAnswer ===
 
 impl CompileAnswer {
     pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {

@@ -191,7 +191,7 @@ fn end_of(status: Option<ExitStatus>, last_line: &str) -> String {
     if last_line.is_empty() { status } else { format!("{status}: {last_line}") }
 }
 
-// === impl Running ===
+// === impl ChildProcess ===
 
 impl ChildProcess {
     /// The status of a process that is about to end; none if it had to be killed.

@@ -128,7 +128,7 @@ fn peek(reader: &BinaryReader<'_>) -> Result<u8, ScanEnd> {
     Ok(reader.clone().read_u8()?)
 }
 
-// === impl Stop ===
+// === impl ScanEnd ===
 
 impl From<BinaryReaderError> for ScanEnd {
     fn from(_: BinaryReaderError) -> Self {

@@ -37,7 +37,7 @@ struct FailedModule {
     asked: Instant,
 }
 
-// === impl Failures ===
+// === impl FailedModules ===
 
 impl FailedModules {
     /// Why the module does not load, if it is not to be tried again now.
@@ -70,7 +70,7 @@ impl FailedModules {
     }
 }
 
-// === impl Failure ===
+// === impl FailedModule ===
 
 impl FailedModule {
     /// What the next try is expected to take; one that would end the same way is not tried.

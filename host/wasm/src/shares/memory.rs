@@ -182,7 +182,7 @@ impl Shares {
     }
 }
 
-// === impl State ===
+// === impl SharesState ===
 
 impl SharesState {
     fn charge(&mut self, payer: &Payer, bytes: isize) {

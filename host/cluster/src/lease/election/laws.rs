@@ -57,7 +57,7 @@ struct ElectionWorld {
     terms: u64,
 }
 
-// === impl World ===
+// === impl ElectionWorld ===
 
 impl ElectionWorld {
     fn new(seed: u64, candidates: usize, trouble: u64) -> Self {

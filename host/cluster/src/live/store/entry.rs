@@ -22,7 +22,7 @@ pub(super) struct NodeEntry {
     pub(super) dirty: bool,
 }
 
-// === impl Home ===
+// === impl NodeEntry ===
 
 impl NodeEntry {
     /// Whether it was not there before.

@@ -30,7 +30,7 @@ struct PooledBody {
     pool: Arc<BufferPool>,
 }
 
-// === impl Spare ===
+// === impl BufferPool ===
 
 impl BufferPool {
     /// A place for one piece of memory; must be called within a runtime, which empties it when it is not used.
@@ -90,7 +90,7 @@ impl BufferPool {
     }
 }
 
-// === impl Lent ===
+// === impl PooledBody ===
 
 impl AsRef<[u8]> for PooledBody {
     fn as_ref(&self) -> &[u8] {
