@@ -14,11 +14,13 @@ mod election;
 mod elector;
 mod fence;
 mod record;
+mod state;
 mod term;
 mod timings;
 
-pub use elector::{Leadership, LeadershipState, LeaseConfig};
+pub use elector::{Leadership, LeaseConfig};
 pub use record::URL_ANNOTATION;
+pub use state::LeadershipState;
 pub use term::Term;
 pub use timings::LeaseTimings;
 

@@ -1,6 +1,7 @@
 //! Every policy of the directory, and what is wrong with the directory itself.
 
 mod report;
+mod timing;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,6 +10,7 @@ use std::{
     time::Instant,
 };
 
+pub(crate) use self::timing::{Immediately, Timing};
 use crate::{
     DirectoryConfig, DirectoryError, PolicyChange, RosterUpdate,
     config::ReadLimits,
@@ -41,21 +43,6 @@ pub(crate) struct PolicyTable {
     /// Whether the roster is another than that of the last update.
     is_different: bool,
 }
-
-/// Says which files may be read now, and which failures may be told.
-pub(crate) trait Timing {
-    /// The moment.
-    fn now(&self) -> Instant;
-    /// Whether these files have been left alone for long enough to be read.
-    fn may_read(&self, files: &mut dyn Iterator<Item = &File>) -> bool;
-    /// Whether they have been left alone for so long that what is wrong with them is no half-written file.
-    fn may_report(&self, files: &mut dyn Iterator<Item = &File>) -> bool;
-    /// Whether nothing at all has changed for that long.
-    fn is_calm(&self) -> bool;
-}
-
-/// Reads and reports at once.
-pub(crate) struct Immediately;
 
 // === impl PolicyTable ===
 
@@ -304,25 +291,5 @@ impl PolicyTable {
         let groups: BTreeSet<_> = scan.groups.iter().chain(of_entries).cloned().collect();
         self.is_different |= groups != self.groups;
         self.groups = groups;
-    }
-}
-
-// === impl Immediately ===
-
-impl Timing for Immediately {
-    fn now(&self) -> Instant {
-        Instant::now()
-    }
-
-    fn may_read(&self, _: &mut dyn Iterator<Item = &File>) -> bool {
-        true
-    }
-
-    fn may_report(&self, _: &mut dyn Iterator<Item = &File>) -> bool {
-        true
-    }
-
-    fn is_calm(&self) -> bool {
-        true
     }
 }

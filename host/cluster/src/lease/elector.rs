@@ -18,7 +18,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
-    LeaseRecord, LeaseTimings, Term,
+    LeadershipState, LeaseRecord, LeaseTimings, Term,
     election::{Election, ElectionStep, LeaseWrite, NotWritten},
     record::lease_of,
 };
@@ -40,29 +40,6 @@ pub struct LeaseConfig {
     pub url: String,
     /// How long the Lease lasts.
     pub timings: LeaseTimings,
-}
-
-/// Where the election stands, for this process.
-#[derive(Debug, Clone)]
-pub enum LeadershipState {
-    /// It holds the Lease.
-    Leads(Arc<Term>),
-    /// Another process does.
-    Follows {
-        /// Its identity.
-        holder: Arc<str>,
-        /// Where it can be reached, if it says so.
-        url: Option<Arc<str>>,
-    },
-    /// A process that was reached at this one's own URL does: the one before this one, as a rule.
-    Awaits {
-        /// Its identity.
-        holder: Arc<str>,
-        /// When the Lease runs out, unless it is renewed.
-        until: Instant,
-    },
-    /// Nobody is known to; the text says why.
-    Vacant(Arc<str>),
 }
 
 /// The election as it goes on; dropping it ends the campaign without letting go of the Lease.
@@ -167,60 +144,6 @@ impl Drop for Leadership {
 impl LeaseConfig {
     fn lease(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
-    }
-}
-
-// === impl LeadershipState ===
-
-impl LeadershipState {
-    /// Why nobody binds, if that is so.
-    pub fn vacancy(&self) -> Option<String> {
-        match self {
-            Self::Leads(_) | Self::Follows { .. } => None,
-            Self::Awaits { holder, until } => {
-                let left = until.saturating_duration_since(clock::now()).as_secs_f64().ceil();
-                Some(format!("the Lease of this gateway's predecessor ({holder}) runs out in {left} s"))
-            }
-            Self::Vacant(why) => Some(why.as_ref().to_owned()),
-        }
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Leads(one), Self::Leads(two)) => one.number() == two.number(),
-            (Self::Follows { holder: one, url: here }, Self::Follows { holder: two, url: there }) => {
-                one == two && here == there
-            }
-            (Self::Awaits { holder: one, until: here }, Self::Awaits { holder: two, until: there }) => {
-                one == two && here == there
-            }
-            (Self::Vacant(one), Self::Vacant(two)) => one == two,
-            _ => false,
-        }
-    }
-
-    fn log(&self, before: &Self) {
-        match (self, before) {
-            (Self::Leads(term), _) => info!(term = term.number(), "this gateway leads"),
-            (Self::Follows { holder, url }, Self::Leads(_)) => {
-                warn!(holder = &**holder, url = url.as_deref(), "this gateway leads no more: another took the Lease");
-            }
-            // It has this gateway's own URL, so it is not asked: see `vacancy`.
-            (Self::Awaits { holder, .. }, Self::Awaits { .. }) => {
-                warn!(
-                    holder = &**holder,
-                    "the Lease with this gateway's own URL was renewed: does another replica have the same --advertise?"
-                );
-            }
-            (Self::Awaits { holder, .. }, _) => {
-                info!(holder = &**holder, why = self.vacancy(), "no gateway leads");
-            }
-            (Self::Vacant(why), Self::Leads(_)) => warn!(why = &**why, "this gateway leads no more"),
-            (Self::Follows { holder, url }, _) => {
-                info!(holder = &**holder, url = url.as_deref(), "another gateway leads");
-            }
-            (Self::Vacant(why), _) => info!(why = &**why, "no gateway leads"),
-        }
     }
 }
 

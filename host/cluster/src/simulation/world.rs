@@ -1,4 +1,8 @@
-//! What happens when: the order of events, the network between the processes, and the scheduler.
+//! The world of one run: its processes, and the events in order of their time.
+
+mod event;
+mod network;
+mod scheduler;
 
 use std::{
     cmp::Reverse,
@@ -7,14 +11,13 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::Method;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use self::event::{Pending, ScheduledEvent, SimulationEvent, Watch};
 use super::{
-    api::{ApiReply, SimulatedApi, refusal},
+    api::SimulatedApi,
     chance::Chance,
-    process::{Back, BindOrder, BindResult, Process, Sent, stream, whole},
+    process::{Back, Process},
     sabotage::Defect,
 };
 
@@ -54,66 +57,6 @@ impl Tally {
         self.freezes += other.freezes;
         self.crashes += other.crashes;
     }
-}
-
-enum SimulationEvent {
-    /// A request comes to the API server.
-    Arrive {
-        identity: String,
-        sent: Request,
-    },
-    /// A reply comes back.
-    Return(oneshot::Sender<Back>, Back),
-    /// A watch shows the next events.
-    Show(u64),
-    /// A watch ends.
-    Cut(u64),
-    /// The scheduler looks at a pod.
-    Schedule(String),
-    /// A bind comes to a process.
-    Ask(usize, BindOrder),
-    /// The scheduler hears what became of a bind.
-    Hear(BindOrder, BindResult),
-    Thaw(usize),
-    Freeze(usize),
-    Crash(usize),
-    DeletePod(String),
-    CreatePod(String),
-    DeleteLease,
-    /// For so long the API server answers hardly anybody, and watches show nothing.
-    Hiccup(u64),
-    /// The trouble is over.
-    Calm,
-    /// Is all well?
-    Look,
-}
-
-/// A request under way; of one that is repeated, the last one's answer comes back.
-struct Request {
-    method: Method,
-    target: String,
-    body: Bytes,
-    is_fenced: bool,
-    reply: Option<oneshot::Sender<Back>>,
-}
-
-struct ScheduledEvent(u64, u64, SimulationEvent);
-
-/// A watch that is open.
-struct Watch {
-    lines: mpsc::UnboundedSender<Bytes>,
-    /// The version of the last event that was shown.
-    shown: u64,
-    /// How late it shows events; none: it shows nothing.
-    lag: Option<u64>,
-}
-
-/// What the scheduler knows of a pod.
-#[derive(Default)]
-struct Pending {
-    attempt: u64,
-    node: Option<String>,
-    heard: bool,
 }
 
 pub(super) struct World {
@@ -307,222 +250,6 @@ impl World {
         }
     }
 
-    // --- the network ---
-
-    /// A request leaves a process.
-    fn send(&mut self, at: u64, identity: String, sent: Sent) {
-        self.tally.requests += 1;
-        let Sent { method, target, body, is_fenced, reply } = sent;
-        let mut request = Request { method, target, body, is_fenced, reply: Some(reply) };
-        if self.is_trouble(3) {
-            self.lose(at, request.reply.take());
-            // It never arrives, or only its answer is lost.
-            if self.chance.percent(50) {
-                return;
-            }
-        }
-        let there = self.delay(is_fenced);
-        if self.is_trouble(6) {
-            let Request { method, target, body, .. } = &request;
-            let twin =
-                Request { method: method.clone(), target: target.clone(), body: body.clone(), is_fenced, reply: None };
-            let before = self.chance.pick(there);
-            self.at(at + before, SimulationEvent::Arrive { identity: identity.clone(), sent: twin });
-        }
-        self.at(at + there, SimulationEvent::Arrive { identity, sent: request });
-    }
-
-    /// A request is carried out, or refused.
-    fn arrive(&mut self, identity: &str, request: Request) {
-        let Request { method, target, body, is_fenced, reply } = request;
-        if target.contains("watch=true") {
-            return self.open(&target, reply);
-        }
-        let fails = self.is_trouble(4);
-        let is_before = self.chance.percent(50);
-        let answer = if fails && is_before {
-            refusal(if self.chance.percent(50) { 500 } else { 504 }, "it is down")
-        } else {
-            let answer = self.api.answer(identity, &method, &target, &body);
-            let status = answer.0;
-            self.tell(self.now, || {
-                format!("{identity}: {method} {target} {}: {status}", String::from_utf8_lossy(&body))
-            });
-            self.tally.binds += u64::from(is_fenced && answer.0 == 201);
-            self.happened();
-            if fails { refusal(500, "it gave up") } else { answer }
-        };
-        let Some(reply) = reply else { return };
-        if self.is_trouble(4) {
-            return self.lose(self.now, Some(reply));
-        }
-        self.reply(reply, &answer);
-    }
-
-    fn reply(&mut self, reply: oneshot::Sender<Back>, answer: &ApiReply) {
-        let back = self.delay(false);
-        self.at(self.now + back, SimulationEvent::Return(reply, Ok(whole(answer.0, &answer.1))));
-    }
-
-    /// A reply that does not come: the connection breaks, or nothing is ever heard.
-    fn lose(&mut self, at: u64, reply: Option<oneshot::Sender<Back>>) {
-        let Some(reply) = reply else { return };
-        if self.chance.percent(50) {
-            self.lost.push(reply);
-        } else {
-            let back = self.delay(false);
-            self.at(at + back, SimulationEvent::Return(reply, Err("the connection broke")));
-        }
-    }
-
-    /// How long a message takes. What is fenced is given up by the kernel after a ninth of the Lease, and by
-    /// the API server after two more.
-    fn delay(&mut self, is_fenced: bool) -> u64 {
-        let quick = MILLISECOND + self.chance.pick(5 * MILLISECOND);
-        if !self.is_trouble(3) {
-            quick
-        } else if is_fenced {
-            self.chance.pick(micros(LEASE) / 3).max(1)
-        } else {
-            self.chance.pick(3 * micros(LEASE)).max(1)
-        }
-    }
-
-    fn open(&mut self, target: &str, reply: Option<oneshot::Sender<Back>>) {
-        let Some(reply) = reply else { return };
-        if self.is_trouble(4) {
-            let answer = refusal(410, "too old");
-            return self.reply(reply, &answer);
-        }
-        let (lines, received) = mpsc::unbounded_channel();
-        let from = target.split("resourceVersion=").nth(1).and_then(|rest| rest.split('&').next());
-        let shown = from.and_then(|from| from.parse().ok()).unwrap_or_default();
-        let back = self.delay(false);
-        self.at(self.now + back, SimulationEvent::Return(reply, Ok(stream(received))));
-        let lag = if !self.chance.percent(self.lagging) {
-            Some(MILLISECOND)
-        } else if self.chance.percent(70) {
-            Some(self.chance.pick(20_000) * MILLISECOND)
-        } else {
-            None
-        };
-        self.next_watch += 1;
-        let number = self.next_watch;
-        if target.starts_with("/api/v1/pods") {
-            self.watches.insert(number, Watch { lines, shown, lag });
-            if let Some(lag) = lag {
-                self.at(self.now + back + lag, SimulationEvent::Show(number));
-            }
-        } else {
-            self.watches.insert(number, Watch { lines, shown: u64::MAX, lag: None });
-        }
-        if self.is_trouble(2) {
-            let end = self.now + self.chance.pick(10_000) * MILLISECOND;
-            self.at(end, SimulationEvent::Cut(number));
-        }
-    }
-
-    /// Something changed: each watch shows it when it does.
-    fn happened(&mut self) {
-        let Some(last) = self.api.log.last().map(|happened| happened.version) else { return };
-        let behind = self.watches.iter().filter(|(_, watch)| watch.shown < last);
-        let behind: Vec<(u64, u64)> = behind.filter_map(|(number, watch)| Some((*number, watch.lag?))).collect();
-        for (number, lag) in behind {
-            self.at(self.now + lag, SimulationEvent::Show(number));
-        }
-    }
-
-    fn show(&mut self, number: u64) {
-        let Some(watch) = self.watches.get_mut(&number) else { return };
-        let Some(lag) = watch.lag else { return };
-        for happened in &self.api.log {
-            if happened.version > watch.shown && happened.at + lag <= self.now {
-                watch.shown = happened.version;
-                let is_open = watch.lines.send(Bytes::from(happened.line.clone())).is_ok();
-                if !is_open {
-                    self.watches.remove(&number);
-                    return;
-                }
-            }
-        }
-    }
-
-    // --- the scheduler ---
-
-    fn schedule(&mut self, name: String) {
-        let Some(pod) = self.api.pods.get(&name).cloned() else { return };
-        // Its own watch may be behind, too.
-        if pod.node.is_some() && !self.is_trouble(2) {
-            return;
-        }
-        let node = self.pending.get(&name).and_then(|pending| pending.node.clone());
-        let stays = self.chance.percent(40);
-        let any = self.api.nodes[self.chance.pick(self.api.nodes.len() as u64) as usize].clone();
-        let node = node.filter(|_| stays).unwrap_or(any);
-        self.attempts += 1;
-        let order = BindOrder {
-            attempt: self.attempts,
-            pod: name.clone(),
-            uid: pod.uid,
-            node: node.clone(),
-            is_forwarded: false,
-        };
-        self.pending.insert(name, Pending { attempt: self.attempts, node: Some(node), heard: false });
-        let index = self.chance.pick(2) as usize;
-        // In life it is 5 s; here it is anything, in relation to a shorter Lease.
-        let patience = SCHEDULER_TIMEOUT / 10 + self.chance.pick(SCHEDULER_TIMEOUT * 9 / 10);
-        let (there, late) = (self.now + self.delay(true), self.now + patience);
-        if !self.is_trouble(4) {
-            self.at(there, SimulationEvent::Ask(index, order.clone()));
-        }
-        self.at(late, SimulationEvent::Hear(order, BindResult::Unknown));
-    }
-
-    /// A process is done with a bind.
-    fn decided(&mut self, at: u64, mut order: BindOrder, outcome: BindResult) {
-        match &outcome {
-            BindResult::Bound => {
-                assert!(
-                    self.api.was_bound(&order.uid, &order.node),
-                    "{} was lost: it was told that it is bound",
-                    order.pod
-                );
-            }
-            BindResult::Unknown => self.tally.unknown += 1,
-            BindResult::Forward(url) if !order.is_forwarded => {
-                order.is_forwarded = true;
-                let peer = self.processes.iter().position(|process| *process.url == **url);
-                let there = at + self.delay(true);
-                if let Some(peer) = peer.filter(|_| !self.is_trouble(4)) {
-                    self.at(there, SimulationEvent::Ask(peer, order));
-                }
-                return;
-            }
-            BindResult::Forward(_) | BindResult::Failed(_) => {}
-        }
-        let back = at + self.delay(true);
-        self.at(back, SimulationEvent::Hear(order, outcome));
-    }
-
-    fn hear(&mut self, order: BindOrder, outcome: &BindResult) {
-        let Some(pending) = self.pending.get_mut(&order.pod) else { return };
-        if pending.attempt != order.attempt || std::mem::replace(&mut pending.heard, true) {
-            return;
-        }
-        if *outcome != BindResult::Bound && self.chance.percent(50) {
-            // It writes why into the pod's status.
-            self.api.touch(&order.pod);
-            self.happened();
-        }
-        if *outcome == BindResult::Bound && self.now < TROUBLE {
-            // It runs for a while, and another comes in its place.
-            let end = self.now + self.chance.pick(6_000) * MILLISECOND;
-            return self.at(end, SimulationEvent::DeletePod(order.pod));
-        }
-        let again = self.now + (20 + self.chance.pick(600)) * MILLISECOND;
-        self.at(again, SimulationEvent::Schedule(order.pod));
-    }
-
     // --- processes ---
 
     fn freeze(&mut self, index: usize, at: u64) {
@@ -583,27 +310,5 @@ impl World {
     fn is_trouble(&mut self, part: u64) -> bool {
         let percent = if self.now < self.hiccup_until { 70 / part.min(2) } else { self.trouble / part };
         self.chance.percent(percent)
-    }
-}
-
-// === impl ScheduledEvent ===
-
-impl PartialEq for ScheduledEvent {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-}
-
-impl Eq for ScheduledEvent {}
-
-impl PartialOrd for ScheduledEvent {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for ScheduledEvent {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.0, self.1).cmp(&(other.0, other.1))
     }
 }

@@ -4,6 +4,8 @@ mod laws;
 
 use std::time::Duration;
 
+use plimsoll_core::NotReserved;
+
 use super::*;
 
 pub(super) fn node(name: &str, zone: &str, beat: u32) -> Node {

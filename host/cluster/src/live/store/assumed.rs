@@ -1,0 +1,115 @@
+//! Pods that are assumed on a node while they are bound, until the watch shows them.
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use plimsoll_core::{NotReserved, Pod};
+
+use super::{
+    ClusterStore,
+    by_name::{PodByName, PodName},
+};
+
+/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    uid: Box<str>,
+    number: u64,
+}
+
+/// A pod that is being bound, or was, and that the watch has not shown yet.
+#[derive(Debug)]
+pub(super) struct AssumedPod {
+    number: u64,
+    pub(super) pod: Arc<Pod>,
+    /// Lists and reads that began then or later tell what became of it; none while its bind is under way.
+    pub(super) settled: Option<Instant>,
+}
+
+// === impl Ticket ===
+
+impl Ticket {
+    /// The reservation with this number, which no other has, of the pod with this UID.
+    pub fn new(uid: impl Into<Box<str>>, number: u64) -> Self {
+        Self { uid: uid.into(), number }
+    }
+
+    /// The pod's UID.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+}
+
+// === impl ClusterStore ===
+
+impl ClusterStore {
+    /// A pod gets a place: it counts from now on, until the watch shows it or its end, or its ticket says so.
+    ///
+    /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`].
+    pub(crate) fn reserve(&mut self, pod: Arc<Pod>) -> Result<Ticket, NotReserved> {
+        let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
+        let shown = self.pods.get_key_value(&PodName::of(&pod)).filter(|(PodByName(own), _)| own.uid() == pod.uid());
+        if let Some((PodByName(shown), _)) = shown {
+            return Err(NotReserved::Placed(node_of(shown)));
+        }
+        if let Some(earlier) = self.reserved.get(pod.uid()) {
+            return Err(NotReserved::Undecided(node_of(&earlier.pod)));
+        }
+        self.tickets += 1;
+        let ticket = Ticket::new(pod.uid(), self.tickets);
+        self.attach(&pod);
+        self.reserved.insert(ticket.uid.clone(), AssumedPod { number: ticket.number, pod, settled: None });
+        Ok(ticket)
+    }
+
+    /// Nothing of this bind is under way after that moment: a list or a read that begins later tells what
+    /// became of it. With a `pod`, that is how it was read, and where.
+    pub(crate) fn conclude(&mut self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
+        let Some(reserved) = self.reserved.get_mut(&ticket.uid).filter(|own| own.number == ticket.number) else {
+            return;
+        };
+        reserved.settled = Some(settled);
+        if let Some(pod) = pod.filter(|pod| pod.node().is_some()) {
+            let before = std::mem::replace(&mut reserved.pod, Arc::clone(&pod));
+            self.detach(&before);
+            self.attach(&pod);
+        }
+    }
+
+    /// The pod was not bound by the bind with this ticket, and will not be.
+    pub(crate) fn release(&mut self, ticket: &Ticket) {
+        if self.reserved.get(&ticket.uid).is_some_and(|own| own.number == ticket.number) {
+            self.vacate(&ticket.uid);
+        }
+    }
+
+    /// The pod was read by a request that `began` then: that tells what became of a bind that was settled.
+    pub(crate) fn observe(&mut self, pod: &Pod, began: Instant) {
+        let own = self.reserved.get(pod.uid());
+        let Some(own) = own.filter(|own| own.settled.is_some_and(|settled| settled <= began)) else { return };
+        let ticket = Ticket::new(pod.uid(), own.number);
+        match pod.node() {
+            Some(node) => {
+                let placed = Arc::new(pod.placed_on(node, &BTreeMap::new()));
+                self.conclude(&ticket, Some(placed), began);
+            }
+            None => self.release(&ticket),
+        }
+    }
+
+    /// How many pods have a place that the watch does not show.
+    pub(crate) fn reserved(&self) -> usize {
+        self.reserved.len()
+    }
+
+    /// Since when the oldest reservation waits for the watch; those whose bind is under way do not.
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        self.reserved.values().filter_map(|reserved| reserved.settled).min()
+    }
+
+    /// Takes the pod with this UID off the place that it has reserved.
+    pub(super) fn vacate(&mut self, uid: &str) {
+        if let Some(reserved) = self.reserved.remove(uid) {
+            self.detach(&reserved.pod);
+        }
+    }
+}
