@@ -1,4 +1,4 @@
-//! Who may bind: whoever reaches the port may ask about nodes, but placing a pod is a right of its own.
+//! Who may bind. Every client that reaches the port may ask about nodes; a bind needs authorization.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,22 +14,22 @@ const KUBE_SCHEDULER: &str = "system:kube-scheduler";
 
 /// Who may bind.
 ///
-/// Another replica may, which asks on behalf of a client that it has checked itself; and so may a client on a loopback
-/// listener.
+/// Other replicas may bind (they have checked their client themselves), and so may clients on a loopback listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindAccess {
-    /// The Common Names of clients that may, in certificates by the client CA.
+    /// The Common Names of clients that may bind, in certificates signed by the client CA.
     pub clients: Vec<String>,
-    /// Whether everybody may who reaches the listener.
+    /// Whether every client that reaches the listener may bind.
     pub without_authentication: bool,
 }
 
-/// The client of one connection; made once, when the connection begins to speak HTTP.
+/// The client of one connection; made once, after the TLS handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) identity: ClientIdentity,
-    /// Whose nodes those are that it sends: its name's, or else its address's, since a port says nothing.
+    /// Identifies the sender of whole nodes: by certificate name, else by address. The port changes with each
+    /// connection.
     pub(crate) sender: Sender,
     /// Whether both the listener's address and the client's are loopback addresses.
     pub(crate) is_local: bool,
@@ -51,7 +51,7 @@ pub(crate) enum Denial {
 // === impl BindAccess ===
 
 impl BindAccess {
-    /// Whether anybody at all may bind on such a listener.
+    /// Whether any client can be authorized to bind on such a listener.
     pub fn is_possible(&self, listen: IpAddr, asks_for_certificates: bool) -> bool {
         self.without_authentication || is_loopback(listen) || asks_for_certificates && !self.clients.is_empty()
     }
@@ -145,7 +145,7 @@ mod tests {
             (far, everywhere, named("System:kube-scheduler"), Err(Denial::NotListed("System:kube-scheduler".into()))),
             (far, everywhere, ClientIdentity::Client(None), Err(Denial::NoName)),
             (far, everywhere, ClientIdentity::Anonymous, no_certificate()),
-            // Only the address that the listener was bound to keeps others away.
+            // Only the listener's own address keeps other machines away, so both addresses count.
             (near, everywhere, ClientIdentity::Anonymous, no_certificate()),
             (near, "192.0.2.1", ClientIdentity::Anonymous, no_certificate()),
             (far, near, ClientIdentity::Anonymous, no_certificate()),

@@ -1,4 +1,4 @@
-//! The admin listener: what an operator and a scraper may look at. It changes nothing.
+//! The admin listener: read-only pages for operators and scrapers.
 
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,12 +25,12 @@ pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the admin listener shows.
+/// The content of the admin listener's pages.
 pub trait Admin: Send + Sync {
-    /// Whether requests can be answered, and one line for each thing that is wrong all the same.
+    /// Whether requests can be answered; one line for each problem that does not prevent that.
     ///
     /// # Errors
-    /// One line for each thing that is missing.
+    /// One line for each precondition that is missing.
     fn ready(&self) -> Result<Vec<String>, Vec<String>>;
 
     /// The metrics as `OpenMetrics` text.
@@ -39,20 +39,20 @@ pub trait Admin: Send + Sync {
     /// The policies in force and those that failed to load.
     fn policies(&self) -> serde_json::Value;
 
-    /// Who binds.
+    /// The replica that binds.
     fn leader(&self) -> serde_json::Value;
 
     /// The decision tables that a policy has shown so far; none if there is no such policy.
     fn table(&self, policy: &str) -> Option<serde_json::Value>;
 
-    /// What each policy of a group says about a pod (JSON) and a node, and what it read to say so.
+    /// Each policy's answer about a pod (JSON) and a node, with the values that it read.
     ///
     /// # Errors
-    /// Why that cannot be said.
+    /// Says why there is no explanation.
     fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<serde_json::Value, String>;
 }
 
-/// The most bytes of a pod that is to be explained: etcd holds none that is larger.
+/// Maximum bytes of a pod to explain. etcd stores no larger object.
 const MAX_POD: usize = 2 << 20;
 
 /// Explanations at once: the objects made of one pod may take 70 MiB, which no other bound counts.
@@ -64,15 +64,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A page: its status, type and text.
 pub(crate) type AdminPage = (StatusCode, &'static str, String);
 
-/// The admin pages, for those who know what they ask.
+/// The admin pages behind the check of the request's `Host`.
 #[derive(Clone)]
 struct Guarded {
     router: Router,
     hosts: AllowedHosts,
 }
 
-/// Serves the admin pages until `shutdown`. Over loopback they are answered under these names alone; under any other
-/// address they are as well, if there are such names.
+/// Serves the admin pages until `shutdown`. A request over loopback must name an allowed host; on other addresses this
+/// is checked only if host names are configured.
 ///
 /// # Errors
 /// If the listener's address cannot be read; single connections fail on their own.
@@ -134,7 +134,7 @@ impl Guarded {
     }
 }
 
-/// Makes a page on a blocking thread, where it may take its time, and even panic.
+/// Renders a page on a blocking thread, so that neither a slow page nor a panic stops the listener.
 async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> AdminPage + Send + 'static) -> Response {
     let made = tokio::task::spawn_blocking(move || page(admin.as_ref())).await;
     respond(made.unwrap_or_else(|panic| {
@@ -230,7 +230,8 @@ fn read_only() -> AdminPage {
 }
 
 fn respond((status, kind, text): AdminPage) -> Response {
-    // It is read on terminals, and has texts of others in it; in JSON an escape means the same.
+    // The page is read on terminals and quotes untrusted text, so control characters are escaped; JSON stays
+    // equivalent.
     let text = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t')).into_owned();
     (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
@@ -242,7 +243,7 @@ mod tests {
     #[test]
     fn a_proxy_that_does_not_come_over_loopback_may_use_its_own_name_unless_names_are_listed() {
         let names = |names: &[&str]| AllowedHosts::new(names.iter().map(|name| (*name).to_owned()));
-        // The API server's proxy passes on the Host that it was asked under itself.
+        // The API server's proxy forwards the Host header of its own request.
         let table = [
             ("127.0.0.1", &[][..], "api.example:6443", Err(Foreign::Host)),
             ("::ffff:127.0.0.1", &[], "api.example:6443", Err(Foreign::Host)),

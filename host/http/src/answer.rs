@@ -13,7 +13,7 @@ use crate::{
     memory::MemoryReservation,
 };
 
-/// A call of the extender protocol.
+/// A verb of the extender protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExtenderVerb {
     Filter,
@@ -22,7 +22,7 @@ pub(crate) enum ExtenderVerb {
     Bind,
 }
 
-/// A reply, and what is left to do once it is out.
+/// A reply, and the work to do after it was sent.
 #[derive(Debug)]
 pub struct ExtenderReply {
     /// The HTTP status.
@@ -39,20 +39,20 @@ pub struct ExtenderReply {
     pub after: After,
     /// Whether the connection cannot be used again.
     pub(crate) close: bool,
-    /// Whether the log says already why there is no decision.
+    /// Whether the reason for the missing decision is logged already.
     pub(crate) is_routine: bool,
 }
 
-/// What becomes of a request.
+/// How a request is handled.
 #[derive(Debug)]
 pub(crate) enum Handling {
     /// It is answered.
     Reply(ExtenderReply),
-    /// The replica behind this base URL answers it.
+    /// The replica at this base URL answers it.
     Forward(Arc<str>),
 }
 
-/// A decision on its way out.
+/// A decision, encoded.
 struct DecidedReply {
     pieces: Vec<Bytes>,
     nodes: usize,
@@ -81,7 +81,7 @@ pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) ->
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
-    /// The group (empty for the root) and the call that a URL's path names; stray slashes do not matter.
+    /// The group (empty for the root) and the verb of a URL's path; extra slashes are ignored.
     pub(crate) fn from_path(path: &str) -> Option<(&str, Self)> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let (first, second) = (segments.next()?, segments.next());
@@ -193,22 +193,22 @@ impl ExtenderReply {
     }
 }
 
-/// Bytes for each name or node while it is read: its place and its slot, in lists that double as they grow, and once
-/// more where serde reads them.
+/// Bytes per name or node while a request is decoded: its range and its slot, in vectors that double as they grow, and
+/// once more if serde reads them.
 const TO_READ: usize = 96;
 
-/// Bytes for each name or node while it is decided about: the lists of nodes that stand and of those that do not.
+/// Bytes per name or node while policies run: the lists of kept and of rejected nodes.
 const TO_DECIDE: usize = 64;
 
-/// Bytes for each comma of a preempt request: it has at most one pod, UID or candidate more than commas.
+/// Bytes per comma of a preempt request; it has at most one pod, UID or candidate more than commas.
 const TO_PREEMPT: usize = 128;
 
-/// Bytes that a node or pod takes when it is read, for each byte and for each comma of its JSON: every element of a
-/// list or object has a comma, and becomes a record of some texts and quantities.
+/// Bytes that a parsed node or pod takes per byte and per comma of its JSON. Each element of a list or object has a
+/// comma, and becomes a record of a few texts and quantities.
 const OF_OBJECT: usize = 2;
 const OF_ELEMENT: usize = 128;
 
-/// What of that is left once they are read.
+/// Bytes per node or pod that remain in use after parsing.
 const READ: usize = 32;
 
 /// Reads a filter or prioritize request.
@@ -220,7 +220,7 @@ fn extender_args(
     memory: &mut MemoryReservation,
 ) -> Result<ExtenderArgs, WireError> {
     let before = memory.bytes();
-    // An element of a list has two bytes at least: one of its own, and a comma.
+    // An element of a list has at least two bytes: one of its own, and a comma.
     memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))?;
     let args = decode::extender_args(body, cluster, &gateway.known_nodes(sender))?;
     memory.shrink_to(before + READ * args.nodes.len());
@@ -229,7 +229,7 @@ fn extender_args(
 }
 
 fn reserve_to_decide(args: &ExtenderArgs, memory: &mut MemoryReservation) -> Result<(), WireError> {
-    // A node that is known as it came is not read again.
+    // A node with unchanged bytes is not parsed again.
     let objects = args.nodes.unknown_objects().map(|node| to_read_object(node)).sum::<usize>();
     memory.grow(TO_DECIDE * args.nodes.len() + objects + to_read_object(&args.pod))
 }
@@ -281,7 +281,7 @@ fn preempt(
     Arrival { received, sender }: Arrival,
     memory: &mut MemoryReservation,
 ) -> Result<DecidedReply, WireError> {
-    // The reply repeats names and UIDs of the request, each at most once; what it writes around them is counted here.
+    // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.
     memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
     let args = decode::preempt_args(body)?;
     let pod = gateway.pod(args.pod)?;
@@ -295,7 +295,7 @@ fn about(pod: &Pod, error: DecideError) -> WireError {
     WireError::from(error).about(PodId::of(pod))
 }
 
-/// What becomes of a bind.
+/// How a bind is handled.
 enum BindRoute {
     Done(After),
     Forward(Arc<str>),

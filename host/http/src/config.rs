@@ -1,4 +1,4 @@
-//! What an operator may set about the wire.
+//! Settings of the wire listener.
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{AllowedHosts, BindAccess, Tls};
 pub struct WireConfig {
     /// Bytes that one request body may have.
     pub body_limit: usize,
-    /// Bytes for all request bodies together, and for what is made of them until their replies are out.
+    /// Bytes for all request bodies together, and for everything derived from them until their replies were sent.
     pub memory: usize,
     /// How long a connection may be idle between requests; kube-scheduler reuses one for up to 90 s.
     pub keep_alive: Duration,
@@ -19,22 +19,22 @@ pub struct WireConfig {
     pub body_timeout: Duration,
     /// How long a reader may take for a whole reply, however steadily it reads.
     pub reply_timeout: Duration,
-    /// How long requests in flight may go on once the server stops.
+    /// How long requests in flight may continue after the server was told to stop.
     pub drain: Duration,
-    /// Connections open at once; at the limit one without a whole request makes room, then one that is slow with a
-    /// body or a reply, then one that is idle.
+    /// Maximum open connections. At the limit the registry closes, in this order, a connection without a whole request,
+    /// a slow one, or an idle one.
     pub max_connections: usize,
     /// Requests in flight at once on all connections, from their head to the end of their reply.
     pub max_requests: usize,
-    /// Decisions made at once for each group; others wait, and their wait counts against their time.
+    /// Concurrent decisions per group. Others wait, and the wait counts against the request's deadline.
     pub max_decisions: usize,
-    /// Binds under way at once: they mostly wait for the API server, so that they are many.
+    /// Concurrent binds. The limit is high because a bind mostly waits for the API server.
     pub max_binds: usize,
-    /// What makes the listener speak TLS, and nothing else; without it, it speaks plain HTTP.
+    /// If set, the listener speaks TLS only; otherwise plain HTTP.
     pub tls: Option<Arc<Tls>>,
     /// Who may bind.
     pub bind: BindAccess,
-    /// Under which names it may be asked for where it is on loopback and speaks plain HTTP.
+    /// Allowed `Host` names, where the listener is on loopback and speaks plain HTTP.
     pub hosts: AllowedHosts,
 }
 

@@ -1,11 +1,11 @@
 //! Reads requests: the wrapper is typed, the objects inside stay slices of the body.
 //!
-//! Keys of the wrapper match in any ASCII case, the last of several wins, null is absent and
-//! unknown keys are skipped, as in Go's `encoding/json`. The body is gone over once; nesting
-//! costs no stack, since what is not ours is skipped or split off as raw text.
+//! Keys of the wrapper match in any ASCII case, the last of several wins, null is absent and unknown keys are skipped,
+//! as in Go's `encoding/json`. The body is scanned once; nesting costs no stack, since other values are skipped or
+//! split off as raw text.
 //!
-//! A filter or prioritize request is read by `fast_path`, which compares names and whole nodes with those that it
-//! expects. What it finds unusual is read by serde, which alone says what is wrong.
+//! `fast_path` reads filter and prioritize requests: it compares names and whole nodes with the ones it predicts. It
+//! leaves unusual requests to serde, and only serde reports errors.
 
 mod args;
 mod bind;
@@ -31,7 +31,7 @@ use crate::error::WireError;
 pub(crate) struct ExtenderArgs {
     /// The Pod's JSON.
     pub(crate) pod: Bytes,
-    /// The nodes in question.
+    /// The nodes to decide about.
     pub(crate) nodes: WireNodes,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct PreemptArgs<'a> {
     pub(crate) candidates: Vec<CandidateQuery<'a>>,
 }
 
-/// The most names, nodes, candidates or victims of one list: Kubernetes is made for 5,000 nodes.
+/// Maximum elements of one list of names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
 pub(crate) const MAX_ELEMENTS: usize = 100_000;
 
-/// The most bytes of a pod: etcd holds none above 1.5 MiB, which as JSON may be a few times that.
+/// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
 const MAX_POD: usize = 8 << 20;
 
 /// Reads an `ExtenderArgs`; names are looked up in the cluster, and whole nodes among those that are known.
@@ -61,7 +61,7 @@ pub(crate) fn extender_args(
     fast_path::args(body, names, known).map_or_else(|| by_serde(body, names), Ok)
 }
 
-/// Reads an `ExtenderArgs` however it is written, or says what is wrong with it.
+/// Reads any valid `ExtenderArgs`, or reports the error.
 fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
     let wire = parse(body, "ExtenderArgs", args::ExtenderArgsVisitor)?;
     let nodes = match (wire.nodes, wire.names) {
@@ -85,7 +85,7 @@ pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
     Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
 }
 
-/// The most bytes of an `ExtenderBindingArgs`: four short texts.
+/// Maximum bytes of an `ExtenderBindingArgs`: four short texts.
 const MAX_BINDING_ARGS: usize = 64 << 10;
 
 /// Reads an `ExtenderBindingArgs`.

@@ -21,11 +21,11 @@ use crate::{
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///
-/// Nodes that stay go back as they came, each with its neighbours: of whole objects every byte counts, since they
-/// replace the scheduler's own.
+/// Kept nodes are returned as slices of the request. Whole objects must be byte for byte the same, since they replace
+/// the scheduler's own.
 ///
 /// # Errors
-/// If `reserve` refuses the bytes that it takes.
+/// If `reserve` refuses the memory for the reply.
 pub(crate) fn filter<E>(
     nodes: &WireNodes,
     outcome: &FilterOutcome,
@@ -33,7 +33,7 @@ pub(crate) fn filter<E>(
 ) -> Result<Vec<Bytes>, E> {
     let rejected = Rejected::new(nodes, outcome);
     let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
-    // Names stand in the reply once each, kept or not: to add them up would take another look at every one.
+    // Each name is in the reply once, kept or rejected, so one estimate for all is enough.
     let (copied, names) = if nodes.are_objects() {
         (kept().filter(is_copied).map(|part| part.len() + 1).sum(), outcome.rejected.len())
     } else {
@@ -79,7 +79,7 @@ pub(crate) fn bound() -> Vec<u8> {
     error("")
 }
 
-/// An `ExtenderBindingResult`, and what verbs without an error field answer beside their status.
+/// An `ExtenderBindingResult`; also the body of errors of verbs that have no error field.
 pub(crate) fn error(error: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 + error.len());
     out.extend_from_slice(b"{\"Error\":");
@@ -112,7 +112,7 @@ pub(crate) fn prioritize<E>(
     Ok(out)
 }
 
-/// Thousands of scores have one digit each: they are written in one go.
+/// Fast path: most scores have one digit.
 #[inline]
 fn push_score(out: &mut Vec<u8>, score: u8) {
     let mut end = *b",\"Score\":0}";
@@ -150,14 +150,14 @@ pub(crate) fn preempt(candidates: &[CandidateQuery<'_>], outcome: &PreemptOutcom
     out
 }
 
-/// The stretches of nodes that stay, between the rejected, which come by ascending index.
+/// The runs of kept nodes between the rejected ones, which are sorted by index.
 fn kept_runs(nodes: usize, outcome: &FilterOutcome) -> impl Iterator<Item = Range<usize>> {
     let ends = outcome.rejected.iter().map(|rejection| rejection.node as usize).chain([nodes]);
     let run = |start: &mut usize, end: usize| Some(std::mem::replace(start, end + 1)..end);
     ends.scan(0, run).filter(|run| !run.is_empty())
 }
 
-/// A comma, unless nothing stands before it in its list or map.
+/// Writes a comma, except before the first element of a list or map.
 #[inline]
 fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'[' | b'{')) {

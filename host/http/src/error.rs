@@ -1,13 +1,13 @@
-//! Why a request has no decision: what the scheduler is told, and what our log says.
+//! Why a request has no decision: a short text for the scheduler and a full one for our log.
 
 use axum::http::StatusCode;
 use plimsoll_core::{DecideError, ObjectError, PodId, Unbound};
 
 use crate::{access::Denial, hosts::Foreign};
 
-/// The most bytes of an error's text that leave the process.
+/// Maximum bytes of an error's text in a reply.
 const MAX_OUTSIDE_BYTES: usize = 512;
-/// The most bytes of an error's text in the log.
+/// Maximum bytes of an error's text in the log.
 const MAX_INSIDE_BYTES: usize = 4096;
 
 /// A request that ends without a decision.
@@ -20,13 +20,13 @@ pub(crate) struct WireError {
     pub(crate) status: StatusCode,
     /// Short text for the scheduler's events.
     pub(crate) outside: String,
-    /// The whole story, for our log.
+    /// The full text, for our log.
     pub(crate) inside: String,
     /// The pod that the request was about, as far as it could be read.
     pub(crate) pod: Option<Box<LoggedPod>>,
     /// Whether request bytes may be left on the connection, so that it cannot be used again.
     pub(crate) close: bool,
-    /// Whether the observer has heard of it, and tells: it is how a cluster works, and no trouble.
+    /// Whether this is normal operation that the observer has reported already, so that it is not logged as an error.
     pub(crate) is_routine: bool,
 }
 
@@ -59,7 +59,7 @@ impl WireError {
         Self { pod: pod.map(logged), ..self }
     }
 
-    /// The request is not what the verb expects.
+    /// The request is malformed.
     pub(crate) fn malformed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
@@ -85,7 +85,7 @@ impl WireError {
         Self::new(StatusCode::FORBIDDEN, foreign.to_string())
     }
 
-    /// Another replica binds, and it did not.
+    /// The bind could not be forwarded to the replica that binds.
     pub(crate) fn not_forwarded(peer: &str, why: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, format!("the replica at {peer} binds; it did not answer: {why}"))
     }
@@ -103,13 +103,13 @@ impl WireError {
         Self { close: true, ..Self::new(StatusCode::REQUEST_TIMEOUT, text) }
     }
 
-    /// Too much is held for other requests.
+    /// The memory budget is used up by other requests.
     pub(crate) fn overloaded() -> Self {
         let text = "too many large requests are under way: try again, or set nodeCacheCapable: true";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
     }
 
-    /// One request alone would need more than all may have.
+    /// One request alone needs more than the whole memory budget.
     pub(crate) fn too_much(bytes: usize, limit: usize) -> Self {
         let text = format!(
             "the request needs {bytes} bytes; all requests together have {limit}: raise --wire-memory, or set nodeCacheCapable: true"
@@ -122,7 +122,7 @@ impl WireError {
         Self { close: true, ..self }
     }
 
-    /// A list or an object of the request is larger than any cluster needs; all of it was read.
+    /// A list or an object exceeds its limit; the whole body was read.
     pub(crate) fn beyond(text: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
@@ -133,7 +133,7 @@ impl WireError {
         Self { close: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
-    /// Requests before this one took all of its time.
+    /// The deadline passed while the request waited for a permit.
     pub(crate) fn queue_timeout() -> Self {
         let text = "the request's time was over before its turn: too many are being decided at once";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
@@ -162,7 +162,7 @@ impl From<DecideError> for WireError {
             DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
             DecideError::Unbound(unbound) => {
                 let is_routine = unbound.is_routine();
-                // A UID is what a bind must name: our log alone tells those of the cluster.
+                // A bind must name the pod's UID, so UIDs of the cluster appear in our log only.
                 let outside = match unbound {
                     Unbound::OtherPod { pod, .. } => {
                         format!(
@@ -177,7 +177,7 @@ impl From<DecideError> for WireError {
             DecideError::Listing | DecideError::Behind => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
-                // The fault's detail may quote a guest: it goes to our log alone.
+                // The fault's detail may quote a guest, so it goes to our log only.
                 let outside = format!("policy {policy} failed to {verb}: {}", fault.kind);
                 Self { outside, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
@@ -191,7 +191,7 @@ impl From<ObjectError> for WireError {
     }
 }
 
-/// The text with `<uid>` for each UID in it: the API server's own words may name one.
+/// Replaces each UID in the text by `<uid>`: the API server's messages can contain one.
 fn without_uids(text: &str) -> String {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let length = |text: &str| {

@@ -1,13 +1,13 @@
-//! A bind that reached a replica whose turn it is not: the replica that binds gets it.
+//! Forwards a bind to the replica that leads.
 
 use std::{future::Future, pin::Pin, time::Instant};
 
 use bytes::Bytes;
 
-/// The header of a request that comes from another replica; it is not sent on once more.
+/// Marks a request that another replica has forwarded; it is not forwarded again.
 pub const FORWARDED: &str = "plimsoll-forwarded";
 
-/// The most bytes that a replica's reply may have: an `ExtenderBindingResult` holds one short text.
+/// Maximum bytes of a replica's reply: an `ExtenderBindingResult` holds one short text.
 pub const MAX_FORWARDED_REPLY: usize = 64 << 10;
 
 /// A request on its way to another replica, and the body of its reply.
@@ -22,7 +22,7 @@ pub trait Forward: Send + Sync {
     fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, deadline: Instant) -> Forwarding<'f>;
 }
 
-/// There is one replica alone.
+/// No other replica can be reached.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoPeers;
 

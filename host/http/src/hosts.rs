@@ -1,8 +1,8 @@
-//! Under which names a listener may be asked for: a browser must not be made to ask by a page of somebody else.
+//! Checks `Host` and `Origin`, so that a foreign web page cannot make a browser on this machine call us.
 //!
-//! Where only this machine can reach an address, the address is what authenticates. A web page that a browser on the
-//! machine shows can reach it as well: its own name may be made to lead to 127.0.0.1 (DNS rebinding), and a form of
-//! it may be posted anywhere. The first shows in `Host`, the second in `Origin`.
+//! A loopback address authenticates its clients: only this machine can reach it. A web page in a browser on the machine
+//! can reach it, too: its name may resolve to 127.0.0.1 (DNS rebinding; `Host` shows it), or it may post a form
+//! (`Origin` shows it).
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -16,7 +16,7 @@ use hyper::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedHosts(Arc<[String]>);
 
-/// Why a request is not answered: its sender seems to be a web page.
+/// Why a request is refused: it seems to come from a web page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Foreign {
     #[error("the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts")]
@@ -38,8 +38,7 @@ impl AllowedHosts {
         self.0.is_empty()
     }
 
-    /// Whether every name that a request gives of its host is one of these. HTTP/1.0 needs none, and a browser always
-    /// gives one.
+    /// Checks every host name of a request. HTTP/1.0 needs none; a browser always sends one.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
         let of_uri = uri.authority().map(Authority::as_str);
         let of_headers = headers.get_all(HOST).into_iter().map(|host| host.to_str().unwrap_or_default());
@@ -58,12 +57,12 @@ impl AllowedHosts {
     }
 }
 
-/// No page at all: what kube-scheduler sends has no Origin, and every POST of a browser has one.
+/// Refuses requests of any page: kube-scheduler sends no `Origin`, and every POST of a browser has one.
 pub(crate) fn check_no_page(headers: &HeaderMap) -> Result<(), Foreign> {
     if headers.contains_key(ORIGIN) { Err(Foreign::Origin) } else { Ok(()) }
 }
 
-/// No page but one from the very host that is asked.
+/// Refuses requests of pages of another origin.
 pub(crate) fn check_same_page(headers: &HeaderMap) -> Result<(), Foreign> {
     let host = headers.get(HOST).map(HeaderValue::as_bytes);
     let is_same = |origin: &HeaderValue| {

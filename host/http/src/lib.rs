@@ -7,8 +7,8 @@
 //!         kubelet ──> server ──> probes (for strangers)
 //! ```
 //!
-//! What is accepted and what is answered stands in `docs/wire.md`. Types of the wire stay in this
-//! crate; [`serve_wire`] turns them into core's and back. This is the only crate that names axum.
+//! `docs/wire.md` describes the protocol. Wire types stay in this crate; [`serve_wire`] converts them to core's types
+//! and back. This is the only crate that names axum.
 
 mod access;
 mod admin;

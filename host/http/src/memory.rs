@@ -1,6 +1,6 @@
-//! Memory for request bodies, and for all that is made of them until the reply is out.
+//! A memory budget for request bodies, and for everything derived from them until the reply was sent.
 //!
-//! It is reserved before it is allocated: many large requests at once are refused, instead of ending the process.
+//! Memory is reserved before it is allocated: too many large requests are refused instead of exhausting the process.
 
 use std::sync::{
     Arc,
@@ -16,10 +16,10 @@ pub(crate) struct WireMemory {
     limit: usize,
 }
 
-/// What one request holds; it is given back when this is dropped.
+/// The memory that one request has reserved; released on drop.
 #[derive(Debug)]
 pub(crate) struct MemoryReservation {
-    /// None: there is no limit.
+    /// `None` if there is no limit.
     budget: Option<Arc<WireMemory>>,
     bytes: usize,
 }
@@ -35,12 +35,12 @@ impl WireMemory {
 // === impl MemoryReservation ===
 
 impl MemoryReservation {
-    /// Nothing yet, of a budget.
+    /// An empty reservation of this budget.
     pub(crate) fn of(budget: &Arc<WireMemory>) -> Self {
         Self { budget: Some(Arc::clone(budget)), bytes: 0 }
     }
 
-    /// One without a limit, where no server is around it.
+    /// A reservation without a limit, for use without a server.
     pub(crate) const fn unlimited() -> Self {
         Self { budget: None, bytes: 0 }
     }
@@ -70,7 +70,7 @@ impl MemoryReservation {
         self.bytes
     }
 
-    /// Gives back all but so many bytes.
+    /// Releases all but this many bytes.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let given = self.bytes.saturating_sub(bytes);
         if let Some(budget) = &self.budget {

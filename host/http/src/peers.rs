@@ -1,4 +1,4 @@
-//! The way to the other replicas.
+//! The HTTP client for calls to other replicas.
 
 mod connector;
 #[cfg(test)]
@@ -24,7 +24,7 @@ use crate::{
     forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY},
 };
 
-/// Shorter than the other side leaves an idle connection open.
+/// Idle timeout of pooled connections; shorter than the server's keep-alive.
 const IDLE: Duration = Duration::from_mins(1);
 
 /// The other replicas: over TLS if the extender wire speaks it, with the same certificates.

@@ -1,7 +1,7 @@
-//! The probes listener: what the kubelet and a scraper ask, and nothing that tells of settings, pods or nodes.
+//! The probes listener: pages for the kubelet and a scraper, without settings, pods or nodes.
 //!
-//! It is open to the network, so it is made for strangers: few connections, no bodies, and each page is made at most
-//! once in [`MAX_AGE`], however often it is asked for.
+//! It is open to the network, so clients are not trusted: few connections, no bodies, and each page is rendered at most
+//! once in [`MAX_AGE`].
 
 use std::{future::Future, io, sync::Arc, time::Duration};
 
@@ -20,20 +20,20 @@ use crate::{
     server::{self, BodyAwaited, ConnectionBounds},
 };
 
-/// How long a page is shown again before it is made anew. Probes and scrapers ask once in seconds.
+/// How long a rendered page is served from the cache. Probes and scrapers ask every few seconds.
 const MAX_AGE: Duration = Duration::from_millis(250);
 
-/// Everything that strangers may ask for.
+/// The pages that exist here.
 const PAGES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// The pages that are made of the gateway's state.
+/// The cached pages, and the state that they are rendered from.
 struct Probes {
     admin: Arc<dyn Admin>,
     readiness: CachedPage,
     metrics: CachedPage,
 }
 
-/// A page and when it was made. Whoever finds it old makes it anew, and the others wait.
+/// A page and when it was rendered. The first request that finds it stale renders it; others wait.
 #[derive(Default)]
 struct CachedPage(Arc<Mutex<Option<(Instant, StatusCode, Bytes)>>>);
 
@@ -56,7 +56,7 @@ impl server::Service for Arc<Probes> {
     async fn answer(self, request: Request<Incoming>, _: Arc<Client>, _: BodyAwaited) -> Response<Full<Bytes>> {
         let mut response = self.page(&request).await;
         if !request.body().is_end_stream() {
-            // The body is left where it is.
+            // The request's body is not read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -110,7 +110,7 @@ impl CachedPage {
             return respond(*status, kind, text.clone());
         }
         let admin = Arc::clone(admin);
-        // The lock goes along: a client that leaves does not have the next one make the page beside this.
+        // The task owns the lock: if the client leaves, the next one does not render the page concurrently.
         let make = move || {
             let (status, _, text) = page(admin.as_ref());
             let text = Bytes::from(text);
@@ -131,7 +131,7 @@ impl CachedPage {
     }
 }
 
-/// Whether requests can be answered. The reasons may quote files and settings: the admin listener tells them.
+/// Whether requests can be answered. The reasons can quote files and settings, so only the admin listener shows them.
 fn readiness(admin: &dyn Admin) -> AdminPage {
     match admin.ready() {
         Ok(_) => (StatusCode::OK, TEXT, "ok\n".to_owned()),

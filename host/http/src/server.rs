@@ -30,14 +30,14 @@ pub(crate) use self::state::BodyAwaited;
 /// How long the server waits when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What bounds the connections of one listener.
+/// Limits for the connections of one listener.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionBounds {
     pub(crate) keep_alive: Duration,
     pub(crate) header_timeout: Duration,
     /// How long a reader may leave a reply unread.
     pub(crate) write_timeout: Duration,
-    /// How long it may take for the whole of a reply.
+    /// How long a reader may take for a whole reply.
     pub(crate) reply_timeout: Duration,
     /// How long an h2 stream may take, from its head to the last of its reply.
     pub(crate) stream_timeout: Duration,
@@ -52,7 +52,7 @@ pub(crate) struct ConnectionBounds {
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 
-    /// Answers; `awaited` is dropped when the body is there, or else with the reply.
+    /// Answers a request; `awaited` is dropped when the body has arrived, or else with the reply.
     fn answer(
         self,
         request: Request<Incoming>,
@@ -60,11 +60,11 @@ pub(crate) trait Service: Clone + Send + Sync + 'static {
         awaited: BodyAwaited,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 
-    /// The reply where too many requests are in flight; the body is not read.
+    /// The reply if too many requests are in flight; the body is not read.
     fn refuse(self, request: Request<Incoming>) -> Response<Self::Body>;
 }
 
-/// Serves until `shutdown`, then finishes what is in flight; with `tls`, it speaks nothing else.
+/// Serves until `shutdown`, then finishes the requests in flight. With `tls`, plain HTTP is refused.
 pub(crate) async fn serve(
     listener: TcpListener,
     service: impl Service,
@@ -104,12 +104,12 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// The next connection, once there is room for it. It never fails: errors pass or are waited out.
+/// Waits for room, then for the next connection. It never fails: errors are ignored or retried.
 async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, SocketAddr, ConnectionPermit) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => return (stream, peer, registry.enter(peer.ip()).await),
-            // The peer left before we came to it.
+            // The peer left before it was accepted.
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "cannot accept a connection");
@@ -165,7 +165,7 @@ impl ConnectionBounds {
         }
     }
 
-    /// Anybody may be at the other end.
+    /// Clients of the probes listener are not trusted.
     pub(crate) const fn of_probes() -> Self {
         Self {
             keep_alive: Duration::from_mins(1),

@@ -6,7 +6,7 @@ use std::ops::Range;
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    // Without a branch this runs over many bytes at a time, and almost no name has an escape.
+    // Branchless, so that the compiler vectorizes it; almost no name needs an escape.
     if rest.iter().fold(false, |any, byte| any | needs_escape(*byte)) {
         while let Some(at) = rest.iter().position(|byte| needs_escape(*byte)) {
             out.extend_from_slice(&rest[..at]);
@@ -18,12 +18,12 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// So many bytes are copied at once.
+/// Bytes of one block copy.
 pub(crate) const BLOCK: usize = 64;
 
-/// Writes a part of a text, which is mostly a name.
+/// Writes a part of a text, usually a name.
 ///
-/// To copy one block of a known size and to take back what is too much is faster than to copy each to its length.
+/// Copying a block of constant size and truncating is faster than a copy of variable length.
 #[inline]
 pub(crate) fn push_part(out: &mut Vec<u8>, text: &[u8], part: Range<usize>) {
     match text.get(part.start..).and_then(<[u8]>::first_chunk::<BLOCK>) {

@@ -37,12 +37,12 @@ pub struct TlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
-/// Hears what happens to TLS: it must be quick.
+/// Observes TLS events; it must not block.
 pub trait TlsObserver: Send + Sync {
     /// A client was refused; the reason is one of a few words.
     fn refused(&self, reason: &'static str);
 
-    /// The files had changed, and were taken or refused.
+    /// The files have changed, and were accepted or refused.
     fn reloaded(&self, taken: bool);
 
     /// The serving certificate in force ends then.
@@ -51,12 +51,12 @@ pub trait TlsObserver: Send + Sync {
 
 /// The certificates in force, shared by the listener and by calls to other replicas.
 ///
-/// A connection takes what is in force when it begins, and keeps it to its end.
+/// A connection keeps the material that was in force when it began.
 pub struct Tls {
     files: TlsFiles,
     observer: Arc<dyn TlsObserver>,
     material: ArcSwap<Material>,
-    /// What the material in force was made of: the start of [`Tls::follow`].
+    /// The contents of the loaded files, from which [`Tls::follow`] starts.
     loaded: Contents,
 }
 
@@ -80,7 +80,7 @@ impl Tls {
         self.files.client_ca.is_some()
     }
 
-    /// Logs and counts a refusal. The logging layer sees to it that a flood of one reason does not fill the log.
+    /// Logs and counts a refusal. The logging layer limits floods.
     fn refuse(&self, peer: std::net::SocketAddr, refusal: &HandshakeRefusal) {
         let reason = refusal.reason();
         self.observer.refused(reason);

@@ -1,4 +1,4 @@
-//! The wire listener: takes a request apart, has it decided off the async threads, hands the reply over.
+//! The wire listener: reads a request, decides it off the async threads, and sends the reply.
 
 mod body;
 mod concurrency;
@@ -39,31 +39,31 @@ use crate::{
     server::{self, BodyAwaited, ConnectionBounds},
 };
 
-/// The group and verb that a [`WireObserver`] hears where the URL names none that exists.
+/// The group and verb that a [`WireObserver`] gets if the URL names none that exists.
 pub const NONE: &str = "-";
 
-/// Hears of every reply, on the request path: it must be quick.
+/// Observes every reply, on the request path; it must not block.
 pub trait WireObserver: Send + Sync {
     /// A request was answered. `failed`: there was no decision, whatever the status.
     fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration);
 
-    /// Work for after a reply was dropped, since too much of it is waiting.
+    /// Post-reply work was dropped, since too much is running already.
     fn left_undone(&self) {}
 
-    /// A client asked for a bind that it may not ask for; the reason is one of a few words.
+    /// A client was not authorized to bind; the reason is one of a few words.
     fn bind_denied(&self, _reason: &'static str) {}
 }
 
-/// A longer body is not decided on an async thread: the way to another costs less than reading it.
+/// Bytes up to which a body is decided on the async thread. For longer ones a thread switch costs less than parsing.
 const SHORT: usize = 256 << 10;
 
-/// What every request shares.
+/// The state that all requests share.
 struct Wire {
     gateway: Arc<Gateway>,
     observer: Arc<dyn WireObserver>,
     peers: Arc<dyn Forward>,
     access: BindAccess,
-    /// None: TLS shows what the client takes this for.
+    /// `None` with TLS, where the certificate names the server.
     hosts: Option<AllowedHosts>,
     body_reader: BodyReader,
     concurrency: ConcurrencyLimits,
@@ -174,7 +174,7 @@ impl Wire {
         (answer, reserved)
     }
 
-    /// Whether a client may make this call. It is asked before a bind is forwarded: the replica that binds trusts us.
+    /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
     fn admit(&self, verb: ExtenderVerb, client: &Client, parts: &Parts) -> Result<(), WireError> {
         hosts::check_no_page(&parts.headers).map_err(WireError::foreign)?;
         if let Some(hosts) = self.hosts.as_ref().filter(|_| client.is_local) {
@@ -189,7 +189,7 @@ impl Wire {
         Err(WireError::denied(&denial))
     }
 
-    /// Has the replica answer that binds.
+    /// Forwards a bind to the replica that leads.
     async fn forward(&self, peer: &str, group: &str, body: Bytes, received: Instant, parts: &Parts) -> ExtenderReply {
         let refused = |why: String| ExtenderVerb::Bind.error(WireError::not_forwarded(peer, why));
         if parts.headers.contains_key(FORWARDED) {
@@ -207,7 +207,7 @@ impl Wire {
         }
     }
 
-    /// Decides off the connection's task: guests compute, and 100 MB of JSON take their time.
+    /// Decides outside of the connection's task: guests compute, and 100 MB of JSON take long to parse.
     async fn decide(
         &self,
         verb: ExtenderVerb,
@@ -225,11 +225,11 @@ impl Wire {
         let (gateway, group, is_short) = (Arc::clone(&self.gateway), group.to_owned(), taken.bytes.len() <= SHORT);
         let id = id.clone();
         let decide = move || {
-            // Held here: a caller that leaves does not make room before its decision is through.
+            // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;
             let ReceivedBody { bytes, mut reserved } = taken;
             let reply = id.scope(|| verb.answer(&gateway, &group, &bytes, arrival, &mut reserved));
-            // What is left is the reply, and the body that parts of it may point into.
+            // From here on only the reply is held, and the body that it may borrow from.
             let size = |answer: &ExtenderReply| answer.pieces.iter().map(Bytes::len).sum::<usize>();
             reserved.shrink_to(bytes.len() + if let Handling::Reply(answer) = &reply { size(answer) } else { 0 });
             (reply, Some(reserved))
@@ -240,7 +240,7 @@ impl Wire {
         decision.await.unwrap_or_else(|panic| (Handling::Reply(failed(panic)), None))
     }
 
-    /// A hostile URL must not make up names of groups.
+    /// Unknown group names must not reach metrics and permits: a client could invent any number.
     fn knows(&self, group: &str) -> bool {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
@@ -291,7 +291,7 @@ impl Wire {
 /// The header by which a client names its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How the log names a request: as its client does, or by a number of our own.
+/// The ID of a request in the log: the client's, or a number of our own.
 fn request_id(parts: &Parts) -> RequestId {
     let given = parts.headers.get(REQUEST_ID).and_then(|id| RequestId::given(id.as_bytes()));
     given.unwrap_or_else(RequestId::counted)
@@ -303,7 +303,7 @@ const MAX_PATH: usize = 100;
 fn log_error(group: &str, verb: &str, answer: &ExtenderReply, error: &str, id: &RequestId, parts: &Parts) {
     let status = answer.status;
     if matches!(status, 404 | 405) && answer.pod.is_none() {
-        // It is no call of a scheduler, and must not hide one that failed.
+        // Not a scheduler's request: it must not hide one that failed.
         let path = parts.uri.path();
         let path = &path[..path.floor_char_boundary(MAX_PATH)];
         tracing::warn!(method = %parts.method, path, status, request = %id, error, "not a call of the extender protocol");

@@ -1,10 +1,10 @@
-//! Compiled modules on disk, so that a restart does not compile.
+//! A cache of compiled modules on disk, so that a restart does not compile.
 //!
 //! These files are machine code that will run in this process, so the directory is a [`PrivateDir`].
 //!
-//! An entry is named by what it was made of (module, engine, lift) and begins with the hash of its content; one that
-//! does not fit is made again. The entries are bounded in number and in bytes, and those unused for longest go
-//! first. Whatever else lies in the directory is not touched.
+//! An entry is keyed by module, engine and lift version, and begins with the hash of its content; a corrupt one is
+//! replaced. The cache is bounded in entries and bytes; the least recently used entries are evicted. Other files in the
+//! directory are not touched.
 
 mod name;
 
@@ -27,7 +27,7 @@ const MAGIC: &[u8; 16] = b"plimsoll-cwasm-1";
 const HASH_BYTES: usize = 32;
 const HEADER_BYTES: usize = MAGIC.len() + HASH_BYTES;
 
-/// The most entries that are kept.
+/// Maximum number of entries.
 const MAX_ENTRIES: usize = 256;
 
 /// A directory of compiled modules.
@@ -35,9 +35,9 @@ pub(crate) struct ModuleCache {
     path: PathBuf,
     directory: PrivateDir,
     generation: Generation,
-    /// The most bytes of all entries together.
+    /// Maximum bytes of all entries together.
     max_bytes: u64,
-    /// Held while entries are written, so that they are counted one after another.
+    /// Serializes writes, so that the size is checked by one at a time.
     writing: Mutex<()>,
 }
 
@@ -60,7 +60,7 @@ impl ModuleCache {
         Ok(cache)
     }
 
-    /// The compiled form of a module; none if there is none that can be trusted.
+    /// The compiled form of a module; `None` if there is no valid entry.
     pub(crate) fn get(&self, module: &[u8; 32], engine: &Engine) -> Option<Component> {
         let name = self.generation.entry(module);
         let code = match self.read(&name) {
@@ -80,7 +80,7 @@ impl ModuleCache {
         }
     }
 
-    /// Keeps the compiled form of a module. A failure costs time at the next start, no more.
+    /// Stores the compiled form of a module. A failure only costs time at the next start.
     pub(crate) fn put(&self, module: &[u8; 32], code: &CompiledCode) {
         let name = self.generation.entry(module);
         let size = (HEADER_BYTES + code.bytes().len()) as u64;
@@ -109,7 +109,7 @@ impl ModuleCache {
         if header[..MAGIC.len()] != *MAGIC || header[MAGIC.len()..] != sha256(&code) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "its content is not what was written"));
         }
-        // Only for `make_room_for`; a file system that cannot do it forgets in another order.
+        // Marks the entry as used, for `make_room_for`. If the file system cannot, only the order of eviction suffers.
         let _ = file.set_modified(SystemTime::now());
         Ok(CompiledCode::of_cache(code))
     }
@@ -118,7 +118,7 @@ impl ModuleCache {
         self.directory.write(name, &[MAGIC, &sha256(code.bytes()), code.bytes()])
     }
 
-    /// Drops the entries that were not used for longest, and what interrupted writes have left.
+    /// Evicts the least recently used entries, and removes files of interrupted writes.
     fn make_room_for(&self, size: u64, replaced: &str) {
         if let Err(error) = self.directory.make_room(self.limit(), size, replaced, |_| false) {
             self.warn_of_cleaning(&error);

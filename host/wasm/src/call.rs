@@ -1,4 +1,4 @@
-//! One call: an instance that no call has asked before, bounded in time and memory, and gone when the call ends.
+//! One call: it runs in a fresh instance, bounded in time and memory, which is dropped at the end.
 
 use std::{sync::Arc, time::Instant};
 
@@ -11,7 +11,7 @@ use crate::{
     shares::{MemoryCharge, ShareRequest},
 };
 
-/// Asks a fresh instance; `ask_guest` may call it as often as it likes.
+/// Runs `ask_guest` with a fresh instance, which it may call several times.
 pub(crate) fn call<R>(
     host: &Host,
     instance_pool: &Arc<InstancePool>,
@@ -24,7 +24,7 @@ pub(crate) fn call<R>(
         return Err(busy("too many calls are under way, and none ended before the request's time was over"));
     };
     let _running = host.ticker.running();
-    // Its time begins now, however long it had to wait.
+    // The guest's time starts now; waiting for a permit does not count.
     let limit = CallLimits::of(ask, Instant::now(), host.max_memory);
     let mut call = match instance_pool.take(limit.memory) {
         Some(spare) => spare.begin(ask, limit, &mut permit)?,

@@ -1,13 +1,13 @@
-//! Compiled code, which runs in this process.
+//! Compiled code that this process will run.
 
 use wasmtime::{Engine, component::Component};
 
 use crate::{compile::MAX_CODE_BYTES, contract::RefusedError};
 
-/// What wasmtime made of a module, as bytes.
+/// A component serialized by wasmtime.
 ///
-/// It is made by [`CompiledCode::of`], or from bytes that one of two places vouches for: the compile process that this
-/// process started, and the cache.
+/// It comes from [`CompiledCode::of`], or from one of two trusted sources of bytes: the compile process that this
+/// process has started, and the cache.
 pub(crate) struct CompiledCode(Vec<u8>);
 
 // === impl CompiledCode ===
@@ -16,7 +16,7 @@ impl CompiledCode {
     /// The code of a component that was compiled in this process.
     ///
     /// # Errors
-    /// If it is larger than any sound module's.
+    /// If it exceeds the limit.
     pub(crate) fn of(component: &Component) -> Result<Self, RefusedError> {
         let code = component.serialize().map_err(|error| RefusedError::of_wasmtime(&error))?;
         if code.len() > MAX_CODE_BYTES {
@@ -25,12 +25,12 @@ impl CompiledCode {
         Ok(Self(code))
     }
 
-    /// Code that a compile process of ours wrote to its pipe.
+    /// Code that our compile process wrote to its pipe.
     pub(crate) fn of_child(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// Code of a file that the cache vouches for.
+    /// Code of a file that the cache has verified.
     pub(crate) fn of_cache(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -43,10 +43,10 @@ impl CompiledCode {
         self.0
     }
 
-    /// Makes it ready to run.
+    /// Deserializes the code.
     ///
     /// # Errors
-    /// If it is of another engine, or of more memories, tables or modules than there is room for.
+    /// If it was compiled for another engine, or needs more memories, tables or modules than the pool allows.
     #[expect(unsafe_code, reason = "wasmtime cannot tell whether machine code is its own")]
     pub(crate) fn load(&self, engine: &Engine) -> Result<Component, RefusedError> {
         // SAFETY: the bytes must be what `Component::serialize` returned, unmodified. There are three sources:

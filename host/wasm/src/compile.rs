@@ -1,4 +1,4 @@
-//! Compiling a module: everything that reads its bytes, and where that happens.
+//! Compiles modules: all code that parses their bytes, and the process in which it runs.
 //!
 //! ```text
 //!  gateway                                        compile process (the same program)
@@ -7,8 +7,8 @@
 //!            <─ tag, length, code or refusal ─┴─── stdout
 //! ```
 //!
-//! A module can crash a compiler, or make it take all memory or time: by depth, by counts, by what grows
-//! with the product of two sizes. No list of such modules is complete, so a process that can be lost compiles them.
+//! A module can crash a compiler, or make it use unbounded memory or time: by depth, by counts, by quadratic growth. No
+//! list of such modules is complete, so they are compiled in a disposable process.
 
 mod admission;
 mod answer;
@@ -30,7 +30,7 @@ pub(crate) use self::{
 };
 use crate::{code::CompiledCode, lift::ModuleKind};
 
-/// The most bytes of compiled code that one module may have; large language runtimes have some 30 MiB.
+/// Maximum bytes of compiled code of one module; large language runtimes have about 30 MiB.
 pub(crate) const MAX_CODE_BYTES: usize = 128 << 20;
 
 /// Where modules are parsed and compiled.
@@ -48,13 +48,13 @@ pub enum Compiler {
 pub struct ChildConfig {
     /// A program that calls [`compile_module`] when its first argument is `compile-module`.
     pub program: PathBuf,
-    /// The most bytes of private memory that one compile may take.
+    /// Maximum bytes of private memory of one compile.
     pub memory: u64,
-    /// The longest that one compile may take.
+    /// Maximum time of one compile.
     pub timeout: Duration,
 }
 
-/// The engine's way to compile.
+/// The compiler that the engine uses.
 pub(crate) enum Backend {
     InProcess,
     Child(Box<ChildCompiler>),
@@ -63,13 +63,13 @@ pub(crate) enum Backend {
 // === impl ChildConfig ===
 
 impl ChildConfig {
-    /// The memory of one compile if nobody says otherwise: twice what the largest known language runtime takes.
+    /// Default memory of one compile: twice the need of the largest known language runtime.
     pub const MEMORY: u64 = 1 << 30;
 
-    /// The time of one compile if nobody says otherwise.
+    /// Default time of one compile.
     pub const TIMEOUT: Duration = Duration::from_mins(1);
 
-    /// The program that runs now, also where a newer one lies in its place by now.
+    /// The running executable, even if its file was replaced since.
     pub fn this_program() -> Self {
         Self::of("/proc/self/exe")
     }
@@ -93,7 +93,7 @@ impl Backend {
     /// The compiled module, and its code to be kept; `queued` grows by the time in which it waited for others.
     ///
     /// # Errors
-    /// If the module is wrong, or could not be compiled now.
+    /// If the module is invalid, or could not be compiled now.
     pub(crate) fn compile(
         &self,
         module: &[u8],

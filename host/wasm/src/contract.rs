@@ -1,4 +1,4 @@
-//! The names of the contract, and which of them a module may import and must export.
+//! The names of the contract: which ones a module may import and must export.
 
 use plimsoll_core::{Verb, Verbs};
 use wasmtime::{
@@ -6,7 +6,7 @@ use wasmtime::{
     component::{Component, types::ComponentItem},
 };
 
-/// The contract that this plimsoll speaks. Its text never changes once it is released.
+/// The text of the contract. A released version never changes.
 pub(crate) const WIT: &str = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
 pub(crate) const VERSION: &str = "0.1.0";
 
@@ -16,10 +16,10 @@ pub const CONTRACT: &str = "plimsoll:policy@0.1.0";
 const PACKAGE: &str = "plimsoll:policy/";
 const IMPORTS: [&str; 6] = ["types", "pod", "nodes", "placed", "candidates", "host"];
 
-/// How many imports a refusal names.
+/// How many imports a refusal lists.
 const NAMED: usize = 8;
 
-/// What lifted modules may import beside the contract; see `lift/adapter.wat`.
+/// The extra interface that lifted modules may import; see `lift/adapter.wat`.
 pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
 
 /// How the system says ENOMEM and EAGAIN.
@@ -78,7 +78,7 @@ fn core_export(verb: Verb) -> String {
     format!("{}#{verb}", verb_interface(verb))
 }
 
-/// The verb that an export of a core module is; none if the name is not of the contract.
+/// The verb of a core module's export; `None` if the name is not part of the contract.
 pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<Verb>, RefusedError> {
     let Some((interface, _function)) = name.split_once('#') else { return Ok(None) };
     verb_of(interface)
@@ -87,7 +87,7 @@ pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<Verb>, RefusedErr
 /// The verbs that a component exports.
 ///
 /// # Errors
-/// If it exports none, or a name of the contract that is no verb of this version.
+/// If it exports none, or a contract name that is no verb of this version.
 pub(crate) fn verbs_of(component: &Component, engine: &Engine) -> Result<Verbs, RefusedError> {
     let ty = component.component_type();
     let mut verbs = Vec::new();
@@ -97,10 +97,10 @@ pub(crate) fn verbs_of(component: &Component, engine: &Engine) -> Result<Verbs, 
     if verbs.is_empty() { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
 }
 
-/// What a component imports, as `nodes.label`.
+/// The reads that a component imports, as `nodes.label`.
 ///
 /// # Errors
-/// If it imports what no policy may.
+/// If it imports anything outside of the contract.
 pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Vec<String>, RefusedError> {
     let ty = component.component_type();
     let (mut imports, mut foreign) = (Vec::new(), Vec::new());
@@ -126,7 +126,7 @@ pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -
 // === impl RefusedError ===
 
 impl RefusedError {
-    /// What wasmtime says about a component that it does not take.
+    /// Converts wasmtime's error about a component that it rejects.
     pub(crate) fn of_wasmtime(error: &wasmtime::Error) -> Self {
         let text = format!("{error:#}");
         if is_shortage(error) { Self::Shortage(text) } else { Self::of_text(text) }
@@ -154,14 +154,14 @@ fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
         return Err(RefusedError::Version { name: name.to_owned() });
     }
     let unknown = || RefusedError::UnknownVerb { name: name.to_owned() };
-    // Types that a verb's interface uses may be exported beside it.
+    // Types that a verb's interface uses may be exported as well.
     if parsed.interface == "types" {
         return Ok(None);
     }
     Verb::from_name(parsed.interface).map(Some).ok_or_else(unknown)
 }
 
-/// The first few names of a list that a module can make as long as it likes.
+/// The first few names of a list whose length the module controls.
 fn first(names: &[String]) -> String {
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
     names[..names.len().min(NAMED)].join(", ") + &more

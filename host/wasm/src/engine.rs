@@ -1,4 +1,4 @@
-//! One engine for all policies: what guests may use, and room for their instances.
+//! The engine for all policies: enabled features, limits, and the pooling allocator.
 
 use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
@@ -13,48 +13,48 @@ use crate::{
     ticker::{TICK, Ticker},
 };
 
-/// What compiles and runs policies, with its version; `tests/rules` compares it with the workspace.
+/// Name and version of the engine; `tests/rules` compares it with the workspace.
 pub const ENGINE: &str = "wasmtime 48.0.8";
 
-/// Frames of a backtrace that are kept: the innermost say where a guest failed.
+/// Maximum frames of a backtrace: the innermost ones show where a guest failed.
 const FRAMES: usize = 8;
 
 /// Bytes of native stack that guest code may use; every thread that calls guests has more.
 const STACK: usize = 512 << 10;
 
-/// What a policy may be made of: one module with its shims, or a language runtime of many linked modules.
+/// Limits of one policy's component: one module with its shims, or a language runtime of many linked modules.
 const MEMORIES_PER_POLICY: u32 = 2;
 const TABLES_PER_POLICY: u32 = 8;
 const MODULES_PER_POLICY: u32 = 100;
 const BYTES_PER_MODULE: usize = 16 << 20;
 
-/// Elements that one table may have; large runtimes have some 30,000.
+/// Maximum elements of one table; large runtimes have about 30,000.
 pub(crate) const TABLE_ELEMENTS: usize = 100_000;
 
-/// Bytes of each memory and table that stay with us when an instance is cleared away: where the next is made in the
-/// same room, its first writes need no new pages.
+/// Bytes of each memory and table that stay resident when a pool slot is reset: the first writes of the next instance
+/// in the slot cause no page faults.
 const KEPT_RESIDENT: usize = 256 << 10;
 
-/// Places in the pool that keep their resident memory although no instance is in them. Without this bound a process
-/// fills all places over the hours, with [`KEPT_RESIDENT`] each.
+/// Maximum unused pool slots that keep their resident memory. Without this bound all slots of the pool fill up over
+/// the hours, with [`KEPT_RESIDENT`] each.
 const UNUSED_WARM_SLOTS: u32 = 16;
 
-/// What an operator says about the engine.
+/// Settings of the engine.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
     /// Where modules are parsed and compiled.
     pub compiler: Compiler,
-    /// Where compiled modules are kept; none: they are compiled at each start.
+    /// The directory of the module cache; `None` compiles at each start.
     pub cache: Option<PathBuf>,
-    /// The most bytes that kept modules may take together; those unused for longest go first.
+    /// Maximum bytes of the module cache; the least recently used entries are evicted.
     pub cache_size: u64,
-    /// The most bytes of memory that one policy may be given.
+    /// Maximum bytes of memory of one policy.
     pub max_memory: usize,
-    /// How many calls may be under way at once; one more waits for its turn, at most until its deadline.
+    /// Maximum concurrent calls; further ones wait for a permit, at most until their deadline.
     pub max_calls: u32,
     /// Bytes of memory of all guests together.
     pub guest_memory: usize,
-    /// How many instances may wait for a call, and never more than `max_calls`; 0: all are made in their calls.
+    /// Maximum warm instances, at most `max_calls`; 0 creates every instance in its call.
     pub max_spares: u32,
 }
 
@@ -71,7 +71,7 @@ pub enum EngineError {
         /// wasmtime's own text.
         detail: String,
     },
-    /// The directory for compiled modules cannot be used.
+    /// The cache directory cannot be used.
     #[error("cannot keep compiled modules in {}: {reason}", path.display())]
     Cache {
         /// As configured.
@@ -79,15 +79,15 @@ pub enum EngineError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The thread that keeps time could not be started.
+    /// The ticker's thread could not be started.
     #[error("cannot start the thread that ends calls in time")]
     Ticker(#[source] std::io::Error),
-    /// The thread that makes instances ahead of calls could not be started.
+    /// The thread that creates warm instances could not be started.
     #[error("cannot start the thread that prepares for calls")]
     PoolWorker(#[source] std::io::Error),
 }
 
-/// What all policies share.
+/// The state that all policies share.
 pub(crate) struct Host {
     engine: Engine,
     pub(crate) linker: Linker<StoreData>,
@@ -105,8 +105,8 @@ impl EngineConfig {
         Self::compiled_by(Compiler::Child(child))
     }
 
-    /// The same, with modules compiled in this process and without bounds: for tests and benchmarks, which know their
-    /// modules. clippy keeps it out of the host.
+    /// The same, but compiles in this process without limits: for tests and benchmarks with trusted modules. A clippy
+    /// lint keeps it out of the host.
     pub fn in_process() -> Self {
         Self::compiled_by(Compiler::InProcess)
     }
@@ -155,28 +155,28 @@ fn wasmtime_config(config: &EngineConfig) -> Config {
     wasmtime
 }
 
-/// All that compiled code depends on: what one engine of these settings compiles, each other one runs.
+/// The settings that compiled code depends on: any engine with these settings can run the code of another.
 ///
-/// Instances are made on demand. The room for instances that a pool reserves has no place in a process that only
-/// compiles, and is no part of the code.
+/// It uses the on-demand allocator: a process that only compiles needs no pool, and the pool does not affect the code.
 pub(crate) fn compile_config() -> Config {
     let mut wasmtime = Config::new();
     wasmtime
         .wasm_component_model(true)
-        // The same input must give the same answer, on every processor.
+        // Answers must be deterministic on every processor.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
         .wasm_memory64(false)
         .epoch_interruption(true)
         .max_wasm_stack(STACK)
         .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
-        // Nobody unwinds guest frames but wasmtime, and names are enough to find a fault.
+        // Only wasmtime unwinds guest frames, and function names are enough to find a fault.
         .native_unwind_info(false)
         .generate_address_map(false);
     wasmtime
 }
 
-/// Room for the largest policies: for each call that has its turn, for each spare, and for what waits to be cleared.
+/// Pool slots for the largest policies: one per permitted call, per warm instance, and per instance that waits to be
+/// dropped.
 fn pool(config: &EngineConfig) -> PoolingAllocationConfig {
     let instances = config.max_calls.saturating_add(config.spares()).saturating_add(MAX_USED as u32 + 1);
     let mut pool = PoolingAllocationConfig::new();

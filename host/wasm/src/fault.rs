@@ -1,4 +1,4 @@
-//! Why a call ended: wasmtime's errors and our own become the named outcomes of the contract.
+//! Classifies the end of a call: maps wasmtime's errors and our own to the contract's fault kinds.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use wasmtime::{Trap, WasmBacktrace};
 
 use crate::{instance::StoreData, limits::TRANSFER, shares::Full};
 
-/// The most bytes of a fault's text.
+/// Maximum bytes of a fault's text.
 const MAX_DETAIL_BYTES: usize = 512;
 
-/// How many functions of a backtrace are named.
+/// Maximum functions of a backtrace in a fault's text.
 const NAMED_FRAMES: usize = 3;
 
-/// An end of a call that the host brings about itself, from within an import or after an answer.
+/// Why the host itself ended a call, from within an import or after an answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Stop {
     #[error("{0}")]
@@ -28,26 +28,26 @@ pub(crate) enum Stop {
     Output(String),
     #[error("{0}")]
     Host(&'static str),
-    /// `is_much`: it had, or wanted, more than half of what one call of the policy may have.
+    /// `is_much`: it held or requested more than half of its own limit.
     #[error("{full}")]
     Full { full: Full, is_much: bool },
-    /// An instance that is made ahead of its call wants to know or to say something: nobody hears of it.
+    /// The start of a warm instance read or logged something, which needs a call.
     #[error("unasked")]
     Unasked,
 }
 
-/// What the guest was doing.
+/// The phase of the guest's execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The instance was being made, and its start function ran.
+    /// Instantiation, including the start function.
     Start,
-    /// It was asked something that is not about one node.
+    /// A question that is not about a single node.
     Whole,
-    /// It was asked about the node (or candidate) with this index.
+    /// The question about the node or candidate with this index.
     Node(u32),
 }
 
-/// Names the end of a call.
+/// Classifies the end of a call as a fault.
 pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> Fault {
     let (kind, text) = kind_and_text(error, state, phase);
     let mut detail = one_line(&text);
@@ -66,7 +66,7 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase)
     Fault::new(kind, bounded(&detail, MAX_DETAIL_BYTES))
 }
 
-/// A reason that is longer than the contract allows.
+/// The fault for a reason that is longer than the contract allows.
 pub(crate) fn reason_too_long(length: usize) -> Stop {
     Stop::Output(format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
 }
@@ -78,10 +78,10 @@ fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (F
             Stop::Deadline(_) => FaultKind::Timeout,
             Stop::Output(_) => FaultKind::Output,
             Stop::Host(_) | Stop::Unasked => FaultKind::Host,
-            // Who takes much is a reason why it is taken.
+            // A call that holds much memory is itself a cause of the shortage.
             Stop::Full { is_much: true, .. } => FaultKind::Memory,
             Stop::Full { is_much: false, .. } => FaultKind::Busy,
-            // A guest that ran out of memory mostly says so as it dies.
+            // A guest that runs out of memory usually panics.
             Stop::Panic(_) | Stop::Exit(_) => return died(FaultKind::Panic, last_words(stop, state), state),
         };
         return (kind, stop.to_string());
@@ -89,7 +89,7 @@ fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (F
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
             Trap::StackOverflow => (FaultKind::Stack, "it recursed until its stack was full".to_owned()),
-            // The runtimes of some languages, as Go's, say why they give up and then trap.
+            // Some language runtimes, such as Go's, print the reason and then trap.
             Trap::UnreachableCodeReached if !state.last_words().is_empty() => {
                 died(FaultKind::Panic, state.last_words().to_owned(), state)
             }
@@ -105,7 +105,7 @@ fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (F
     if phase == Phase::Start {
         return died(FaultKind::Start, text, state);
     }
-    // What is left is the canonical ABI's: a pointer, a discriminant or a text that is none.
+    // Other errors come from the canonical ABI: an invalid pointer, discriminant or string.
     if text.contains("too much data is being copied") {
         return (FaultKind::Output, format!("it handed over more than {} KiB at once", TRANSFER >> 10));
     }
@@ -115,7 +115,7 @@ fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (F
     (FaultKind::Output, text)
 }
 
-/// An end that is the guest's own, unless it had been refused memory before.
+/// The guest ended itself; if it was refused memory before, that is the cause.
 fn died(kind: FaultKind, text: String, state: &StoreData) -> (FaultKind, String) {
     match state.limiter.denied() {
         Some(denied) => (FaultKind::Memory, format!("{denied}; then {text}")),
@@ -123,7 +123,7 @@ fn died(kind: FaultKind, text: String, state: &StoreData) -> (FaultKind, String)
     }
 }
 
-/// A runtime that gives up has written why to its standard error.
+/// A failing runtime has written the reason to standard error.
 fn last_words(stop: &Stop, state: &StoreData) -> String {
     let written = state.last_words();
     match stop {
@@ -132,7 +132,7 @@ fn last_words(stop: &Stop, state: &StoreData) -> String {
     }
 }
 
-/// ` in inner < middle < outer`, as far as the module names its functions.
+/// ` in inner < middle < outer`, if the module has function names.
 fn frames(error: &wasmtime::Error) -> Option<String> {
     let backtrace = error.downcast_ref::<WasmBacktrace>()?;
     let names: Vec<&str> =

@@ -16,7 +16,7 @@ use crate::{
     instance_pool::InstancePool,
 };
 
-/// A linked component, ready to be instantiated for each call.
+/// A linked component, instantiated for each call.
 pub(crate) struct GuestPolicy {
     host: Arc<Host>,
     instance_pool: Arc<InstancePool>,
@@ -42,7 +42,7 @@ impl GuestPolicy {
         call(&self.host, &self.instance_pool, ask, ask_guest)
     }
 
-    /// Asks about one node after another in one instance; `turns` takes what `accept` makes of the answers.
+    /// Asks one instance about one node after another; `turns` receives the answers as converted by `accept`.
     fn each<A, R>(
         &self,
         ask: &Ask,
@@ -65,7 +65,7 @@ impl GuestPolicy {
     }
 }
 
-/// Nodes in the order of a list, and the answers about them.
+/// A source of nodes in list order, which collects the answers.
 struct InOrder<'n, A> {
     nodes: std::slice::Iter<'n, u32>,
     answers: Vec<A>,
@@ -161,7 +161,7 @@ impl Policy for GuestPolicy {
     }
 }
 
-/// A reason within the contract; the first that is not ends the call, so that they cannot pile up.
+/// Checks the length of a reason; the first violation ends the call, so that the memory for reasons is bounded.
 fn checked(reason: Box<str>) -> Result<Box<str>, Stop> {
     if reason.len() > MAX_REASON_BYTES { Err(reason_too_long(reason.len())) } else { Ok(reason) }
 }

@@ -1,4 +1,4 @@
-//! One instance: made for a call or ahead of one, and asked within one call alone.
+//! One instance: created for a call or in advance, and used by one call only.
 
 use std::{
     sync::Arc,
@@ -19,65 +19,65 @@ use crate::{
     ticker::TICK,
 };
 
-/// Handles of its own resources that a component may hold; the contract has none.
+/// Maximum resource handles of a component; the contract defines no resources.
 const MAX_HANDLES: usize = 10_000;
 
-/// What an instance that is made ahead of its call may take to start. One that needs more is made in the call.
+/// Limits for the start of a warm instance. A module that needs more is instantiated in its calls.
 const WARM_START_MEMORY: usize = 16 << 20;
 const WARM_START_TIME: Duration = Duration::from_millis(100);
 
-/// What the host keeps for one instance.
+/// The data of one instance's store.
 pub(crate) struct StoreData {
-    /// None until the instance is asked.
+    /// `None` until a call uses the instance.
     context: Option<CallContext>,
     pub(crate) limiter: MemoryLimiter,
     limit: CallLimits,
 }
 
-/// What a call brings to its instance.
+/// The context of a call: what its instance may read, and its log.
 pub(crate) struct CallContext {
     pub(crate) view: Arc<View>,
     pub(crate) log: GuestLog,
 }
 
-/// What bounds an instance.
+/// Limits of one instance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimits {
     deadline: Instant,
-    /// How much time there was at first.
+    /// The time from the call's start to the deadline.
     allowed: Duration,
     pub(crate) memory: usize,
 }
 
-/// An instance that is being asked, and what it is asked about.
+/// An instance in use, and the phase of its call.
 pub(crate) struct GuestCall {
     pub(crate) store: Store<StoreData>,
     pub(crate) instance: Instance,
     pub(crate) phase: Phase,
 }
 
-/// An instance that was made ahead, and that nobody has asked.
+/// An instance that was created in advance and is still unused.
 pub(crate) struct WarmInstance {
     store: Store<StoreData>,
     instance: Instance,
 }
 
-/// Why there is no instance ahead of its call.
+/// Why no warm instance was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotWarmed {
-    /// There is no memory for it now.
+    /// No memory is free now.
     Full,
-    /// Its start reads, logs, fails or takes much.
+    /// Its start reads, logs, fails or exceeds the limits.
     NeedsItsCall,
 }
 
-/// An instance that has been asked: all that is left to do is to give back what it holds.
+/// A used instance; dropping it frees its memory.
 pub(crate) struct SpentInstance(Option<Store<StoreData>>);
 
 // === impl StoreData ===
 
 impl StoreData {
-    /// What is asked. An instance that is made ahead has no answer to whatever its start wants to know or to say.
+    /// The context of the call. A warm instance has none, so its start cannot read or log.
     pub(crate) fn context(&self) -> Result<&CallContext, Stop> {
         self.context.as_ref().ok_or(Stop::Unasked)
     }
@@ -86,12 +86,12 @@ impl StoreData {
         self.context.as_mut().map(|context| &mut context.log).ok_or(Stop::Unasked)
     }
 
-    /// What the guest's runtime wrote to standard error first.
+    /// The first lines that the guest's runtime wrote to standard error.
     pub(crate) fn last_words(&self) -> &str {
         self.context.as_ref().map_or("", |context| context.log.last_words())
     }
 
-    /// Ticks may come early or late; the clock decides.
+    /// Epoch ticks are inexact; the clock decides.
     fn at_epoch_deadline(&self) -> wasmtime::Result<UpdateDeadline> {
         if Instant::now() < self.limit.deadline {
             return Ok(UpdateDeadline::Continue(ticks_until(self.limit.deadline)));
@@ -111,14 +111,14 @@ impl CallContext {
 // === impl CallLimits ===
 
 impl CallLimits {
-    /// The limits of a call that begins at this moment.
+    /// The limits of a call that begins at `begun`.
     pub(crate) fn of(ask: &Ask, begun: Instant, max_memory: usize) -> Self {
         let deadline = ask.limits.end(begun);
         let allowed = deadline.saturating_duration_since(begun);
         Self { deadline, allowed, memory: ask.limits.memory.min(max_memory) }
     }
 
-    /// Whether it leaves the guest less than half of its own time.
+    /// Whether less than half of the policy's timeout is left.
     pub(crate) fn is_short_for(&self, ask: &Ask) -> bool {
         self.allowed < ask.limits.timeout / 2
     }
@@ -131,7 +131,7 @@ impl CallLimits {
 // === impl GuestCall ===
 
 impl GuestCall {
-    /// Makes an instance for a call.
+    /// Creates an instance for a call.
     ///
     /// # Errors
     /// The fault that ended its start.
@@ -149,7 +149,7 @@ impl GuestCall {
         }
     }
 
-    /// What follows is about this node or candidate.
+    /// Sets the node or candidate that is asked about next.
     pub(crate) fn about(&mut self, node: u32) {
         self.phase = Phase::Node(node);
         if let Ok(log) = self.store.data_mut().log() {
@@ -157,17 +157,17 @@ impl GuestCall {
         }
     }
 
-    /// Bytes that its instance has taken of the memory of all.
+    /// Bytes of guest memory that the instance has used.
     pub(crate) fn memory(&mut self) -> usize {
         self.store.data_mut().limiter.reserved().used()
     }
 
-    /// Names the end of the call.
+    /// Classifies the end of the call.
     pub(crate) fn fault(&mut self, error: &wasmtime::Error) -> Fault {
         fault(&mut self.store, error, self.phase)
     }
 
-    /// Writes what is left of the log, and lets go of what the call brought.
+    /// Flushes the log, and drops the context of the call.
     pub(crate) fn finish(mut self) -> SpentInstance {
         if let Some(mut context) = self.store.data_mut().context.take() {
             context.log.flush();
@@ -179,10 +179,10 @@ impl GuestCall {
 // === impl WarmInstance ===
 
 impl WarmInstance {
-    /// Makes an instance that waits for a call.
+    /// Creates a warm instance.
     ///
     /// # Errors
-    /// If it must be made in its call, or there is no memory for it now.
+    /// If its start needs a call, or no memory is free now.
     pub(crate) fn start(linked: &InstancePre<StoreData>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
         let mut store = store(linked, CallLimits::warm(), None, MemoryCharge::warm(shares));
         match linked.instantiate(&mut store) {
@@ -192,12 +192,12 @@ impl WarmInstance {
         }
     }
 
-    /// Whether it would have started just so within this much memory.
+    /// Whether its start would have behaved the same within this memory limit.
     pub(crate) fn fits(&self, memory: usize) -> bool {
         self.store.data().limiter.taken() <= memory
     }
 
-    /// The call that it was made for has come.
+    /// Hands the instance to a call.
     ///
     /// # Errors
     /// If there is no memory for the call.
@@ -220,7 +220,7 @@ impl WarmInstance {
 // === impl SpentInstance ===
 
 impl SpentInstance {
-    /// Whether it holds so much that it should not wait to be cleared away.
+    /// Whether it holds so much memory that it must be dropped at once.
     pub(crate) fn is_large(&self) -> bool {
         self.0.as_ref().is_some_and(|store| store.data().limiter.is_large())
     }
@@ -229,7 +229,7 @@ impl SpentInstance {
 impl Drop for SpentInstance {
     fn drop(&mut self) {
         let Some(mut store) = self.0.take() else { return };
-        // The memory is free for others once it is cleared, and not before.
+        // The charge is released after the store is dropped, not before.
         let _reserved = store.data_mut().limiter.take_reservation();
         drop(store);
     }
@@ -252,20 +252,20 @@ fn store(
 }
 
 fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimits) {
-    // A rank has four bytes a node, which may come to more than what any other answer may have.
+    // A ranking has four bytes per node, which can exceed the limit for other answers.
     store.set_hostcall_fuel(TRANSFER.max(4 * ask.view.node_count()));
     store.set_epoch_deadline(ticks_until(limit.deadline));
 }
 
 fn fault(store: &mut Store<StoreData>, error: &wasmtime::Error, phase: Phase) -> Fault {
-    // What was written last may be what explains the end.
+    // The last output may explain the end.
     if let Ok(log) = store.data_mut().log() {
         log.flush();
     }
     classify(error, store.data(), phase)
 }
 
-/// There is no room for the call, which is not the policy's fault.
+/// The fault for a lack of capacity, which is not the policy's fault.
 pub(crate) fn busy(why: &str) -> Fault {
     Fault::new(FaultKind::Busy, why)
 }

@@ -1,4 +1,4 @@
-//! What the instances of one module are made from, and those that were made ahead of their calls.
+//! A pool of warm instances of one module.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -15,37 +15,38 @@ use crate::{
     shares::Shares,
 };
 
-/// The most spares of one module: so many members of a group may share it, and are asked one right after another.
+/// Maximum warm instances of one module. Several policies of a group may share a module and are called in quick
+/// succession.
 const MAX_SPARES: usize = 4;
 
-/// A linked module. All policies with the same bytes share one.
+/// A linked module and its warm instances, shared by all policies with the same bytes.
 pub(crate) struct InstancePool {
     linked: InstancePre<StoreData>,
     state: Mutex<PoolState>,
-    /// Bytes that its calls have taken of late.
+    /// Peak memory of recent calls, in bytes; decays slowly.
     usual_memory: AtomicUsize,
 }
 
 struct PoolState {
     spares: Vec<PooledInstance>,
-    /// How many there should be: one more each time that a call finds none. 0 where the start needs its call.
+    /// The target size: one more whenever a call finds the pool empty; 0 if the start needs a call.
     wanted: usize,
 }
 
 struct PooledInstance {
     instance: WarmInstance,
-    /// Given back as the spare is taken: the call that takes it has a room of its own.
+    /// Released when the instance is taken: the call has a pool slot of its own.
     _room: PoolPermit,
 }
 
-/// Counts the rooms for spares, of all modules together.
+/// Counts the free permits for warm instances of all modules.
 #[derive(Clone)]
 pub(crate) struct PoolPermits(Arc<AtomicU32>);
 
-/// The room of one spare; given back when it is dropped.
+/// The permit of one warm instance; released on drop.
 struct PoolPermit(PoolPermits);
 
-/// Every module that may have spares: they are given up where memory is short.
+/// The pools of all modules, which are emptied when memory is short.
 #[derive(Default)]
 pub(crate) struct WarmPools(Mutex<Vec<Weak<InstancePool>>>);
 
@@ -64,22 +65,22 @@ impl InstancePool {
         &self.linked
     }
 
-    /// Bytes of memory that a call of it mostly needs.
+    /// Bytes of memory that its calls usually need.
     pub(crate) fn usual_memory(&self) -> usize {
         self.usual_memory.load(Relaxed)
     }
 
-    /// A call took so much: the most of late counts, and is forgotten as calls take less.
+    /// Records the memory of a call: a maximum that decays by an eighth per call.
     pub(crate) fn has_used(&self, bytes: usize) {
         let before = self.usual_memory();
         let now = bytes.max(before - before / 8);
-        // Another call may have written meanwhile: it is an estimate. A line that does not change stays shared.
+        // A lost update is fine: it is an estimate. Not writing an unchanged value keeps the cache line shared.
         if now != before {
             self.usual_memory.store(now, Relaxed);
         }
     }
 
-    /// A spare that would have started just so within this much memory, if there is one.
+    /// Takes a warm instance whose start would have behaved the same within this memory limit.
     pub(crate) fn take(&self, memory: usize) -> Option<WarmInstance> {
         let mut state = self.state();
         if state.spares.is_empty() && state.wanted > 0 {
@@ -88,13 +89,13 @@ impl InstancePool {
         state.spares.pop_if(|spare| spare.instance.fits(memory)).map(|spare| spare.instance)
     }
 
-    /// Makes the spares that are missing, as far as there is room.
+    /// Creates the missing instances, as far as permits allow.
     pub(crate) fn refill(&self, permits: &PoolPermits, shares: &Arc<Shares>) {
         while self.lacks() {
             let Some(permit) = permits.take() else { return };
             match WarmInstance::start(&self.linked, shares) {
                 Ok(instance) => self.state().spares.push(PooledInstance { instance, _room: permit }),
-                // There may be memory the next time.
+                // Memory may be free at the next attempt.
                 Err(NotWarmed::Full) => return,
                 Err(NotWarmed::NeedsItsCall) => {
                     self.state().wanted = 0;
@@ -104,7 +105,7 @@ impl InstancePool {
         }
     }
 
-    /// Gives up its spares; whether there were any.
+    /// Drops all warm instances; returns whether there were any.
     fn drop_spares(&self) -> bool {
         let spares = std::mem::take(&mut self.state().spares);
         !spares.is_empty()
@@ -123,17 +124,17 @@ impl InstancePool {
 // === impl WarmPools ===
 
 impl WarmPools {
-    /// From now on this module's spares can be given up.
+    /// Registers a pool.
     pub(crate) fn add(&self, instance_pool: &Arc<InstancePool>) {
         let mut pools = self.pools();
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(instance_pool));
     }
 
-    /// Gives up all spares; whether there were any.
+    /// Empties all pools; returns whether there was any instance.
     pub(crate) fn drop_all(&self) -> bool {
         let pools: Vec<Arc<InstancePool>> = self.pools().iter().filter_map(Weak::upgrade).collect();
-        // All of them are to give up theirs, not only the first that has any.
+        // `count` visits every pool; `any` would stop at the first one.
         pools.iter().filter(|pool| pool.drop_spares()).count() > 0
     }
 

@@ -6,9 +6,8 @@
 //!  View <── abi (every import is one Read) <── a fresh instance, in bounds of time and memory ────┘
 //! ```
 //!
-//! This is the only crate that names wasmtime. A guest can do nothing but compute, read the [`View`] of
-//! its call and write log lines; whatever else it does ends the call as a named
-//! [`Fault`](plimsoll_core::Fault), and the process goes on.
+//! This is the only crate that names wasmtime. A guest can only compute, read the [`View`] of its call and write log
+//! lines; anything else ends the call with a named [`Fault`](plimsoll_core::Fault), and the process continues.
 //!
 //! [`View`]: plimsoll_core::View
 

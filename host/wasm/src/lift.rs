@@ -1,8 +1,7 @@
-//! A core module whose imports and exports carry the canonical names becomes a component.
+//! Lifts a core module with canonical import and export names to a component.
 //!
-//! So an author needs only the compiler of a language: `plimsoll:policy/filter@0.1.0#filter` is an export
-//! like any other, and the host knows the rest. WASI preview 1, which the runtimes of many languages
-//! import, is answered by a frozen adapter (`lift/adapter.wat`).
+//! So an author only needs a language's compiler: `plimsoll:policy/filter@0.1.0#filter` is an export like any other.
+//! WASI preview 1, which many language runtimes import, is implemented by a frozen adapter (`lift/adapter.wat`).
 
 mod adapter;
 mod coalesce;
@@ -16,14 +15,14 @@ use wit_parser::Resolve;
 
 use crate::contract::{RefusedError, WIT, verb_of_core_export};
 
-/// Part of the name of every compiled module on disk: raise it when a lifted component comes out differently.
+/// Part of the cache key: raise it whenever lifting produces a different component.
 pub(crate) const LIFT_VERSION: u32 = 1;
 
 const MAGIC: &[u8] = b"\0asm";
 const CORE_MODULE: &[u8] = &[1, 0, 0, 0];
 const COMPONENT: &[u8] = &[0x0d, 0, 1, 0];
 
-/// What a file holds, told by its first eight bytes.
+/// The kind of a file, detected from its first eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModuleKind {
     /// To be lifted.
@@ -32,19 +31,19 @@ pub(crate) enum ModuleKind {
     Component,
 }
 
-/// What lifting needs to know about a core module.
+/// The result of scanning a core module for lifting.
 #[derive(Default)]
 struct ModuleScan {
     verbs: BTreeSet<Verb>,
     needs_wasi: bool,
-    /// Whether it carries its own world, as modules made with wit-bindgen do.
+    /// Whether it contains its own world, as modules made with wit-bindgen do.
     has_world: bool,
     data_segments: u32,
-    /// Whether instructions may name data segments.
+    /// Whether instructions may refer to data segments.
     names_data: bool,
 }
 
-/// Tells a core module from a component.
+/// Detects a core module or a component.
 ///
 /// # Errors
 /// If the bytes are neither.
@@ -64,7 +63,7 @@ pub(crate) fn kind(module: &[u8]) -> Result<ModuleKind, RefusedError> {
     }
 }
 
-/// Makes a component of a core module.
+/// Converts a core module to a component.
 ///
 /// # Errors
 /// Says what is wrong with the module and what was expected.
@@ -90,7 +89,7 @@ fn encode(module: &[u8], needs_wasi: bool) -> Result<Vec<u8>, RefusedError> {
     encoder.encode().map_err(|error| refused(&error))
 }
 
-/// Writes a world of a WIT text into a core module, where the encoder finds it.
+/// Embeds a world of a WIT text into a core module as the custom section that the encoder reads.
 fn embed(module: &mut Vec<u8>, wit: &str, world: &str) -> Result<(), RefusedError> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("policy.wit", wit).map_err(|error| refused(&error))?;
@@ -98,7 +97,7 @@ fn embed(module: &mut Vec<u8>, wit: &str, world: &str) -> Result<(), RefusedErro
     embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(|error| refused(&error))
 }
 
-/// The whole chain of an error: its end says what the author must change.
+/// Formats the whole error chain: its last cause says what the author must change.
 fn refused(error: &dyn std::fmt::Display) -> RefusedError {
     RefusedError::Lift(format!("{error:#}"))
 }
@@ -113,7 +112,7 @@ impl ModuleScan {
                 Payload::ImportSection(imports) => {
                     for import in imports.into_imports() {
                         let import = import.map_err(|error| invalid(&error))?;
-                        // Only the adapter imports this. A module that carries its own world could name it as well.
+                        // Only the adapter may import this; a module with its own world could name it, too.
                         if import.module.contains(adapter::PACKAGE) {
                             return Err(RefusedError::Import(vec![import.module.to_owned()]));
                         }

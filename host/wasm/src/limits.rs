@@ -1,4 +1,4 @@
-//! What one instance may take of memory and tables.
+//! Limits for the memories and tables of one instance.
 
 use std::fmt;
 
@@ -10,16 +10,17 @@ use crate::{
     shares::{Full, MemoryCharge},
 };
 
-/// Bytes that a guest may hand over in one call of a function, either way it calls.
+/// Maximum bytes that a guest may pass in one function call, in either direction.
 pub(crate) const TRANSFER: usize = 1 << 20;
 
 /// Bytes of one element of a table.
 const ELEMENT: usize = size_of::<usize>();
 
-/// Grants growth up to the policy's limit, all memories and tables together, and remembers a refusal.
+/// A `ResourceLimiter`: grants growth up to the policy's limit for all memories and tables together, and records the
+/// first refusal.
 ///
-/// A guest that has passed its own limit is told so, and may go on. One that finds the memory of all policies taken
-/// ends there: its answer would depend on what others do.
+/// A guest beyond its own limit gets an error from `memory.grow` and continues. If the memory of all guests is used up,
+/// the call ends: its answer would depend on other guests.
 #[derive(Debug)]
 pub(crate) struct MemoryLimiter {
     memory: usize,
@@ -47,14 +48,14 @@ impl MemoryLimiter {
         &mut self.reserved
     }
 
-    /// What it holds of the memory of all; it grows no more.
+    /// Takes the charge for the memory of all guests; the instance cannot grow any more.
     pub(crate) fn take_reservation(&mut self) -> MemoryCharge {
         self.memory_left = 0;
         self.elements_left = 0;
         self.reserved.take()
     }
 
-    /// Whether it holds much of the memory of all.
+    /// Whether it holds a large part of the memory of all guests.
     pub(crate) fn is_large(&self) -> bool {
         self.reserved.is_large()
     }
@@ -69,7 +70,7 @@ impl MemoryLimiter {
         self.memory - self.memory_left
     }
 
-    /// Another limit for what is there and for what will come; all that is there is within it.
+    /// Replaces the limit; the current size must be within it.
     pub(crate) fn set_memory(&mut self, memory: usize) {
         (self.memory, self.memory_left) = (memory, memory.saturating_sub(self.taken()));
     }
@@ -95,7 +96,7 @@ impl fmt::Display for Denied {
 
 impl ResourceLimiter for MemoryLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        // Beyond what the guest itself declared: it gets no answer from us, and nothing is taken.
+        // Beyond the maximum that the guest itself declared: wasmtime refuses it, so nothing is charged.
         if maximum.is_some_and(|maximum| desired > maximum) && desired <= self.memory {
             return Ok(false);
         }
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
     use crate::shares::Shares;
 
-    /// A budget that others take nothing of.
+    /// A limiter without other guests.
     fn limiter(memory: usize) -> MemoryLimiter {
         MemoryLimiter::new(memory, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))))
     }

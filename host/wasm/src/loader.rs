@@ -1,4 +1,4 @@
-//! From the bytes of a file to a policy: lift, compile or take from a cache, check, link.
+//! Turns the bytes of a file into a policy: lift, compile or get from the cache, check, link.
 
 mod failures;
 mod flight;
@@ -26,11 +26,11 @@ use crate::{
     shares::SharesInUse,
 };
 
-/// Loads policies; clones share the engine, the caches and the room for instances.
+/// Loads policies; clones share the engine, the caches and the instance pools.
 #[derive(Clone)]
 pub struct WasmLoader(Arc<Inner>);
 
-/// What `plimsoll check` prints about a module.
+/// Facts about a module, as `plimsoll check` prints them.
 pub struct Inspection {
     /// Whether it came as a core module.
     pub lifted: bool,
@@ -42,7 +42,7 @@ pub struct Inspection {
     pub size: u64,
     /// `sha256:…` of the file.
     pub digest: String,
-    /// How long it took to make it ready.
+    /// How long loading took.
     pub compiled_in: Duration,
     /// Whether it had been compiled before.
     pub from_cache: bool,
@@ -54,14 +54,14 @@ struct Inner {
     host: Arc<Host>,
     backend: Backend,
     cache: Option<ModuleCache>,
-    /// By digest: policies that share a module share its code.
+    /// Loaded policies by digest: equal modules share their code.
     loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
     /// Loads under way, by digest: several policies may name one module.
     loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
     failures: FailedModules,
 }
 
-/// A policy, and whether its code was there already.
+/// A policy, and whether its code came from the cache.
 type Loaded = (Arc<GuestPolicy>, bool);
 
 // === impl WasmLoader ===
@@ -70,7 +70,7 @@ impl WasmLoader {
     /// Sets up an engine for all policies.
     ///
     /// # Errors
-    /// If WebAssembly cannot run here so configured, or the cache directory is not safe to use.
+    /// If WebAssembly cannot run here with this configuration, or the cache directory is not safe to use.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let host = Arc::new(Host::new(&config)?);
         let open = |directory: PathBuf| ModuleCache::open(&directory, config.cache_size, host.engine());
@@ -80,17 +80,17 @@ impl WasmLoader {
         Ok(Self(Arc::new(Inner { host, backend, cache, loaded: Mutex::default(), loading, failures })))
     }
 
-    /// How many instances wait for a call.
+    /// The number of warm instances.
     pub fn spares(&self) -> u32 {
         self.0.host.pool_worker.spares()
     }
 
-    /// How the permits and the memory of all guests stand.
+    /// Permits and memory in use by all guests.
     pub fn shares(&self) -> SharesInUse {
         self.0.host.shares.in_use()
     }
 
-    /// Loads a module and tells all about it.
+    /// Loads a module and describes it.
     ///
     /// # Errors
     /// As for [`Loader::load`].
@@ -127,7 +127,7 @@ impl fmt::Debug for WasmLoader {
 // === impl Inner ===
 
 impl Inner {
-    /// Loads a module, or waits for the one who does: one compile for all who want it, and one failure.
+    /// Loads a module, or waits for a concurrent load of the same module (single flight).
     fn load_once(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
         if let Some(policy) = self.in_use(digest) {
             return Ok((policy, true));
@@ -135,7 +135,7 @@ impl Inner {
         self.loading.run(*digest, || self.load_unless_failed(module, digest))
     }
 
-    /// A module that failed is not compiled again at once, whoever wants it.
+    /// Loads a module unless it has failed recently.
     fn load_unless_failed(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
         // Another load may have ended just before this one began.
         if let Some(policy) = self.in_use(digest) {

@@ -1,20 +1,20 @@
-//! What a guest says: log lines, bounded and harmless, to the operator's log.
+//! Forwards a guest's log lines to the operator's log, bounded and sanitized.
 
 use std::{cell::OnceCell, sync::Arc};
 
 use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View, bounded, one_line};
 use tracing::{debug, error, info, warn};
 
-/// The most log lines of one call.
+/// Maximum log lines of one call.
 pub(crate) const MAX_LINES: u32 = 64;
 
-/// The most bytes of one log line; the rest of it is cut.
+/// Maximum bytes of one log line; the rest is cut.
 pub(crate) const MAX_LINE_BYTES: usize = 1024;
 
-/// The most bytes of one write to standard output or error; the rest of it is cut.
+/// Maximum bytes of one write to standard output or error; the rest is cut.
 pub(crate) const MAX_WRITE_BYTES: usize = 16 << 10;
 
-/// How much of what a runtime wrote is kept to explain its end.
+/// Bytes of standard error that are kept to explain a trap.
 const LAST_WORDS_BYTES: usize = 256;
 
 /// How urgent a line is, as in the contract.
@@ -30,7 +30,7 @@ pub(crate) enum LogLevel {
 #[derive(Debug)]
 pub(crate) struct GuestLog {
     about: LogContext,
-    /// What of the settings is not logged.
+    /// The secrets in the settings, which are redacted.
     secrets: OnceCell<Secrets>,
     lines: u32,
     /// Standard output and standard error, up to the next line break.
@@ -39,7 +39,7 @@ pub(crate) struct GuestLog {
     last_words: String,
 }
 
-/// What each line says beside its text. Nothing of it is formatted before there is a line.
+/// The fields of each line. They are formatted only when a line is written.
 #[derive(Debug)]
 struct LogContext {
     policy: Arc<str>,
@@ -52,7 +52,7 @@ struct LogContext {
 // === impl GuestLog ===
 
 impl GuestLog {
-    /// The log of a call.
+    /// Creates the log of a call.
     pub(crate) fn of(ask: &Ask) -> Self {
         let (policy, origin, view) = (Arc::clone(&ask.policy), ask.origin.clone(), Arc::clone(&ask.view));
         let about = LogContext { policy, origin, view, node: None };
@@ -60,11 +60,11 @@ impl GuestLog {
         Self { about, secrets, lines: 0, partial, last_words: String::new() }
     }
 
-    /// One line of the guest.
+    /// Writes one line of the guest.
     pub(crate) fn line(&mut self, level: LogLevel, text: &str) {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
-            // A secret at the end of what fits may be cut: its beginning is enough to hide it.
+            // A secret may be cut at the limit: its beginning is enough to redact it.
             let secrets = self.secrets.get_or_init(|| Secrets::of(self.about.view.settings()));
             let text = secrets.hide(bounded(text, MAX_LINE_BYTES));
             self.about.emit(level, &one_line(bounded(&text, MAX_LINE_BYTES)));
@@ -88,19 +88,19 @@ impl GuestLog {
         }
     }
 
-    /// Writes what no line break ended.
+    /// Writes the last incomplete line.
     pub(crate) fn flush(&mut self) {
         self.flush_fd(1);
         self.flush_fd(2);
     }
 
-    /// The guest is asked about another node: what it wrote until now does not explain its end.
+    /// Sets the node that is asked about next, and forgets earlier standard error output.
     pub(crate) fn about(&mut self, node: u32) {
         self.about.node = Some(node);
         self.last_words.clear();
     }
 
-    /// What the guest's runtime wrote to standard error first.
+    /// The first lines that the guest's runtime wrote to standard error.
     pub(crate) fn last_words(&self) -> &str {
         &self.last_words
     }
@@ -121,7 +121,7 @@ impl GuestLog {
     }
 }
 
-/// One line at a level, which must be written in the code.
+/// Logs one line; tracing needs the level as a constant.
 macro_rules! log_line {
     ($level:ident, $about:expr, $line:expr) => {{
         let LogContext { policy, origin, view, node } = $about;

@@ -1,4 +1,4 @@
-//! The thread that works ahead of calls and behind them: it makes spare instances, and clears used ones away.
+//! The background thread of the instance pools: it creates warm instances, and drops used ones.
 
 use std::{
     io,
@@ -17,13 +17,13 @@ use crate::{
     ticker::Ticker,
 };
 
-/// Used instances that may wait to be cleared away; the caller clears one more itself.
+/// Maximum used instances in the queue; beyond that the caller drops its instance itself.
 pub(crate) const MAX_USED: usize = 15;
 
-/// What is left to the calls that come right after the first before the thread takes any time from them.
+/// Delay before the thread starts to work, so that it does not compete with the calls that follow immediately.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Owns the thread; it ends when this is dropped.
+/// Owns the thread; dropping it stops and joins the thread.
 pub(crate) struct PoolWorker {
     queue: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -40,10 +40,10 @@ struct Job {
 // === impl PoolWorker ===
 
 impl PoolWorker {
-    /// Starts the thread, for at most so many spares.
+    /// Starts the thread; `most_spares` bounds the warm instances of all pools.
     ///
     /// # Errors
-    /// If the system has no thread to give.
+    /// If the thread cannot be started.
     pub(crate) fn start(most_spares: u32, ticker: Arc<Ticker>, shares: Arc<Shares>) -> io::Result<Self> {
         let (queue, jobs) = sync_channel(MAX_USED);
         let permits = PoolPermits::new(most_spares);
@@ -53,20 +53,20 @@ impl PoolWorker {
         Ok(Self { queue: Some(queue), thread: Some(thread), permits, max_permits: most_spares, shares })
     }
 
-    /// How many spares there are.
+    /// The number of warm instances.
     pub(crate) fn spares(&self) -> u32 {
         self.max_permits - self.permits.free()
     }
 
-    /// A module was loaded: calls of it will come.
+    /// A module was loaded: fill its pool.
     pub(crate) fn expect(&self, instance_pool: &Arc<InstancePool>) {
         self.shares.warm_pools.add(instance_pool);
         self.leave(Job { used: None, instance_pool: Arc::downgrade(instance_pool) });
     }
 
-    /// A call is over: its instance is of no more use, and the next call will need one.
+    /// A call has ended: drop its instance, and refill the pool.
     pub(crate) fn used(&self, used: SpentInstance, instance_pool: &Arc<InstancePool>) {
-        // What is large would be missed by others for as long as it waits.
+        // A large instance is dropped at once: its memory must not wait in the queue.
         let used = Some(used).filter(|used| !used.is_large());
         self.leave(Job { used, instance_pool: Arc::downgrade(instance_pool) });
     }
@@ -75,7 +75,7 @@ impl PoolWorker {
         let Some(queue) = &self.queue else { return };
         match queue.try_send(job) {
             Ok(()) => {}
-            // Whoever calls so fast makes its instances itself, and a thread that died of a bug of ours is not missed.
+            // If the queue is full, or the thread has died of a bug of ours, calls create their instances themselves.
             Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => drop(job),
         }
     }
@@ -85,7 +85,7 @@ impl Drop for PoolWorker {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // If it panicked, there is nothing left to stop.
+            // A panic has ended the thread already.
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ fn run(jobs: &Receiver<Job>, permits: &PoolPermits, shares: &Arc<Shares>, ticker
     while let Ok(first) = jobs.recv() {
         #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
         thread::sleep(PAUSE);
-        // What is cleared away first is what the new ones are made in.
+        // Used instances are dropped first: new ones reuse their pool slots.
         for Job { used, instance_pool } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
             drop(used);
             wanting.push(instance_pool);

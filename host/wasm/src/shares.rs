@@ -1,11 +1,10 @@
-//! What calls share, dealt out so that no policy can take all of it: permits for calls that are under way at once,
-//! and the memory of all guests.
+//! Fair shares of two resources: permits for concurrent calls, and the memory of all guests. No policy can take all of
+//! them.
 //!
-//! A policy gets more as long as what it holds does not pass what is left. One that takes all it can get ends up with
-//! half, a second one with half of the rest, and so on: six of them leave one of 64 permits. As calls end, their
-//! permits are dealt out anew, which brings those that take all they can get down to equal shares, and one share is
-//! always left. Calls that no decision waits for share a quarter. Calls that wait are served in their order, those of
-//! decisions first.
+//! A policy gets more as long as it holds no more than is free. A greedy policy ends up with half, a second one with
+//! half of the rest, and so on: six of them leave one of 64 permits. As calls end, their permits are redistributed,
+//! which brings greedy policies down to equal shares, and one share always stays free. Background calls share a
+//! quarter. Waiting calls are served in FIFO order, those of decisions first.
 
 mod memory;
 
@@ -20,15 +19,15 @@ use plimsoll_core::CallClass;
 pub(crate) use self::memory::{Full, MemoryCharge};
 use crate::instance_pool::WarmPools;
 
-/// The part of everything that background calls may have together.
+/// Background calls may have one in this many of all permits and bytes.
 const BACKGROUND: usize = 4;
 
-/// Deals out permits and memory.
+/// Distributes permits and memory.
 pub(crate) struct Shares {
     /// For calls of decisions, and for background calls.
     limits: [Usage; 2],
     state: Mutex<SharesState>,
-    /// What can be given up where memory is short.
+    /// Warm instances, which are dropped when memory is short.
     pub(super) warm_pools: WarmPools,
 }
 
@@ -39,22 +38,22 @@ struct Usage {
     bytes: usize,
 }
 
-/// How the shares stand; also for metrics.
+/// A snapshot of the shares, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SharesInUse {
     /// Calls under way, by [`CallClass`].
     pub calls: [usize; 2],
     /// Calls that wait for a permit.
     pub waiting: usize,
-    /// Calls that had no permit to begin with, since the start.
+    /// Calls that had to wait for a permit, since the start.
     pub waited: u64,
     /// Calls that were refused a permit, since the start.
     pub refused_calls: u64,
-    /// Calls that were refused memory which they might have had alone, since the start.
+    /// Calls that were refused memory because of other calls, since the start.
     pub refused_memory: u64,
-    /// Bytes of all guests, of instances that wait for a call too.
+    /// Bytes of all guests, warm instances included.
     pub bytes: usize,
-    /// What they may have.
+    /// The limit of these bytes.
     pub max_bytes: usize,
 }
 
@@ -62,18 +61,18 @@ pub struct SharesInUse {
 struct SharesState {
     /// By class.
     held: [Usage; 2],
-    /// Bytes of instances that wait for a call.
+    /// Bytes of warm instances.
     warm: usize,
-    /// What each policy holds, by class; those that hold nothing are not here.
+    /// The holdings of each policy, by class; policies that hold nothing have no entry.
     holders: HashMap<Arc<str>, [Usage; 2]>,
-    /// Who waits for a permit, in order.
+    /// Calls that wait for a permit, in FIFO order.
     queue: VecDeque<Arc<ShareWaiter>>,
     waited: u64,
     refused_calls: u64,
     refused_memory: u64,
 }
 
-/// What a call asks for: a permit, and as much memory as such calls mostly need.
+/// A request of a call: a permit, and the memory that such calls usually need.
 #[derive(Debug, Clone)]
 pub(crate) struct ShareRequest {
     pub(crate) policy: Arc<str>,
@@ -86,12 +85,12 @@ struct ShareWaiter {
     granted: Condvar,
 }
 
-/// A permit for one call; given back when it is dropped.
+/// A permit for one call; released on drop.
 pub(crate) struct CallPermit<'s> {
     shares: &'s Shares,
-    /// Its memory goes to the instance that is made for the call.
+    /// The granted memory, which moves to the instance of the call.
     request: ShareRequest,
-    /// Whether it had to be waited for.
+    /// Whether the call had to wait for it.
     pub(crate) is_late: bool,
 }
 
@@ -104,7 +103,7 @@ impl Shares {
         Self { limits: [all, background], state: Mutex::default(), warm_pools: WarmPools::default() }
     }
 
-    /// A permit for a call; none if there is none until the deadline.
+    /// Waits for a permit; `None` if the deadline passes first.
     pub(crate) fn permit(&self, mut request: ShareRequest, deadline: Instant) -> Option<CallPermit<'_>> {
         request.bytes = request.bytes.min(self.limit(request.class).bytes);
         let permit = |request, is_late| CallPermit { shares: self, request, is_late };
@@ -128,7 +127,7 @@ impl Shares {
                 return None;
             }
             state = waiter.granted.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-            // Whoever grants a permit takes the waiter out of the queue.
+            // Granting a permit removes the waiter from the queue.
             if !state.queue.iter().any(|other| Arc::ptr_eq(other, &waiter)) {
                 return Some(permit(waiter.request.clone(), true));
             }
@@ -148,10 +147,10 @@ impl Shares {
         }
     }
 
-    /// Takes what is wished for, if the policy may have it now.
+    /// Grants the request, if the policy's share allows it now.
     fn grant(&self, state: &mut SharesState, request: &ShareRequest) -> bool {
         let (held, free) = (state.held_by(&request.policy, request.class), self.free(state, request.class));
-        // What it then holds does not pass what was left.
+        // Afterwards it holds no more than was free.
         let may = held.calls < free.calls && held.may_grow(request.bytes, free.bytes);
         if may {
             state.change(&request.policy, request.class, |held| {
@@ -166,7 +165,7 @@ impl Shares {
         self.limits[class as usize]
     }
 
-    /// What a class of calls may still take.
+    /// The free resources of a class of calls.
     fn free(&self, state: &SharesState, class: CallClass) -> Usage {
         let free = self.limit(CallClass::Decision).without(state.all());
         match class {
@@ -184,7 +183,7 @@ impl Shares {
         self.serve_queue(&mut state);
     }
 
-    /// Gives each that may have its permit now what it wishes for, so that whoever waits is one who may not.
+    /// Grants every waiting request that fits now.
     fn serve_queue(&self, state: &mut SharesState) {
         if state.queue.is_empty() {
             return;
@@ -209,7 +208,7 @@ impl Shares {
 // === impl SharesState ===
 
 impl SharesState {
-    /// What is taken of everything.
+    /// The total in use.
     fn all(&self) -> Usage {
         let [decisions, background] = self.held;
         Usage { calls: decisions.calls + background.calls, bytes: decisions.bytes + background.bytes + self.warm }
@@ -236,9 +235,9 @@ impl Usage {
         Self { calls: self.calls.saturating_sub(held.calls), bytes: self.bytes.saturating_sub(held.bytes) }
     }
 
-    /// Whether a policy that holds this may have so many bytes more of those that are free.
+    /// Whether a policy with these holdings may get this many of the free bytes.
     ///
-    /// The first call may have all of them: policies that need much would get nowhere otherwise.
+    /// A policy's first call may have all of them; otherwise policies with a large need could never run.
     fn may_grow(self, more: usize, free: usize) -> bool {
         more <= free && (self.calls == 0 || self.bytes + more <= free)
     }
@@ -251,7 +250,7 @@ impl Usage {
 // === impl CallPermit ===
 
 impl CallPermit<'_> {
-    /// Hands over what was wished for of memory; from then on it is not the permit's to give back.
+    /// Moves the granted memory out of the permit, which then does not release it.
     fn take_memory(&mut self) -> ShareRequest {
         let bytes = std::mem::take(&mut self.request.bytes);
         ShareRequest { bytes, ..self.request.clone() }

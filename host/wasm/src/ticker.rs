@@ -1,4 +1,4 @@
-//! The clock that ends calls: a thread that moves wasmtime's epoch on while guests run, and sleeps otherwise.
+//! The epoch ticker: a thread that increments wasmtime's epoch while guests run, and sleeps otherwise.
 
 use std::{
     io,
@@ -12,19 +12,19 @@ use std::{
 
 use wasmtime::EngineWeak;
 
-/// How late a guest may notice that its time is up.
+/// The tick: the resolution of a guest's deadline.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Ticks without a call before the thread goes to sleep: waking it costs more than a few ticks.
+/// Ticks without a call before the thread parks: waking it costs more than a few ticks.
 const IDLE_TICKS: u32 = 5;
 
-/// Owns the thread; it ends when this is dropped.
+/// Owns the thread; dropping it stops and joins the thread.
 pub(crate) struct Ticker {
     shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A call under way; time passes for guests as long as there is one.
+/// Guards a running call; the ticker runs as long as there is one.
 pub(crate) struct RunningGuard<'t>(&'t TickerState);
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Ticker {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Lets time pass until the guard is dropped.
+    /// Keeps the ticker running until the guard is dropped.
     pub(crate) fn running(&self) -> RunningGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
         if self.shared.asleep.load(SeqCst) {
@@ -66,7 +66,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, SeqCst);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // It cannot panic; if it did, there is nothing left to stop.
+            // A panic has ended the thread already.
             let _ = thread.join();
         }
     }
@@ -88,7 +88,7 @@ fn run(shared: &TickerState, engine: &EngineWeak, tick: Duration) {
             thread::sleep(tick);
         } else {
             shared.asleep.store(true, SeqCst);
-            // A call that begins from here on sees `asleep`, and its wake-up is kept until the park.
+            // A call that begins from here on sees `asleep`; its unpark token makes the next park return at once.
             if shared.running.load(SeqCst) == 0 && !shared.stop.load(SeqCst) {
                 thread::park();
             }

@@ -15,7 +15,7 @@ use super::{
 /// Reads the wrapper.
 pub(super) struct BindArgsVisitor;
 
-/// The wrapper's fields; what is absent or null is empty.
+/// The wrapper's fields; absent and null ones are empty.
 #[derive(Default)]
 pub(super) struct RawBindArgs<'a> {
     pub(super) name: Cow<'a, str>,
@@ -38,7 +38,7 @@ const MAX_NAMESPACE: usize = 63;
 // === impl RawBindArgs ===
 
 impl RawBindArgs<'_> {
-    /// What is wrong with the names: they become part of the API server's URLs.
+    /// The first invalid name, if any. Names become part of the API server's URLs.
     pub(super) fn fault(&self) -> Option<String> {
         let [name, namespace, uid, node] = FIELDS;
         let empty = [(name, &self.name), (namespace, &self.namespace), (uid, &self.uid), (node, &self.node)];

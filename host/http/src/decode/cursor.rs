@@ -1,10 +1,10 @@
-//! A place in a request: goes on where that is plain, and leaves to serde what is not.
+//! A cursor over a request's JSON. It reads the usual forms and gives up (`None`) on all others.
 
 use std::ops::Range;
 
 use serde_json::{Deserializer, value::RawValue};
 
-/// A place in a request's body. None is no verdict: it says that the body must be read by serde.
+/// A cursor over a request's body. `None` does not mean invalid: serde must read the body.
 pub(super) struct Cursor<'b> {
     body: &'b [u8],
     at: usize,
@@ -17,22 +17,22 @@ impl<'b> Cursor<'b> {
         Self { body, at: 0 }
     }
 
-    /// How many bytes are behind it.
+    /// The offset of the cursor.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// What is before it.
+    /// The bytes after the cursor.
     pub(super) fn rest(&self) -> &'b [u8] {
         &self.body[self.at..]
     }
 
-    /// Goes over so many bytes, of those that [`Cursor::rest`] has shown.
+    /// Skips this many bytes of [`Cursor::rest`].
     pub(super) fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Goes over whitespace to the byte that is returned.
+    /// Skips whitespace and returns the next byte without consuming it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.body.get(self.at) {
             self.at += 1;
@@ -40,7 +40,7 @@ impl<'b> Cursor<'b> {
         self.body.get(self.at).copied()
     }
 
-    /// Goes over this byte, if it is the next one.
+    /// Consumes this byte, if it comes next.
     pub(super) fn eat(&mut self, byte: u8) -> Option<()> {
         (self.peek() == Some(byte)).then(|| self.at += 1)
     }
@@ -50,7 +50,7 @@ impl<'b> Cursor<'b> {
         self.eat(b'"')?;
         let rest = self.rest();
         let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
-        // No whitespace is gone over here: a tab within quotes is an error.
+        // Whitespace is not skipped here: a tab within quotes is an error.
         if rest[length] != b'"' {
             return None;
         }
@@ -58,7 +58,7 @@ impl<'b> Cursor<'b> {
         std::str::from_utf8(&rest[..length]).ok()
     }
 
-    /// Goes over an object; `field` goes over the value of each key.
+    /// Reads an object; `field` reads the value of each key.
     pub(super) fn fields(&mut self, mut field: impl FnMut(&mut Self, &str) -> Option<()>) -> Option<()> {
         self.eat(b'{')?;
         loop {
@@ -71,19 +71,19 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Goes over a null.
+    /// Consumes a null.
     pub(super) fn null(&mut self) -> Option<()> {
         self.peek()?;
         self.rest().starts_with(b"null").then(|| self.skip(4))
     }
 
-    /// The next value, whatever it is.
+    /// The text of the next value of any type.
     pub(super) fn value_text(&mut self) -> Option<&'b [u8]> {
         let body = self.body;
         self.value().map(|place| &body[place])
     }
 
-    /// Where the next value stands, whatever it is.
+    /// The range of the next value of any type.
     pub(super) fn value(&mut self) -> Option<Range<usize>> {
         let mut values = Deserializer::from_slice(self.rest()).into_iter::<&RawValue>();
         let length = values.next()?.ok()?.get().len();

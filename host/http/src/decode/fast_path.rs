@@ -1,6 +1,6 @@
 //! `ExtenderArgs` as schedulers write them, read without serde.
 //!
-//! It reads nothing in another way than serde does, but less: for all that is unusual or wrong it returns none.
+//! It accepts a subset of serde's input with the same result; it returns `None` for unusual and for wrong requests.
 
 use std::{ops::Range, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
     predict,
 };
 
-/// The parts of the wrapper, as far as they have come.
+/// The fields of the wrapper that were read so far.
 #[derive(Default)]
 struct PartialArgs {
     pod: Option<Range<usize>>,
@@ -41,7 +41,7 @@ pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<Ex
 
 impl PartialArgs {
     fn read(&mut self, key: &str, cursor: &mut Cursor<'_>, names: &Names, known: &KnownNodes) -> Option<()> {
-        // Of a field that comes twice the last one counts.
+        // The last of several equal fields wins.
         match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key)) {
             Some(0) if cursor.null().is_some() => return None,
             Some(0) => self.pod = Some(cursor.value()?),
@@ -57,7 +57,7 @@ impl PartialArgs {
     }
 }
 
-/// Reads a list of names, and where it begins; one that came before is only compared.
+/// Reads a list of names and its offset. A list that came before is only compared (a memcmp).
 fn name_list(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, usize)> {
     cursor.peek()?;
     let (list, text) = (cursor.at(), cursor.rest());

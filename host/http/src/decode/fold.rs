@@ -1,4 +1,4 @@
-//! Objects whose keys match in any ASCII case, and lists; errors say at which path they arose.
+//! Objects whose keys match in any ASCII case, and bounded lists. Errors name the path of the value.
 
 use std::{fmt, marker::PhantomData};
 
@@ -16,12 +16,12 @@ pub(super) struct Field(pub(super) &'static [&'static str]);
 /// A list; null is an empty one. Elements are named by their index in errors.
 pub(super) struct BoundedList<T>(pub(super) Vec<T>);
 
-/// Reads the value of a field, and puts the field's name before its errors.
+/// Reads the value of a field; errors are prefixed with the field's name.
 pub(super) fn value<'de, A: MapAccess<'de>, T: Deserialize<'de>>(map: &mut A, field: &str) -> Result<T, A::Error> {
     map.next_value().map_err(|error| at(field, &error))
 }
 
-/// Puts one more step of the path before an error.
+/// Prefixes an error with one more step of its path.
 pub(super) fn at<E: Error>(step: impl fmt::Display, error: &E) -> E {
     let text = error.to_string();
     // An error that already has a path begins with its next step.
@@ -29,7 +29,7 @@ pub(super) fn at<E: Error>(step: impl fmt::Display, error: &E) -> E {
     E::custom(format_args!("{step}{join}{text}"))
 }
 
-/// What an error says of a list that is too long.
+/// The text of the error for a list that is too long.
 const TOO_LONG: &str = "it has more than 100000 elements";
 
 /// Refuses one more element than a list may have.

@@ -1,4 +1,4 @@
-//! The nodes of a request, as places in its body.
+//! The nodes of a request, as ranges of its body.
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
@@ -11,30 +11,30 @@ use super::{
 };
 use crate::text::push_text;
 
-/// The bytes of most objects' names with their quotes, at most.
+/// Bytes that most names need, quotes included.
 const NAME_SIZE: usize = 64;
 
 /// The nodes of a request, in the mode in which it came.
 #[derive(Debug)]
 pub(crate) struct WireNodes {
-    /// The request's body; where that writes names oddly, a list of our own.
+    /// The request's body, or a list of our own if the body writes names in an unusual form.
     text: Bytes,
-    /// Where in the text the list begins that the elements' places are of.
+    /// Offset of the list in the text; the elements' ranges are relative to it.
     list: usize,
     elements: Arc<Elements>,
-    /// With `nodeCacheCapable: false` each Node; none: they came by name.
+    /// With `nodeCacheCapable: false` each Node; `None` if the request has names.
     objects: Option<Vec<NodeObject>>,
 }
 
 // === impl WireNodes ===
 
 impl WireNodes {
-    /// Names that stand in the body.
+    /// Names as ranges of the body.
     pub(super) fn by_name(body: &Bytes, (elements, list): (Arc<Elements>, usize)) -> Self {
         Self { text: body.clone(), list, elements, objects: None }
     }
 
-    /// Names that are written anew.
+    /// Names that are re-encoded.
     pub(crate) fn written(names: &[Cow<'_, str>], known: &Names) -> Self {
         let mut text = Vec::with_capacity(names.iter().map(|name| name.len() + 3).sum());
         let (mut places, mut slots) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
@@ -48,7 +48,7 @@ impl WireNodes {
         Self { text: text.into(), list: 0, elements: Arc::new(Elements { places, slots: slots.into() }), objects: None }
     }
 
-    /// Whole nodes, of which those with a slot are known.
+    /// Whole nodes; those with a slot are known already.
     pub(super) fn by_prediction(body: &Bytes, (elements, list): (Elements, usize), known: &KnownNodes) -> Self {
         let object = |(slot, place): (&u32, &Range<usize>)| match known.node(*slot) {
             Some(node) => NodeObject::Known(Arc::clone(node)),
@@ -69,7 +69,7 @@ impl WireNodes {
         Self { text: body.clone(), list: 0, elements: Arc::new(elements), objects: Some(objects) }
     }
 
-    /// The same for core; `cluster` is the one that names were looked up in.
+    /// The nodes as core's type; `cluster` is the snapshot in which the names were looked up.
     pub(crate) fn as_query<'q>(&'q self, cluster: Option<&'q Arc<Cluster>>) -> Nodes<'q> {
         match &self.objects {
             Some(objects) => Nodes::Objects(objects),
@@ -87,7 +87,7 @@ impl WireNodes {
         self.objects.is_some()
     }
 
-    /// The JSON of each whole node that is not known as it came.
+    /// The JSON of each whole node that is new or changed.
     pub(crate) fn unknown_objects(&self) -> impl Iterator<Item = &Bytes> {
         self.objects.iter().flatten().filter_map(|object| match object {
             NodeObject::Json(json) => Some(json),
@@ -95,12 +95,12 @@ impl WireNodes {
         })
     }
 
-    /// What nodes are parts of.
+    /// The text that the ranges refer to.
     pub(crate) fn text(&self) -> &Bytes {
         &self.text
     }
 
-    /// Where in the text neighbours stand, with the commas between them.
+    /// The range of consecutive nodes, with the commas between them.
     pub(crate) fn stretch(&self, run: Range<usize>) -> Range<usize> {
         match &self.elements.places[run] {
             [first, .., last] => self.list + first.start..self.list + last.end,
@@ -109,13 +109,13 @@ impl WireNodes {
         }
     }
 
-    /// Where in the text a node stands.
+    /// The range of a node.
     #[inline]
     pub(crate) fn place(&self, at: usize) -> Range<usize> {
         self.elements.places.get(at).map_or(0..0, |place| self.list + place.start..self.list + place.end)
     }
 
-    /// A node as JSON: its name or the whole of it.
+    /// A node as JSON: its name, or the whole object.
     pub(crate) fn json(&self, at: usize) -> &[u8] {
         &self.text[self.place(at)]
     }
@@ -128,7 +128,7 @@ impl WireNodes {
         }
     }
 
-    /// The bytes that a reply needs for so many names, mostly at most.
+    /// An estimate, rarely exceeded, of the bytes that a reply needs for this many names.
     pub(crate) fn name_bytes(&self, names: usize) -> usize {
         if self.are_objects() { NAME_SIZE * names } else { self.stretch(0..names).len() }
     }

@@ -1,30 +1,30 @@
-//! A list read by guessing: an element is compared with what is expected next, and searched for only if it differs.
+//! Reads a list by prediction: each element is compared with the predicted next one, and looked up only if it differs.
 
 use plimsoll_core::{Elements, Nodes, Order};
 
 use super::{MAX_ELEMENTS, cursor::Cursor};
 
-/// So many are tried of those that are expected: a scheduler leaves out the nodes that a filter has refused.
+/// How many successors are tried per element. A scheduler leaves out the nodes that a filter has rejected.
 const TRIES: usize = 4;
 
-/// What the elements of a list may be, by slot.
+/// The known elements of a list, by slot.
 pub(super) trait KnownElements {
-    /// In which order they came before.
+    /// The order in which the elements came before (a successor table).
     fn order(&self) -> &Order;
 
-    /// An element as it came before; empty if it is not expected to come like that.
+    /// The bytes of an element as it came before; empty if no prediction is possible.
     fn bytes(&self, slot: u32) -> &[u8];
 
-    /// Goes over an element that was not expected; none if serde must read it.
+    /// Reads and looks up an element that was mispredicted. `None` if serde must read it.
     fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch>;
 }
 
-/// What an element is that was not expected.
+/// The result of looking up an element.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ElementMatch {
-    /// The one of this slot.
+    /// The known element of this slot, unchanged.
     Known(u32),
-    /// What has come in the place of the one of this slot.
+    /// The element of this slot, with other content.
     Changed(u32),
     Unknown,
 }
@@ -47,7 +47,7 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Optio
         }
         let start = cursor.at();
         let expected = expected(known, before, tries, cursor.rest());
-        // In an order that was never seen one surprise follows another.
+        // After a misprediction the order is probably new: try one successor only.
         tries = if expected.is_some() { TRIES } else { 1 };
         let found = match expected {
             Some((slot, bytes)) => {
@@ -66,13 +66,13 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Optio
     }
 }
 
-/// The slot of the next element and its bytes, if it is one that is expected after the one before.
+/// The slot and length of the next element, if one of the predicted successors matches.
 fn expected(known: &impl KnownElements, before: Option<u32>, tries: usize, rest: &[u8]) -> Option<(u32, usize)> {
     let order = known.order();
     let mut slot = order.after(before)?;
     for _ in 0..tries {
         let bytes = known.bytes(slot);
-        // The bytes are a whole value of JSON, so that whatever follows them belongs to the list.
+        // The bytes are a whole JSON value, so a prefix match is a match of the element.
         if !bytes.is_empty() && rest.starts_with(bytes) {
             return Some((slot, bytes.len()));
         }
@@ -81,7 +81,7 @@ fn expected(known: &impl KnownElements, before: Option<u32>, tries: usize, rest:
     None
 }
 
-/// Goes over an element that was not expected, and expects it after the one before from now on.
+/// Reads a mispredicted element, and records it as the new successor of the previous one.
 fn mispredicted(known: &impl KnownElements, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
     let found = known.search(cursor)?;
     if let Some(slot) = found.place() {
@@ -98,7 +98,7 @@ impl ElementMatch {
         if let Self::Known(slot) = self { slot } else { Nodes::UNKNOWN }
     }
 
-    /// The slot after which the next element is expected.
+    /// The slot whose successor is predicted next.
     fn place(self) -> Option<u32> {
         match self {
             Self::Known(slot) | Self::Changed(slot) => Some(slot),

@@ -9,8 +9,8 @@ use serde::{
 
 /// `metadata.name` of a Node's JSON; empty if it has none.
 ///
-/// Core has read the object before: it is valid, and each of the two keys stands there once.
-/// Go writes both first, so this mostly looks at a few bytes of some thousands.
+/// Core has parsed the object before: it is valid, and has each of the two keys once. Go writes both first, so usually
+/// only the first few bytes are read.
 pub(super) fn node_name(json: &[u8]) -> Cow<'_, str> {
     let mut found = None;
     let seed = FieldAtPath { keys: &["metadata", "name"], found: &mut found };
@@ -19,7 +19,7 @@ pub(super) fn node_name(json: &[u8]) -> Cow<'_, str> {
     found.unwrap_or_default()
 }
 
-/// Goes down one key after another, and keeps the text at the end of them.
+/// Descends along a path of keys and returns the text at its end.
 struct FieldAtPath<'k, 'f, 'de> {
     keys: &'k [&'static str],
     found: &'f mut Option<Cow<'de, str>>,

@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use crate::text::push_part;
 
-/// A shorter part is copied: one piece more would cost more than its bytes.
+/// Shorter parts are copied: one more piece would cost more than copying its bytes.
 const WORTH_A_PIECE: usize = 16 << 10;
 
-/// Pieces in order: a text, and slices that come after so many bytes of it.
+/// Pieces in order: a text, and slices to insert at offsets of it.
 pub(super) struct Pieces {
     pub(super) text: Vec<u8>,
     slices: Vec<(usize, Bytes)>,

@@ -1,4 +1,4 @@
-//! The nodes of a filter's reply that are turned down, each with its reason.
+//! The rejected nodes of a filter's reply, each with its reason.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::{
     text::{BLOCK, push_part, push_text},
 };
 
-/// The two maps of a reply. Thousands of nodes share a few reasons: those are written once, and copied.
+/// The two maps of a reply. Thousands of nodes share a few reasons, so each reason is encoded once and copied.
 pub(super) struct Rejected<'r> {
     nodes: &'r WireNodes,
     rejections: &'r [Rejection],
-    /// Every reason as JSON, one behind another, and a block that is none.
+    /// Every reason as JSON, concatenated, and one block of padding.
     reasons: Vec<u8>,
     /// Where each reason ends.
     ends: Vec<usize>,
@@ -29,12 +29,12 @@ impl<'r> Rejected<'r> {
             push_text(&mut reasons, reason);
             ends.push(reasons.len());
         }
-        // The last one shall be copied as fast as the others.
+        // Padding, so that the last reason can be copied in whole blocks, too.
         reasons.resize(reasons.len() + BLOCK, 0);
         Self { nodes, rejections: &outcome.rejected, reasons, ends }
     }
 
-    /// The bytes of both maps at most, but for the names.
+    /// An upper bound of the bytes of both maps, without the names.
     pub(super) fn size(&self) -> usize {
         let longest = (0..self.ends.len()).map(|number| self.reason(number as u32).len()).max().unwrap_or_default();
         4 + self.rejections.len() * (longest + 2)
@@ -52,7 +52,7 @@ impl<'r> Rejected<'r> {
         out.push(b'}');
     }
 
-    /// Where a reason stands.
+    /// The range of a reason.
     fn reason(&self, number: u32) -> Range<usize> {
         let at = number as usize;
         let start = if at == 0 { 0 } else { self.ends[at - 1] };

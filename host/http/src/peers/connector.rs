@@ -24,10 +24,10 @@ use tower::Service;
 
 use crate::Tls;
 
-/// How long a connection may take to come about, its handshake with it: replicas are near each other.
+/// Timeout of connect and TLS handshake; replicas are in one cluster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Connects to what a URL names.
+/// Connects to the host of a URL.
 #[derive(Clone)]
 pub(super) struct Connector {
     tls: Option<Arc<Tls>>,
@@ -74,8 +74,8 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The port of a URL that has none. A replica that has a certificate says nothing in the clear, whatever the
-/// Lease says: a bind would be told to whoever answers there.
+/// The default port of a URL's scheme. A replica with a certificate never speaks plain HTTP, whatever the Lease says:
+/// the bind could reach an impostor.
 fn default_port(scheme: Option<&str>, has_tls: bool) -> Result<u16, &'static str> {
     match (scheme, has_tls) {
         (Some("http"), false) => Ok(80),

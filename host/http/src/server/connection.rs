@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 or h2, whichever the first bytes speak, inside of TLS or not.
+//! One connection: HTTP/1.1 or h2, detected from the first bytes, with or without TLS.
 
 use std::{
     convert::Infallible,
@@ -39,10 +39,10 @@ const MAX_STREAMS: u32 = 64;
 /// Bytes that h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
-/// The most bytes of a head, and of one read of a body; most requests by name come in one piece.
+/// Maximum bytes of a head, and of one read of a body. Most requests by name fit into one read.
 const READ_BUFFER: usize = 256 << 10;
 
-/// What every connection of a listener shares.
+/// The state that all connections of a listener share.
 #[derive(Clone)]
 pub(super) struct ListenerContext<S> {
     pub(super) service: S,
@@ -52,21 +52,21 @@ pub(super) struct ListenerContext<S> {
     pub(super) listener: IpAddr,
 }
 
-/// Runs the streams of an h2 connection, each for a bounded time: a reader that takes nothing holds its reply, and
-/// its request counts as one in flight.
+/// The executor for the streams of an h2 connection. Each has a timeout: a reader that takes no data holds its reply in
+/// memory, and its request counts as in flight.
 #[derive(Clone)]
 struct Streams {
     longest: Duration,
 }
 
-/// A body whose request is in flight until the server has taken over the last of it.
+/// A body that keeps its request in flight until the server has taken the last frame.
 struct Tracked<B> {
     body: B,
     _reader: ReaderAwaited,
     _in_flight: InFlight,
 }
 
-/// Serves a connection to its end. If the client leaves, its requests' futures are dropped with it.
+/// Serves a connection to its end. If the client leaves, the futures of its requests are dropped.
 pub(super) async fn run<S: Service>(
     stream: TcpStream,
     peer: SocketAddr,
@@ -80,7 +80,7 @@ pub(super) async fn run<S: Service>(
     let Some(tls) = &context.tls else {
         return speak(stream, client(ClientIdentity::Anonymous), &permit, &context).await;
     };
-    // Until its handshake is through a connection is idle, and the first to make room.
+    // Until the handshake is complete, the connection counts as idle and is evicted first.
     let accepted = select! {
         accepted = tls.accept(stream, peer, context.bounds.header_timeout) => accepted,
         () = permit.connection().closing() => None,
@@ -107,7 +107,7 @@ async fn speak<S: Service>(
         ended = connection.as_mut() => ended,
         () = state.cut_off() => return,
         () = state.closing() => {
-            // Without a whole head there is no request to finish, and hyper would wait for the rest of it.
+            // Without a whole head there is no request to finish; hyper would wait for the rest of the head.
             if state.unused_for().is_some() {
                 return;
             }
@@ -115,7 +115,7 @@ async fn speak<S: Service>(
             select! {
                 ended = connection => ended,
                 () = state.cut_off() => return,
-                // An h2 peer is asked by a PING whether requests are on their way, and may never answer.
+                // A graceful h2 shutdown sends a PING, which the peer may never answer.
                 () = state.parted() => return,
             }
         }
@@ -127,7 +127,7 @@ async fn speak<S: Service>(
 
 fn builder(bounds: &ConnectionBounds) -> auto::Builder<Streams> {
     let mut builder = auto::Builder::new(Streams { longest: bounds.stream_timeout });
-    // `TimeoutIo` watches the headers: hyper's own timer would cut idle connections as well.
+    // `TimeoutIo` bounds the headers: hyper's own timer would also cut idle connections.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(READ_BUFFER);
     if !bounds.http2 {
         return builder.http1_only();

@@ -1,4 +1,4 @@
-//! Every open connection: how many there may be, and which one makes room for another.
+//! The open connections of a listener: their limit, and which one is evicted for a new one.
 
 use std::{
     collections::HashMap,
@@ -17,18 +17,18 @@ use tokio::{
 
 use super::state::{ConnectionState, InFlight};
 
-/// A sender that takes longer for a body, or to read a reply, is among the first to go where there is no room: a
-/// scheduler on the same network takes some milliseconds.
+/// A connection that waits longer than this for a body or for the reader of a reply counts as slow and is evicted
+/// early. A scheduler in the same network takes a few milliseconds.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// A connection without a request may be this young before it is among the first to go: its head may be on its way.
+/// A younger connection without a request is not evicted first: its head may be on its way.
 const YOUNG: Duration = Duration::from_millis(100);
 
-/// How long a request waits for others to end, and how many may wait: each has its head in memory.
+/// How long a request waits to be admitted, and how many may wait: each has its head in memory.
 const ADMISSION_TIMEOUT: Duration = Duration::from_millis(200);
 const MAX_WAITING: usize = 64;
 
-/// Between two looks for somebody who must make room.
+/// Interval at which waiting requests and connections try to evict a connection.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The open connections of one listener.
@@ -43,11 +43,11 @@ pub(super) struct Registry {
 struct Open {
     connections: HashMap<u64, Arc<ConnectionState>>,
     next: u64,
-    /// How many each peer has.
+    /// Connections per peer.
     of_peer: HashMap<IpAddr, Arc<AtomicUsize>>,
 }
 
-/// The right to one connection, and its entry; both end with it.
+/// The permit for one connection, and its entry in the registry; released on drop.
 pub(super) struct ConnectionPermit {
     registry: Arc<Registry>,
     key: u64,
@@ -56,16 +56,16 @@ pub(super) struct ConnectionPermit {
     _room: OwnedSemaphorePermit,
 }
 
-/// Why a connection can be spared; the last goes first.
+/// Why a connection may be evicted, in ascending priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Evictable {
     /// It has sent requests, and may send more: most likely a scheduler's.
     Idle,
-    /// It has sent no request, or not the whole head of its next, and there was hardly time to.
+    /// It has sent no request, or not the whole head of the next one, but is very young.
     Young,
     /// It is slow with a body, or to read a reply.
     Slow,
-    /// It has sent no request, or not the whole head of its next.
+    /// It has sent no request, or not the whole head of the next one.
     Unused,
 }
 
@@ -82,7 +82,7 @@ impl Registry {
         }
     }
 
-    /// Enters a new connection, once there is room for it.
+    /// Waits for room, then registers a new connection.
     pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> ConnectionPermit {
         let room = self.room().await;
         let peer = network(peer);
@@ -90,7 +90,7 @@ impl Registry {
         ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _room: room }
     }
 
-    /// Waits for room, which other connections make.
+    /// Waits for a permit, and evicts other connections to get one.
     async fn room(&self) -> OwnedSemaphorePermit {
         let since = Instant::now();
         loop {
@@ -104,7 +104,7 @@ impl Registry {
         }
     }
 
-    /// The right to one more request; none if too many are in flight, and none of them ends soon.
+    /// A permit for one more request; `None` if too many are in flight and none ends soon.
     pub(super) async fn admit(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() {
             return Some(permit);
@@ -122,12 +122,13 @@ impl Registry {
         None
     }
 
-    /// Ends one connection, if any can be spared.
+    /// Evicts one connection, if any may be evicted.
     ///
-    /// Unless it is urgent, none is that was merely idle while a body is awaited, which may still turn out to be slow.
+    /// Unless it is urgent, an idle connection is spared while another one awaits a body: that one may still turn out
+    /// to be slow.
     pub(super) fn make_room(&self, is_urgent: bool) {
         let open = self.open();
-        // It ends within moments: one after another makes room, not several for one.
+        // One eviction at a time: a leaving connection ends within moments.
         if open.connections.values().any(|connection| connection.is_leaving()) {
             return;
         }
@@ -150,7 +151,7 @@ impl Registry {
     }
 }
 
-/// What counts as one peer: an IPv6 host has a whole network of addresses.
+/// The address that identifies a peer: an IPv6 host has a whole /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
@@ -178,8 +179,8 @@ impl Open {
         }
     }
 
-    /// The connection that can be spared best, of those that may be: of those alike, the peer's that has the most, and
-    /// of its own the one that has waited for longest.
+    /// The best candidate for eviction among the permitted ones: by priority, then of the peer with the most
+    /// connections, then the one that has waited longest.
     fn eviction_candidate(&self, may: impl Fn(Evictable) -> bool) -> Option<(Evictable, &ConnectionState)> {
         let evictable = |connection: &Arc<ConnectionState>| {
             let (evictable, waited) = Evictable::of(connection)?;
@@ -193,7 +194,7 @@ impl Open {
 // === impl Evictable ===
 
 impl Evictable {
-    /// Whether a connection can be spared, and how long it has waited.
+    /// Whether a connection may be evicted, and how long it has waited.
     fn of(connection: &ConnectionState) -> Option<(Self, Duration)> {
         if let Some(unused) = connection.unused_for() {
             return Some((if unused < YOUNG { Self::Young } else { Self::Unused }, unused));

@@ -1,4 +1,4 @@
-//! What is known about one connection: whether it is idle, for what its peer is awaited, and how it is told to end.
+//! The state of one connection: whether it is idle, what its peer owes, and how it is told to end.
 
 use std::{
     sync::{
@@ -15,11 +15,11 @@ use tokio::{
 
 use super::registry::Registry;
 
-/// How long an idle connection may take to part: an h2 peer answers one PING, which takes one round trip. Newcomers wait
-/// for it one after another.
+/// How long an idle connection may take to close: an h2 peer answers one PING, which takes a round trip. New
+/// connections wait for it one after another.
 const PARTING: Duration = Duration::from_millis(100);
 
-/// What is known about one connection.
+/// The state of one connection.
 pub(super) struct ConnectionState {
     opened: Instant,
     /// How many connections its peer has, this one included.
@@ -62,7 +62,7 @@ pub(super) struct InFlight {
 /// The body of a request is awaited; a connection that is slow with it is among the first to make room.
 pub(crate) struct BodyAwaited(Option<(Arc<ConnectionState>, u64)>);
 
-/// A reply is written, and its reader awaited; the same goes for one that is slow.
+/// A reply is being written; a connection with a slow reader is evicted early, too.
 pub(super) struct ReaderAwaited(Arc<ConnectionState>);
 
 // === impl ConnectionState ===
@@ -104,18 +104,18 @@ impl ConnectionState {
         self.opened + Duration::from_millis(self.idle_since.load(Ordering::Relaxed))
     }
 
-    /// Whether it waits for nothing but a request.
+    /// Whether it only waits for the next request.
     pub(super) fn is_at_rest(&self) -> bool {
         self.is_idle() && !self.replies.is_any()
     }
 
-    /// The head of a request began to arrive, after so many that have begun.
+    /// Records that the head of a request began to arrive after `served` requests.
     pub(super) fn head_began(&self, served: u64) {
         self.head_since.store(self.now(), Ordering::Relaxed);
         self.head.store(served + 1, Ordering::Relaxed);
     }
 
-    /// For how long it has held its place without a request: it never sent one, or not the whole of the next one's head.
+    /// How long it has been open without a whole request: none was sent, or the next head is incomplete.
     pub(super) fn unused_for(&self) -> Option<Duration> {
         let served = self.served();
         let is_head_partial = self.head.load(Ordering::Relaxed) == served + 1;
@@ -132,18 +132,18 @@ impl ConnectionState {
         self.bodies.oldest().map(|since| self.since(since))
     }
 
-    /// For how long the peer has been awaited, be it for a body or to read a reply.
+    /// How long the peer has been awaited, for a body or to read a reply.
     pub(super) fn awaited_for(&self) -> Option<Duration> {
         self.bodies.oldest().into_iter().chain(self.replies.since()).min().map(|since| self.since(since))
     }
 
-    /// Tells it to make room: it ends at once if it is unused, or else when it is at rest.
+    /// Evicts it: it ends at once if unused, else when it is idle.
     pub(super) fn leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
         self.closing.notify_one();
     }
 
-    /// Whether it was told to make room, and is about to.
+    /// Whether it was evicted and is about to close.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving.load(Ordering::Relaxed) && self.is_at_rest()
     }
@@ -153,7 +153,7 @@ impl ConnectionState {
         self.closing.notify_one();
     }
 
-    /// Ends it, whatever it is about.
+    /// Ends it at once.
     pub(super) fn cut(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
         self.cut.notify_one();
@@ -169,7 +169,7 @@ impl ConnectionState {
         self.cut.notified().await;
     }
 
-    /// Waits until the connection has been told to close and has been at rest for long enough to have done so.
+    /// Waits until the connection was told to close and has been idle for [`PARTING`].
     pub(super) async fn parted(&self) {
         loop {
             #[expect(clippy::disallowed_methods, reason = "a time without requests is what is waited for")]
@@ -248,7 +248,7 @@ impl InFlight {
         Self { registry: Arc::clone(registry), connection: Arc::clone(connection), permit: None }
     }
 
-    /// Whether there is room for one more request; it may wait a little for it.
+    /// Whether the request is admitted; it may wait a short time for a permit.
     pub(super) async fn is_admitted(&mut self) -> bool {
         self.permit = self.registry.admit().await;
         self.permit.is_some()
@@ -291,7 +291,7 @@ impl Drop for BodyAwaited {
 
 impl Drop for ReaderAwaited {
     fn drop(&mut self) {
-        // It has read something: on a busy h2 connection there may always be a reply on its way.
+        // The peer has read something. On a busy h2 connection there may always be a pending reply.
         self.0.replies.since.store(self.0.now(), Ordering::Relaxed);
         self.0.replies.count.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
-//! A stream that waits for its peer, but not for ever.
+//! A stream with a timeout for everything that its peer owes.
 //!
-//! What is waited for decides how long: the first byte and the rest of a request's head, the next
-//! request, or a reader that takes the reply. Bodies have a limit of their own, at the body reader.
+//! There are timeouts for the first byte, for the rest of a request's head, for the next request, and for reading the
+//! reply. The body reader has a timeout of its own.
 //!
-//! While a request is in flight, or its reply is not all written, the peer owes us no bytes: what it sends then is no
-//! head, and no deadline for one ends the connection.
+//! While a request is in flight, or its reply is not completely written, the peer owes nothing: bytes that arrive then
+//! do not start a head, and no head deadline applies.
 
 use std::{
     io,
@@ -27,10 +27,10 @@ use super::{
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Between two looks at a request in flight.
+/// Minimum interval between two checks of a request in flight.
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
-/// A stream with its peer's deadlines.
+/// A stream that fails when its peer misses a deadline.
 pub(super) struct TimeoutIo<S> {
     stream: S,
     connection: Arc<ConnectionState>,
@@ -39,17 +39,17 @@ pub(super) struct TimeoutIo<S> {
     /// When the head of the next request began to arrive, and how many requests had begun by then.
     head: Option<(Instant, u64)>,
     reading: Pin<Box<Sleep>>,
-    /// Since when the peer takes no bytes.
+    /// Set while the peer accepts no bytes.
     stalled: Option<Stall>,
-    /// Whether it is a flush that takes its time.
+    /// Whether a flush is pending.
     flushing: bool,
-    /// Since when the peer takes its time with a reply, and how many requests had begun by then.
+    /// When the peer began to delay a reply, and how many requests had begun by then.
     slow: Option<(Instant, u64)>,
-    /// When the last reply was out that the peer took its time with.
+    /// When the last delayed reply was completely written.
     written: Option<Instant>,
 }
 
-/// The peer takes no bytes.
+/// A write that the peer does not accept.
 struct Stall {
     until: Pin<Box<Sleep>>,
     _reader: ReaderAwaited,
@@ -86,13 +86,13 @@ impl<S> TimeoutIo<S> {
             if *first == TLS_HANDSHAKE {
                 tracing::warn!("a client speaks TLS to a plain listener: its urlPrefix should begin with http://");
             }
-            // No method of ours begins as the preface of h2 does (`PRI`).
+            // No HTTP method starts like the h2 preface (`PRI`).
             let http2 = bytes.starts_with(b"PRI");
             self.protocol = Some(if http2 { Protocol::Http2 } else { Protocol::Http1 });
         }
         let served = self.connection.served();
-        // h2 sends frames of its own while it is idle: only HTTP/1 bytes are the head of a request. What comes
-        // while one is in flight is its body, which may come apart from its head.
+        // An idle h2 connection exchanges control frames, so only HTTP/1 bytes start a head. Bytes during a request are
+        // its body, which may arrive later than its head.
         let may_be_head = self.protocol == Some(Protocol::Http1) && !self.is_owed_nothing();
         if may_be_head && self.head.is_none_or(|(_, at)| at != served) {
             self.head = Some((Instant::now(), served));
@@ -100,12 +100,12 @@ impl<S> TimeoutIo<S> {
         }
     }
 
-    /// Whether a request is in flight, or its reply is not all written.
+    /// Whether a request is in flight, or its reply is not completely written.
     fn is_owed_nothing(&self) -> bool {
         !self.connection.is_idle() || self.stalled.is_some() || self.flushing
     }
 
-    /// When the peer must have sent something; none while it owes us nothing.
+    /// The deadline for the peer's next bytes; `None` while it owes nothing.
     fn deadline(&self) -> Option<Instant> {
         if self.is_owed_nothing() {
             return None;
@@ -120,14 +120,14 @@ impl<S> TimeoutIo<S> {
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let deadline = self.deadline();
-        // hyper does not read again once a request is through, but waits to be woken: the timer
-        // must be set while the request is in flight, to look again when it may be overdue.
+        // After a request hyper does not poll again until it is woken. So the timer must be set while the request is in
+        // flight.
         let look_again = || Instant::now() + self.bounds.keep_alive.max(MIN_WAIT);
         let next = deadline.unwrap_or_else(look_again);
         if self.reading.deadline() > next {
             self.reading.as_mut().reset(next);
         }
-        // A timer that fires early is set anew: most requests then need no change of it.
+        // A timer that fires early is rearmed, so most requests need not touch it.
         while self.reading.as_mut().poll(cx).is_ready() {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the peer sent no request"));
@@ -142,7 +142,7 @@ impl<S> TimeoutIo<S> {
             let (now, served) = (Instant::now(), self.connection.served());
             let (began, _) = *self.slow.take_if(|(_, at)| *at == served).get_or_insert((now, served));
             self.slow = Some((began, served));
-            // However steadily it reads: what is held for a reply is not held for ever.
+            // Even a steady reader has a deadline: the reply is held in memory meanwhile.
             let until = (now + self.bounds.write_timeout).min(began + self.bounds.reply_timeout);
             self.stalled = Some(Stall { until: Box::pin(sleep_until(until)), _reader: self.connection.await_reader() });
         }
@@ -162,7 +162,7 @@ impl<S> TimeoutIo<S> {
         }
     }
 
-    /// A flush that waits is a stall as well; one that never had to says nothing about one.
+    /// A pending flush is a stall, too. A flush that completes at once tells nothing.
     fn flushed(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
         if result.is_pending() {
             self.flushing = true;
@@ -212,7 +212,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // TLS takes bytes over before the peer does: it is the flush that waits.
+        // TLS buffers the bytes before the peer has accepted them, so the flush is pending.
         let result = Pin::new(&mut self.stream).poll_flush(cx);
         self.flushed(cx, result)
     }

@@ -1,10 +1,10 @@
-//! What stands in the files, as bytes: reading them is the only I/O, comparing them shows a change.
+//! The bytes of the files. Reading them is the only I/O; comparing them detects a change.
 
 use std::{fs::File, io::Read, path::Path};
 
 use super::{TlsError, TlsFiles};
 
-/// The most bytes of one file; a bundle of a hundred authorities has a fifth of it.
+/// Maximum bytes of one file; a bundle of a hundred authorities has a fifth of it.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The bytes of all files at one time.

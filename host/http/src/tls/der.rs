@@ -1,4 +1,4 @@
-//! As much of DER as a certificate's dates and subject need.
+//! A minimal DER reader for a certificate's dates and subject.
 
 pub(super) const SEQUENCE: u8 = 0x30;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with the files.
+//! Errors in the TLS files.
 
 use std::{io, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The files change while plimsoll runs: a Secret is mounted anew, a certificate renewed in place.
+//! Reloads the files when they change: a renewed Secret is mounted, or a certificate is replaced in place.
 
 use std::{
     sync::Arc,
@@ -9,13 +9,13 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Contents, Material, Tls, TlsError};
 
-/// The files as they were at one look; an error by its text, so that it can be compared.
+/// The result of one read of the files; errors as text, so that they can be compared.
 type FileState = Result<Contents, String>;
 
-/// What was seen of the files, and what was judged.
+/// Debounces changes: the last state that was read, and the last one that was reported.
 ///
-/// Two looks in a row must be alike before they count: a pair of files that is being written is
-/// neither taken nor complained about, and each state is judged once.
+/// Two reads in a row must give the same state before it is reported, so a pair of files that is being written is
+/// neither loaded nor logged. Each state is reported once.
 struct Debouncer {
     last: FileState,
     judged: FileState,
@@ -24,10 +24,10 @@ struct Debouncer {
 // === impl Tls ===
 
 impl Tls {
-    /// Looks at the files at this interval and takes up what has changed; it never ends by itself.
+    /// Reads the files at this interval and loads changed ones; it never returns.
     ///
-    /// Certificate, key and client CA are replaced together or not at all: if they do not fit, what
-    /// was in force stays, and the log says why.
+    /// Certificate, key and client CA are replaced together or not at all: if they do not fit, the old ones stay in
+    /// force, and the log says why.
     pub async fn follow(self: Arc<Self>, every: Duration) {
         let mut debouncer = Debouncer::new(self.loaded.clone());
         let mut ticks = interval(every);
@@ -36,7 +36,7 @@ impl Tls {
         loop {
             ticks.tick().await;
             let tls = Arc::clone(&self);
-            // The files may lie on a slow volume.
+            // The files may be on a slow volume.
             let state = tokio::task::spawn_blocking(move || Contents::read(&tls.files).map_err(|error| chain(&error)));
             let Ok(state) = state.await else { continue };
             if let Some(state) = debouncer.add(state) {
@@ -77,7 +77,7 @@ impl Debouncer {
         Self { last: Ok(loaded.clone()), judged: Ok(loaded) }
     }
 
-    /// Adds a look, and gives back what is to be judged.
+    /// Adds a state, and returns it if it is stable and new.
     fn add(&mut self, state: FileState) -> Option<&FileState> {
         if state != self.last {
             self.last = state;
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_change_is_judged_once_when_it_has_settled() {
         let mut debouncer = Debouncer::new(contents("a"));
-        // What is seen, and whether it is to be judged.
+        // The state that is read, and whether it is reported.
         let (gone, state) = (|| Err("gone".to_owned()), |text| Ok(contents(text)));
         let story = [
             (state("a"), false),

@@ -1,4 +1,4 @@
-//! The first bytes of a connection: a handshake, or a client that should not be here.
+//! The TLS handshake, and the refusal of clients that do not speak TLS.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -12,17 +12,17 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use super::{ClientIdentity, HandshakeRefusal, Tls};
 
-/// What a client of plain HTTP is told.
+/// The reply to a client that speaks plain HTTP.
 const PLAIN: &str = "this port speaks TLS: the urlPrefix of the extender should begin with https://\n";
 
-/// How long a refused client may take to hear why, and what it may send meanwhile.
+/// Time and bytes that are spent on a refused client, so that it receives the reason.
 const PARTING: Duration = Duration::from_secs(1);
 const PARTING_BYTES: usize = 64 << 10;
 
 // === impl Tls ===
 
 impl Tls {
-    /// Makes the handshake of a client's connection, and tells who it is; none if it is refused, or leaves.
+    /// Performs the server handshake and identifies the client; `None` if it is refused or leaves.
     pub(crate) async fn accept(
         &self,
         mut stream: TcpStream,
@@ -31,7 +31,7 @@ impl Tls {
     ) -> Option<(server::TlsStream<TcpStream>, ClientIdentity)> {
         let deadline = Instant::now() + patience;
         let mut first = [0];
-        // A peer that sends nothing has nothing to be told: many probes are like that.
+        // Many probes connect and send nothing: close silently.
         let read = timeout_at(deadline, stream.peek(&mut first)).await.ok()?.ok()?;
         if read == 0 {
             return None;
@@ -63,10 +63,10 @@ impl Tls {
         None
     }
 
-    /// Makes the handshake of a call to another replica, with our certificate as the client's.
+    /// Performs the client handshake of a call to another replica, with our certificate as the client's.
     ///
-    /// The replica must show the very certificate that we have, or one for a name of ours by an
-    /// authority that we know: it is found by its address, which no certificate has.
+    /// The replica must show our own certificate, or one for one of our names by an authority that we know. Its address
+    /// is in no certificate.
     ///
     /// # Errors
     /// If the connection fails, or leads to somebody else.
@@ -77,13 +77,14 @@ impl Tls {
     }
 }
 
-/// What plain HTTP is answered.
+/// The HTTP response to a plain request.
 fn plain_reply() -> Vec<u8> {
     let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n";
     format!("{head}Content-Length: {}\r\n\r\n{PLAIN}", PLAIN.len()).into_bytes()
 }
 
-/// Says the last words, and reads on a little: closed with bytes unread, they might get lost.
+/// Sends a final message and drains the input: closing with unread bytes sends a reset, which could discard the
+/// message.
 async fn part(stream: &mut TcpStream, words: &[u8]) {
     let parting = async {
         stream.write_all(words).await?;
@@ -97,6 +98,6 @@ async fn part(stream: &mut TcpStream, words: &[u8]) {
         }
         io::Result::Ok(())
     };
-    // Nobody waits for how it ends.
+    // The result is irrelevant: the client is refused either way.
     drop(timeout(PARTING, parting).await);
 }

@@ -1,4 +1,4 @@
-//! Who a client has proved to be: the subject of the certificate that the handshake has verified.
+//! The authenticated identity of a client: the subject of the certificate that the handshake has verified.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ const SET: u8 = 0x31;
 /// The object identifier of a Common Name, 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
-/// Who the client of a connection is, as far as its handshake tells.
+/// The client of a connection, as authenticated by the handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientIdentity {
     /// No certificate was asked for.
     Anonymous,
     /// Another replica: it has our own certificate's key, or that of one for a name of ours by an authority that we know.
     Replica,
-    /// The client CA vouches for it. None: its certificate has no Common Name, or more than one.
+    /// Its certificate is signed by the client CA. `None` if that has no Common Name, or more than one.
     Client(Option<Arc<str>>),
 }
 
 // === impl Material ===
 
 impl Material {
-    /// Who showed this chain, which the handshake has verified.
+    /// The identity behind a chain that the handshake has verified.
     pub(super) fn identify(&self, chain: Option<&[CertificateDer<'_>]>) -> ClientIdentity {
         let Some((own, issuers)) = chain.and_then(<[_]>::split_first) else { return ClientIdentity::Anonymous };
         if self.replicas.know(own, issuers) {
@@ -42,7 +42,7 @@ impl Material {
     }
 }
 
-/// The Common Name of a certificate that has one and no other.
+/// The Common Name of a certificate that has exactly one.
 ///
 /// Kubernetes takes the last of several. Nobody needs several, and two readers might not agree on which one counts.
 fn common_name(certificate: &CertificateDer<'_>) -> Option<Arc<str>> {
@@ -65,7 +65,7 @@ fn names(subject: &[u8]) -> Option<Vec<&str>> {
                 continue;
             }
             let (tag, value) = attribute.next()?;
-            // The older encodings are not text to everyone alike.
+            // Readers disagree about the older string encodings.
             let is_text = matches!(tag, UTF8_STRING | PRINTABLE_STRING | IA5_STRING);
             names.push(std::str::from_utf8(value).ok().filter(|_| is_text)?);
         }

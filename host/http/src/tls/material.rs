@@ -12,7 +12,7 @@ use rustls::{
 
 use super::{Contents, TlsError, TlsFiles, replica::Replicas, validity::Validity};
 
-/// The versions that are spoken: nothing below 1.2.
+/// The supported TLS versions: nothing below 1.2.
 const VERSIONS: [&rustls::SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 
 /// One state of the files, ready for use.
@@ -20,13 +20,13 @@ pub(super) struct Material {
     pub(super) server: Arc<ServerConfig>,
     /// For calls to other replicas.
     pub(super) client: Arc<ClientConfig>,
-    /// Who is another replica.
+    /// Verifies other replicas.
     pub(super) replicas: Arc<Replicas>,
-    /// When the serving certificate ends.
+    /// When the serving certificate expires.
     pub(super) not_after: SystemTime,
 }
 
-/// What the files say, parsed.
+/// The parsed files.
 struct Parsed {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -73,8 +73,8 @@ impl Parsed {
         let mut config =
             builder.with_single_cert(self.chain.clone(), self.key.clone_key()).map_err(|error| unfit(files, &error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        // Each connection shows its certificate: a session that is taken up again would not be asked for
-        // one that has expired since. Connections are kept, so there is nothing to save.
+        // No session resumption: a resumed session would not show a certificate that has expired since. Connections are
+        // long-lived, so resumption saves nothing.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)
@@ -85,7 +85,7 @@ impl Parsed {
         Replicas::new(&self.chain, authorities, provider).map_err(|error| malformed(&files.cert, &error))
     }
 
-    /// What a call to another replica shows and accepts.
+    /// The client configuration of calls to other replicas.
     fn client(
         &self,
         files: &TlsFiles,
@@ -162,7 +162,7 @@ fn malformed(path: &Path, text: &dyn std::fmt::Display) -> TlsError {
     TlsError::Malformed { path: path.to_owned(), text: text.to_string() }
 }
 
-/// Which file is to blame when certificate and key make no pair.
+/// The error, with the file at fault, if certificate and key do not match.
 fn unfit(files: &TlsFiles, error: &rustls::Error) -> TlsError {
     match error {
         rustls::Error::InconsistentKeys(_) => TlsError::Mismatch { cert: files.cert.clone(), key: files.key.clone() },

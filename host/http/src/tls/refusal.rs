@@ -34,7 +34,7 @@ pub(super) enum HandshakeRefusal {
 // === impl HandshakeRefusal ===
 
 impl HandshakeRefusal {
-    /// What a failed handshake says; none if the peer just left.
+    /// The refusal behind a failed handshake; `None` if the peer just left.
     pub(super) fn of(error: &io::Error) -> Option<Self> {
         let error = error.get_ref()?.downcast_ref::<Error>()?;
         Some(match error {

@@ -1,8 +1,8 @@
 //! Replicas of one deployment know each other by their certificate.
 //!
-//! They are called by address, which stands in no certificate, and share one Secret. So a peer is a
-//! replica if it proves to have our own certificate's key. While a renewed Secret reaches one replica
-//! before the other, a certificate for one of our names by an authority that we know does as well.
+//! They are called by address, which is in no certificate, and share one Secret. So a peer is a replica if it proves
+//! possession of our own certificate's key. A renewed Secret may reach one replica before the other, so a certificate
+//! for one of our names by an authority that we know is accepted, too.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use rustls::{
     server::danger::{ClientCertVerified, ClientCertVerifier},
 };
 
-/// Whom a call to another replica trusts.
+/// Verifies the certificate of another replica.
 #[derive(Debug)]
 pub(super) struct Replicas {
     own: CertificateDer<'static>,
     names: Vec<ServerName<'static>>,
-    /// None if we know no authority but ourselves.
+    /// `None` if we know no authority except our own certificate.
     signed: Option<Arc<WebPkiServerVerifier>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Whom the listener trusts: clients as the CA says, and our own certificate.
+/// Verifies clients of the listener: by the client CA, or as another replica.
 #[derive(Debug)]
 struct ReplicasOrClients {
     own: CertificateDer<'static>,
@@ -168,7 +168,7 @@ impl ClientCertVerifier for ReplicasOrClients {
     }
 }
 
-/// The DNS names of a certificate, but for wildcards.
+/// The DNS names of a certificate, without wildcards.
 fn names(certificate: &CertificateDer<'_>) -> Result<Vec<ServerName<'static>>, Error> {
     let parsed = webpki::EndEntityCert::try_from(certificate)
         .map_err(|error| Error::General(format!("the certificate cannot be read: {error}")))?;

@@ -1,4 +1,4 @@
-//! From when to when a certificate is valid: the one thing that rustls does not tell.
+//! The validity period of a certificate, which rustls does not expose.
 //!
 //! `Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber, signature, issuer,
 //! validity SEQUENCE { notBefore Time, notAfter Time }, ... } ... }` (RFC 5280, section 4.1).
@@ -22,7 +22,7 @@ pub(super) struct Validity {
 // === impl Validity ===
 
 impl Validity {
-    /// Reads it from a certificate's DER; none if that is no X.509 certificate.
+    /// Reads the period from DER; `None` if it is no X.509 certificate.
     pub(super) fn of(certificate: &[u8]) -> Option<Self> {
         let mut certificate = Der(Der(certificate).expect(SEQUENCE)?);
         let mut fields = Der(certificate.expect(SEQUENCE)?);
@@ -104,7 +104,7 @@ mod tests {
     fn no_prefix_and_no_change_of_a_byte_makes_it_panic() {
         let whole = certificate((2001, 1, 1), (2002, 1, 1));
         for end in 0..whole.len() {
-            // What follows the dates is not looked at, but its lengths are.
+            // Content after the dates is not parsed, but its lengths are checked.
             assert_eq!(Validity::of(&whole[..end]), None, "{end}");
         }
         for at in 0..whole.len() {

@@ -1,4 +1,4 @@
-//! Reads request bodies: one piece of memory each, bounded in size and time, and all together.
+//! Reads request bodies into one buffer each, bounded in size, time and total memory.
 
 mod pool;
 
@@ -16,7 +16,7 @@ use crate::{
     memory::{MemoryReservation, WireMemory},
 };
 
-/// The memory that a body gets at first, for each byte that has arrived: a sender cannot claim what it does not send.
+/// Initial buffer capacity per byte that has arrived. The claimed length is not trusted.
 const AHEAD: usize = 4;
 
 /// Reads bodies within bounds.
@@ -30,14 +30,14 @@ pub(super) struct BodyReader {
 /// A whole body.
 pub(super) struct ReceivedBody {
     pub(super) bytes: Bytes,
-    /// Counted until this is dropped.
+    /// Released when this is dropped.
     pub(super) reserved: MemoryReservation,
 }
 
 // === impl BodyReader ===
 
 impl BodyReader {
-    /// Must be called within the runtime that bodies are read in.
+    /// Must be called within the runtime that reads bodies.
     pub(super) fn new(config: &WireConfig) -> Self {
         let (limit, patience) = (config.body_limit, config.body_timeout);
         Self { limit, patience, budget: WireMemory::new(config.memory), pool: BufferPool::watched() }
@@ -59,7 +59,7 @@ impl BodyReader {
                 return Err(self.discard(body, read, deadline).await);
             }
             reserved.grow(piece.len()).map_err(WireError::closing)?;
-            // Most requests by name come in one piece: no copy then.
+            // Most requests by name arrive in one piece, and are not copied.
             if whole.is_empty() && body.is_end_stream() {
                 return Ok(ReceivedBody { bytes: piece, reserved });
             }
@@ -71,13 +71,13 @@ impl BodyReader {
         Ok(ReceivedBody { bytes: self.pool.lend(whole), reserved })
     }
 
-    /// Reads a body that nobody wants, so that the connection can be used again.
+    /// Drains a body that is not needed, so that the connection can be reused.
     pub(super) async fn skip(&self, body: Incoming) {
         // The reply is an error already, and hyper closes a connection whose body is left unread.
         drop(self.discard(body, 0, Instant::now() + self.patience).await);
     }
 
-    /// Reads on and throws away, so that the sender gets to see the reply; as much again, not more.
+    /// Drains a body that is too large, up to twice the limit, so that the sender receives the reply.
     async fn discard(&self, mut body: Incoming, mut read: usize, deadline: Instant) -> WireError {
         while read / 2 <= self.limit {
             match self.next(&mut body, deadline).await {
@@ -93,7 +93,7 @@ impl BodyReader {
     async fn next(&self, body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, WireError> {
         let too_slow = |_| WireError::too_slow(self.patience.as_secs_f64());
         while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(too_slow)? {
-            // Anything but data is a trailer, which says nothing to us.
+            // Other frames are trailers, which are ignored.
             if let Ok(data) = frame.map_err(WireError::broken)?.into_data() {
                 return Ok(Some(data));
             }

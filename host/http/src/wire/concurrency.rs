@@ -1,4 +1,4 @@
-//! How many decisions and binds are under way at once.
+//! Limits for concurrent decisions and binds.
 
 use std::{
     collections::HashMap,
@@ -13,11 +13,11 @@ use tokio::{
 
 use crate::{WireConfig, answer::ExtenderVerb, error::WireError};
 
-/// Each group has turns of its own, so that slow policies of one hold up no other.
+/// Each group has permits of its own, so that slow policies of one group do not block another.
 pub(super) struct ConcurrencyLimits {
     decisions: RwLock<HashMap<Box<str>, Arc<Semaphore>>>,
     decisions_at_once: usize,
-    /// Apart from decisions, which must not wait for the API server.
+    /// Separate from decisions, which must not wait for the API server.
     binds: Arc<Semaphore>,
 }
 
@@ -33,12 +33,12 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// Waits for a turn, until the request's time is over.
+    /// Waits for a permit until the request's deadline.
     ///
     /// The group must be one that exists, or the root: for each there is something to keep. `exists` tells which do.
     ///
     /// # Errors
-    /// If there is no turn until the deadline.
+    /// If there is no permit before the deadline.
     pub(super) async fn take(
         &self,
         verb: ExtenderVerb,

@@ -1,4 +1,4 @@
-//! Short work on the async threads, where two ways between threads would cost as much as the work.
+//! Runs short work on the async threads, where two thread switches would cost as much as the work.
 
 use plimsoll_core::on_shared_thread;
 use tokio::{
@@ -6,12 +6,12 @@ use tokio::{
     task::{JoinHandle, block_in_place, spawn_blocking},
 };
 
-/// Starts a decision as a task of its own, so that its connection can be cut off without it.
+/// Spawns a decision as a task of its own, so that closing its connection does not cancel it.
 ///
-/// It may hold up its thread for as long as it takes to read a short request. Before a guest is asked, another
-/// thread takes over what else there is to do.
+/// It may block its thread while it reads a short request. Before a guest is called, `block_in_place` hands the
+/// thread's other tasks to another thread.
 pub(super) fn spawn<T: Send + 'static>(decide: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    // A runtime of one thread has no other that could take over.
+    // A current-thread runtime has no other thread to hand tasks to.
     if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
         return spawn_blocking(decide);
     }

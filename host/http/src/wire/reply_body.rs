@@ -1,4 +1,4 @@
-//! Replies, and the work that they leave behind: it begins when the server has taken the reply over.
+//! Reply bodies, and the work after a reply, which starts when the server has taken the whole body.
 
 use std::{
     convert::Infallible,
@@ -16,52 +16,52 @@ use tokio::{runtime::Handle, sync::Semaphore};
 use super::WireObserver;
 use crate::memory::MemoryReservation;
 
-/// Runs what replies leave behind, a bounded number at a time.
+/// Runs post-reply work on blocking threads, with bounded concurrency.
 pub(super) struct PostReplyExecutor {
-    /// For guests that are asked: slow ones take all of it.
+    /// Permits for calls of guests; slow guests may use up all of them.
     asking: Arc<Semaphore>,
-    /// For what is learned of answers, which must not wait for them.
+    /// Permits for cache updates, which must not wait for guests.
     learning: Arc<Semaphore>,
     runtime: Handle,
     observer: Arc<dyn WireObserver>,
 }
 
-/// Work of one reply; it starts when this is dropped, and not before.
+/// The work after one reply; it starts when this is dropped.
 pub(super) struct PostReplyWork {
     after: Option<After>,
     post_reply: Arc<PostReplyExecutor>,
 }
 
-/// The most bytes of a reply that h2 takes over at once, whether its reader has room for them or not.
+/// Maximum bytes of one h2 frame: h2 buffers a whole frame even if its reader has no window.
 const FRAME: usize = 64 << 10;
 
 /// The body of a reply.
 pub(super) struct ReplyBody {
     pieces: vec::IntoIter<Bytes>,
-    /// The most bytes of one frame.
+    /// Maximum bytes of one frame.
     most: usize,
     _post_reply_work: Option<PostReplyWork>,
-    /// Counted as long as a piece is here.
+    /// Released with the last piece.
     _reserved: Option<MemoryReservation>,
 }
 
 // === impl PostReplyExecutor ===
 
 impl PostReplyExecutor {
-    /// Must be called within the runtime that the work is to run on.
+    /// Must be called within the runtime that runs the work.
     pub(super) fn new(at_once: usize, observer: Arc<dyn WireObserver>) -> Self {
         let room = || Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
         Self { asking: room(), learning: room(), runtime: Handle::current(), observer }
     }
 
-    /// Keeps the work of a reply until the reply is out.
+    /// Holds the work of a reply until the reply was sent.
     pub(super) fn hold(post_reply: &Arc<Self>, after: After) -> Option<PostReplyWork> {
         (!after.is_empty()).then(|| PostReplyWork { after: Some(after), post_reply: Arc::clone(post_reply) })
     }
 
     fn run(&self, after: After) {
         let (learn, ask) = after.split();
-        // Both are begun, whatever becomes of the other.
+        // Each is started even if the other is dropped.
         let done = [self.start(&self.learning, learn), self.start(&self.asking, ask)];
         if done != [true; 2] {
             tracing::debug!("work after a reply is left undone: too much of it is waiting");
@@ -69,7 +69,7 @@ impl PostReplyExecutor {
         }
     }
 
-    /// Whether there was room for the work.
+    /// Starts the work if a permit is free; returns whether it was.
     fn start(&self, room: &Arc<Semaphore>, work: After) -> bool {
         if work.is_empty() {
             return true;
@@ -102,7 +102,7 @@ impl ReplyBody {
         Self { pieces: pieces.into_iter(), most: usize::MAX, _post_reply_work: post_reply_work, _reserved: reserved }
     }
 
-    /// The same for h2, where a stream is in flight until its reader has room for the last frame.
+    /// Splits the body into frames for h2, where a stream is in flight until its reader has window for the last frame.
     pub(super) fn in_frames(self) -> Self {
         Self { most: FRAME, ..self }
     }

@@ -1,6 +1,6 @@
 //! `plimsoll:policy@0.1.0`: what a guest exports. What it imports is in `imports`.
 //!
-//! Written by hand rather than generated: texts that a guest passes are read where they lie.
+//! Written by hand rather than generated, so that text that a guest passes is read in place.
 
 mod imports;
 
@@ -48,7 +48,7 @@ pub(crate) struct WitAnnotation {
     pub(crate) value: Box<str>,
 }
 
-/// Where the functions of the exported verbs are; looked up once for all instances.
+/// The export indices of the verbs' functions; resolved once for all instances.
 pub(crate) struct Exports([Option<ComponentExportIndex>; Verb::ALL.len()]);
 
 // === impl Exports ===
@@ -57,7 +57,7 @@ impl Exports {
     /// Finds the functions of a component's verbs.
     ///
     /// # Errors
-    /// If one is not what the contract says.
+    /// If one does not match the contract.
     pub(crate) fn of(component: &Component) -> Result<Self, RefusedError> {
         let mut exports = [None; Verb::ALL.len()];
         for (verb, export) in Verb::ALL.into_iter().zip(&mut exports) {
@@ -66,7 +66,7 @@ impl Exports {
         Ok(Self(exports))
     }
 
-    /// The function of a verb in the instance of a call.
+    /// The function of a verb in this instance.
     pub(crate) fn function<P, R>(&self, call: &mut GuestCall, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
     where
         P: ComponentNamedList + Lower + Send + Sync + 'static,

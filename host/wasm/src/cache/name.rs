@@ -1,4 +1,4 @@
-//! The names of the cache's files. A file of another form is somebody else's.
+//! The names of the cache's files. Files with other names are not ours.
 
 use std::hash::{Hash, Hasher};
 
@@ -14,10 +14,10 @@ const ENTRY: &str = ".cwasm";
 const DIGEST: usize = 64;
 const GENERATION: usize = 16;
 
-/// Names the engine and everything else that code depends on beside the module.
+/// A fingerprint of everything except the module that compiled code depends on, such as the engine.
 pub(super) struct Generation(String);
 
-/// Hands what an engine hashes to SHA-256, whose results are the same in every build.
+/// An adapter from `Hasher` to SHA-256, whose results are the same in every build.
 struct StableHasher(Sha256);
 
 // === impl Generation ===
@@ -36,7 +36,7 @@ impl Generation {
     }
 }
 
-/// Whether a name is that of an entry, of whatever generation.
+/// Whether a name is that of an entry of any generation.
 pub(super) fn is_entry(name: &str) -> bool {
     let parts = name.strip_suffix(ENTRY).and_then(|stem| stem.split_once('-'));
     parts.is_some_and(|(digest, generation)| is_hex(digest, DIGEST) && is_hex(generation, GENERATION))

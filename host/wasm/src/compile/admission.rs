@@ -1,7 +1,7 @@
-//! Which compiles run at once, and with how much memory.
+//! Admission control for compiles: how many run at once, and with how much memory.
 //!
-//! Small modules compile side by side, large ones one at a time; neither waits for the other. Where the container
-//! has a limit of memory, all of them together stay below what it leaves.
+//! Small modules compile concurrently, large ones one at a time; neither class waits for the other. In a container with
+//! a memory limit all compiles together stay below the memory that is left.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use plimsoll_system::{cgroup, private_memory};
 
 use super::error::StoppedError;
 
-/// Modules up to this size are small. A policy in Rust has some 100 KB; a language runtime has megabytes.
+/// Modules up to this size are small. A policy in Rust has about 100 KB; a language runtime has megabytes.
 const SMALL_BYTES: u64 = 1 << 20;
 
 /// Memory of a small compile; one that needs more runs again as a large one.
@@ -35,7 +35,7 @@ pub(super) struct Admission {
     state: Mutex<AdmissionState>,
     changed: Condvar,
     max_small: usize,
-    /// The most memory of one compile.
+    /// Maximum memory of one compile.
     memory: u64,
     meter: MemoryMeter,
 }
@@ -53,7 +53,7 @@ struct MemoryMeter {
 struct AdmissionState {
     small: usize,
     large: usize,
-    /// Bytes that the running compiles may take together.
+    /// Bytes granted to the running compiles.
     granted: u64,
     /// The processes that compile.
     processes: Vec<u32>,
@@ -65,11 +65,11 @@ pub(super) struct CountedProcess<'a> {
     pid: u32,
 }
 
-/// The right to run one compile; given back when it is dropped.
+/// A permit to run one compile; released on drop.
 pub(super) struct CompilePermit<'a> {
     admission: &'a Admission,
     class: CompileClass,
-    /// The most memory that it may take.
+    /// Maximum memory of this compile.
     pub(super) memory: u64,
 }
 
@@ -92,7 +92,7 @@ impl Admission {
     /// Waits until a compile of a module of this size may run.
     ///
     /// # Errors
-    /// If too little memory is left although nothing else is compiled.
+    /// If too little memory is left although no other compile runs.
     pub(super) fn enter(&self, class: CompileClass, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
         let needed = (LEAST + LEAST_PER_BYTE.saturating_mul(size)).min(self.memory);
         let mut state = self.state();

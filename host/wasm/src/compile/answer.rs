@@ -1,4 +1,4 @@
-//! What the compile process writes to its standard output: a tag, a length, and so many bytes.
+//! The answer of the compile process on its standard output: a tag, a length, and the payload.
 
 use std::io::{self, Read, Write};
 
@@ -13,7 +13,7 @@ const SHORT: u8 = b'S';
 pub(super) enum CompileAnswer {
     /// Compiled code.
     Code(Vec<u8>),
-    /// The module is wrong, and why.
+    /// The module is invalid, and why.
     Refused(String),
     /// Memory or threads did not suffice.
     Short,
@@ -34,7 +34,7 @@ impl CompileAnswer {
         to.flush()
     }
 
-    /// The whole answer; none if it ends early, is too large, or is no answer.
+    /// Reads a whole answer; `None` if it is truncated, too large or malformed.
     pub(super) fn read(from: &mut impl Read) -> Option<Self> {
         let (mut tag, mut length) = ([0; 1], [0; 8]);
         from.read_exact(&mut tag).ok()?;

@@ -1,4 +1,4 @@
-//! The gateway's side of a compile process: starts it, feeds it, bounds it, and ends it on every path.
+//! The parent's side of a compile process: it starts, feeds and bounds the process, and ends it on every path.
 
 use std::{
     io::{Read, Write},
@@ -20,14 +20,14 @@ use crate::code::CompiledCode;
 /// Threads of one compile; more would only add stacks to its memory.
 const MAX_THREADS: usize = 4;
 
-/// How long a process that has closed its output may take to end by itself, so that its end tells why.
+/// How long a process may take to exit after it has closed its output, so that its exit status tells why.
 const ENDING: Duration = Duration::from_secs(1);
 const ENDING_STEP: Duration = Duration::from_millis(2);
 
-/// How much of what the process wrote to standard error is kept: its end.
+/// Bytes of standard error that are kept: the last ones.
 const LAST_WORDS: usize = 2048;
 
-/// The signal of a process that used up its processor time; the number that all of Linux's common platforms have.
+/// The signal of a process that exceeded its processor time; the same number on all common Linux platforms.
 const SIGXCPU: i32 = 24;
 
 /// The exit code of a Rust program whose main thread panicked.
@@ -40,14 +40,14 @@ pub(crate) struct ChildCompiler {
     threads: usize,
 }
 
-/// A started process, which is dead and forgotten when this is dropped.
+/// A running child process; killed and reaped on drop.
 struct ChildProcess(Child);
 
-/// What came of one process.
+/// The outcome of one process.
 enum ProcessOutcome {
     Answer(CompileAnswer),
     TimedOut,
-    /// It ended or closed its output without an answer.
+    /// It exited or closed its output without an answer.
     Silent {
         status: Option<ExitStatus>,
         last_words: String,
@@ -121,7 +121,8 @@ impl ChildCompiler {
             let child = &mut running.0;
             let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
             let thread = || thread::Builder::new().name("compile-pipe".to_owned());
-            // Standard input stays open until the answer is there: its end tells the process that we are gone.
+            // Standard input stays open until the answer has arrived: end of file tells the child that its parent is
+            // gone.
             let fed = thread().spawn_scoped(scope, || feed(stdin, module))?;
             let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
             let (tell, told) = mpsc::channel();
@@ -151,9 +152,9 @@ impl ChildCompiler {
             .args(["compile-module", &format!("--memory={memory}"), &format!("--cpu={cpu}s")])
             .env_clear()
             .env("RAYON_NUM_THREADS", self.threads.to_string())
-            // Each further arena reserves address space for its growth.
+            // Each further malloc arena reserves address space.
             .env("MALLOC_ARENA_MAX", "2")
-            // A terminal's interrupt is for the gateway, which ends its processes itself.
+            // The terminal's interrupt goes to the gateway only, which ends its children itself.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -164,12 +165,12 @@ impl ChildCompiler {
 
 fn feed(stdin: Option<ChildStdin>, module: &[u8]) -> Option<ChildStdin> {
     let mut stdin = stdin?;
-    // A process that ended early says why elsewhere.
+    // If the process has exited early, its answer or status tells why.
     let _ = stdin.write_all(&(module.len() as u64).to_le_bytes()).and_then(|()| stdin.write_all(module));
     Some(stdin)
 }
 
-/// Reads to the end, and keeps the end.
+/// Reads everything, and keeps the last bytes.
 fn last_words(mut from: impl Read) -> String {
     let (mut kept, mut piece) = (Vec::new(), [0; 1024]);
     while let Ok(length @ 1..) = from.read(&mut piece) {
@@ -181,7 +182,7 @@ fn last_words(mut from: impl Read) -> String {
 }
 
 fn last_line(words: &str) -> String {
-    // After a panic the very last line is an advice for developers.
+    // After a panic the last line is a note for developers.
     let tells = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
     words.lines().rfind(tells).map(harmless).unwrap_or_default()
 }
@@ -194,7 +195,7 @@ fn end_of(status: Option<ExitStatus>, last_line: &str) -> String {
 // === impl ChildProcess ===
 
 impl ChildProcess {
-    /// The status of a process that is about to end; none if it had to be killed.
+    /// Waits for the exit status; `None` if the process had to be killed.
     fn end(&mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + ENDING;
         while Instant::now() < deadline {
@@ -210,7 +211,7 @@ impl ChildProcess {
     }
 
     fn kill(&mut self) {
-        // It may have ended already; waiting takes it off the system's list in either case.
+        // It may have exited already; wait reaps it in either case.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

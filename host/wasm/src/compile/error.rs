@@ -6,7 +6,7 @@ use plimsoll_core::{LoadError, bounded, one_line};
 
 use crate::contract::RefusedError;
 
-/// The most bytes of a refusal: names in it come from the module.
+/// Maximum bytes of a refusal: it quotes names of the module.
 const MAX_TEXT_BYTES: usize = 2048;
 
 /// Why there is no compiled module.
@@ -63,7 +63,7 @@ impl From<CompileError> for LoadError {
     }
 }
 
-/// A text that may quote a module: on one line, and not long.
+/// Sanitizes a text that may quote a module: one line, bounded in length.
 pub(super) fn harmless(text: &str) -> String {
     one_line(bounded(text, MAX_TEXT_BYTES))
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a module to a component that keeps the contract.
+//! Turns the bytes of a module into a component that matches the contract.
 
 use plimsoll_core::Verbs;
 use wasmtime::{
@@ -14,19 +14,19 @@ use crate::{
     lift::{self, ModuleKind},
 };
 
-/// A component that imports and exports what the contract says.
+/// A component whose imports and exports match the contract.
 pub(crate) struct CheckedComponent {
     pub(crate) instances: InstancePre<StoreData>,
     pub(crate) exports: Exports,
     pub(crate) verbs: Verbs,
-    /// What it may read, as `nodes.label`.
+    /// The reads that it imports, as `nodes.label`.
     pub(crate) imports: Vec<String>,
 }
 
 /// Reads, lifts and compiles a module.
 ///
 /// # Errors
-/// Says what is wrong with it and what was expected.
+/// The error says what is wrong and what was expected.
 pub(super) fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Result<Component, RefusedError> {
     nesting::check(module)?;
     let lifted = match kind {
@@ -38,18 +38,18 @@ pub(super) fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Res
 
 /// Checks a component against the contract, and links it.
 ///
-/// The compile process does this within its bounds before the gateway does it with the same component, so the gateway
-/// never walks more types than that process could.
+/// The compile process has run the same check within its limits before, so the gateway never walks more types than that
+/// process could.
 ///
 /// # Errors
-/// Says which import or export is not as the contract says.
+/// The error names the import or export that does not match the contract.
 pub(crate) fn check(
     component: &Component,
     linker: &Linker<StoreData>,
     kind: ModuleKind,
 ) -> Result<CheckedComponent, RefusedError> {
     let engine = component.engine();
-    // Imports first: an import that is not allowed says more than an export that is missing.
+    // Imports first: a forbidden import is more informative than a missing export.
     let imports = contract::imports_of(component, engine, kind == ModuleKind::CoreModule)?;
     let verbs = contract::verbs_of(component, engine)?;
     let exports = Exports::of(component)?;

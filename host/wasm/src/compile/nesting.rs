@@ -1,7 +1,7 @@
-//! Finds types and components that are nested too deeply, without recursion.
+//! Rejects types and components that are nested too deeply, without recursion.
 //!
-//! The readers behind this recurse for each level and check the depth afterwards. The compile process would survive
-//! that, but "its stack overflowed" tells an author less than this does.
+//! wasmparser and wasmtime recurse per level and check the depth afterwards. The gateway survives a crash of the
+//! compile process, but "its stack overflowed" tells an author less than this check does.
 
 use wasmparser::{
     BinaryReader, BinaryReaderError, ComponentAlias, ComponentExternName, ComponentImport, ComponentType,
@@ -10,10 +10,10 @@ use wasmparser::{
 
 use crate::contract::RefusedError;
 
-/// The deepest nesting that wasmparser itself allows.
+/// Maximum nesting; wasmparser has the same limit.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// A list of which entries are left to be read.
+/// A list with entries that are still to be read.
 struct TypeLevel {
     left: u32,
     entries: EntryKind,
@@ -33,7 +33,7 @@ enum EntryKind {
 /// Why a scan ended early.
 enum ScanEnd {
     TooDeep(&'static str),
-    /// Not to be reported here: the reader behind finds it too, and says more.
+    /// Malformed input, which wasmparser will report in more detail.
     Malformed,
 }
 
@@ -59,7 +59,7 @@ fn sections(module: &[u8], worlds: bool) -> Result<(), ScanEnd> {
                 types(BinaryReader::new(bytes, 0))?;
             }
             Payload::CustomSection(section) if worlds && section.name().starts_with("component-type") => {
-                // A malformed world must not end the scan of what stands behind it.
+                // A malformed world must not end the scan of the sections after it.
                 if let Err(stop @ ScanEnd::TooDeep(_)) = sections(section.data(), false) {
                     return Err(stop);
                 }
@@ -73,7 +73,7 @@ fn sections(module: &[u8], worlds: bool) -> Result<(), ScanEnd> {
     Ok(())
 }
 
-/// Reads all types of a section; the levels that are open stand in a list.
+/// Reads all types of a section, with an explicit stack of open levels.
 fn types(mut reader: BinaryReader<'_>) -> Result<(), ScanEnd> {
     let mut open = vec![TypeLevel { left: reader.read_var_u32()?, entries: EntryKind::Types }];
     while let Some(level) = open.last_mut() {
@@ -140,7 +140,7 @@ impl From<BinaryReaderError> for ScanEnd {
 mod tests {
     use super::*;
 
-    /// A component with one type: so many component types within each other.
+    /// A component with one type of this many nested component types.
     fn nested_types(levels: usize) -> Vec<u8> {
         let mut types = [0x41, 1, 1].repeat(levels - 1);
         types.extend([0x41, 0]);
@@ -174,7 +174,7 @@ mod tests {
             (export \"e\" (func)) (import \"i\" (func)) (type (func (param \"p\" u8))) (type (record (field \"f\" u8)))";
         let (open, close) = (format!("(type (component {declarations} ").repeat(20), "))".repeat(20));
         let module = wat::parse_str(format!("(component (type (func)) {open}{close})")).unwrap();
-        // A declaration that is misread would end the scan early.
+        // A misread declaration would end the scan early.
         assert!(sections(&module, true).is_ok());
     }
 

@@ -12,16 +12,16 @@ use wasmtime::{Engine, component::Linker};
 use super::{answer::CompileAnswer, error::harmless, module};
 use crate::{abi, code::CompiledCode, contract::RefusedError, engine::compile_config, lift};
 
-/// Files that the process may have open: its pipes, and what the system's libraries read.
+/// Maximum open files: the pipes, and files that system libraries read.
 const FILES: u64 = 32;
 
-/// The stack of the thread that watches for the end of the gateway.
+/// The stack of the thread that waits for the parent's end.
 const WATCH_STACK: usize = 64 << 10;
 
-/// The largest module that is read at all; the directory has a lower bound.
+/// Maximum module size that is read; the directory has a lower limit.
 const MAX_MODULE_BYTES: u64 = 1 << 30;
 
-/// What the compile process may take.
+/// Resource limits of the compile process.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessLimits {
     /// Bytes of private, writable memory: what can become resident.
@@ -30,7 +30,7 @@ pub struct ProcessLimits {
     pub cpu: Duration,
 }
 
-/// Compiles the module that stands on standard input, within limits that hold for the rest of this process.
+/// Compiles the module on standard input, within limits that apply to the rest of this process.
 ///
 /// The other end is [`Compiler::Child`](crate::Compiler::Child), of the same program.
 ///
@@ -43,13 +43,13 @@ pub fn compile_module(limits: ProcessLimits) -> io::Result<()> {
     answer(&module).write(&mut io::stdout().lock())
 }
 
-/// Only ever lowers limits, so that an operator's own are kept.
+/// Only lowers limits, so that stricter ones of the operator are kept.
 fn set(limits: ProcessLimits) -> io::Result<()> {
     let seconds = limits.cpu.as_secs() + 1;
     let bounds = [
-        // Reserved address space that cannot be written to costs nothing and is not counted.
+        // RLIMIT_DATA counts writable memory only; reserved address space costs nothing.
         (Resource::DATA, limits.memory, limits.memory),
-        // The first ends the process with a signal that says why.
+        // The soft limit ends the process with SIGXCPU, which tells why.
         (Resource::CPU, seconds, seconds + 1),
         (Resource::CORE, 0, 0),
         (Resource::FSIZE, 0, 0),
@@ -77,7 +77,7 @@ fn read_module(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(module)
 }
 
-/// The gateway keeps standard input open for as long as it wants an answer.
+/// Exits when the gateway closes standard input, which it keeps open while it wants an answer.
 fn end_with_the_gateway() -> io::Result<()> {
     let watch = || {
         let _ = io::stdin().lock().read(&mut [0]);
@@ -94,7 +94,7 @@ fn answer(module: &[u8]) -> CompileAnswer {
     }
 }
 
-/// Does all that the gateway will do with the module, so that it never meets what was not tried here.
+/// Performs every step that the gateway will perform with the module, so that each one was tried here first.
 fn compile(module: &[u8]) -> Result<CompiledCode, RefusedError> {
     let kind = lift::kind(module)?;
     let engine = Engine::new(&compile_config()).map_err(|error| RefusedError::of_wasmtime(&error))?;

@@ -1,4 +1,4 @@
-//! WASI preview 1 for lifted modules: a world in which nothing ever changes.
+//! WASI preview 1 for lifted modules: a deterministic environment that never changes.
 
 use std::sync::OnceLock;
 
@@ -12,13 +12,13 @@ pub(super) const PACKAGE: &str = "plimsoll:adapter/";
 
 const SOURCE: &str = include_str!("adapter.wat");
 
-/// What the adapter itself imports. It is no part of the contract: a policy cannot import it by name.
+/// The adapter's own imports. They are not part of the contract: a policy cannot import them by name.
 const WORLD: &str = "
 package plimsoll:adapter@0.1.0;
 interface host {
   /// Bytes that the guest wrote to its standard output (1) or error (2).
   write: func(fd: u32, bytes: list<u8>);
-  /// The guest's runtime gave up; it does not return.
+  /// The guest's runtime exits; this does not return.
   exit: func(code: u32);
 }
 world adapter { import host; }

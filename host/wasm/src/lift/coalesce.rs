@@ -1,7 +1,6 @@
-//! Joins data segments that lie close together.
+//! Merges data segments that are close together.
 //!
-//! Go's linker writes up to 100,000 of them, which is wasmparser's limit, and each costs time whenever an
-//! instance is made.
+//! Go's linker writes up to 100,000 of them (wasmparser's limit), and each costs time at every instantiation.
 
 use std::convert::Infallible;
 
@@ -13,10 +12,10 @@ use wasmparser::{DataKind, DataSectionReader, Operator, Parser};
 
 use crate::contract::RefusedError;
 
-/// From how many segments on it is done.
+/// Minimum number of segments for merging.
 pub(super) const WORTHWHILE: u32 = 1000;
 
-/// Segments that are less than this many bytes apart are joined, with zeros between.
+/// Segments less than this many bytes apart are merged, with zeros between them.
 const GAP: usize = 64;
 
 /// One active segment at a constant address of the first memory.
@@ -39,9 +38,9 @@ pub(super) fn coalesce(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     Ok(out.finish())
 }
 
-/// The segments by address; none if one is of another kind, or if they overlap, where their order matters.
+/// The segments by address; `None` if one is passive, or if they overlap, where order matters.
 fn segments(section: DataSectionReader<'_>) -> Result<Option<Vec<Segment>>, Error<Infallible>> {
-    // The count is only a claim of the file: memory is taken as segments are read.
+    // The file's count is not trusted: the vector grows as segments are read.
     let mut segments = Vec::new();
     for data in section {
         let data = data?;
@@ -99,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// The address and the bytes of each segment after joining.
+    /// The address and the bytes of each segment after merging.
     fn coalesced(segments: &str) -> Vec<(usize, Vec<u8>)> {
         let module = coalesce(&wat::parse_str(format!("(module (memory 1) {segments})")).unwrap()).unwrap();
         let data = Parser::new(0).parse_all(&module).find_map(|payload| match payload.unwrap() {

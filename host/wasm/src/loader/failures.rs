@@ -1,4 +1,4 @@
-//! Modules that did not load: the answer is remembered, and how soon another try may cost time again.
+//! A negative cache of modules that did not load, with a backoff for further attempts.
 
 use std::{
     collections::HashMap,
@@ -8,20 +8,20 @@ use std::{
 
 use plimsoll_core::LoadError;
 
-/// The first pause before another try, and the longest that comes of doubling it.
+/// The first pause before another attempt, and the maximum of doubling it.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// A pause lasts at least for this many times what one try of every failing module takes.
+/// A pause is at least this many times the total duration of one attempt per failing module.
 ///
-/// So all further tries together take a twentieth of the time of one compile, which has up to 4 threads.
+/// So all further attempts together take at most a twentieth of the time.
 const REST: u32 = 20;
 
-/// A module that nobody has asked for this long, or for two pauses if that is longer, is forgotten: the directory
-/// asks every 5 minutes, but may have to try many others before.
+/// A module that was not requested for this long (or two pauses, if longer) is forgotten. The directory retries every 5
+/// minutes, but may have to try many others before.
 const FORGOTTEN: Duration = Duration::from_mins(15);
 
-/// The most modules that are remembered; a directory has 2,000 files.
+/// Maximum entries; a directory has at most 2,000 files.
 const MAX_MODULES: usize = 2_000;
 
 /// The modules that did not load, by digest.
@@ -31,7 +31,7 @@ pub(super) struct FailedModules(Mutex<HashMap<[u8; 32], FailedModule>>);
 struct FailedModule {
     error: LoadError,
     tries: u32,
-    /// How long the last try took.
+    /// How long the last attempt took.
     took: Duration,
     failed: Instant,
     asked: Instant,
@@ -40,7 +40,7 @@ struct FailedModule {
 // === impl FailedModules ===
 
 impl FailedModules {
-    /// Why the module does not load, if it is not to be tried again now.
+    /// The recorded error, if the module must not be tried again now.
     pub(super) fn of(&self, module: &[u8; 32], now: Instant) -> Option<LoadError> {
         let mut failures = self.failures();
         let pause = pause(&failures);
@@ -50,7 +50,7 @@ impl FailedModules {
         failure.rests(pause, now).then(|| failure.error.clone())
     }
 
-    /// Notes that a try failed, and what it took.
+    /// Records a failed attempt and its duration.
     pub(super) fn add(&self, module: &[u8; 32], error: &LoadError, took: Duration, now: Instant) {
         let mut failures = self.failures();
         if failures.len() >= MAX_MODULES && !failures.contains_key(module) {
@@ -60,7 +60,7 @@ impl FailedModules {
         failures.insert(*module, FailedModule { error: error.clone(), tries, took, failed: now, asked: now });
     }
 
-    /// Notes that it loads.
+    /// Removes the entry of a module that has loaded.
     pub(super) fn remove(&self, module: &[u8; 32]) {
         self.failures().remove(module);
     }
@@ -73,14 +73,14 @@ impl FailedModules {
 // === impl FailedModule ===
 
 impl FailedModule {
-    /// What the next try is expected to take; one that would end the same way is not tried.
+    /// The expected duration of the next attempt; zero if the error is permanent, since it is not retried.
     fn cost(&self) -> Duration {
         if self.error.is_transient() { self.took } else { Duration::ZERO }
     }
 
     fn rests(&self, pause: Duration, now: Instant) -> bool {
         if !self.error.is_transient() {
-            // The bytes, and what they are compiled by and within, stay the same as long as this process runs.
+            // Module and compiler settings do not change during the life of this process.
             return true;
         }
         let doubled = FIRST.saturating_mul(1 << (self.tries - 1).min(16)).min(LONGEST);
@@ -88,7 +88,7 @@ impl FailedModule {
     }
 }
 
-/// The pause that bounds all further tries together.
+/// The pause that bounds the total time of further attempts.
 fn pause(failures: &HashMap<[u8; 32], FailedModule>) -> Duration {
     failures.values().map(FailedModule::cost).sum::<Duration>().saturating_mul(REST)
 }

@@ -1,4 +1,4 @@
-//! One load for each module at a time: who asks for it meanwhile waits, and gets what comes of it.
+//! Single flight: concurrent requests for one key share one computation and its result.
 
 use std::{
     collections::HashMap,
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-/// The work that is under way, by what it is about.
+/// Computations in progress, by key.
 pub(super) struct SingleFlight<K, V>(Mutex<HashMap<K, Arc<OnceLock<V>>>>);
 
 // === impl SingleFlight ===
@@ -16,9 +16,9 @@ impl<K: Copy + Eq + Hash, V: Clone> SingleFlight<K, V> {
         Self(Mutex::default())
     }
 
-    /// Does the work, or waits for the one who does it now.
+    /// Computes the value, or waits for the computation in progress.
     ///
-    /// Work that panics is done again by one of those who wait.
+    /// If the computation panics, one of the waiters computes the value.
     pub(super) fn run(&self, key: K, work: impl FnOnce() -> V) -> V {
         let flight = Arc::clone(self.flights().entry(key).or_default());
         let result = flight.get_or_init(work).clone();

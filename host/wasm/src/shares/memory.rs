@@ -6,52 +6,51 @@ use plimsoll_core::CallClass;
 
 use super::{CallPermit, ShareRequest, Shares, SharesState};
 
-/// Instances that wait for a call may take this part of the memory, as far as calls leave it.
+/// Warm instances may take one in this many bytes of all guest memory, if calls leave it free.
 const WARM: usize = 2;
 
-/// An instance that has taken more than this part of all memory is cleared away at once, in its call: what waits to be
-/// cleared is missed by others.
+/// An instance with more than one in this many bytes of all memory is dropped at once, in its call, and not queued.
 const LARGE: usize = 64;
 
-/// What one instance may take of the memory of all; given back when it is dropped.
+/// The charge of one instance against the memory of all guests; released on drop.
 pub(crate) struct MemoryCharge {
     shares: Arc<Shares>,
     payer: Payer,
-    /// What is charged to the payer.
+    /// Bytes charged to the payer.
     charged: usize,
-    /// What the instance has taken; at most what is charged.
+    /// Bytes in use; at most `charged`.
     used: usize,
 }
 
 enum Payer {
-    /// The instance waits for a call.
+    /// A warm instance, which no call uses yet.
     Warm,
     Call(Arc<str>, CallClass),
 }
 
-/// There is not as much left as was asked for.
+/// Not enough memory is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full {
     class: CallClass,
-    /// What calls of that class may have together.
+    /// The limit for calls of this class.
     max_bytes: usize,
 }
 
 // === impl MemoryCharge ===
 
 impl MemoryCharge {
-    /// Nothing yet, of an instance that waits for a call.
+    /// An empty charge for a warm instance.
     pub(crate) fn warm(shares: &Arc<Shares>) -> Self {
         Self { shares: Arc::clone(shares), payer: Payer::Warm, charged: 0, used: 0 }
     }
 
-    /// What the permit of a call came with.
+    /// The charge that came with a call's permit.
     pub(crate) fn of_call(shares: &Arc<Shares>, permit: &mut CallPermit<'_>) -> Self {
         let ShareRequest { policy, class, bytes } = permit.take_memory();
         Self { shares: Arc::clone(shares), payer: Payer::Call(policy, class), charged: bytes, used: 0 }
     }
 
-    /// Takes more; warm instances make room for a call.
+    /// Charges more; warm instances are dropped to make room for a call.
     pub(crate) fn grow(&mut self, more: usize) -> Result<(), Full> {
         let missing = (self.used + more).saturating_sub(self.charged);
         if missing > 0 {
@@ -73,7 +72,7 @@ impl MemoryCharge {
         Ok(())
     }
 
-    /// The instance waits no longer: what it holds is that of a call now.
+    /// Moves the charge of a warm instance to the call that uses it.
     pub(crate) fn assign(&mut self, permit: &mut CallPermit<'_>) -> Result<(), Full> {
         let mut call = Self::of_call(&self.shares, permit);
         if !self.hand_over(&mut call) && !(self.shares.warm_pools.drop_all() && self.hand_over(&mut call)) {
@@ -102,17 +101,17 @@ impl MemoryCharge {
         may
     }
 
-    /// Hands over all that it holds.
+    /// Moves out the whole charge.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::warm(&self.shares))
     }
 
-    /// What the instance has taken.
+    /// Bytes in use.
     pub(crate) const fn used(&self) -> usize {
         self.used
     }
 
-    /// Whether that is worth giving back at once.
+    /// Whether it is large enough to be released at once.
     pub(crate) fn is_large(&self) -> bool {
         self.used > self.shares.limit(CallClass::Decision).bytes / LARGE
     }
@@ -154,14 +153,15 @@ impl Shares {
             }
             Payer::Call(policy, class) => {
                 let mut held = state.held_by(policy, *class);
-                // The call itself has its permit already.
+                // The call's own permit does not count.
                 held.calls = held.calls.saturating_sub(1);
                 held.may_grow(more, self.free(state, *class).bytes)
             }
         }
     }
 
-    /// Whether a call waits for memory, or would as soon as so much of it is taken: calls come before warm instances.
+    /// Whether a call waits for memory, or would have to if this many bytes were taken: calls come before warm
+    /// instances.
     fn is_awaited(&self, state: &SharesState, bytes: usize) -> bool {
         state.queue.iter().any(|waiter| {
             let ShareRequest { policy, class, bytes: wanted } = &waiter.request;

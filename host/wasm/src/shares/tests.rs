@@ -4,7 +4,7 @@ use super::*;
 
 const MIB: usize = 1 << 20;
 
-/// A permit for a call that is not known to need memory.
+/// A permit for a call without a known need of memory.
 fn permit<'s>(shares: &'s Shares, name: &str, class: CallClass, deadline: Instant) -> Option<CallPermit<'s>> {
     shares.permit(ShareRequest { policy: Arc::from(name), class, bytes: 0 }, deadline)
 }

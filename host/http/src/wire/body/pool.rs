@@ -1,4 +1,4 @@
-//! The memory of a large body, kept for the next: fresh pages cost about as much as reading does.
+//! A pool of one buffer for large bodies: page faults on fresh memory cost about as much as reading.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -8,13 +8,13 @@ use std::{
 use bytes::Bytes;
 use tokio::time::sleep;
 
-/// A smaller body has no memory that is worth keeping.
+/// Smaller bodies are not pooled.
 const LARGE: usize = 1 << 20;
 
-/// The memory is given back when it was not used for this long, or twice as long.
+/// The buffer is freed after one to two of these periods without use.
 const KEEP_FOR: Duration = Duration::from_secs(30);
 
-/// One piece of memory that no body uses.
+/// A pool that holds at most one free buffer.
 #[derive(Debug, Default)]
 pub(super) struct BufferPool(Mutex<PooledBuffer>);
 
@@ -24,7 +24,7 @@ struct PooledBuffer {
     was_used: bool,
 }
 
-/// A body, whose memory goes back when nothing refers to it any more.
+/// A body whose buffer returns to the pool when its last reference is dropped.
 struct PooledBody {
     body: Vec<u8>,
     pool: Arc<BufferPool>,
@@ -33,7 +33,7 @@ struct PooledBody {
 // === impl BufferPool ===
 
 impl BufferPool {
-    /// A place for one piece of memory; must be called within a runtime, which empties it when it is not used.
+    /// A pool, and a task that frees its buffer when it is unused. Must be called within a runtime.
     pub(super) fn watched() -> Arc<Self> {
         let pool = Arc::new(Self::default());
         let watched: Weak<Self> = Arc::downgrade(&pool);
@@ -48,7 +48,7 @@ impl BufferPool {
         pool
     }
 
-    /// Empty memory for a body that claims so many bytes; of what is not kept already, at most `at_first` are reserved.
+    /// Returns an empty buffer: the pooled one for a large body, else a new one of `min(claimed, at_first)` bytes.
     pub(super) fn take(&self, claimed: usize, at_first: usize) -> Vec<u8> {
         if claimed >= LARGE {
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,13 +60,13 @@ impl BufferPool {
         Vec::with_capacity(claimed.min(at_first))
     }
 
-    /// The body in this memory.
+    /// The body in this buffer.
     pub(super) fn lend(self: &Arc<Self>, body: Vec<u8>) -> Bytes {
         if body.len() < LARGE { body.into() } else { Bytes::from_owner(PooledBody { body, pool: Arc::clone(self) }) }
     }
 
     fn put(&self, mut memory: Vec<u8>) {
-        // One huge body shall not keep its memory for many that are not.
+        // A huge buffer must not stay in the pool for much smaller bodies.
         if memory.len() < memory.capacity() / 2 {
             return;
         }
@@ -78,7 +78,7 @@ impl BufferPool {
             memory
         };
         drop(kept);
-        // Giving pages back takes time, in which nobody shall wait.
+        // Freed outside the lock: unmapping pages takes time.
         drop(smaller);
     }
 
@@ -112,7 +112,7 @@ mod tests {
         pool.0.lock().unwrap().memory.capacity()
     }
 
-    /// A body of so many bytes that is through.
+    /// Passes a body of this many bytes through the pool.
     fn pass(pool: &Arc<BufferPool>, bytes: usize) -> *const u8 {
         let mut memory = pool.take(bytes, bytes);
         assert!(memory.is_empty());

@@ -10,7 +10,7 @@ use wasmtime::{
 
 use crate::{contract::ADAPTER, fault::Stop, instance::StoreData, log};
 
-/// The most bytes of a panic's message.
+/// Maximum bytes of a panic's message.
 const MAX_PANIC_BYTES: usize = 256;
 
 type Store<'a> = StoreContextMut<'a, StoreData>;
@@ -48,7 +48,7 @@ struct GroupingRecord {
     groups: Vec<u32>,
 }
 
-/// Gives guests the functions of the contract.
+/// Adds the functions of the contract to the linker.
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
     pod(&mut linker.instance("plimsoll:policy/pod@0.1.0")?)?;
     nodes(&mut linker.instance("plimsoll:policy/nodes@0.1.0")?)?;
@@ -244,7 +244,7 @@ fn taints(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<TaintRecord>,)> {
     }
 }
 
-/// A size or a moment below zero is none that an object of the API can have: it counts as 0.
+/// No object of the API has a negative size or time: negative values become 0.
 fn in_range<T: TryFrom<i64>>(number: i64) -> Result<T> {
     T::try_from(number).or_else(|_| T::try_from(0)).map_err(|_| misshapen())
 }
@@ -253,7 +253,7 @@ fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
     store.data().context().map_err(stop)?.view.read(what).map_err(|error| stop(error.into()))
 }
 
-/// A text that the guest passed, where it lies.
+/// A string argument, read in place from guest memory.
 fn utf8<'s>(store: &'s Store<'_>, text: &WasmStr) -> Result<Cow<'s, str>> {
     text.to_str(store).map_err(|_| stop(Stop::Output("it passed a text that is not UTF-8".to_owned())))
 }
