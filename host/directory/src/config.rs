@@ -1,41 +1,41 @@
-//! Where the policies are, and how they are read.
+//! Settings of the watched directory.
 
 use std::{path::PathBuf, time::Duration};
 
-/// What bounds the reading of one policy's files.
+/// Limits for the files of one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadLimits {
-    /// Most bytes of a module's file.
+    /// Maximum bytes of a module's file.
     pub(crate) module_bytes: u64,
-    /// Most bytes of memory that a sidecar may ask for.
+    /// Maximum bytes of memory that a sidecar may request.
     pub(crate) memory: usize,
 }
 
-/// Where the policies are, and how they are read.
+/// Settings of the watched directory.
 #[derive(Debug, Clone)]
 pub struct DirectoryConfig {
     /// The directory.
     pub path: PathBuf,
-    /// How often to look, where the file system reports no changes; none: wait for its reports.
+    /// The polling interval, for file systems without change events; `None` waits for events.
     pub poll: Option<Duration>,
-    /// How long files must be left alone before they are read.
+    /// How long files must be unchanged before they are read.
     pub settle: Duration,
-    /// Most bytes of a module's file.
+    /// Maximum bytes of a module's file.
     pub max_module_bytes: u64,
-    /// Most bytes of memory that a sidecar may give its policy.
+    /// Maximum bytes of memory that a sidecar may give its policy.
     pub max_memory: usize,
-    /// A directory without policies is no accident.
+    /// Whether a directory without policies is accepted.
     pub allow_empty: bool,
-    /// A policy that was there at the start and is not loaded is left out, whatever its `onError`.
+    /// Whether a policy that cannot be loaded at the start is left out, whatever its `onError`.
     pub allow_degraded: bool,
-    /// Where the last good versions are kept, so that they outlast a restart; none: they do not.
+    /// The directory of the last good versions, which survive a restart; `None` keeps none.
     pub last_good: Option<PathBuf>,
 }
 
 // === impl DirectoryConfig ===
 
 impl DirectoryConfig {
-    /// The defaults for this directory: reports of the file system, 100 ms, modules up to 64 MiB.
+    /// The defaults for this directory: file-system events, 100 ms, modules up to 64 MiB.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let ReadLimits { module_bytes, memory } = ReadLimits::default();
         let settle = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! What is known of one policy: the version in force, its files as last read, what is wrong with them.
+//! The state of one policy: the version in force, its files as last read, and their problems.
 
 mod outcome;
 mod probation;
@@ -26,11 +26,11 @@ pub(crate) struct PolicyEntry {
     stamps: Stamps,
     /// The files changed while, or just before, they were read.
     stale: bool,
-    /// How often in a row they changed while they were read.
+    /// How often in a row the files changed while they were read.
     readings: u32,
     /// The last version that was in force and was not off: it answers again when its sidecar is no longer off.
     version: Option<PolicyVersion>,
-    /// The version before, as long as the one in force has not answered a call.
+    /// The previous version, until the one in force has answered a call.
     before: Option<PolicyVersion>,
     /// The version that the files make, if their sidecar switches it off: nobody asks it, so it is never one to go
     /// back to.
@@ -40,27 +40,27 @@ pub(crate) struct PolicyEntry {
     /// Whether the policy was there at the start and was never in force: then its faults are those of a policy.
     is_awaited: bool,
     stand_in: Option<Arc<Member>>,
-    /// What the sidecar said when it could be read last.
+    /// The sidecar's summary, as last read.
     told: Option<SidecarSummary>,
-    /// What is wrong with the files, not yet told.
+    /// The problem of the files, not yet reported.
     held: Option<FileRefusal>,
-    /// What is wrong with the files, as the roster says.
+    /// The problem of the files, as the roster shows it.
     reported: Option<FileRefusal>,
     /// Whether the policy was switched off when that was told last, or since.
     was_off_since_report: bool,
     /// The content that was refused last, and why.
     refused: Option<(ContentDigests, FileRefusal)>,
     retry: Retry,
-    /// The order under way.
+    /// The number of the job in progress.
     job: Option<u64>,
     is_library: bool,
-    /// Whether it was there at the start.
+    /// Whether it existed at the start.
     is_first: bool,
     switch: Switch,
     vanished: VanishState,
 }
 
-/// Whether the files of a policy went together with all others of the directory.
+/// Whether a policy's files vanished together with all others of the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum VanishState {
     #[default]
@@ -74,7 +74,7 @@ enum VanishState {
 // === impl PolicyEntry ===
 
 impl PolicyEntry {
-    /// An entry whose versions are counted on from this one.
+    /// An entry whose version numbers continue after this one.
     pub(crate) fn after(last: u64) -> Self {
         Self { last, ..Self::default() }
     }
@@ -88,7 +88,7 @@ impl PolicyEntry {
         self.stamps.keys()
     }
 
-    /// What answers: a version, or what stands in for one.
+    /// The member that answers: a version or a stand-in.
     pub(crate) fn member(&self) -> Option<&Arc<Member>> {
         self.current().map(|version| &version.member).or(self.stand_in.as_ref())
     }
@@ -109,7 +109,7 @@ impl PolicyEntry {
         self.version.is_some() || self.off.is_some()
     }
 
-    /// Whether its files went together with all others, and no version was loaded from files since.
+    /// Whether its files vanished together with all others, and no version was loaded since.
     pub(crate) fn has_vanished(&self) -> bool {
         self.vanished != VanishState::No
     }
@@ -124,7 +124,7 @@ impl PolicyEntry {
         !self.has_moved(sources, scan) && self.held.is_none() && self.reported.is_none()
     }
 
-    /// Whether what its files make is not known yet.
+    /// Whether a load is pending or in progress.
     pub(crate) fn is_being_tried(&self) -> bool {
         self.job.is_some() || self.is_unread()
     }
@@ -133,7 +133,7 @@ impl PolicyEntry {
         self.reported.as_ref()
     }
 
-    /// Whether neither a version nor a refusal came of it so far.
+    /// Whether it was neither loaded nor refused so far.
     pub(crate) fn is_unread(&self) -> bool {
         !self.is_loaded() && self.held.is_none() && self.reported.is_none() && !self.is_library
     }
@@ -162,12 +162,12 @@ impl PolicyEntry {
         self.retry.next().filter(|_| self.job.is_none() && !self.is_library)
     }
 
-    /// Notes that its files went together with all others; true if that is news.
+    /// Records that its files vanished together with all others; true if that is new.
     pub(crate) fn set_vanished(&mut self) -> bool {
         std::mem::replace(&mut self.vanished, VanishState::Gone) != VanishState::Gone
     }
 
-    /// Notes that there are files; true if they were gone.
+    /// Records that there are files; true if they had vanished.
     pub(crate) fn set_present(&mut self, sources: &Sources, scan: &Scan) -> bool {
         if self.vanished != VanishState::Gone {
             return false;
@@ -176,12 +176,12 @@ impl PolicyEntry {
         true
     }
 
-    /// Notes what the sidecar says.
+    /// Sets the sidecar's summary.
     fn set_told(&mut self, told: Option<SidecarSummary>) {
         self.told = told.or(self.told.take());
     }
 
-    /// Makes it a module that others name, or a policy again; true if that is news.
+    /// Makes it a library module, or a policy again; true if that is new.
     pub(crate) fn set_library(&mut self, id: &PolicyId, is_library: bool) -> bool {
         let is_news = self.is_library != is_library;
         self.is_library = is_library;
@@ -191,14 +191,14 @@ impl PolicyEntry {
             self.retry.settle();
         }
         if is_news {
-            // Whatever was read of it is read again before it counts.
+            // The files are read again before they count.
             self.sources = Sources::default();
             self.renew_stand_in(id);
         }
         is_news
     }
 
-    /// The order that its files call for now.
+    /// The load job that its files need now, if any.
     pub(crate) fn job(
         &mut self,
         id: &PolicyId,
@@ -236,7 +236,7 @@ impl PolicyEntry {
             && timing.may_read(&mut sources.files().chain(self.stamps.keys()))
     }
 
-    /// Whether the files are other ones than those that were read last.
+    /// Whether the files differ from those that were read last.
     fn has_moved(&self, sources: &Sources, scan: &Scan) -> bool {
         let is_other = |(file, stamp): (&File, &Option<_>)| scan.files.get(file) != stamp.as_ref();
         self.sources != *sources || self.stamps.iter().any(is_other)

@@ -1,4 +1,4 @@
-//! The first look at the sidecars: whom a policy concerns is known before it is loaded.
+//! Reads the sidecars at the start: which pods a policy concerns is known before it is loaded.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +13,10 @@ use crate::{
     source::SidecarSummary,
 };
 
-/// How long the start waits for sidecars; a file system that hangs must not keep the listeners closed.
+/// How long the start waits for sidecars: a hanging file system must not keep the listeners closed.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What every sidecar says, as far as it can be read, and read in time.
+/// The summary of every sidecar that can be read in time.
 pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<PolicyId, Option<SidecarSummary>> {
     let (told, answers) = mpsc::channel();
     let (root, bounds, policies) = (config.path.clone(), config.bounds(), scan.policies());
@@ -30,7 +30,7 @@ pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<P
     };
     let mut sidecars = BTreeMap::new();
     if let Err(error) = thread::Builder::new().name("sidecars".to_owned()).spawn(read) {
-        // Not known is taken for "every pod".
+        // An unknown sidecar counts as "every pod".
         tracing::warn!(%error, "the sidecars cannot be read ahead: until it is loaded, each policy concerns every pod");
         return sidecars;
     }

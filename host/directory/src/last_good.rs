@@ -23,22 +23,22 @@ use crate::{
     source::{Content, ContentDigests},
 };
 
-/// The most bytes of all that is kept.
+/// Maximum bytes of all files.
 const MAX_BYTES: u64 = 48 << 20;
 
-/// The most files: a version, one that has still to answer, and a note for each policy.
+/// Maximum files: for each policy a good version, one on probation, and a rejection note.
 const MAX_FILES: usize = 6_000;
 
-/// Ends the name of a version that has answered, or is the first.
+/// The suffix of a version that has answered, or is the first.
 const GOOD: &str = "good";
 
-/// Of one that has still to answer a call.
+/// The suffix of a version on probation.
 const NEW: &str = "new";
 
-/// Of a note that a version was taken back.
+/// The suffix of a rejection note.
 const BAD: &str = "bad";
 
-/// Hex digits of a name that stand for the directory of policies, and for the policy.
+/// Hex digits of a file name for the directory of policies, and for the policy.
 const PART: usize = 16;
 
 const KINDS: [&str; 3] = [GOOD, NEW, BAD];
@@ -47,20 +47,20 @@ const KINDS: [&str; 3] = [GOOD, NEW, BAD];
 #[derive(Debug)]
 pub(crate) struct LastGood {
     directory: PrivateDir,
-    /// Begins the names of the files of this process's directory of policies.
+    /// The prefix of the file names of this process's directory of policies.
     root: String,
-    /// The names, without their endings, of policies that there are.
+    /// The file names, without suffixes, of existing policies.
     live: Mutex<BTreeSet<String>>,
 }
 
-/// A version as it was kept.
+/// A version as it was stored.
 pub(crate) struct StoredVersion {
     pub(crate) module: Vec<u8>,
     pub(crate) sidecar: Option<String>,
     pub(crate) digests: ContentDigests,
 }
 
-/// What stands before a module's bytes, on a line of its own.
+/// The header line before a module's bytes.
 #[derive(Serialize, Deserialize)]
 struct VersionHeader {
     policy: String,
@@ -81,7 +81,7 @@ struct StagedFile {
     size: u64,
 }
 
-/// A content that was taken back.
+/// The content of a version that was rolled back.
 #[derive(Serialize, Deserialize)]
 struct RejectionNote {
     policy: String,
@@ -103,12 +103,12 @@ impl LastGood {
         Ok(Self { directory, root: part(root.display()), live: Mutex::default() })
     }
 
-    /// Notes which policies there are: what is kept of them makes no room for others.
+    /// Sets the existing policies: their versions are not evicted for others.
     pub(crate) fn expect<'i>(&self, policies: impl Iterator<Item = &'i PolicyId>) {
         self.live().extend(policies.map(|id| self.stem(id)));
     }
 
-    /// Removes what is of this directory of policies and of none of the policies that there are.
+    /// Removes versions of this directory of policies whose policies no longer exist.
     pub(crate) fn sweep(&self) {
         let names = self.directory.names().unwrap_or_default();
         let live = self.live();
@@ -160,7 +160,7 @@ impl LastGood {
         let name = self.name(id, kind);
         let kept = self.make_room(file.size, &name).and_then(|()| self.directory.rename(&file.name, &name));
         if let Err(error) = kept {
-            // Half a pair would be worse than none: an older version must not come back.
+            // No version is better than an outdated one, which must not come back.
             self.remove(id, kind);
             warn_not_kept(id, &error);
         }
@@ -171,14 +171,14 @@ impl LastGood {
         let is = |kind| self.digests(id, kind).is_some_and(|kept| kept == *digests);
         // Another gateway that shares the directory may have kept another version.
         let is_kept = is(NEW) && self.directory.rename(&self.name(id, NEW), &self.name(id, GOOD)).is_ok();
-        // There may be none, for want of room; an older version must not come back in its place.
+        // It may be missing for lack of space; an older version must not come back in its place.
         if !is_kept && !is(GOOD) {
             self.remove(id, GOOD);
         }
         self.remove(id, BAD);
     }
 
-    /// The version that was loaded last was taken back.
+    /// The newest version was rolled back.
     pub(crate) fn take_back(&self, id: &PolicyId, digests: &ContentDigests, why: &str) {
         self.remove(id, NEW);
         let ContentDigests { module, sidecar } = digests.clone();
@@ -208,7 +208,7 @@ impl LastGood {
         is_whole.then_some(StoredVersion { module, sidecar: header.sidecar, digests })
     }
 
-    /// The content that was taken back last, and why.
+    /// The digests of the content that was rolled back last, and why.
     pub(crate) fn taken_back(&self, id: &PolicyId) -> Option<(ContentDigests, String)> {
         let note: RejectionNote = serde_json::from_slice(&self.read(id, BAD).ok()?).ok()?;
         (note.policy == id.to_string())
@@ -254,7 +254,7 @@ impl LastGood {
     }
 
     fn remove(&self, id: &PolicyId, kind: &str) {
-        // Mostly there is none.
+        // Usually there is none.
         let _ = self.directory.remove(&self.name(id, kind));
     }
 

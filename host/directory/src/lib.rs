@@ -7,9 +7,9 @@
 //!                                        Crew ──> Loader (port: compiles)
 //! ```
 //!
-//! A policy is loaded as a whole or not at all: while its files are bad, the version that was loaded
-//! last goes on answering. One thread looks, decides and publishes; a few others read and load, so that
-//! a policy that takes long holds up no other. None of it runs on a request's thread.
+//! A policy is loaded as a whole or not at all: while its files are bad, the last good version keeps answering. One
+//! thread scans, decides and publishes; a pool of threads reads and loads, so that a slow policy does not delay others.
+//! None of this runs on a request's thread.
 
 mod config;
 mod entry;

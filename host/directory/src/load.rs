@@ -1,4 +1,4 @@
-//! From a policy's files to a member of the roster: read, compile, validate.
+//! Loads a policy: reads its files, compiles, validates, and builds a member of the roster.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,36 +19,36 @@ use crate::{
     source::{Content, ContentDigests, FileRefusal, Reading, SidecarSummary, Stamps, parse_sidecar, read_sidecar},
 };
 
-/// How long a policy may take to say whether it accepts its settings.
+/// Timeout of the call that validates a policy's settings.
 const VALIDATE_FOR: Duration = Duration::from_secs(1);
 
-/// A version in force, and what it was made of.
+/// A version of a policy, and the digests of its files.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyVersion {
     pub(crate) member: Arc<Member>,
     pub(crate) digests: ContentDigests,
 }
 
-/// The task of loading one policy as its files stand.
+/// The job of loading one policy from its current files.
 pub(crate) struct LoadJob {
     pub(crate) id: PolicyId,
-    /// Tells the order from earlier ones for this policy.
+    /// Tells the job from earlier ones for this policy.
     pub(crate) number: u64,
-    /// The number of the version that it makes.
+    /// The number of the version that it creates.
     pub(crate) version: u64,
     pub(crate) sources: Sources,
     pub(crate) scan: Arc<Scan>,
     /// The version in force.
     pub(crate) current: Option<PolicyVersion>,
-    /// A content that was refused before and is not to be tried again now.
+    /// Contents that were refused before and must not be tried again now.
     pub(crate) refused: Vec<ContentDigests>,
-    /// If the files are refused, what was kept before a restart may be put in force.
+    /// Whether a version stored before a restart may be put in force if the files are refused.
     pub(crate) may_restore: bool,
-    /// It may take long, and others may go before it.
+    /// Whether it may take long, so that others may go first.
     pub(crate) is_slow: bool,
 }
 
-/// What came of an order.
+/// The outcome of a load job.
 pub(crate) struct LoadOutcome {
     pub(crate) id: PolicyId,
     pub(crate) number: u64,
@@ -76,23 +76,23 @@ struct TimedLoader<'a> {
     taken: Mutex<Duration>,
 }
 
-/// How an attempt to load ended.
+/// The result of a load.
 pub(crate) enum LoadResult {
     /// The files changed while they were read.
     Changing,
-    /// They are those of the version in force.
+    /// The files are those of the version in force.
     InForce,
-    /// They are those that were refused before.
+    /// The files were refused before.
     RefusedBefore(ContentDigests),
-    /// They are refused; the content is known if all of it could be read.
+    /// The files are refused; the content is known if all of it could be read.
     Refused(FileRefusal, Option<ContentDigests>),
-    /// A version is ready; the other one is the last good one of before a restart, to go back to.
+    /// A version is ready; the other one is the last good one from before a restart, for a rollback.
     Loaded(PolicyVersion, Option<PolicyVersion>),
-    /// The files are refused, and the last good version of before a restart is ready.
+    /// The files are refused, and the last good version from before a restart is ready.
     Restored(PolicyVersion, FileRefusal, Option<ContentDigests>),
 }
 
-/// What orders are carried out with.
+/// The context in which load jobs run.
 pub(crate) struct LoadContext {
     pub(crate) root: PathBuf,
     pub(crate) bounds: ReadLimits,
@@ -112,7 +112,7 @@ impl PolicyVersion {
 // === impl LoadContext ===
 
 impl LoadContext {
-    /// Loads a policy as its files stand.
+    /// Loads a policy from its current files.
     pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
         let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
@@ -160,7 +160,7 @@ impl LoadContext {
         self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
     }
 
-    /// What was kept before a restart goes on answering, unless the sidecar switches the policy off.
+    /// Restores the version stored before a restart, unless the sidecar switches the policy off.
     fn restore_if_refused(
         &self,
         job: &LoadJob,
@@ -176,7 +176,7 @@ impl LoadContext {
         }
     }
 
-    /// Loads the last good version of before a restart, if there is one, and it still loads.
+    /// Loads the last good version from before a restart, if there is one, and it still loads.
     fn last_good_of(&self, job: &LoadJob, loader: &dyn Loader) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds).ok()?;
@@ -187,7 +187,7 @@ impl LoadContext {
         Some(PolicyVersion { member: Arc::new(member), digests: content.digests })
     }
 
-    /// The content that was taken back before a restart, and why; of no interest if nothing was kept to go back to.
+    /// The content that was rolled back before a restart, and why; `None` if no version was stored to go back to.
     fn taken_back(&self, job: &LoadJob) -> Option<(ContentDigests, String)> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         last_good.good(&job.id)?;
@@ -203,7 +203,7 @@ impl LoadOutcome {
         matches!(self.result, LoadResult::Changing)
     }
 
-    /// What came of an order if plimsoll itself failed.
+    /// The outcome of a job if plimsoll itself failed.
     pub(crate) fn failed(job: &LoadJob) -> Self {
         let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
         let refusal = FileRefusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
@@ -263,7 +263,7 @@ pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
     Ok(folder.join(&*module.name))
 }
 
-/// Compiles and validates; a member with the same module lends its compiled code.
+/// Compiles and validates; reuses the compiled code of a member with the same module.
 pub(crate) fn build(
     id: &PolicyId,
     version: u64,
@@ -300,7 +300,7 @@ fn refusal_of(content: &Content, error: &LoadError) -> FileRefusal {
     if error.is_transient() { FileRefusal::passing(text) } else { FileRefusal::new(text) }
 }
 
-/// Asks the policy whether it accepts its settings; one that is off is asked nothing.
+/// Calls the policy's validation of its settings, unless it is switched off.
 fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
     let config = &content.sidecar.config;
     if config.mode == Mode::Off || !policy.verbs().has(Verb::Validate) {
@@ -312,7 +312,7 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
     match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(text)) => {
-            // It may quote what it refuses.
+            // The text may quote secrets of the settings.
             let text = Secrets::of(&content.sidecar.settings).hide(&text).into_owned();
             Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
         }
@@ -324,7 +324,7 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
     }
 }
 
-/// Refuses a policy that fails whatever it is asked. In shadow, faults harm nobody, and are what is looked for.
+/// Refuses a policy that fails on every sample. In shadow mode faults are harmless, and worth observing.
 fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
     let config = &content.sidecar.config;
     if config.mode != Mode::Enforce {
@@ -344,7 +344,7 @@ fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result
     Ok(())
 }
 
-/// Whether a fault may be the machine's.
+/// Whether a fault may be caused by the machine.
 fn is_passing(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host)
 }

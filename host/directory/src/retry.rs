@@ -1,4 +1,4 @@
-//! When to load again what failed for a reason that may pass.
+//! A backoff for loads that failed for a transient reason.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use crate::source::ContentDigests;
 /// The first pause.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest.
+/// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_mins(5);
 
 /// A pause lasts at least for this many times what the attempt took without the loader, which has pauses of its own:
 /// an attempt that never succeeds takes at most a twentieth of the time.
 const REST: u32 = 20;
 
-/// Pauses between attempts at one content: each is twice as long as the one before.
+/// Exponential backoff between attempts at one content.
 #[derive(Debug, Default)]
 pub(crate) struct Retry {
     content: Option<ContentDigests>,
@@ -25,7 +25,7 @@ pub(crate) struct Retry {
 // === impl Retry ===
 
 impl Retry {
-    /// Notes that an attempt at this content took so long, failed, and may succeed later; none: it could not be read.
+    /// Records a failed attempt that may succeed later, and its duration. No `content`: it could not be read.
     pub(crate) fn failed(&mut self, content: Option<ContentDigests>, took: Duration, now: Instant) {
         if self.content != content {
             *self = Self { content, ..Self::default() };
@@ -36,17 +36,17 @@ impl Retry {
         self.next = Some(now + pause);
     }
 
-    /// Notes that nothing is to be tried again.
+    /// Records that no retry is needed.
     pub(crate) fn settle(&mut self) {
         *self = Self::default();
     }
 
-    /// When to try again.
+    /// When to retry.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Whether it is time to try again.
+    /// Whether a retry is due.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| next <= now)
     }

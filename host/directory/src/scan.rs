@@ -1,4 +1,4 @@
-//! What the directory holds at one moment: groups and files, stamped but not read.
+//! A scan of the directory: groups and files with their stamps, unread.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,10 +11,10 @@ use plimsoll_core::Failure;
 
 use crate::{DirectoryError, stamp::Stamp};
 
-/// Most policy files, modules and sidecars together, that a directory may hold.
+/// Maximum policy files (modules and sidecars) of a directory.
 const MAX_FILES: usize = 2_000;
 
-/// Longest name of a policy or a group; it stands before every reason.
+/// Maximum length of a policy's or group's name, which prefixes every reason.
 const MAX_NAME_BYTES: usize = 63;
 
 /// A policy by group and name.
@@ -31,25 +31,25 @@ pub(crate) struct File {
     pub(crate) name: Arc<str>,
 }
 
-/// The files that make a policy, by their names alone.
+/// The files of a policy, as far as file names tell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Sources {
     /// The module with the policy's name; a sidecar may name another.
     pub(crate) module: Option<File>,
     pub(crate) sidecar: Option<File>,
-    /// Why the names make no policy.
+    /// Why the names do not form a policy.
     pub(crate) problem: Option<String>,
 }
 
-/// What the directory holds at one moment.
+/// The content of the directory at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Scan {
     /// The root and every group.
     pub(crate) groups: BTreeSet<Arc<str>>,
     pub(crate) files: BTreeMap<File, Stamp>,
-    /// What is wrong before any file is read.
+    /// Problems that are found without reading any file.
     pub(crate) problems: BTreeMap<PolicyId, String>,
-    /// Groups that cannot be listed; what is in force there stays.
+    /// Groups that cannot be listed; their policies stay in force.
     pub(crate) unreadable: BTreeSet<Arc<str>>,
 }
 
@@ -68,7 +68,7 @@ impl Scan {
             let group = Arc::from(name);
             match scan.list(&root.join(&*group), &group) {
                 Ok(_) => {}
-                // Gone since the root was listed.
+                // Removed since the root was listed.
                 Err(ListError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(ListError::TooMany) => return Err(scan_error(root, ListError::TooMany)),
                 Err(ListError::Io(error)) => {
@@ -82,7 +82,7 @@ impl Scan {
         Ok(scan)
     }
 
-    /// The policies that the files make, by name.
+    /// The policies, by name.
     pub(crate) fn policies(&self) -> BTreeMap<PolicyId, Sources> {
         let mut policies: BTreeMap<PolicyId, Sources> = BTreeMap::new();
         for file in self.files.keys() {
@@ -106,7 +106,7 @@ impl Scan {
         policies
     }
 
-    /// Adds the policy files of one directory; answers the names of its sub-directories.
+    /// Adds the policy files of one directory; returns the names of its subdirectories.
     fn list(&mut self, directory: &Path, group: &Arc<str>) -> Result<Vec<String>, ListError> {
         let mut directories = Vec::new();
         for entry in fs::read_dir(directory)? {
@@ -138,18 +138,18 @@ impl Scan {
         Ok(directories)
     }
 
-    /// A policy file whose name no reply could hold; other files are nobody's concern.
+    /// Reports a policy file whose name is not valid text; other files are ignored.
     fn note_unreadable_name(&mut self, entry: &fs::DirEntry, group: &Arc<str>) {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
-        // A name that can be read is a hidden one.
+        // A name that is valid text belongs to a hidden file.
         if name.to_str().is_none() && FileKind::of(&shown).is_some() && self.problems.len() < MAX_FILES {
             let text = format!("the name of '{}' is not UTF-8: the file is passed over", entry.path().display());
             self.problems.insert(PolicyId { group: Arc::clone(group), name: Arc::from(shown) }, text);
         }
     }
 
-    /// A link that would make a group of a directory elsewhere, if there are policies in that.
+    /// Reports a link to a directory outside of the root, if it contains policies.
     fn note_link(&mut self, path: &Path, name: &str) {
         if is_group_name(name) && has_policies(path) {
             let text = format!(
@@ -160,7 +160,7 @@ impl Scan {
         }
     }
 
-    /// A directory with policies in it under a name that no URL can have; others (`lost+found`) are nobody's concern.
+    /// Reports a directory with policies whose name cannot be part of a URL; others (`lost+found`) are ignored.
     fn note_ill_named(&mut self, root: &Path, name: &str) {
         if has_policies(&root.join(name)) {
             let text = format!(
@@ -171,7 +171,7 @@ impl Scan {
     }
 }
 
-/// What a file can be, by its ending.
+/// The kind of a file, by its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileKind {
     Module,
@@ -186,7 +186,7 @@ enum ListError {
 // === impl PolicyId ===
 
 impl PolicyId {
-    /// Stands for all of a group's directory.
+    /// The ID that stands for a group's whole directory.
     pub(crate) fn whole(group: &Arc<str>) -> Self {
         Self { group: Arc::clone(group), name: Arc::from(Failure::DIRECTORY) }
     }
@@ -201,7 +201,7 @@ impl fmt::Display for PolicyId {
 // === impl Sources ===
 
 impl Sources {
-    /// The files, as far as names tell.
+    /// The files, as far as file names tell.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.module.iter().chain(&self.sidecar)
     }
@@ -210,7 +210,7 @@ impl Sources {
 // === impl File ===
 
 impl File {
-    /// Where the file is.
+    /// The path of the file.
     pub(crate) fn path(&self, root: &Path) -> PathBuf {
         if self.group.is_empty() { root.join(&*self.name) } else { root.join(&*self.group).join(&*self.name) }
     }
@@ -247,12 +247,12 @@ impl From<io::Error> for ListError {
     }
 }
 
-/// The name, unless it starts with a dot: `..data` of a mounted ConfigMap, an editor's `.x.swp`; or is no text.
+/// The name, unless it is not valid text or starts with a dot (`..data` of a mounted ConfigMap, an editor's `.x.swp`).
 fn visible_name(entry: &fs::DirEntry) -> Option<String> {
     entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))
 }
 
-/// Whether a directory is a link to one that is not below the root: its files are not of this directory.
+/// Whether a directory is a link to one outside of the root.
 ///
 /// The links of a mounted ConfigMap lead through `..data` to a directory below the root.
 fn leads_out(root: &Path, entry: &fs::DirEntry) -> bool {
@@ -261,7 +261,7 @@ fn leads_out(root: &Path, entry: &fs::DirEntry) -> bool {
     }
     match (root.canonicalize(), entry.path().canonicalize()) {
         (Ok(root), Ok(target)) => target == root || !target.starts_with(&root),
-        // Gone since it was listed: listing it says so.
+        // Removed since it was listed: listing it reports that.
         _ => false,
     }
 }

@@ -1,4 +1,4 @@
-//! Decides when files have been left alone for long enough.
+//! Decides when files have been unchanged for long enough (debouncing).
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +8,10 @@ use std::{
 
 use crate::scan::{File, Scan};
 
-/// What does not load may be a file that is being written, for so many times the settling time.
+/// Multiples of the settling time after which a file that does not load is no longer taken for a half-written one.
 const PATIENCE: u32 = 10;
 
-/// When each file changed last. Changes that come together are one burst, and are acted on together.
+/// When each file changed last. Changes in quick succession form a burst and are handled together.
 pub(crate) struct Settling {
     settle: Duration,
     patience: Duration,
@@ -31,12 +31,12 @@ impl Settling {
         Self { settle, patience, scan, changed: BTreeMap::new(), burst: None }
     }
 
-    /// What was seen last.
+    /// The last scan.
     pub(crate) fn scan(&self) -> &Arc<Scan> {
         &self.scan
     }
 
-    /// Notes which files are different now.
+    /// Records which files have changed.
     pub(crate) fn observe(&mut self, scan: Arc<Scan>, now: Instant) {
         let patience = self.patience;
         self.changed.retain(|_, at| now.saturating_duration_since(*at) < patience);
@@ -53,13 +53,13 @@ impl Settling {
         self.changed.extend(moved.into_iter().map(|file| (file, now)));
     }
 
-    /// Whether these files may be read: nothing changes any more, or the burst drags on and they at least are quiet.
+    /// Whether these files may be read: the burst is over, or it drags on and these files are quiet.
     pub(crate) fn is_settled<'f>(&self, mut files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
         let drags_on = self.burst.is_some_and(|start| now.saturating_duration_since(start) >= self.patience);
         self.is_quiet(now) || (drags_on && files.all(|file| self.is_still(file, self.settle, now)))
     }
 
-    /// Whether these files have been still for so long that nobody is writing them.
+    /// Whether these files have been unchanged for so long that nobody can still be writing them.
     pub(crate) fn is_final<'f>(&self, mut files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
         files.all(|file| self.is_still(file, self.patience, now))
     }
@@ -69,7 +69,7 @@ impl Settling {
         self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.patience)
     }
 
-    /// When there is something to decide next.
+    /// When the next decision is due.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         let moments = |at: &Instant| [*at + self.settle, *at + self.patience];
         let of_burst = self.burst.map(|start| start + self.patience);

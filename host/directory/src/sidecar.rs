@@ -13,21 +13,21 @@ use plimsoll_core::PolicyConfig;
 
 use raw::RawSidecar;
 
-/// Most bytes of a sidecar; a ConfigMap holds no more.
+/// Maximum bytes of a sidecar, as of a ConfigMap.
 pub(crate) const MOST_BYTES: u64 = 1 << 20;
 
-/// What a sidecar says, with every default filled in.
+/// The settings of a sidecar, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sidecar {
-    /// The module, where it is not the file with the policy's own name.
+    /// The module, if it is not the file with the policy's own name.
     pub(crate) module: Option<ModulePath>,
     /// The only module that is accepted, `sha256:…`.
     pub(crate) digest: Option<Box<str>>,
-    /// What plimsoll reads.
+    /// The settings for plimsoll.
     pub(crate) config: PolicyConfig,
-    /// What the policy reads, as JSON.
+    /// The settings for the policy, as JSON.
     pub(crate) settings: Arc<str>,
-    /// Whether the operator gave a weight, which only means something to policies that score.
+    /// Whether the operator gave a weight, which only scoring policies use.
     pub(crate) weighted: bool,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct Sidecar {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModulePath {
     pub(crate) name: Box<str>,
-    /// It lies in the root, and the policy in a group.
+    /// Whether it is in the root while the policy is in a group.
     pub(crate) in_root: bool,
 }
 
-/// What is wrong with a sidecar, and where.
+/// An error in a sidecar, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SidecarError {
     /// Line and column, from 1.

@@ -18,10 +18,10 @@ use crate::{
     stamp::Stamp,
 };
 
-/// The most bytes of an error's text.
+/// Maximum bytes of an error's text.
 const LONGEST_TEXT: usize = 2_000;
 
-/// Stamps of the files that a policy is made of; none: the file is not there.
+/// Stamps of a policy's files; `None` if a file does not exist.
 pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
 
 /// Why a policy's files are refused.
@@ -29,13 +29,13 @@ pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
 pub(crate) struct FileRefusal {
     /// File, place, what is wrong and what was expected.
     pub(crate) text: String,
-    /// The same files may be accepted later: the machine was at fault, or busy.
+    /// Whether the failure may be transient: the machine was at fault, or busy.
     pub(crate) passing: bool,
-    /// They were in force, and failed from their first calls on.
+    /// Whether they were in force and were rolled back after their first calls.
     pub(crate) taken_back: bool,
 }
 
-/// Tells the content of a policy's files from any other: digests of module and sidecar.
+/// The identity of a policy's content: digests of module and sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContentDigests {
     /// `sha256:…` of the module.
@@ -44,10 +44,10 @@ pub(crate) struct ContentDigests {
     pub(crate) sidecar: Option<String>,
 }
 
-/// What the files of a policy say.
+/// The content of a policy's files.
 pub(crate) struct Content {
     pub(crate) sidecar: Sidecar,
-    /// The sidecar's file as messages name it, or the module's where there is none.
+    /// The sidecar's file as messages name it, or the module's if there is none.
     pub(crate) sidecar_label: String,
     pub(crate) module: Vec<u8>,
     pub(crate) module_label: String,
@@ -58,15 +58,15 @@ pub(crate) struct Content {
 
 /// One reading of a policy's files.
 pub(crate) struct Reading {
-    /// As the scan saw them; a later scan that differs calls for another reading.
+    /// The stamps of the scan; if a later scan differs, the files are read again.
     pub(crate) stamps: Stamps,
-    /// What the sidecar says to plimsoll, if it can be read, whatever is wrong with the module.
+    /// The sidecar's summary, if it can be read; independent of the module.
     pub(crate) told: Option<SidecarSummary>,
-    /// None: the files changed while they were read.
+    /// `None` if the files changed while they were read.
     pub(crate) content: Option<Result<Content, FileRefusal>>,
 }
 
-/// What a sidecar says that counts even while its module cannot be loaded.
+/// The part of a sidecar that applies even while its module cannot be loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SidecarSummary {
     pub(crate) config: PolicyConfig,
@@ -100,7 +100,7 @@ impl Content {
         Self::complete(module, sidecar, text.as_deref(), parsed, bounds)
     }
 
-    /// A version as it was kept for a restart.
+    /// The content of a stored version.
     pub(crate) fn of_kept(id: &PolicyId, kept: StoredVersion, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
         let label = format!("the last good version of {id}");
         let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
@@ -162,8 +162,8 @@ impl SidecarSummary {
 impl Reading {
     /// Reads the files of a policy that a scan has found.
     ///
-    /// The stamps are compared before and after, so that a sidecar is never paired with the module of another
-    /// version: a ConfigMap may be swapped in between.
+    /// The stamps are compared before and after, so that a sidecar is never paired with another version's module: a
+    /// ConfigMap may be swapped in between.
     pub(crate) fn take(root: &Path, scan: &Scan, sources: &Sources, bounds: &ReadLimits) -> Self {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
         let mut told = None;
@@ -240,11 +240,11 @@ pub(crate) fn parse_sidecar(
 fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefusal> {
     let unreadable = |error: io::Error| {
         let text = format!("{} cannot be read: {error}: expected a {what}", path.display());
-        // A file that is not there comes with a new stamp; anything else may pass by itself.
+        // A missing file gets a new stamp when it appears; other errors may be transient.
         if error.kind() == io::ErrorKind::NotFound { FileRefusal::new(text) } else { FileRefusal::passing(text) }
     };
     let irregular = || FileRefusal::new(format!("{} is not a regular file: expected a {what}", path.display()));
-    // Asked before it is opened as well: opening some devices does something.
+    // Checked before opening, too: opening some devices has side effects.
     if !path.metadata().map_err(unreadable)?.is_file() {
         return Err(irregular());
     }
@@ -261,7 +261,7 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefus
     Ok(bytes)
 }
 
-/// Opens a file that must not make its reader wait, as a pipe does, and some files of `/proc` that look regular.
+/// Opens a file without blocking, unlike a pipe and some files of `/proc` that look regular.
 fn open(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.read(true);

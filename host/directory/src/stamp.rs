@@ -1,4 +1,4 @@
-//! Tells whether a file is the same as before without reading it.
+//! Detects changes of a file without reading it.
 
 use std::{
     fs::Metadata,
@@ -10,18 +10,18 @@ use std::{
 /// File times come from the kernel's tick, so two writes within one tick leave the same stamp.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What is known of a file without reading it; symbolic links are followed.
+/// The metadata of a file that identifies its content; symbolic links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     /// A regular file.
     File { length: u64, modified: Option<SystemTime>, identity: FileIdentity },
     /// A link to nothing.
     Dangling,
-    /// Something else: a socket, a pipe.
+    /// Anything else: a socket, a pipe.
     Other,
 }
 
-/// Tells one file from another that took its place.
+/// Tells a file from another one that replaced it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileIdentity {
     device: u64,
@@ -37,7 +37,7 @@ impl Stamp {
     pub(crate) fn of(path: &Path) -> Self {
         match path.metadata() {
             Ok(metadata) => Self::of_metadata(&metadata),
-            // Whatever the reason, reading it will name it.
+            // Reading the file will report the reason.
             Err(_) => Self::Dangling,
         }
     }

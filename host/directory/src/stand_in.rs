@@ -1,4 +1,4 @@
-//! Stands in for a policy of which no version is loaded: a rule that cannot be asked must not be missing.
+//! A stand-in for a policy without a loaded version: its rule must not be skipped silently.
 
 use std::{sync::Arc, time::Instant};
 
@@ -9,9 +9,9 @@ use plimsoll_core::{
 
 use crate::scan::PolicyId;
 
-/// Answers each verb by a fault, whose meaning for the decision is the policy's `onError`.
+/// Answers every verb with a fault; the policy's `onError` decides what that means.
 ///
-/// Which verbs the module has is not known until it is compiled, so it has all that a scheduler asks.
+/// The module's verbs are unknown until it is compiled, so the stand-in has all verbs that a scheduler calls.
 struct NotLoaded;
 
 /// A member that stands in for a policy with this configuration.

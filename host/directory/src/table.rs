@@ -1,4 +1,4 @@
-//! Every policy of the directory, and what is wrong with the directory itself.
+//! The policies of the directory, and the problems of the directory itself.
 
 mod report;
 mod timing;
@@ -29,25 +29,25 @@ pub(crate) struct PolicyTable {
     bounds: ReadLimits,
     allow_empty: bool,
     last_good: Option<Arc<LastGood>>,
-    /// Whether what was kept of policies that are gone has been removed.
+    /// Whether stored versions of removed policies have been swept.
     is_swept: bool,
     groups: BTreeSet<Arc<str>>,
     entries: BTreeMap<PolicyId, PolicyEntry>,
-    /// What is wrong with directories.
+    /// Problems of directories.
     problems: BTreeMap<PolicyId, String>,
     past: PastVersions,
-    /// Numbers orders.
+    /// The number of the last job.
     jobs: u64,
     /// What happened since the last update was taken.
     changes: Vec<PolicyChange>,
-    /// Whether the roster is another than that of the last update.
+    /// Whether the roster has changed since the last update.
     is_different: bool,
 }
 
 // === impl PolicyTable ===
 
 impl PolicyTable {
-    /// A table that knows no policy.
+    /// An empty table.
     pub(crate) fn new(config: &DirectoryConfig, last_good: Option<Arc<LastGood>>) -> Self {
         Self {
             root: config.path.clone(),
@@ -65,7 +65,7 @@ impl PolicyTable {
         }
     }
 
-    /// Notes the policies of a first scan, with what their sidecars say where those could be read.
+    /// Records the policies of the first scan, with the summaries of their readable sidecars.
     ///
     /// With `stand_in`, the faults of each count until a version of it is loaded.
     pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<PolicyId, Option<SidecarSummary>>, stand_in: bool) {
@@ -80,7 +80,7 @@ impl PolicyTable {
         self.set_problems(scan, &wanted, &VanishedPolicies::default());
     }
 
-    /// Compares with what a scan found, as far as the timing allows; answers what is to be loaded.
+    /// Compares the table with a scan, as far as the timing allows; returns the jobs to run.
     pub(crate) fn refresh(&mut self, scan: &Arc<Scan>, timing: &dyn Timing) -> Vec<LoadJob> {
         let wanted = scan.policies();
         let vanished = self.remove_missing(&wanted, scan, timing);
@@ -110,8 +110,8 @@ impl PolicyTable {
         jobs
     }
 
-    /// Takes up what came of an order; true if a look is due: another module than before is named, or it decides on
-    /// policies whose files are gone.
+    /// Applies the outcome of a job. True if a scan is due: the sidecar names another module, or policies with vanished
+    /// files can be decided on.
     pub(crate) fn finish(&mut self, mut outcome: LoadOutcome, timing: &dyn Timing) -> bool {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
@@ -148,9 +148,9 @@ impl PolicyTable {
         is_due
     }
 
-    /// Removes what was kept of policies that went while nobody looked, once all that there are were tried.
+    /// Removes stored versions of policies that were removed while no gateway ran, once all existing ones were tried.
     ///
-    /// Not if something is wrong with a directory: policies that cannot be seen may come back.
+    /// Not while a directory has a problem: policies that cannot be listed may come back.
     fn sweep_once(&mut self) {
         if !self.is_swept && self.problems.is_empty() && !self.has_unread() {
             self.is_swept = true;
@@ -158,7 +158,7 @@ impl PolicyTable {
         }
     }
 
-    /// Looks at the first calls of versions that came in the place of others.
+    /// Judges the versions on probation.
     pub(crate) fn judge(&mut self) {
         for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_on_probation()) {
             match entry.judge(id) {
@@ -172,31 +172,31 @@ impl PolicyTable {
         }
     }
 
-    /// Whether some version may be taken back.
+    /// Whether any version is on probation.
     pub(crate) fn is_on_probation(&self) -> bool {
         self.entries.values().any(PolicyEntry::is_on_probation)
     }
 
-    /// Notes that the directory cannot be listed; what is in force stays.
+    /// Records that the directory cannot be listed; its policies stay in force.
     pub(crate) fn refuse(&mut self, error: &DirectoryError) {
         let mut problems = self.problems.clone();
         problems.insert(PolicyId::whole(&Arc::from("")), error.to_string());
         self.replace_problems(problems);
     }
 
-    /// What is different since this was asked last.
+    /// Returns the changes since the last call.
     pub(crate) fn take_update(&mut self) -> Option<RosterUpdate> {
         let changes = std::mem::take(&mut self.changes);
         let is_different = std::mem::take(&mut self.is_different) || !changes.is_empty();
         is_different.then(|| RosterUpdate { roster: Arc::new(self.roster()), changes })
     }
 
-    /// Whether there is something to tell.
+    /// Whether there are changes to report.
     pub(crate) fn has_update(&self) -> bool {
         self.is_different || !self.changes.is_empty()
     }
 
-    /// When something that failed is to be tried again.
+    /// When the next retry is due.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         self.entries.values().filter_map(PolicyEntry::next_retry).min()
     }
@@ -206,7 +206,7 @@ impl PolicyTable {
         self.entries.values().any(PolicyEntry::is_unread)
     }
 
-    /// Makes failures of the policies whose files could not be read once.
+    /// Marks the policies that were never read completely as failed.
     pub(crate) fn refuse_unread(&mut self) {
         for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_unread()) {
             entry.refuse_unread();
@@ -214,7 +214,7 @@ impl PolicyTable {
         }
     }
 
-    /// Drops the policies whose files are gone, but for those that went all at once.
+    /// Removes the policies whose files are gone, except those that vanished all at once.
     fn remove_missing(
         &mut self,
         wanted: &BTreeMap<PolicyId, Sources>,
@@ -233,7 +233,7 @@ impl PolicyTable {
             if self.allow_empty { VanishedPolicies::default() } else { VanishedPolicies::of(ruling, &left, scan) };
         let mut dropped = Vec::new();
         for (id, entry) in &mut gone {
-            // What comes back may come in pieces, and takes its time to load.
+            // Files may come back one by one, and take time to load.
             let stays = vanished.keeps(id) || (entry.has_vanished() && (is_trying || !timing.is_calm()));
             if stays && entry.member().is_some() {
                 self.is_different |= entry.set_vanished();
@@ -255,7 +255,7 @@ impl PolicyTable {
         wanted.iter().filter(is_left).map(|(id, _)| Arc::clone(&id.group)).collect()
     }
 
-    /// Whether it is not known yet what becomes of some of the files; one that nobody has looked at is such a file.
+    /// Whether some files are still being loaded or were not looked at yet.
     fn is_trying(&self, wanted: &BTreeMap<PolicyId, Sources>) -> bool {
         wanted.keys().any(|id| self.entries.get(id).is_none_or(PolicyEntry::is_being_tried))
     }

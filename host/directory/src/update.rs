@@ -1,10 +1,10 @@
-//! What a pass over the directory found.
+//! The result of a pass over the directory.
 
 use std::{sync::Arc, time::Duration};
 
 use plimsoll_core::{Mode, Roster};
 
-/// A new roster, and what is different about it.
+/// A new roster, and its changes.
 #[derive(Debug, Clone)]
 pub struct RosterUpdate {
     /// The policies in force from now on.
@@ -28,12 +28,12 @@ pub enum PolicyChange {
         sidecar: Option<String>,
         /// Its module is that of the version before.
         only_settings: bool,
-        /// Counts its versions, from 1.
+        /// The number of the version, from 1.
         version: u64,
         /// How long it took to read, compile and validate it.
         took: Duration,
     },
-    /// Its files, refused before, are again those of the version in force.
+    /// Its files were refused before, and are those of the version in force again.
     Unchanged {
         /// The policy.
         id: String,
@@ -61,7 +61,8 @@ pub enum PolicyChange {
         /// The problem.
         error: String,
     },
-    /// Its newest version failed from its first calls on, and the one before answers the same call.
+    /// Its newest version was rolled back: it failed from its first calls on, and the previous one answers the same
+    /// call.
     TakenBack {
         /// The policy.
         id: String,
@@ -77,7 +78,7 @@ pub enum PolicyChange {
         /// The policy.
         id: String,
     },
-    /// It is asked nothing by itself any more: a sidecar of another policy names its module.
+    /// It became a library: a sidecar of another policy names its module, so it is no policy of its own.
     Library {
         /// The policy that it was.
         id: String,

@@ -1,4 +1,4 @@
-//! Policies that are gone all at once: that is an accident of a volume or of `rm`, rarely a decision.
+//! Policies that vanish all at once: probably an accident with a volume or `rm`, not a decision.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,21 +11,20 @@ use crate::scan::{PolicyId, Scan};
 /// The policies that stay in force although their files are gone.
 #[derive(Default)]
 pub(crate) struct VanishedPolicies {
-    /// No policy is left anywhere that was loaded from files that are there: how many are gone.
+    /// Set if no policy with files is left in any group: the number of vanished ones.
     everywhere: Option<usize>,
-    /// Groups whose directory is there and has lost all of several policies: how many.
+    /// Groups whose directory exists but has lost all of several policies, with their number.
     groups: BTreeMap<Arc<str>, usize>,
 }
 
 // === impl VanishedPolicies ===
 
 impl VanishedPolicies {
-    /// Judges policies that were in force and whose files are gone; `left` are the groups with a policy that was
-    /// loaded from files that are there. A file that was never loaded does not count: it may be a bad one.
+    /// Judges policies in force whose files are gone; `left` are the groups that still have a policy loaded from
+    /// existing files. A file that was never loaded does not count: it may be bad.
     ///
-    /// A group whose directory is gone as well was removed: its URL answers with an error from then on, so
-    /// no rule is missing in silence. A directory that is still there and lost its only policy looks like
-    /// any other removal of a file.
+    /// A group whose directory is gone, too, was removed: its URL answers with an error, so no rule is skipped
+    /// silently. A directory that has lost its only policy looks like any other removal.
     pub(crate) fn of<'i>(gone: impl Iterator<Item = &'i PolicyId>, left: &BTreeSet<Arc<str>>, scan: &Scan) -> Self {
         let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         gone.for_each(|id| *counts.entry(Arc::clone(&id.group)).or_default() += 1);
@@ -42,7 +41,7 @@ impl VanishedPolicies {
         self.everywhere.is_some() || self.groups.contains_key(&id.group)
     }
 
-    /// What there is to say about it, by directory; `with_files` are the groups that have policy files.
+    /// The problems to report, by directory; `with_files` are the groups that have policy files.
     pub(crate) fn problems(&self, root: &Path, with_files: &BTreeSet<Arc<str>>) -> BTreeMap<PolicyId, String> {
         let all = self.everywhere.map(|count| (Arc::from(""), count, !with_files.is_empty()));
         let of_group = |(group, count): (&Arc<str>, &usize)| (Arc::clone(group), *count, with_files.contains(group));

@@ -1,4 +1,4 @@
-//! The thread that keeps the roster as the directory says.
+//! The thread that keeps the roster in step with the directory.
 
 mod worker;
 
@@ -30,7 +30,7 @@ use crate::{
 /// How often files that change while they are first read are read again.
 const FIRST_TRIES: u32 = 50;
 
-/// How long to wait between these.
+/// The pause between these attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// A directory of policies.
@@ -43,27 +43,27 @@ pub struct Directory {
     events: Receiver<WorkerEvent>,
 }
 
-/// Watches as long as it lives; dropping it waits for the thread to end.
+/// A running watch; dropping it stops and joins the thread.
 pub struct DirectoryWatch {
     stop: Arc<AtomicBool>,
     wake: Sender<WorkerEvent>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// What wakes the thread.
+/// An event that wakes the thread.
 enum WorkerEvent {
-    /// Something in the directory may be different.
+    /// The directory may have changed.
     Look,
-    /// A policy was loaded, or not.
+    /// A load job has ended.
     Done(Box<LoadOutcome>),
-    /// It is over.
+    /// The watch must stop.
     Stop,
 }
 
 // === impl Directory ===
 
 impl Directory {
-    /// Loads every policy of a directory; what cannot be loaded is a failure in the roster.
+    /// Loads every policy of a directory; failures are part of the roster.
     ///
     /// # Errors
     /// If the directory cannot be listed or holds too many policies.
@@ -88,7 +88,7 @@ impl Directory {
         Ok((directory, update))
     }
 
-    /// Lists a directory and loads nothing yet: [`Directory::watch`] does.
+    /// Lists a directory; [`Directory::watch`] loads its policies.
     ///
     /// Until a version of a policy is loaded, each of its verbs is a fault, whose meaning is its `onError`.
     ///
@@ -133,7 +133,7 @@ impl Directory {
         update.unwrap_or_else(|| RosterUpdate { roster: Arc::new(self.table.roster()), changes: Vec::new() })
     }
 
-    /// Keeps the roster as the directory says, and publishes each new one.
+    /// Keeps the roster in step with the directory, and publishes each new one.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -141,7 +141,7 @@ impl Directory {
         let stop = Arc::new(AtomicBool::new(false));
         let (path, wake): (PathBuf, _) = (self.config.path.clone(), self.sender.clone());
         let mut worker = Worker::new(self, Arc::clone(&stop), publish);
-        // Before the caller goes on: what it changes from now on is seen.
+        // Done before returning, so that later changes are noticed.
         worker.follow();
         let thread = thread::Builder::new().name("policies".to_owned()).spawn(move || worker.run());
         let thread = thread.map_err(|cause| DirectoryError::Thread { path, cause })?;
@@ -160,10 +160,10 @@ impl fmt::Debug for Directory {
 impl Drop for DirectoryWatch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        // It may have ended already.
+        // The thread may have ended already.
         let _ = self.wake.send(WorkerEvent::Stop);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed; there is nothing to add to it.
+            // A panic of the thread was printed already.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Reports of the file system that something in the directory may be different; they wake, and say no more.
+//! File-system events, used only as a hint that the directory may have changed.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -9,14 +9,14 @@ use crate::stamp::FileIdentity;
 /// Watches the root and its groups.
 pub(crate) struct Watcher {
     inner: RecommendedWatcher,
-    /// Each directory with what stood there when it was watched: another one may take its place.
+    /// Each watched directory with its identity: another one may replace it.
     watched: BTreeMap<PathBuf, FileIdentity>,
 }
 
 // === impl Watcher ===
 
 impl Watcher {
-    /// A watcher that says so whenever something may be different.
+    /// A watcher that calls `report` whenever something may have changed.
     pub(crate) fn new(report: impl Fn() + Send + 'static) -> notify::Result<Self> {
         let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.as_ref().map_or(true, |event| may_change(event.kind)) {
@@ -26,7 +26,7 @@ impl Watcher {
         Ok(Self { inner, watched: BTreeMap::new() })
     }
 
-    /// Watches exactly these directories, as they stand now.
+    /// Watches exactly these directories.
     pub(crate) fn follow(&mut self, directories: impl Iterator<Item = PathBuf>) -> notify::Result<()> {
         let mut wanted = BTreeMap::new();
         for path in directories {
@@ -38,7 +38,7 @@ impl Watcher {
         let stale: Vec<PathBuf> =
             self.watched.iter().filter(|entry| !is_wanted(entry)).map(|(path, _)| path.clone()).collect();
         for path in stale {
-            // It fails where the directory is gone, and its watch with it.
+            // It fails if the directory is gone, and its watch with it.
             let _ = self.inner.unwatch(&path);
             self.watched.remove(&path);
         }
@@ -52,7 +52,7 @@ impl Watcher {
     }
 }
 
-/// Reading a file is reported as well, and this process reads them.
+/// Ignores read events: this process reads the files itself.
 fn may_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),

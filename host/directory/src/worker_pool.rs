@@ -1,4 +1,4 @@
-//! The threads that read, compile and try policies: one that takes long holds up no other.
+//! The pool of threads that read, compile and try policies: a slow policy does not delay others.
 
 use std::{
     collections::VecDeque,
@@ -9,16 +9,16 @@ use std::{
 
 use crate::load::{LoadContext, LoadJob, LoadOutcome};
 
-/// Most loads under way at once; compiles are bounded once more by the loader.
+/// Maximum concurrent loads; the loader has a further limit for compiles.
 const MAX_THREADS: usize = 8;
 
-/// Most of these that load what may take long: a policy that is in force finds a thread even if many others do.
+/// Maximum concurrent slow jobs, so that a policy in force finds a thread even if many others are slow.
 const MAX_SLOW: usize = 6;
 
-/// Idle threads that stay for the next order; to start another takes less than a thousandth of a load.
+/// Maximum idle threads; starting a thread takes less than a thousandth of a load.
 const MAX_IDLE: usize = 1;
 
-/// Threads that carry out orders; dropping it lets each end with the order that it has.
+/// Threads that run load jobs; after a drop each thread ends with its current job.
 pub(crate) struct WorkerPool {
     shared: Arc<PoolState>,
 }
@@ -31,12 +31,12 @@ struct PoolState {
 
 #[derive(Default)]
 struct JobQueue {
-    /// For policies that are in force and have not failed before.
+    /// Jobs of policies that are in force and have not failed before.
     urgent: VecDeque<LoadJob>,
     slow: VecDeque<LoadJob>,
     threads: usize,
     idle: usize,
-    /// Patient orders under way.
+    /// Slow jobs in progress.
     slow_busy: usize,
     is_closed: bool,
 }
@@ -44,12 +44,12 @@ struct JobQueue {
 // === impl WorkerPool ===
 
 impl WorkerPool {
-    /// A crew without threads; they come with the orders.
+    /// A pool without threads; jobs start them.
     pub(crate) fn new(context: LoadContext) -> Self {
         Self { shared: Arc::new(PoolState { context, queue: Mutex::default(), changed: Condvar::new() }) }
     }
 
-    /// Carries out an order; what comes of it is sent.
+    /// Queues a job; its outcome is sent to `done`.
     pub(crate) fn take<E: From<LoadOutcome> + Send + 'static>(&self, job: LoadJob, done: &Sender<E>) {
         let mut queue = self.shared.queue();
         if job.is_slow {
@@ -63,7 +63,7 @@ impl WorkerPool {
             if thread::Builder::new().name(name).spawn(move || shared.work(&sender)).is_ok() {
                 queue.threads += 1;
             } else if queue.threads == 0 {
-                // No thread can be had: the one that asks does it.
+                // No thread can be started: the calling thread runs the job.
                 drop(queue);
                 self.shared.carry_out_all(done);
                 return;
@@ -89,7 +89,7 @@ impl PoolState {
         while !queue.is_closed {
             let Some(job) = queue.next() else {
                 if queue.idle >= MAX_IDLE {
-                    // Their number follows the work, and is not that of the largest burst.
+                    // Surplus threads end, so that their number does not stay at the peak.
                     break;
                 }
                 queue.idle += 1;
@@ -113,13 +113,13 @@ impl PoolState {
         loop {
             let Some(job) = self.queue().next() else { return };
             let is_slow = job.is_slow;
-            // Nobody who waits: nothing to tell.
+            // The receiver is gone.
             let _ = done.send(self.carry_out(job).into());
             self.queue().slow_busy -= usize::from(is_slow);
         }
     }
 
-    /// A panic refuses the policy, and the thread goes on.
+    /// Catches panics: the policy is refused, and the thread continues.
     fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let failed = LoadOutcome::failed(&job);
         catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job))).unwrap_or(failed)
@@ -143,7 +143,7 @@ impl JobQueue {
         Some(slow)
     }
 
-    /// Orders that a thread could take up now.
+    /// Jobs that a thread could start now.
     fn waiting(&self) -> usize {
         self.urgent.len() + self.slow.len().min(MAX_SLOW.saturating_sub(self.slow_busy))
     }

@@ -1,4 +1,4 @@
-//! What came of a load: a version is put in force, or its files are refused.
+//! Applies the outcome of a load: a version is put in force, or its files are refused.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,7 +11,7 @@ use crate::{
     table::Timing,
 };
 
-/// How often files that change while they are read are read again before that is called a failure.
+/// How often files that change during a read are read again before the load fails.
 const READINGS: u32 = 50;
 
 impl PolicyEntry {
@@ -20,7 +20,7 @@ impl PolicyEntry {
         self.job == Some(outcome.number)
     }
 
-    /// Takes up what came of an order; none if that is of no interest any more.
+    /// Applies the outcome of a job; `None` if it is obsolete.
     pub(crate) fn finish(&mut self, outcome: LoadOutcome, timing: &dyn Timing) -> Option<PolicyChange> {
         if !self.awaits(&outcome) {
             return None;
@@ -74,7 +74,7 @@ impl PolicyEntry {
                 Some(self.put_in_force(id, version, time.total))
             }
             LoadResult::Loaded(version, before) => {
-                // Numbers go on where the files' own versions stand.
+                // Version numbers continue after those of the files' own versions.
                 self.before = self.before.take().or(before);
                 Some(self.put_in_force(id, version, time.total))
             }
@@ -121,12 +121,12 @@ impl PolicyEntry {
         change
     }
 
-    /// Notes that the files cannot be read as one set.
+    /// Records that the files cannot be read as one consistent set.
     pub(crate) fn refuse_unread(&mut self) {
         self.held = Some(FileRefusal::passing("its files change while they are read"));
     }
 
-    /// Tells what is wrong with the files, once it is certain that nobody is still writing them.
+    /// Reports the problem of the files, once nobody can still be writing them.
     pub(crate) fn report(&mut self, id: &PolicyId, timing: &dyn Timing) -> Option<PolicyChange> {
         if self.held.is_none() || !timing.may_report(&mut self.stamps.keys()) {
             return None;

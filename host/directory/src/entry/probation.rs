@@ -1,4 +1,4 @@
-//! The first calls of a new version: it is confirmed, or the version before is put in force again.
+//! Probation: after its first calls a new version is confirmed or rolled back.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::{
 /// How long a version may take to answer the call that a newer one failed.
 const REPEAT_FOR: Duration = Duration::from_secs(1);
 
-/// What the first calls of a version show.
+/// The result of a version's first calls.
 pub(crate) enum Judgement {
     /// Nothing yet.
     Open,
-    /// It answers; what it was made of.
+    /// It answers; the digests of its files.
     Good(ContentDigests),
-    /// It was taken back.
+    /// It was rolled back.
     Bad {
         /// What it was made of.
         digests: ContentDigests,
-        /// What is said of its files from now on.
+        /// The problem that is reported for its files from now on.
         why: String,
         /// What happened.
         change: PolicyChange,
@@ -43,8 +43,8 @@ impl PolicyEntry {
         Some(version.digests.clone())
     }
 
-    /// Ends the probation once the version in force has answered; goes back if it fails from its first calls on,
-    /// and the version before answers the same call.
+    /// Ends the probation once the version in force has answered; rolls back if it fails from its first calls on and
+    /// the previous version answers the same call.
     pub(crate) fn judge(&mut self, id: &PolicyId) -> Judgement {
         if let Some(digests) = self.confirm() {
             return Judgement::Good(digests);

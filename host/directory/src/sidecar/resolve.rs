@@ -1,4 +1,4 @@
-//! From what stands in the file to what it means; contradictions end here.
+//! Resolves a raw sidecar: checks values and fills in defaults.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use super::{
     yaml::place,
 };
 
-/// Longest time that a policy may be given; kube-scheduler waits for seconds.
+/// Maximum timeout of a policy; kube-scheduler waits for a few seconds.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Least memory that a policy may be given: one page of WebAssembly.
+/// Minimum memory of a policy: one page of WebAssembly.
 const LEAST_MEMORY: usize = 64 << 10;
 
 // === impl RawSidecar ===
@@ -133,7 +133,7 @@ impl RawOperator {
     }
 }
 
-/// What aliases stand for counts as well.
+/// Serializes the settings; expanded YAML aliases count towards the limit.
 fn resolve_settings(settings: &serde_json::Value) -> Result<Arc<str>, SidecarError> {
     let json = settings.to_string();
     if json.len() as u64 > MOST_BYTES {

@@ -27,7 +27,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, SidecarError> {
     read.map_err(|error: Error| describe(error.without_snippet(), field))
 }
 
-/// Small bounds: a sidecar is written by hand, and an alias must not stand for gigabytes.
+/// Small limits: a sidecar is written by hand, and aliases must not expand to gigabytes.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -48,7 +48,7 @@ fn describe(error: &Error, mut field: String) -> SidecarError {
     let at = error.location().and_then(place);
     let text = match error {
         Error::SerdeUnknownField { field: key, expected, .. } => {
-            // The path ends with the key, which the text names.
+            // The path ends with the key, which the text repeats.
             field.truncate(field.rfind('.').unwrap_or(0));
             format!("unknown key '{key}': expected one of {}", expected.join(", "))
         }
@@ -75,7 +75,7 @@ fn describe(error: &Error, mut field: String) -> SidecarError {
     SidecarError { at, field, text }
 }
 
-/// The parser's own text without the place, which stands before it already.
+/// The parser's text without the place, which the caller prints.
 fn plain(rendered: &str) -> String {
     rendered.split(" at line ").next().unwrap_or(rendered).trim_end().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What the table says: the roster, and what is wrong with directories.
+//! The report of the table: the roster, and the problems of directories.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -56,7 +56,7 @@ impl PolicyTable {
         self.replace_problems(problems);
     }
 
-    /// While files are tried, there is nothing new to say: one of them may load.
+    /// Problems of vanished policies; unchanged while files are being loaded, since one of them may load.
     fn of_vanished(
         &self,
         wanted: &BTreeMap<PolicyId, Sources>,

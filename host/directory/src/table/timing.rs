@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use crate::scan::File;
 
-/// Says which files may be read now, and which failures may be told.
+/// Decides which files may be read now, and which failures may be reported.
 pub(crate) trait Timing {
     /// The moment.
     fn now(&self) -> Instant;
-    /// Whether these files have been left alone for long enough to be read.
+    /// Whether these files have been unchanged for long enough to be read.
     fn may_read(&self, files: &mut dyn Iterator<Item = &File>) -> bool;
-    /// Whether they have been left alone for so long that what is wrong with them is no half-written file.
+    /// Whether they have been unchanged for so long that they cannot be half-written.
     fn may_report(&self, files: &mut dyn Iterator<Item = &File>) -> bool;
     /// Whether nothing at all has changed for that long.
     fn is_calm(&self) -> bool;

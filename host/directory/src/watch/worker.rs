@@ -1,4 +1,4 @@
-//! What the thread does: look, order, take up, publish.
+//! The loop of the thread: scan, queue jobs, apply outcomes, publish.
 
 use std::{
     path::Path,
@@ -22,22 +22,22 @@ use crate::{
     worker_pool::WorkerPool,
 };
 
-/// How often to look although the file system reports changes: not all of them do, such as network file systems.
+/// The polling interval in addition to file-system events, which network file systems may not deliver.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often to look where watching failed, or while the directory is not there.
+/// The polling interval if watching failed, or while the directory does not exist.
 const FALLBACK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The least time between two looks, however often the file system reports: events come in storms.
+/// Minimum pause between two scans: events come in storms.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long what changed together is held back until all of it is loaded, so that it is published together.
+/// How long a batch of changes is held back until all of them are loaded, so that they are published together.
 const BATCH_WINDOW: Duration = Duration::from_millis(250);
 
-/// How often to look at the first calls of a version that came in the place of another.
+/// How often versions on probation are judged.
 const PROBATION_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What the thread has.
+/// The state of the thread.
 pub(super) struct Worker<F> {
     config: DirectoryConfig,
     table: PolicyTable,
@@ -46,15 +46,15 @@ pub(super) struct Worker<F> {
     worker_pool: WorkerPool,
     sender: Sender<WorkerEvent>,
     events: Receiver<WorkerEvent>,
-    /// Whether a report of the file system waits to be heard.
+    /// Whether a file-system event is queued.
     is_reported: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     publish: F,
     /// Since when the directory cannot be listed.
     trouble: Option<Instant>,
-    /// When the next look is due, whatever is reported.
+    /// When the next scan is due, with or without events.
     next_look: Instant,
-    /// Orders that are under way, and until when the others wait for them.
+    /// Jobs in progress, and until when finished changes wait for them.
     under_way: usize,
     held_until: Instant,
 }
@@ -114,7 +114,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
         }
     }
 
-    /// When there is something to do next, if nothing happens before.
+    /// The time of the next action, unless an event comes first.
     fn next_moment(&self, now: Instant) -> Instant {
         let held = (self.table.has_update() && self.under_way > 0).then_some(self.held_until);
         let judged = self.table.is_on_probation().then(|| now + PROBATION_INTERVAL);
@@ -122,7 +122,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
         moments.into_iter().flatten().fold(self.next_look, Instant::min)
     }
 
-    /// Waking to publish what was held back is no reason to look.
+    /// Waking up to publish held-back changes is no reason to scan.
     fn look_if_due(&mut self, before: Instant) {
         let now = Instant::now();
         let settles = self.settling.next(before).is_some_and(|moment| moment <= now);
@@ -132,7 +132,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
         }
     }
 
-    /// Looks once, and orders what is to be loaded.
+    /// Scans once, and queues jobs.
     fn look(&mut self, now: Instant) {
         match Scan::take(&self.config.path) {
             Ok(scan) => {
@@ -171,7 +171,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
         }
     }
 
-    /// Publishes what is different, unless more that changed with it is about to be loaded.
+    /// Publishes changes, unless more of the same batch are still being loaded.
     fn publish_if_ready(&mut self, now: Instant) {
         if self.under_way > 0 && now < self.held_until {
             return;
@@ -181,7 +181,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
         }
     }
 
-    /// Watches the root and the groups that there are; looks often where that fails.
+    /// Watches the root and its groups; falls back to polling.
     pub(super) fn follow(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         let path = &self.config.path;
@@ -233,7 +233,7 @@ fn mk_watcher(
     }
     let (is_reported, events) = (Arc::clone(is_reported), events.clone());
     let report = move || {
-        // One that waits stands for all: the look comes after it.
+        // One queued event stands for all: the scan comes after it.
         if !is_reported.swap(true, Ordering::AcqRel) {
             // The thread may have ended.
             let _ = events.send(WorkerEvent::Look);
