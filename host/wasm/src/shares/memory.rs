@@ -75,7 +75,8 @@ impl MemoryCharge {
     /// Moves the charge of a warm instance to the call that uses it.
     pub(crate) fn assign(&mut self, permit: &mut CallPermit<'_>) -> Result<(), Full> {
         let mut call = Self::of_call(&self.shares, permit);
-        if !self.hand_over(&mut call) && !(self.shares.warm_pools.drop_all() && self.hand_over(&mut call)) {
+        let fits = self.hand_over(&mut call) || (self.shares.warm_pools.drop_all() && self.hand_over(&mut call));
+        if !fits {
             return Err(self.shares.refuse(&call.payer));
         }
         *self = call;
