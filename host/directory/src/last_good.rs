@@ -149,9 +149,9 @@ impl LastGood {
     ///
     /// Like [`Self::promote`] and [`Self::forget`] it is called by the thread that decides, so that the version that
     /// has still to answer is the one in force.
-    pub(crate) fn keep(&self, id: &PolicyId, staged: Option<StagedVersion>) {
+    pub(crate) fn keep(&self, id: &PolicyId, staged: Option<&StagedVersion>) {
         let file = match staged {
-            Some(StagedVersion { file: Some(ref file), .. }) => file,
+            Some(StagedVersion { file: Some(file), .. }) => file,
             Some(_) => return self.remove(id, NEW),
             None => return self.remove(id, self.kind_of_next(id)),
         };

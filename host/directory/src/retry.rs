@@ -81,7 +81,7 @@ mod tests {
         assert!(retry.is_due(now + FIRST_PAUSE));
         retry.settle();
         assert_eq!(retry.next(), None);
-        retry.failed(Some(content("b")), Duration::from_secs(60), now);
+        retry.failed(Some(content("b")), Duration::from_mins(1), now);
         assert_eq!(retry.next(), Some(now + Duration::from_mins(20)), "what takes long rests for longer");
     }
 }

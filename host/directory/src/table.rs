@@ -123,10 +123,12 @@ impl PolicyTable {
             // A version that has answered meanwhile is the one to go back to.
             let confirmed = entry.confirm();
             if let Some(last_good) = &self.last_good {
-                confirmed.iter().for_each(|digests| last_good.promote(&id, digests));
+                if let Some(digests) = &confirmed {
+                    last_good.promote(&id, digests);
+                }
                 // What is kept is what answers once the policy is switched on again.
                 if !is_off {
-                    last_good.keep(&id, staged);
+                    last_good.keep(&id, staged.as_ref());
                 }
             }
         }

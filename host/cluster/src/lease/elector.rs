@@ -45,7 +45,7 @@ pub struct LeaseConfig {
 /// The election as it goes on; dropping it ends the campaign without letting go of the Lease.
 #[derive(Debug)]
 pub struct Leadership {
-    leadership_state: watch::Receiver<LeadershipState>,
+    state: watch::Receiver<LeadershipState>,
     identity: Arc<str>,
     terms: Arc<AtomicU64>,
     running: Mutex<Option<ElectorTask>>,
@@ -93,17 +93,17 @@ impl Leadership {
         };
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(elector.run(ready, stopped));
-        Self { leadership_state, identity: me, terms, running: Mutex::new(Some(ElectorTask { stop, task })) }
+        Self { state: leadership_state, identity: me, terms, running: Mutex::new(Some(ElectorTask { stop, task })) }
     }
 
     /// Where it stands now.
     pub fn leadership_state(&self) -> LeadershipState {
-        self.leadership_state.borrow().clone()
+        self.state.borrow().clone()
     }
 
     /// Tells of every change.
     pub fn changes(&self) -> watch::Receiver<LeadershipState> {
-        self.leadership_state.clone()
+        self.state.clone()
     }
 
     /// Who this process is in the Lease.

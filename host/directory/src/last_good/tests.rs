@@ -14,7 +14,7 @@ fn open(directory: &tempfile::TempDir) -> Arc<LastGood> {
 }
 
 fn keep(last_good: &Arc<LastGood>, id: &PolicyId, content: &Content) {
-    last_good.keep(id, last_good.stage(id, content));
+    last_good.keep(id, last_good.stage(id, content).as_ref());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_version_that_is_written_is_not_yet_the_one_that_answered() {
     let staged = last_good.stage(&id, &third);
     last_good.promote(&id, &second.digests);
     assert_eq!(last_good.good(&id).unwrap().digests, second.digests);
-    last_good.keep(&id, staged);
+    last_good.keep(&id, staged.as_ref());
     last_good.take_back(&id, &third.digests, "it fails");
     assert_eq!(last_good.good(&id).unwrap().digests, second.digests);
     assert_eq!(last_good.taken_back(&id).unwrap().0, third.digests);

@@ -43,7 +43,7 @@ pub(super) struct Worker<F> {
     table: PolicyTable,
     settling: Settling,
     watcher: Option<Watcher>,
-    worker_pool: WorkerPool,
+    pool: WorkerPool,
     sender: Sender<WorkerEvent>,
     events: Receiver<WorkerEvent>,
     /// Whether a file-system event is queued.
@@ -77,7 +77,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
             watcher: mk_watcher(&config, &is_reported, &sender),
             config,
             table,
-            worker_pool,
+            pool: worker_pool,
             sender,
             events,
             is_reported,
@@ -145,7 +145,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
                     self.held_until = now + BATCH_WINDOW;
                 }
                 for job in jobs {
-                    self.worker_pool.take(job, &self.sender);
+                    self.pool.take(job, &self.sender);
                 }
             }
             Err(error) => {

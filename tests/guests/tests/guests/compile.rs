@@ -155,6 +155,7 @@ fn several_policies_that_name_one_module_compile_it_once_and_share_a_failure() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the pause itself is tested, from below only")]
 fn a_module_that_failed_is_compiled_again_after_a_pause() {
     let folder = tempdir().unwrap();
     let count = folder.path().join("count");
