@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn work_that_blocks_finds_its_threads_started() {
-        let patience = Duration::from_secs(60);
+        let patience = Duration::from_mins(1);
         let runtime = start("of-this-test", 2, 5, patience).unwrap();
         // The threads that do not block may still be without their names.
         let deadline = Instant::now() + patience;

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     fn is_ours(name: &str) -> bool {
-        name.ends_with(".ours")
+        name.strip_suffix(".ours").is_some()
     }
 
     fn mk_directory() -> (tempfile::TempDir, PrivateDir) {

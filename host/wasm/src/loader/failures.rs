@@ -113,7 +113,10 @@ mod tests {
         let mut now = start;
         for pause in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
             failures.add(&MODULE, &error, Duration::ZERO, now);
-            assert_eq!(failures.of(&MODULE, now + secs(pause) - Duration::from_millis(1)), Some(error.clone()));
+            assert_eq!(
+                failures.of(&MODULE, now + secs(pause).saturating_sub(Duration::from_millis(1))),
+                Some(error.clone())
+            );
             now += secs(pause);
             assert_eq!(failures.of(&MODULE, now), None, "after {pause} s");
         }
@@ -153,13 +156,13 @@ mod tests {
         let (error, pause) = (LoadError::transient("killed"), secs(61) * REST);
         failures.add(&[2; 32], &error, secs(60), start);
         failures.add(&MODULE, &error, secs(1), start);
-        assert!(failures.of(&MODULE, start + pause - secs(1)).is_some());
+        assert!(failures.of(&MODULE, start + pause.saturating_sub(secs(1))).is_some());
         assert_eq!(failures.of(&MODULE, start + pause), None);
         // Asked now and then, so that it is remembered itself.
         let forgotten = start + FORGOTTEN.max(2 * pause);
         failures.of(&MODULE, forgotten);
         failures.add(&MODULE, &error, secs(1), forgotten);
-        assert!(failures.of(&MODULE, forgotten + secs(1) * REST - secs(1)).is_some());
+        assert!(failures.of(&MODULE, forgotten + (secs(1) * REST).saturating_sub(secs(1))).is_some());
         assert_eq!(failures.of(&MODULE, forgotten + secs(1) * REST), None);
     }
 }
