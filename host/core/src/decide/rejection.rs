@@ -8,7 +8,7 @@ pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
 pub struct Rejection {
     /// Its index in the request.
     pub node: u32,
-    /// The index of its reason in [`FilterOutcome::reasons`].
+    /// The index of its reason in [`FilterOutcome::reasons`](crate::FilterOutcome::reasons).
     pub reason: u32,
     /// Whether preemption cannot help.
     pub unresolvable: bool,
