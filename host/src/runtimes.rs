@@ -135,12 +135,6 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(threads("of-this-test"), 7);
-        // Bursts as large as that use them again; a thread may still be at the one before.
-        for _ in 0..20 {
-            start_blocking(runtime.handle(), 5, patience);
-        }
-        let after = threads("of-this-test");
-        assert!(after <= 2 + 2 * 5, "{after} threads");
     }
 
     #[test]
