@@ -40,6 +40,9 @@ pub struct Load<'a> {
     stop: AtomicBool,
 }
 
+/// Ends the clients when it is dropped.
+struct StopOnDrop<'s>(&'s AtomicBool);
+
 // === impl Load ===
 
 impl<'a> Load<'a> {
@@ -53,9 +56,9 @@ impl<'a> Load<'a> {
             for _ in 0..clients {
                 scope.spawn(|| load.ask_on());
             }
-            let worked = work(&load);
-            load.stop.store(true, Ordering::Relaxed);
-            worked
+            // Also where the work panics: the scope waits for its threads.
+            let _stop = StopOnDrop(&load.stop);
+            work(&load)
         });
         let answers = load.answers.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(wrong) = &answers.wrong {
@@ -147,4 +150,12 @@ fn only_reason(reply: &Value) -> Result<String> {
     let reasons: std::collections::BTreeSet<_> = failed.values().filter_map(Value::as_str).collect();
     ensure!(reasons.len() + usize::from(kept > 0) == 1, "two versions in one answer: {reply}");
     Ok(reasons.first().map_or_else(String::new, |reason| reason.rsplit(": ").next().unwrap_or(reason).to_owned()))
+}
+
+// === impl StopOnDrop ===
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
