@@ -32,7 +32,7 @@ pub struct SnapshotWatch {
 ///
 /// A file that is being written is left alone until two looks find it the same. What cannot be read is
 /// published once as an error; the snapshot before it should stay in force. `published` is the content that was
-/// read already: a file that is touched, or written anew with the same content, is no news.
+/// read already: a file that is touched or rewritten with the same content is not published again.
 pub fn watch_snapshot(
     path: PathBuf,
     every: Duration,

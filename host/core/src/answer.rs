@@ -19,7 +19,7 @@ pub enum Verdict {
     Unresolvable(Box<str>),
 }
 
-/// What to do with one preemption candidate.
+/// The decision about one preemption candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Preemption {
     /// Evict what kube-scheduler proposed.

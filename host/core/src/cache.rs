@@ -1,4 +1,4 @@
-//! What policies have answered, in the decision cache of [`plimsoll_decision_cache`]: pods are its subjects, the nodes
+//! Answers of policies in the decision cache of [`plimsoll_decision_cache`]: pods are its subjects, the nodes
 //! of a [`Cluster`] its rows.
 //!
 //! ```text
@@ -40,7 +40,7 @@ pub(crate) type Lookup<A> = plimsoll_decision_cache::Lookup<Attribute, A>;
 pub(crate) type RecentCombined = plimsoll_decision_cache::RecentCombined<Attribute>;
 pub(crate) type Update<A> = plimsoll_decision_cache::Update<ViewSource, A>;
 
-/// What one version of a policy has answered.
+/// The cached answers of one version of a policy.
 #[derive(Debug, Default)]
 pub struct DecisionCache {
     filter: AnswerCache<Verdict>,

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::clock::{self, sleep, sleep_until, timeout};
 
-/// A watch that has begun anew has told all that was late once nothing came for this long.
+/// A restarted watch has caught up once no event has arrived for this long.
 const CAUGHT_UP: Duration = Duration::from_millis(100);
 
 /// The same after this long, however much comes: in a busy cluster there is always an event.

@@ -42,7 +42,7 @@ fn a_changed_snapshot_is_published() {
     wait_for_zone(&published, "z3");
 }
 
-/// It is young, so it is read once more; and it is written anew with what it said.
+/// The file is young, so the watch reads it again; then the test rewrites it with the same content.
 #[test]
 fn a_snapshot_with_the_same_content_is_no_news() {
     let (file, _watch, published) = watch(NODE);

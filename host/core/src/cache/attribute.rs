@@ -11,7 +11,7 @@ pub(crate) const NODE: Parts = Parts::part(0);
 /// The part of a row that is the pods on the node.
 pub(crate) const PODS: Parts = Parts::part(1);
 
-/// What was read of the nodes of one cluster.
+/// The attributes that policies have read of the nodes of one cluster, one column each.
 pub(crate) type Columns = CacheColumns<Attribute>;
 
 /// One thing that policies read, of the pod and the time or of any node.

@@ -8,7 +8,7 @@ use crate::simulation::process::{Back, BindOrder, BindResult};
 
 /// Something that happens at one moment.
 pub(super) enum SimulationEvent {
-    /// A request comes to the API server.
+    /// The API server receives a request.
     Arrive {
         identity: String,
         sent: Request,
@@ -21,7 +21,7 @@ pub(super) enum SimulationEvent {
     Cut(u64),
     /// The scheduler looks at a pod.
     Schedule(String),
-    /// A bind comes to a process.
+    /// A gateway process receives a bind.
     Ask(usize, BindOrder),
     /// The scheduler hears what became of a bind.
     Hear(BindOrder, BindResult),
@@ -31,7 +31,7 @@ pub(super) enum SimulationEvent {
     DeletePod(String),
     CreatePod(String),
     DeleteLease,
-    /// For so long the API server answers hardly anybody, and watches show nothing.
+    /// During this time the API server drops most requests, and watches deliver no events.
     Hiccup(u64),
     /// The trouble is over.
     Calm,
@@ -60,7 +60,7 @@ pub(super) struct Watch {
     pub(super) lag: Option<u64>,
 }
 
-/// What the scheduler knows of a pod.
+/// A pod that the scheduler still has to place.
 #[derive(Default)]
 pub(super) struct Pending {
     pub(super) attempt: u64,
