@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn work_that_blocks_finds_its_threads_started() {
         let patience = Duration::from_mins(1);
-        let runtime = start("of-this-test", 2, 5, patience).unwrap();
+        let _runtime = start("of-this-test", 2, 5, patience).unwrap();
         // The threads that do not block may still be without their names.
         let deadline = Instant::now() + patience;
         while threads("of-this-test") < 7 && Instant::now() < deadline {
