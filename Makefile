@@ -11,9 +11,9 @@ SKIPPED := $(CURDIR)/target/skipped-tests
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed)
-	@$(CARGO) build --workspace --bin plimsoll
-	@target/debug/plimsoll demo
+demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
+	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo
+	@target/debug/plimsoll-demo $(DEMO)
 
 demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
 	@tests/e2e/control-plane/build
@@ -78,4 +78,4 @@ fmt: ## Format everything
 
 policies: ## Build every sample policy into target/policies
 	@plugins/build
-	@host/demo-guests/build
+	@demo/guests/build

@@ -55,8 +55,6 @@ pub(crate) enum Command {
     Table(TableArgs),
     /// Print the KubeSchedulerConfiguration for a directory of policies
     SchedulerConfig(SchedulerConfigArgs),
-    /// Show plimsoll at work on a sample cluster: real calls, a hot swap, a crash
-    Demo(DemoArgs),
     /// Print the version, commit, contract and engine of this build
     Version(VersionArgs),
     /// Print a completion script for a shell
@@ -487,23 +485,4 @@ pub(crate) struct SchedulerConfigArgs {
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct DemoArgs {
-    /// The sample policies, as `make policies` builds them
-    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR", default_value = "target/policies")]
-    pub(crate) policies: PathBuf,
-
-    /// The two versions of `zone-drain` and the policy that crashes, as `make policies` builds them
-    #[arg(long, env = "PLIMSOLL_DEMO_GUESTS", value_name = "DIR", default_value = "target/demo-guests")]
-    pub(crate) guests: PathBuf,
-
-    /// Where the demo writes its policies and its cluster; it replaces only files of an earlier demo
-    #[arg(long, env = "PLIMSOLL_DEMO_DIR", value_name = "DIR", default_value = "target/demo")]
-    pub(crate) directory: PathBuf,
-
-    /// The number of pods to schedule
-    #[arg(long, env = "PLIMSOLL_DEMO_PODS", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(9..=10_000))]
-    pub(crate) pods: u32,
 }

@@ -18,7 +18,7 @@ use plimsoll_wasm::{ChildConfig, EngineConfig, EngineError, ProcessLimits, WasmL
 
 use crate::{
     args::{Args, Command, CompileModuleArgs, EngineArgs},
-    demo, text,
+    text,
 };
 
 /// What guests may take where the container has no limit.
@@ -38,7 +38,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Explain(args) => explain::explain(&args),
         Command::Table(args) => table::table(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
-        Command::Demo(args) => demo::demo(&args),
         Command::Version(args) => version::version(&args),
         Command::Completions { shell } => completions::completions(shell),
         Command::CompileModule(args) => compile_module(&args),

@@ -7,7 +7,6 @@ mod args;
 mod binding;
 mod cluster;
 mod commands;
-mod demo;
 mod descriptors;
 mod logging;
 mod metrics;
@@ -15,6 +14,7 @@ mod pulse;
 mod readiness;
 mod reload;
 mod runtimes;
+mod sample;
 mod server;
 mod text;
 

@@ -1,10 +1,12 @@
 //! Puts what the directory says in force, and tells of it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
 use plimsoll_directory::{PolicyChange, RosterUpdate};
-use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use crate::{metrics::Metrics, readiness::Readiness};
@@ -18,8 +20,8 @@ pub(crate) struct Reload {
     gateway: Arc<Gateway>,
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
-    /// Whether every policy that was there at the start is loaded or refused.
-    loaded: watch::Sender<bool>,
+    /// Whether every policy that was there at the start is loaded or refused; the log says so once.
+    all_tried: AtomicBool,
     /// Whether the pods on nodes are known: not where nodes come whole, from the scheduler.
     sees_pods: bool,
 }
@@ -31,11 +33,10 @@ impl Reload {
         gateway: &Arc<Gateway>,
         metrics: &Arc<Metrics>,
         readiness: &Arc<Readiness>,
-        loaded: watch::Sender<bool>,
         sees_pods: bool,
     ) -> Self {
         let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
-        Self { gateway, metrics, readiness, loaded, sees_pods }
+        Self { gateway, metrics, readiness, all_tried: AtomicBool::new(false), sees_pods }
     }
 
     /// Puts a roster in force.
@@ -48,11 +49,10 @@ impl Reload {
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
         self.readiness.observe(&roster);
-        if !*self.loaded.borrow() && !is_loading(&roster) {
+        if !is_loading(&roster) && !self.all_tried.swap(true, Ordering::Relaxed) {
             let refused = roster.states().values().filter(|state| **state == PolicyState::Failed).count();
             let loaded = roster.members().filter(|member| !member.is_stand_in()).count();
             info!(loaded, refused, "all policies were tried");
-            self.loaded.send_replace(true);
         }
     }
 }

@@ -44,16 +44,12 @@ pub(crate) struct ServerConfig {
 
 /// A running server; it stops when it is told to, or when it is dropped.
 pub(crate) struct Server {
-    pub(crate) wire: SocketAddr,
-    pub(crate) admin: SocketAddr,
     stop: watch::Sender<bool>,
     state: Arc<AdminState>,
     wire_task: JoinHandle<std::io::Result<()>>,
     admin_task: JoinHandle<std::io::Result<()>>,
     /// It never ends where there is no such listener.
     probes_task: JoinHandle<std::io::Result<()>>,
-    /// Whether every policy that was there at the start is loaded or refused.
-    loaded: watch::Receiver<bool>,
     // Dropping a watch ends and joins its thread.
     _watching: DirectoryWatch,
     _cluster: WatchGuard,
@@ -92,9 +88,8 @@ impl Server {
         // It lists a directory and reads sidecars, which takes as long as the file system likes.
         let start = move || Directory::start(config.directory, Arc::new(config.loader));
         let (directory, update) = tokio::task::spawn_blocking(start).await??;
-        let (progress, loaded) = watch::channel(false);
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
-        let reload = Reload::new(&gateway, &metrics, &readiness, progress, sees_pods);
+        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods);
         reload.apply(update);
         let watching = directory.watch(move |update| reload.apply(update))?;
 
@@ -126,25 +121,7 @@ impl Server {
         let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop)));
         let probes = probes_address.map(tracing::field::display);
         info!(listen = %wire_address, admin = %admin_address, probes, "plimsoll answers");
-        Ok(Self {
-            wire: wire_address,
-            admin: admin_address,
-            stop,
-            state,
-            wire_task,
-            admin_task,
-            probes_task,
-            loaded,
-            _watching: watching,
-            _cluster: cluster,
-            leadership,
-        })
-    }
-
-    /// Waits until every policy that was there at the start is loaded or refused.
-    pub(crate) async fn loaded(&mut self) {
-        // An error means that the directory is watched no more, so that nothing will be loaded.
-        let _ = self.loaded.wait_for(|loaded| *loaded).await;
+        Ok(Self { stop, state, wire_task, admin_task, probes_task, _watching: watching, _cluster: cluster, leadership })
     }
 
     /// Finishes what is in flight, within the drain time, and stops.

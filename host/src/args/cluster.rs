@@ -19,7 +19,7 @@ pub(crate) struct ClusterArgs {
     #[arg(long, env = "PLIMSOLL_CONTEXT", value_name = "NAME", conflicts_with_all = ["snapshot", "sample"])]
     pub(crate) context: Option<String>,
 
-    /// Use the sample cluster of `demo`: 200 invented nodes and their pods
+    /// Use the sample cluster: 200 invented nodes and their pods
     #[arg(long, env = "PLIMSOLL_SAMPLE", conflicts_with_all = ["snapshot", "kubeconfig"])]
     pub(crate) sample: bool,
 

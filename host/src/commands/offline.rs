@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ClusterArgs, EngineArgs},
-    demo::sample,
+    sample,
 };
 
 /// Nobody waits for an answer here.
@@ -113,7 +113,7 @@ impl Choice {
             None if environment.service_account => Ok(Self::ApiServer(Credentials::ServiceAccount)),
             None => bail!(
                 "which cluster? --snapshot FILE takes nodes and pods from a file (`kubectl get nodes,pods -A -o json`), \
-                 --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes the sample cluster of `demo`{}",
+                 --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes an invented cluster{}",
                 if environment.in_pod { "; this pod has no service account to ask with" } else { "" }
             ),
         }

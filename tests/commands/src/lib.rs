@@ -4,11 +4,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{binary, workspace};
+use plimsoll_harness::{command, workspace};
 
 /// What a command printed, and how it ended.
 #[derive(Debug)]
@@ -34,10 +34,7 @@ pub fn plimsoll(directory: &Path, args: &[&str]) -> Result<Printed> {
 /// # Errors
 /// As for [`plimsoll`].
 pub fn plimsoll_with(directory: &Path, variables: &[(&str, &str)], args: &[&str]) -> Result<Printed> {
-    let mut command = Command::new(binary());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_") || name == "KUBECONFIG") {
-        command.env_remove(name);
-    }
+    let mut command = command();
     // A gateway that runs on the default ports must not make a test fail.
     if args.first() == Some(&"serve") && !args.contains(&"--help") {
         command.envs(["PLIMSOLL_LISTEN", "PLIMSOLL_ADMIN"].map(|name| (name, "127.0.0.1:0")));

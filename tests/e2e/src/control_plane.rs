@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{Plimsoll, TempDir, binary, tempdir, wait_until};
+use plimsoll_harness::{Plimsoll, TempDir, tempdir, wait_until};
 use serde_json::Value;
 
 use crate::component::{Component, free_port, program};
@@ -106,7 +106,7 @@ impl ControlPlane {
     /// # Errors
     /// As there.
     pub fn schedule_at(&self, url: &str, policies: &Path, args: &[&str]) -> Result<Scheduler> {
-        let printed = Command::new(binary())
+        let printed = plimsoll_harness::command()
             .args(["scheduler-config", "--no-cache", "--url", url])
             .arg("--policies")
             .arg(policies)

@@ -10,15 +10,18 @@ use crate::ports::occupy_defaults;
 
 static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     occupy_defaults();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // The whole workspace, as the tests are built: another choice of packages has other features of the dependencies.
-    run(Command::new(cargo).args(["build", "--quiet", "--workspace", "--bin", "plimsoll"]));
+    // Programs that `make` starts find what `make` has built.
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        // The whole workspace, as the tests are built: another choice of packages has other features of the
+        // dependencies.
+        run(Command::new(cargo).args(["build", "--quiet", "--workspace", "--bin", "plimsoll"]));
+    }
     target().join("plimsoll")
 });
 
 static POLICIES: LazyLock<PathBuf> = LazyLock::new(|| {
     run(&mut Command::new(workspace().join("plugins/build")));
-    run(&mut Command::new(workspace().join("host/demo-guests/build")));
+    run(&mut Command::new(workspace().join("demo/guests/build")));
     workspace().join("target/policies")
 });
 
@@ -34,6 +37,17 @@ pub fn workspace() -> &'static Path {
 /// The `plimsoll` binary, built from the sources as they are now.
 pub fn binary() -> &'static Path {
     &BINARY
+}
+
+/// A call of [`binary`] that no variable of the caller's environment changes.
+pub fn command() -> Command {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("PLIMSOLL_") || name == "KUBECONFIG") {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The directory with every sample policy and its sidecar, built from the sources as they are now.

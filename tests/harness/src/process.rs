@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{binary, wait_until};
+use crate::{command, wait_until};
 
 /// A running gateway; it is killed when dropped.
 pub struct Plimsoll {
@@ -64,7 +64,7 @@ impl Plimsoll {
     }
 
     fn start(listen: &str, policies: &Path, args: &[&str]) -> Result<Self> {
-        let mut child = Command::new(binary())
+        let mut child = command()
             .args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
             .arg(policies)
             .args(args)

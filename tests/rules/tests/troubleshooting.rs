@@ -131,7 +131,7 @@ fn plain(text: &str) -> String {
     text.replace('`', "").replace("\\|", "|").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The sources of the host, but for its demo, whose texts are a story.
+/// The sources of the host.
 fn sources() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in
@@ -147,7 +147,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         // The simulation is a test, and nobody but its reader meets its texts.
-        if name == "tests" || name == "demo" || name == "simulation" {
+        if name == "tests" || name == "simulation" {
             continue;
         }
         if path.is_dir() {

@@ -6,7 +6,7 @@ use plimsoll_core::{Cluster, Fault, Pod, ReadLine, Verb, read_for};
 use serde_json::{Value, json};
 
 use super::trial::Callee;
-use crate::demo::sample;
+use crate::sample;
 
 /// What a policy's verb shows on the sample cluster.
 pub(super) struct Purity {

@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View};
 
-use crate::demo::sample;
+use crate::sample;
 
 /// A policy, and what it is called with.
 pub(super) struct Callee {

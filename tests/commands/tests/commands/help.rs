@@ -9,9 +9,7 @@ use crate::{POD, run, text};
 
 #[test]
 fn help_is_what_the_golden_files_say() {
-    for command in
-        ["", "serve", "check", "run", "explain", "table", "scheduler-config", "demo", "version", "completions"]
-    {
+    for command in ["", "serve", "check", "run", "explain", "table", "scheduler-config", "version", "completions"] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let printed = run(&args);
         assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -32,7 +30,7 @@ fn every_flag_of_serve_is_an_environment_variable() {
 #[test]
 fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
     let directory = tempdir().unwrap();
-    for command in ["serve", "check", "run", "explain", "table", "scheduler-config", "demo"] {
+    for command in ["serve", "check", "run", "explain", "table", "scheduler-config"] {
         let help = run(&[command, "--help"]).out;
         let names: Vec<&str> = help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next()).collect();
         assert!(!names.is_empty(), "{command}");
@@ -64,7 +62,6 @@ fn a_command_that_cannot_be_done_says_why_and_exits_with_2() {
         (&["serve"], "--policies"),
         (&["serve", "--policies", ".", "--request-timeout", "soon"], "expected a time such as 250ms or 4s"),
         (&["run", "--policies", "absent", "--pod", "absent.json"], "absent"),
-        (&["demo", "--policies", "absent"], "make policies"),
         (&["nonsense"], "unrecognized subcommand"),
     ];
     let directory = tempdir().unwrap();

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed command fails its test")]
 
 mod check;
-mod demo;
 mod explain;
 mod help;
 mod open;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use plimsoll_e2e::{Balancer, ControlPlane};
-use plimsoll_harness::{Plimsoll, binary, policies, tempdir, wait_until};
+use plimsoll_harness::{Plimsoll, command, policies, tempdir, wait_until};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "gpu";
@@ -222,7 +222,7 @@ fn lay_policy(directory: &Path) {
 
 /// As it is printed, with retries that come soon.
 fn scheduler_config(cluster: &ControlPlane, balancer: &Balancer, policies: &Path) -> String {
-    let printed = std::process::Command::new(binary())
+    let printed = command()
         .args([
             "scheduler-config",
             "--no-cache",

@@ -171,7 +171,7 @@ fn run_puts_a_pod_to_the_policies_on_the_cluster_as_it_is_now() {
     fs::create_dir(&policies).unwrap();
     lay_policies(&policies);
     fs::write(&file, pod("web", "p", "1", &Value::Null).to_string()).unwrap();
-    let output = std::process::Command::new(plimsoll_harness::binary())
+    let output = plimsoll_harness::command()
         .args(["run", "--no-cache", "--output", "json", "--kubeconfig"])
         .arg(cluster.kubeconfig())
         .arg("--policies")

@@ -1,4 +1,4 @@
-//! `make demo-cluster`: the story of `plimsoll demo`, told by a real kube-scheduler and a real API server.
+//! `make demo-cluster`: the story of `make demo`, told by a real kube-scheduler and a real API server.
 #![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod figures;

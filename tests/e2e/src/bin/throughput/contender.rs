@@ -1,11 +1,11 @@
 //! Who is asked by the scheduler.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use anyhow::Result;
 use plimsoll_e2e::ControlPlane;
 use plimsoll_harness::{
-    Peer, TempDir, binary, policies,
+    Peer, TempDir, command, policies,
     samples::{self, Sample},
     tempdir,
 };
@@ -106,7 +106,7 @@ impl Contender {
 
 fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane, view: View, snapshot: &Path) -> Result<Peer> {
     samples::lay_out(samples, policies(), directory)?;
-    let mut command = Command::new(binary());
+    let mut command = command();
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
         .arg(directory);

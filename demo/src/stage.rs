@@ -8,29 +8,32 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use plimsoll_harness::binary;
 
-use crate::args::DemoArgs;
+use crate::Args;
 use marker::Marker;
 
-/// The demo's policies, in its directory.
+/// The folder of the policies in the demo's directory.
 const POLICIES: &str = "policies";
 
 /// Where the demo's files are.
-pub(super) struct DemoStage {
-    pub(super) policies: PathBuf,
-    pub(super) snapshot: PathBuf,
-    pub(super) pod: PathBuf,
+pub(crate) struct Stage {
+    pub(crate) policies: PathBuf,
+    snapshot: PathBuf,
+    pod: PathBuf,
+    /// Where the gateway caches compiled policies.
+    cache: PathBuf,
     guests: PathBuf,
 }
 
 const DRAIN_SIDECAR: &str = "# Keeps pods off a zone that is being drained.\norder: 50\nmatch:\n  namespaces: [web]\n";
 const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults are ignored.\nonError: ignore\n";
 
-// === impl DemoStage ===
+// === impl Stage ===
 
-impl DemoStage {
+impl Stage {
     /// Lays everything out.
-    pub(super) fn lay(args: &DemoArgs) -> Result<Self> {
+    pub(crate) fn lay(args: &Args) -> Result<Self> {
         for directory in [&args.policies, &args.guests] {
             if !directory.is_dir() {
                 bail!("{} is not there: run `make policies` first", directory.display());
@@ -40,6 +43,7 @@ impl DemoStage {
             policies: args.directory.join(POLICIES),
             snapshot: args.directory.join("cluster.json"),
             pod: args.directory.join("pod.json"),
+            cache: args.directory.join("cache"),
             guests: args.guests.clone(),
         };
         let mut marker = Marker::claim(&args.directory)?;
@@ -65,13 +69,31 @@ impl DemoStage {
         Ok(stage)
     }
 
+    /// The flags of `plimsoll serve`, besides the policies.
+    pub(crate) fn flags(&self) -> Result<[&str; 4]> {
+        Ok(["--snapshot", text(&self.snapshot)?, "--cache", text(&self.cache)?])
+    }
+
+    /// What to type next.
+    pub(crate) fn next_commands(&self, args: &Args) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        let program = binary().strip_prefix(here).unwrap_or(binary()).display();
+        let (policies, snapshot, pod) = (self.policies.display(), self.snapshot.display(), self.pod.display());
+        format!(
+            "\nNext:\n  {program} run --policies {policies} --snapshot {snapshot} --pod {pod}\n  \
+             {program} check {}/*.wasm\n  {program} serve --policies {policies} --snapshot {snapshot}\n  \
+             {program} scheduler-config --policies {policies}",
+            args.policies.display()
+        )
+    }
+
     /// Drops the other version of `zone-drain` over the one in force.
-    pub(super) fn swap_zone_drain(&self) -> Result<()> {
+    pub(crate) fn swap_zone_drain(&self) -> Result<()> {
         self.put("zone_drain_v2", "zone-drain")
     }
 
     /// Drops the policy that crashes.
-    pub(super) fn add_fragile(&self) -> Result<()> {
+    pub(crate) fn add_fragile(&self) -> Result<()> {
         fs::write(self.policies.join("fragile.yaml"), FRAGILE_SIDECAR)?;
         self.put("fragile", "fragile")
     }
@@ -87,4 +109,8 @@ impl DemoStage {
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     Ok(())
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }

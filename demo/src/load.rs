@@ -10,19 +10,19 @@ use std::{
     time::Instant,
 };
 
-use super::scheduler::Scheduler;
+use crate::scheduler::Scheduler;
 
 /// Calls until it is told to stop.
-pub(super) struct Load {
+pub(crate) struct Load {
     shared: Arc<LoadState>,
     thread: JoinHandle<()>,
 }
 
 /// What the load saw.
-pub(super) struct LoadTotals {
-    pub(super) calls: u64,
+pub(crate) struct LoadTotals {
+    pub(crate) calls: u64,
     /// The first failed call, if any failed.
-    pub(super) failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 #[derive(Default)]
@@ -37,20 +37,20 @@ struct LoadState {
 // === impl Load ===
 
 impl Load {
-    pub(super) fn start(extender: SocketAddr) -> Self {
+    pub(crate) fn start(extender: SocketAddr) -> Self {
         let shared = Arc::new(LoadState::default());
         let own = Arc::clone(&shared);
         Self { shared, thread: std::thread::spawn(move || own.call_until_stopped(extender)) }
     }
 
     /// When the newest answer came whose reasons contain the text; none if that answer has no such reason.
-    pub(super) fn answered_with(&self, text: &str) -> Option<Instant> {
+    pub(crate) fn answered_with(&self, text: &str) -> Option<Instant> {
         let newest = self.shared.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, reasons) = newest.as_ref()?;
         reasons.iter().any(|reason| reason.contains(text)).then_some(*at)
     }
 
-    pub(super) fn stop(self) -> LoadTotals {
+    pub(crate) fn stop(self) -> LoadTotals {
         self.shared.stop.store(true, Ordering::Relaxed);
         // A thread that panicked has failed a call.
         let crashed = self.thread.join().is_err().then(|| "the calling thread crashed".to_owned());

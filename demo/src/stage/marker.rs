@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 const NAME: &str = ".plimsoll-demo";
 
 /// The list, open for more.
-pub(super) struct Marker(File);
+pub(crate) struct Marker(File);
 
 // === impl Marker ===
 

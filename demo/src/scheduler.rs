@@ -11,20 +11,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A scheduler with one extender; it keeps one connection, and the time of each call.
-pub(super) struct Scheduler {
+pub(crate) struct Scheduler {
     agent: ureq::Agent,
     base: String,
-    pub(super) filter_times: Vec<Duration>,
-    pub(super) prioritize_times: Vec<Duration>,
+    pub(crate) filter_times: Vec<Duration>,
+    pub(crate) prioritize_times: Vec<Duration>,
 }
 
 /// Where a pod went, and who turned down which nodes.
-pub(super) struct SchedulerDecision {
-    pub(super) node: Option<String>,
-    pub(super) score: Option<i64>,
-    pub(super) left: usize,
+pub(crate) struct SchedulerDecision {
+    pub(crate) node: Option<String>,
+    pub(crate) score: Option<i64>,
+    pub(crate) left: usize,
     /// How many nodes each reason turned down, the most first.
-    pub(super) reasons: Vec<(String, usize)>,
+    pub(crate) reasons: Vec<(String, usize)>,
 }
 
 #[derive(Deserialize)]
@@ -46,13 +46,13 @@ struct HostPriority {
 // === impl Scheduler ===
 
 impl Scheduler {
-    pub(super) fn new(extender: SocketAddr) -> Self {
+    pub(crate) fn new(extender: SocketAddr) -> Self {
         let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(5))).build().into();
         Self { agent, base: format!("http://{extender}"), filter_times: vec![], prioritize_times: vec![] }
     }
 
     /// One scheduling attempt.
-    pub(super) fn schedule(&mut self, pod: &Value, nodes: &[String]) -> Result<SchedulerDecision> {
+    pub(crate) fn schedule(&mut self, pod: &Value, nodes: &[String]) -> Result<SchedulerDecision> {
         let started = Instant::now();
         let filtered = self.filter(pod, nodes)?;
         self.filter_times.push(started.elapsed());
@@ -85,7 +85,7 @@ impl Scheduler {
     }
 
     /// The candidates that may be preempted, of those offered (victims' UIDs by node).
-    pub(super) fn preempt(&self, pod: &Value, candidates: &BTreeMap<String, Vec<String>>) -> Result<Vec<String>> {
+    pub(crate) fn preempt(&self, pod: &Value, candidates: &BTreeMap<String, Vec<String>>) -> Result<Vec<String>> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct PreemptionResult {
