@@ -2,14 +2,11 @@
 //!
 //! A function may read `subject.annotation(subject.label("team"))`: which attribute comes next depends on the values so
 //! far. So each node names one attribute, and each value leads to a node or a class of its own. The edges of all nodes
-//! are in one map, by the number of their node and their value.
+//! are in one map, by the number of their node and their value. The map is immutable: a writer publishes the next version.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
 
 use crate::{
@@ -21,19 +18,23 @@ use crate::{
     source::Source,
 };
 
-/// Whoever adds an edge copies the shard that it belongs to, not all of them.
+/// A writer copies the list of shards, and the shards that it changes: with about as many shards as edges in each, that
+/// is the least.
 const SHARDS: usize = 1 << SHARD_BITS;
-const SHARD_BITS: u32 = 8;
+const SHARD_BITS: u32 = 7;
 
 /// The most edges.
 const MAX_EDGES: usize = 8_192;
 
-/// Readers take what is published; there is one writer at a time.
-pub(crate) struct ClassTree<S: Source, A> {
-    root: ArcSwapOption<Edge<S, A>>,
-    shards: Box<[ArcSwap<Shard<S, A>>]>,
-    count: AtomicUsize,
-    bytes: AtomicUsize,
+/// Readers take the current version; there is one writer at a time.
+pub(crate) struct ClassTree<S: Source, A>(ArcSwapOption<Edges<S, A>>);
+
+/// One version of the tree.
+struct Edges<S: Source, A> {
+    root: Option<Arc<Edge<S, A>>>,
+    shards: Vec<Arc<Shard<S, A>>>,
+    count: usize,
+    bytes: usize,
 }
 
 type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState>;
@@ -55,13 +56,15 @@ pub(crate) struct TooLong;
 impl<S: Source, A: Answer> ClassTree<S, A> {
     /// The class of a source's subject.
     pub(crate) fn get(&self, source: &S) -> Option<Arc<ClassOf<S, A>>> {
+        let edges = self.0.load();
+        let edges = edges.as_ref()?;
         // All edges of a way get the same time, so that none is evicted before those that follow it.
         let now = tick();
-        let mut next = self.root.load().as_ref()?.follow(now);
+        let mut next = edges.root.as_ref()?.follow(now);
         loop {
             next = match next {
-                Next::Class(class) => return Some(class),
-                Next::Node(node) => self.follow(&(node.number, source.shared(&node.attribute)), now)?,
+                Next::Class(class) => return Some(Arc::clone(class)),
+                Next::Node(node) => edges.follow(&(node.number, source.shared(&node.attribute)), now)?,
             };
         }
     }
@@ -76,7 +79,8 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         attributes: &[S::Attribute],
         change: impl FnOnce(Option<&ClassOf<S, A>>, Vec<S::Attribute>) -> Result<Option<ClassOf<S, A>>, E>,
     ) -> Result<(), E> {
-        let way = self.way(source);
+        let mut edges = self.version();
+        let way = edges.way(source);
         let new: Vec<_> = attributes.iter().filter(|attribute| !way.attributes.contains(attribute)).cloned().collect();
         if way.attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
             return Err(TooLong.into());
@@ -85,81 +89,100 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         let of_class = way.attributes.iter().chain(&new).cloned().collect();
         let Some(class) = change(known, of_class)? else { return Ok(()) };
         let mut next = Next::Class(Arc::new(class));
-        // From the class up: whoever looks it up meanwhile finds all of the way or none of it.
         for attribute in new.into_iter().rev() {
             let node = Node { number: tick(), attribute };
             let key = (node.number, source.shared(&node.attribute));
-            self.put_edge(source, key, &node.attribute, next);
+            edges.put(source, key, &node.attribute, next);
             next = Next::Node(Arc::new(node));
         }
         match (way.last, way.attributes.last()) {
-            (Some(key), Some(attribute)) => self.put_edge(source, key, attribute, next),
-            _ => self.put_root(next),
+            (Some(key), Some(attribute)) => edges.put(source, key, attribute, next),
+            _ => edges.put_root(next),
         }
-        if self.count.load(Ordering::Relaxed) > MAX_EDGES {
-            self.evict_older_half();
+        if edges.count > MAX_EDGES {
+            edges.drop_before(edges.middle_age());
         }
+        self.0.store(Some(Arc::new(edges)));
         Ok(())
     }
 
     /// Drops everything.
     pub(crate) fn clear(&self) {
-        self.evict_before(u64::MAX);
+        self.0.store(None);
     }
 
     /// Drops the edges that were not used since.
     pub(crate) fn evict_before(&self, since: u64) {
-        let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
-        if self.root.load().as_ref().is_some_and(is_old) {
-            self.count_out(self.root.swap(None).as_ref());
+        if self.0.load().is_none() {
+            return;
         }
-        for shard in &self.shards {
-            let current = shard.load();
-            if !current.values().any(is_old) {
-                continue;
-            }
-            let mut next = Shard::clone(&current);
-            next.extract_if(|_, edge| is_old(edge)).for_each(|(_, edge)| self.count_out(Some(&edge)));
-            shard.store(Arc::new(next));
-        }
+        let mut edges = self.version();
+        edges.drop_before(since);
+        self.0.store(Some(Arc::new(edges)));
     }
 
     /// When each edge was last used, and the bytes that are free once it is gone.
     pub(crate) fn ages(&self) -> Vec<(u64, usize)> {
-        let age = |edge: &Arc<Edge<S, A>>| (edge.used(), edge.weight());
-        let mut ages: Vec<_> = self.root.load().iter().map(age).collect();
-        self.shards.iter().for_each(|shard| ages.extend(shard.load().values().map(age)));
-        ages
+        let edges = self.0.load();
+        edges.iter().flat_map(|edges| edges.iter()).map(|edge| (edge.used(), edge.weight())).collect()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+        self.0.load().as_ref().map_or(0, |edges| edges.count)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.0.load().as_ref().map_or(0, |edges| edges.bytes)
     }
 
     /// All classes by value.
     pub(crate) fn classes(&self) -> Option<Classes<S, A>> {
-        let mut edges: EdgesOf<S, A> = HashMap::new();
-        for shard in &self.shards {
-            for ((node, value), edge) in shard.load().iter() {
-                edges.entry(*node).or_default().push((*value, Arc::clone(edge)));
-            }
+        let edges = self.0.load_full()?;
+        let mut by_node: EdgesOf<S, A> = HashMap::new();
+        for ((node, value), edge) in edges.shards.iter().flat_map(|shard| shard.iter()) {
+            by_node.entry(*node).or_default().push((*value, Arc::clone(edge)));
         }
-        Some(self.root.load().as_ref()?.next.classes(&edges))
+        Some(edges.root.as_ref()?.next.classes(&by_node))
+    }
+
+    /// The current version, to make the next one of.
+    fn version(&self) -> Edges<S, A> {
+        let current = self.0.load();
+        current.as_deref().map_or_else(Edges::empty, Clone::clone)
+    }
+}
+
+impl<S: Source, A> Default for ClassTree<S, A> {
+    fn default() -> Self {
+        Self(ArcSwapOption::empty())
+    }
+}
+
+// === impl Edges ===
+
+impl<S: Source, A: Answer> Edges<S, A> {
+    fn empty() -> Self {
+        Self { root: None, shards: vec![Arc::default(); SHARDS], count: 0, bytes: 0 }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<Edge<S, A>>> {
+        self.root.iter().chain(self.shards.iter().flat_map(|shard| shard.values()))
+    }
+
+    #[inline]
+    fn follow(&self, key: &EdgeKey, now: u64) -> Option<&Next<S, A>> {
+        self.shards[shard_of(key)].get(key).map(|edge| edge.follow(now))
     }
 
     /// The way of a source's subject.
     fn way(&self, source: &S) -> Way<S, A> {
         let mut way = Way { last: None, attributes: Vec::new(), class: None };
         let now = tick();
-        let mut next = self.root.load().as_ref().map(|root| root.follow(now));
+        let mut next = self.root.as_ref().map(|root| root.follow(now));
         while let Some(known) = next {
             match known {
                 Next::Class(class) => {
-                    way.class = Some(class);
+                    way.class = Some(Arc::clone(class));
                     break;
                 }
                 Next::Node(node) => {
@@ -173,58 +196,62 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         way
     }
 
-    #[inline]
-    fn follow(&self, key: &EdgeKey, now: u64) -> Option<Next<S, A>> {
-        self.shard(key).load().get(key).map(|edge| edge.follow(now))
-    }
-
-    fn put_edge(&self, source: &S, key: EdgeKey, attribute: &S::Attribute, next: Next<S, A>) {
+    fn put(&mut self, source: &S, key: EdgeKey, attribute: &S::Attribute, next: Next<S, A>) {
         // It is an attribute of the subject: the row does not matter.
         const NO_ROW: Row = 0;
         let edge = Arc::new(Edge::new(Some(source.value(attribute, NO_ROW)), next));
-        let shard = self.shard(&key);
-        let mut map = Shard::clone(&shard.load());
         self.count_in(&edge);
-        self.count_out(map.insert(key, edge).as_ref());
-        shard.store(Arc::new(map));
+        let before = Arc::make_mut(&mut self.shards[shard_of(&key)]).insert(key, edge);
+        self.count_out(before.as_deref());
     }
 
-    fn put_root(&self, next: Next<S, A>) {
+    fn put_root(&mut self, next: Next<S, A>) {
         let edge = Arc::new(Edge::new(None, next));
         self.count_in(&edge);
-        self.count_out(self.root.swap(Some(edge)).as_ref());
+        let before = self.root.replace(edge);
+        self.count_out(before.as_deref());
     }
 
-    fn count_in(&self, edge: &Edge<S, A>) {
-        self.bytes.fetch_add(edge.bytes(), Ordering::Relaxed);
-        self.count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn count_out(&self, edge: Option<&Arc<Edge<S, A>>>) {
-        if let Some(edge) = edge {
-            self.bytes.fetch_sub(edge.bytes(), Ordering::Relaxed);
-            self.count.fetch_sub(1, Ordering::Relaxed);
+    /// Drops the edges that were not used since.
+    fn drop_before(&mut self, since: u64) {
+        let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
+        let mut dropped: Vec<_> = self.root.take_if(|root| is_old(root)).into_iter().collect();
+        for shard in &mut self.shards {
+            if shard.values().any(is_old) {
+                dropped.extend(Arc::make_mut(shard).extract_if(|_, edge| is_old(edge)).map(|(_, edge)| edge));
+            }
         }
+        dropped.iter().for_each(|edge| self.count_out(Some(edge)));
     }
 
-    /// Half of them at once, so that this is rare.
-    fn evict_older_half(&self) {
-        let mut used: Vec<u64> = self.ages().iter().map(|(used, _)| *used).collect();
+    /// Half of the edges were not used since: so many are dropped at once that it is rare.
+    fn middle_age(&self) -> u64 {
+        let mut used: Vec<u64> = self.iter().map(|edge| edge.used()).collect();
         let middle = used.len() / 2;
-        let (_, middle, _) = used.select_nth_unstable(middle);
-        self.evict_before(*middle);
+        *used.select_nth_unstable(middle).1
     }
 
-    #[inline]
-    fn shard(&self, (node, value): &EdgeKey) -> &ArcSwap<Shard<S, A>> {
-        let mixed = (node.rotate_left(32) ^ value.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &self.shards[(mixed >> (u64::BITS - SHARD_BITS)) as usize]
+    fn count_in(&mut self, edge: &Edge<S, A>) {
+        self.bytes += edge.bytes();
+        self.count += 1;
+    }
+
+    fn count_out(&mut self, edge: Option<&Edge<S, A>>) {
+        if let Some(edge) = edge {
+            self.bytes -= edge.bytes();
+            self.count -= 1;
+        }
     }
 }
 
-impl<S: Source, A> Default for ClassTree<S, A> {
-    fn default() -> Self {
-        let shards = std::iter::repeat_with(ArcSwap::default).take(SHARDS).collect();
-        Self { root: ArcSwapOption::empty(), shards, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+impl<S: Source, A> Clone for Edges<S, A> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone(), shards: self.shards.clone(), count: self.count, bytes: self.bytes }
     }
+}
+
+#[inline]
+fn shard_of((node, value): &EdgeKey) -> usize {
+    let mixed = (node.rotate_left(32) ^ value.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - SHARD_BITS)) as usize
 }

@@ -58,9 +58,9 @@ impl<S: Source, A: Answer> Edge<S, A> {
 
     /// Where it leads; it is used now.
     #[inline]
-    pub(crate) fn follow(&self, now: u64) -> Next<S, A> {
+    pub(crate) fn follow(&self, now: u64) -> &Next<S, A> {
         self.used.store(now, Ordering::Relaxed);
-        self.next.clone()
+        &self.next
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -101,15 +101,6 @@ impl<S: Source, A: Answer> Next<S, A> {
                 };
                 Classes::Read(node.attribute.clone(), own.filter_map(branch).collect())
             }
-        }
-    }
-}
-
-impl<S: Source, A> Clone for Next<S, A> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Node(node) => Self::Node(Arc::clone(node)),
-            Self::Class(class) => Self::Class(Arc::clone(class)),
         }
     }
 }
