@@ -173,7 +173,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Accept only clients with a certificate signed by one of these authorities (PEM)
+    /// Accept only clients with a certificate signed by one of these authorities (PEM). They must issue certificates
+    /// with the DNS names of --tls-cert to nobody else, since such a client counts as another replica
     #[arg(long, env = "PLIMSOLL_TLS_CLIENT_CA", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 

@@ -91,13 +91,21 @@ impl Authority {
     /// # Errors
     /// If the system has no randomness.
     pub fn issue_named(&self, name: &str, purpose: Purpose, year: i32) -> Result<Pair> {
+        let names = if purpose == Purpose::Client { &[][..] } else { &["plimsoll.test", "127.0.0.1"] };
+        self.issue_for(name, names, purpose, year)
+    }
+
+    /// As [`Authority::issue_named`], for these DNS names and addresses.
+    ///
+    /// # Errors
+    /// If the system has no randomness, or a name is not one.
+    pub fn issue_for(&self, name: &str, names: &[&str], purpose: Purpose, year: i32) -> Result<Pair> {
         let (server, client) = (ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth);
         let usages = match purpose {
             Purpose::Server => vec![server],
             Purpose::Client => vec![client],
             Purpose::Replica => vec![server, client],
         };
-        let names = if purpose == Purpose::Client { &[][..] } else { &["plimsoll.test", "127.0.0.1"] };
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = named(name, names)?;
         params.extended_key_usages = usages;

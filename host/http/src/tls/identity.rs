@@ -23,7 +23,7 @@ const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 pub(crate) enum ClientIdentity {
     /// No certificate was asked for.
     Anonymous,
-    /// Another replica: it has our own certificate's key, or that of one for a name of ours by an authority that we know.
+    /// Another replica: it has our own certificate's key, or that of one with a name of ours by an authority that we know.
     Replica,
     /// Its certificate is signed by the client CA. `None` if that has no Common Name, or more than one.
     Client(Option<Arc<str>>),

@@ -2,7 +2,8 @@
 //!
 //! They are called by address, which is in no certificate, and share one Secret. So a peer is a replica if it proves
 //! possession of our own certificate's key. A renewed Secret may reach one replica before the other, so a certificate
-//! for one of our names by an authority that we know is accepted, too.
+//! that has one of our names, by an authority that we know, is accepted, too. Only names that are ours alone count:
+//! every server may have a certificate for `localhost`.
 
 use std::sync::Arc;
 
@@ -17,11 +18,15 @@ use rustls::{
     server::danger::{ClientCertVerified, ClientCertVerifier},
 };
 
+/// Begins the names of the loopback interface: `localhost`, `localhost.localdomain`, `localhost6`.
+const LOCALHOST: &str = "localhost";
+
 /// Verifies the certificate of another replica.
 #[derive(Debug)]
 pub(super) struct Replicas {
     own: CertificateDer<'static>,
-    names: Vec<ServerName<'static>>,
+    /// The DNS names by which a renewed certificate is known; see [`is_distinctive`].
+    names: Vec<Box<str>>,
     /// `None` if we know no authority except our own certificate.
     signed: Option<Arc<WebPkiServerVerifier>>,
     algorithms: WebPkiSupportedAlgorithms,
@@ -53,7 +58,7 @@ impl Replicas {
             Some(verifier.build().map_err(|error| Error::General(error.to_string()))?)
         };
         let algorithms = provider.signature_verification_algorithms;
-        Ok(Self { own: own.clone(), names: names(own)?, signed, algorithms })
+        Ok(Self { own: own.clone(), names: distinctive_names(own)?, signed, algorithms })
     }
 
     /// Whether a client that has shown this verified chain is another replica: our own certificate, or one that we
@@ -70,7 +75,7 @@ impl Replicas {
         Arc::new(ReplicasOrClients { own: own.clone(), clients })
     }
 
-    /// Checks that a certificate is ours, or one for a name of ours by an authority that we know.
+    /// Checks that a certificate is ours, or has a name of ours by an authority that we know.
     fn verify(
         &self,
         certificate: &CertificateDer<'_>,
@@ -81,15 +86,13 @@ impl Replicas {
         if *certificate == self.own {
             return Ok(ServerCertVerified::assertion());
         }
-        let mut refusal = Error::InvalidCertificate(CertificateError::UnknownIssuer);
-        let Some(signed) = &self.signed else { return Err(refusal) };
-        for name in &self.names {
-            match signed.verify_server_cert(certificate, issuers, name, ocsp, now) {
-                Ok(verified) => return Ok(verified),
-                Err(error) => refusal = error,
-            }
-        }
-        Err(refusal)
+        let Some(signed) = &self.signed else { return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)) };
+        // The verifier takes a wildcard for any name that it covers, so the name must also be there as it is.
+        let theirs = dns_names(certificate)?;
+        let shared = self.names.iter().find(|name| theirs.iter().any(|their| their.eq_ignore_ascii_case(name)));
+        let name = shared.and_then(|name| ServerName::try_from(&**name).ok());
+        let name = name.ok_or(Error::InvalidCertificate(CertificateError::NotValidForName))?;
+        signed.verify_server_cert(certificate, issuers, &name, ocsp, now)
     }
 }
 
@@ -168,10 +171,53 @@ impl ClientCertVerifier for ReplicasOrClients {
     }
 }
 
-/// The DNS names of a certificate, without wildcards.
-fn names(certificate: &CertificateDer<'_>) -> Result<Vec<ServerName<'static>>, Error> {
+/// The DNS names of a certificate by which its holder can be told from others.
+fn distinctive_names(certificate: &CertificateDer<'_>) -> Result<Vec<Box<str>>, Error> {
+    Ok(dns_names(certificate)?.into_iter().filter(|name| is_distinctive(name)).map(Box::from).collect())
+}
+
+/// The DNS names of a certificate, wildcards too.
+fn dns_names<'c>(certificate: &'c CertificateDer<'_>) -> Result<Vec<&'c str>, Error> {
     let parsed = webpki::EndEntityCert::try_from(certificate)
         .map_err(|error| Error::General(format!("the certificate cannot be read: {error}")))?;
-    let names = parsed.valid_dns_names().filter_map(|name| ServerName::try_from(name.to_owned()).ok());
-    Ok(names.collect())
+    Ok(parsed.valid_dns_names().collect())
+}
+
+/// Whether a name is that of one service.
+///
+/// `localhost` is every machine, a wildcard covers others' names, and a name without a dot, such as `plimsoll`, is
+/// another service in each namespace.
+fn is_distinctive(name: &str) -> bool {
+    let is_loopback = |label: &str| {
+        label.get(..LOCALHOST.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(LOCALHOST))
+    };
+    let name = name.trim_end_matches('.');
+    name.contains('.') && !name.contains('*') && !name.split('.').any(is_loopback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_others_have_too_is_not_distinctive() {
+        for name in ["plimsoll.test", "plimsoll.kube-system.svc", "PLIMSOLL.example.com."] {
+            assert!(is_distinctive(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "plimsoll",
+            "plimsoll.",
+            "localhost",
+            "LocalHost.",
+            "localhost.localdomain",
+            "localhost6.localdomain6",
+            "plimsoll.localhost",
+            "*.plimsoll.test",
+            "*",
+        ] {
+            assert!(!is_distinctive(name), "{name}");
+        }
+    }
 }
