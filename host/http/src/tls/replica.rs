@@ -188,9 +188,8 @@ fn dns_names<'c>(certificate: &'c CertificateDer<'_>) -> Result<Vec<&'c str>, Er
 /// `localhost` is every machine, a wildcard covers others' names, and a name without a dot, such as `plimsoll`, is
 /// another service in each namespace.
 fn is_distinctive(name: &str) -> bool {
-    let is_loopback = |label: &str| {
-        label.get(..LOCALHOST.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(LOCALHOST))
-    };
+    let is_loopback =
+        |label: &str| label.get(..LOCALHOST.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(LOCALHOST));
     let name = name.trim_end_matches('.');
     name.contains('.') && !name.contains('*') && !name.split('.').any(is_loopback)
 }
