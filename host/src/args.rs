@@ -1,6 +1,8 @@
 //! What a user may type; every flag is also an environment variable.
 
 mod cluster;
+#[cfg(test)]
+mod defaults;
 mod values;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};

@@ -21,9 +21,6 @@ use crate::{
     text,
 };
 
-/// What guests may take where the container has no limit.
-const UNLIMITED_GUESTS: usize = 1 << 30;
-
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
 
@@ -69,13 +66,14 @@ fn compile_module(args: &CompileModuleArgs) -> Result<ExitCode> {
 fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     let memory = args.compile_memory as u64;
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
+    let unlimited = EngineConfig::new(child);
     let config = EngineConfig {
         cache_size: args.cache_size as u64,
         cache: cache_directory(args),
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
-        guest_memory: args.guest_memory.unwrap_or_else(default_guest_memory),
-        ..EngineConfig::new(child)
+        guest_memory: args.guest_memory.or_else(guest_memory_of_container).unwrap_or(unlimited.guest_memory),
+        ..unlimited
     };
     match WasmLoader::new(config.clone()) {
         Err(error @ EngineError::Cache { .. }) if args.cache.is_none() => {
@@ -86,9 +84,9 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     }
 }
 
-/// The memory of all guests, unless the operator says otherwise.
-fn default_guest_memory() -> usize {
-    plimsoll_system::cgroup::memory_limit().map_or(UNLIMITED_GUESTS, |limit| limit as usize / GUESTS)
+/// The memory of all guests, unless the operator says otherwise; none if the container has no limit.
+fn guest_memory_of_container() -> Option<usize> {
+    plimsoll_system::cgroup::memory_limit().map(|limit| limit as usize / GUESTS)
 }
 
 /// Where policies are kept from one start to the next; none: nowhere.

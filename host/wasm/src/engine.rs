@@ -116,8 +116,8 @@ impl EngineConfig {
             compiler,
             cache: None,
             cache_size: 256 << 20,
-            max_memory: 1 << 30,
-            max_calls: 128,
+            max_memory: 256 << 20,
+            max_calls: 64,
             guest_memory: 1 << 30,
             max_spares: 64,
         }

@@ -1,0 +1,109 @@
+//! A default is defined once, as the flag's. What the chart, the pages and the harness repeat of it is compared here with
+//! `--help`, as the golden files of `tests/commands` have it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use plimsoll_harness::workspace;
+
+#[test]
+fn the_values_of_the_chart_are_the_defaults_of_the_flags() {
+    let (flags, values) = (defaults("serve"), read("deploy/chart/values.yaml"));
+    let listen = flags["--listen"].rsplit(':').next().unwrap();
+    let pairs = [
+        ("\nrequestTimeout: ", flags["--request-timeout"].as_str()),
+        ("\ndrainSeconds: ", flags["--drain-timeout"].trim_end_matches('s')),
+        ("\nlog: ", &flags["--log"]),
+        ("\ncache:\n  sizeLimit: ", &flags["--cache-size"]),
+        ("\nservice:\n  port: ", listen),
+        ("\n  clients: ", &format!("[{}]", flags["--bind-clients"])),
+    ];
+    for (key, expected) in pairs {
+        let (_, value) = values.split_once(key).unwrap_or_else(|| panic!("values.yaml has no `{}`", key.trim()));
+        assert_eq!(value.lines().next(), Some(expected), "values.yaml: `{}` is another than the flag's", key.trim());
+    }
+    // The ports of the container, and of what calls it from outside the chart.
+    let (args, deployment) = (read("deploy/chart/templates/_pod.tpl"), read("deploy/chart/templates/deployment.yaml"));
+    assert!(args.contains(&format!("--listen={{{{ include \"plimsoll.anywhere\" . }}}}:{listen}\n")), "_pod.tpl");
+    assert!(deployment.contains(&format!("{{name: extender, containerPort: {listen}}}")), "deployment.yaml");
+    assert!(read("deploy/kube-scheduler.yaml").contains(&format!(".svc:{listen}\n")), "kube-scheduler.yaml");
+}
+
+#[test]
+fn commands_agree_on_the_defaults_of_a_flag() {
+    let serve = defaults("serve");
+    for command in COMMANDS {
+        for (flag, default) in defaults(command) {
+            let of_serve = serve.get(&flag).unwrap_or(&default);
+            assert_eq!(&default, of_serve, "{flag} of {command} and of serve");
+        }
+    }
+    assert_eq!(defaults("scheduler-config")["--url"], format!("http://{}", serve["--listen"]));
+}
+
+/// `--settle` (100 ms): a value in parentheses behind a flag is its default.
+#[test]
+fn the_pages_repeat_the_defaults_of_the_flags_rightly() {
+    let mut known = BTreeMap::<String, BTreeSet<String>>::new();
+    for command in COMMANDS {
+        for (flag, default) in defaults(command) {
+            known.entry(flag).or_default().insert(default);
+        }
+    }
+    let mut seen = 0;
+    for entry in fs::read_dir(workspace().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "md") {
+            continue;
+        }
+        for (flag, value) in in_parentheses(&fs::read_to_string(&path).unwrap()) {
+            let defaults = known.get(&flag).unwrap_or_else(|| panic!("{}: {flag} has no default", path.display()));
+            assert!(defaults.contains(&value), "{}: {flag} ({value}), but its default is {defaults:?}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 5, "only {seen} values were found: does the search still work?");
+}
+
+#[test]
+fn the_ports_that_tests_avoid_are_the_defaults() {
+    let (serve, ports) = (defaults("serve"), read("tests/harness/src/ports.rs"));
+    let port = |flag: &str| serve[flag].rsplit(':').next().unwrap().to_owned();
+    assert!(ports.contains(&format!("[{}, {}]", port("--listen"), port("--admin"))), "tests/harness/src/ports.rs");
+}
+
+const COMMANDS: [&str; 6] = ["serve", "check", "run", "explain", "table", "scheduler-config"];
+
+/// The default of each flag of a command that has a plain one: no sentence.
+fn defaults(command: &str) -> BTreeMap<String, String> {
+    let help = read(&format!("tests/commands/golden/help-{command}.txt"));
+    let flags = help
+        .split("\n      --")
+        .chain(help.split("\n  -").skip(1).filter_map(|flag| flag.split_once(", --")?.1.into()));
+    let default = |flag: &str| {
+        let name = flag.split(|letter: char| !letter.is_ascii_lowercase() && letter != '-').next()?;
+        let text = flag.split("\n  -").next()?.split_once("[default: ")?.1.split_once(']')?.0;
+        (!text.contains(char::is_whitespace)).then(|| (format!("--{name}"), text.to_owned()))
+    };
+    flags.filter_map(default).collect()
+}
+
+/// Flags with what follows them in parentheses, if that begins like a value.
+fn in_parentheses(page: &str) -> Vec<(String, String)> {
+    let pair = |rest: &str| {
+        let (flag, behind) = rest.split_once('`')?;
+        let value = behind.strip_prefix(" (")?.split_once(')')?.0;
+        let is_value = value.starts_with(|letter: char| letter.is_ascii_digit());
+        let written = value.replace(' ', "").replace("iB", "i");
+        is_value.then(|| (format!("--{}", flag.split(' ').next().unwrap_or(flag)), written))
+    };
+    page.split("`--").skip(1).filter_map(pair).collect()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(workspace().join(path)).unwrap()
+}
