@@ -20,7 +20,10 @@ use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
 
 use self::name::{Generation, is_entry};
-use crate::{code::CompiledCode, compile::MAX_CODE_BYTES, engine::EngineError};
+use crate::{
+    code::{CompiledCode, MAX_CODE_BYTES},
+    engine::EngineError,
+};
 
 /// Starts every entry; the hash of the rest follows.
 const MAGIC: &[u8; 16] = b"plimsoll-cwasm-1";

@@ -6,9 +6,10 @@ use plimsoll_core::{Ask, Fault, FaultKind};
 
 use crate::{
     engine::Host,
-    instance::{CallLimits, GuestCall, busy},
+    instance::{GuestCall, busy},
     instance_pool::InstancePool,
     shares::{MemoryCharge, ShareRequest},
+    store::CallLimits,
 };
 
 /// Runs `ask_guest` with a fresh instance, which it may call several times.

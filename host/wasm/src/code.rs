@@ -2,7 +2,10 @@
 
 use wasmtime::{Engine, component::Component};
 
-use crate::{compile::MAX_CODE_BYTES, contract::RefusedError};
+use crate::contract::RefusedError;
+
+/// Maximum bytes of compiled code of one module; large language runtimes have about 30 MiB.
+pub(crate) const MAX_CODE_BYTES: usize = 128 << 20;
 
 /// A component serialized by wasmtime.
 ///

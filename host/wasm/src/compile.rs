@@ -13,71 +13,31 @@
 mod admission;
 mod answer;
 mod child;
+mod config;
 mod error;
 mod module;
 mod nesting;
 mod process;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use wasmtime::{Engine, component::Component};
 
-pub use self::process::{ProcessLimits, compile_module};
 pub(crate) use self::{
     child::ChildCompiler,
     error::CompileError,
     module::{CheckedComponent, check},
 };
+pub use self::{
+    config::{ChildConfig, Compiler},
+    process::{ProcessLimits, compile_module},
+};
 use crate::{code::CompiledCode, lift::ModuleKind};
-
-/// Maximum bytes of compiled code of one module; large language runtimes have about 30 MiB.
-pub(crate) const MAX_CODE_BYTES: usize = 128 << 20;
-
-/// Where modules are parsed and compiled.
-#[derive(Debug, Clone)]
-pub enum Compiler {
-    /// In this process, without bounds: [`EngineConfig::in_process`](crate::EngineConfig::in_process) alone makes it.
-    #[non_exhaustive]
-    InProcess,
-    /// Each in a process of its own.
-    Child(ChildConfig),
-}
-
-/// The program that compiles, and its bounds.
-#[derive(Debug, Clone)]
-pub struct ChildConfig {
-    /// A program that calls [`compile_module`] when its first argument is `compile-module`.
-    pub program: PathBuf,
-    /// Maximum bytes of private memory of one compile.
-    pub memory: u64,
-    /// Maximum time of one compile.
-    pub timeout: Duration,
-}
 
 /// The compiler that the engine uses.
 pub(crate) enum Backend {
     InProcess,
     Child(Box<ChildCompiler>),
-}
-
-// === impl ChildConfig ===
-
-impl ChildConfig {
-    /// Default memory of one compile: twice the need of the largest known language runtime.
-    pub const MEMORY: u64 = 1 << 30;
-
-    /// Default time of one compile.
-    pub const TIMEOUT: Duration = Duration::from_mins(1);
-
-    /// The running executable, even if its file was replaced since.
-    pub fn this_program() -> Self {
-        Self::of("/proc/self/exe")
-    }
-
-    /// Another program, with the default bounds.
-    pub fn of(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), memory: Self::MEMORY, timeout: Self::TIMEOUT }
-    }
 }
 
 // === impl Backend ===

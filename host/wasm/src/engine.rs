@@ -7,9 +7,10 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use crate::{
     abi,
     compile::{ChildConfig, Compiler},
-    instance::StoreData,
+    limits::TABLE_ELEMENTS,
     pool_worker::{MAX_USED, PoolWorker},
     shares::Shares,
+    store::StoreData,
     ticker::{TICK, Ticker},
 };
 
@@ -27,9 +28,6 @@ const MEMORIES_PER_POLICY: u32 = 2;
 const TABLES_PER_POLICY: u32 = 8;
 const MODULES_PER_POLICY: u32 = 100;
 const BYTES_PER_MODULE: usize = 16 << 20;
-
-/// Maximum elements of one table; large runtimes have about 30,000.
-pub(crate) const TABLE_ELEMENTS: usize = 100_000;
 
 /// Bytes of each memory and table that stay resident when a pool slot is reset: the first writes of the next instance
 /// in the slot cause no page faults.

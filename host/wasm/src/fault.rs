@@ -1,40 +1,15 @@
 //! Classifies the end of a call: maps wasmtime's errors and our own to the contract's fault kinds.
 
-use std::time::Duration;
-
-use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, ReadError, bounded, one_line};
+use plimsoll_core::{Fault, FaultKind, bounded, one_line};
 use wasmtime::{Trap, WasmBacktrace};
 
-use crate::{instance::StoreData, limits::TRANSFER, shares::Full};
+use crate::{limits::TRANSFER, stop::Stop, store::StoreData};
 
 /// Maximum bytes of a fault's text.
 const MAX_DETAIL_BYTES: usize = 512;
 
 /// Maximum functions of a backtrace in a fault's text.
 const NAMED_FRAMES: usize = 3;
-
-/// Why the host itself ended a call, from within an import or after an answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Stop {
-    #[error("{0}")]
-    Read(#[from] ReadError),
-    #[error("{0}")]
-    Panic(String),
-    #[error("the guest's runtime gave up with exit code {0}")]
-    Exit(u32),
-    #[error("its {} ms are over", .0.as_millis())]
-    Deadline(Duration),
-    #[error("{0}")]
-    Output(String),
-    #[error("{0}")]
-    Host(&'static str),
-    /// `is_much`: it held or requested more than half of its own limit.
-    #[error("{full}")]
-    Full { full: Full, is_much: bool },
-    /// The start of a warm instance read or logged something, which needs a call.
-    #[error("unasked")]
-    Unasked,
-}
 
 /// The phase of the guest's execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +39,6 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase)
         }
     }
     Fault::new(kind, bounded(&detail, MAX_DETAIL_BYTES))
-}
-
-/// The fault for a reason that is longer than the contract allows.
-pub(crate) fn reason_too_long(length: usize) -> Stop {
-    Stop::Output(format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
 }
 
 fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (FaultKind, String) {

@@ -11,9 +11,9 @@ use crate::{
     abi::{self, Exports},
     call::call,
     engine::Host,
-    fault::{Stop, reason_too_long},
     instance::GuestCall,
     instance_pool::InstancePool,
+    stop::{Stop, reason_too_long},
 };
 
 /// A linked component, instantiated for each call.

@@ -1,7 +1,7 @@
 //! A pool of warm instances of one module.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{
         AtomicU32, AtomicUsize,
         Ordering::{Relaxed, SeqCst},
@@ -11,8 +11,9 @@ use std::sync::{
 use wasmtime::component::InstancePre;
 
 use crate::{
-    instance::{NotWarmed, StoreData, WarmInstance},
-    shares::Shares,
+    instance::{NotWarmed, WarmInstance},
+    shares::{Reclaim, Shares},
+    store::StoreData,
 };
 
 /// Maximum warm instances of one module. Several policies of a group may share a module and are called in quick
@@ -45,10 +46,6 @@ pub(crate) struct PoolPermits(Arc<AtomicU32>);
 
 /// The permit of one warm instance; released on drop.
 struct PoolPermit(PoolPermits);
-
-/// The pools of all modules, which are emptied when memory is short.
-#[derive(Default)]
-pub(crate) struct WarmPools(Mutex<Vec<Weak<InstancePool>>>);
 
 // === impl InstancePool ===
 
@@ -105,12 +102,6 @@ impl InstancePool {
         }
     }
 
-    /// Drops all warm instances; returns whether there were any.
-    fn drop_spares(&self) -> bool {
-        let spares = std::mem::take(&mut self.state().spares);
-        !spares.is_empty()
-    }
-
     fn lacks(&self) -> bool {
         let state = self.state();
         state.spares.len() < state.wanted
@@ -121,25 +112,11 @@ impl InstancePool {
     }
 }
 
-// === impl WarmPools ===
-
-impl WarmPools {
-    /// Registers a pool.
-    pub(crate) fn add(&self, instance_pool: &Arc<InstancePool>) {
-        let mut pools = self.pools();
-        pools.retain(|pool| pool.strong_count() > 0);
-        pools.push(Arc::downgrade(instance_pool));
-    }
-
-    /// Empties all pools; returns whether there was any instance.
-    pub(crate) fn drop_all(&self) -> bool {
-        let pools: Vec<Arc<InstancePool>> = self.pools().iter().filter_map(Weak::upgrade).collect();
-        // `count` visits every pool; `any` would stop at the first one.
-        pools.iter().filter(|pool| pool.drop_spares()).count() > 0
-    }
-
-    fn pools(&self) -> MutexGuard<'_, Vec<Weak<InstancePool>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Reclaim for InstancePool {
+    /// Drops all warm instances.
+    fn reclaim(&self) -> bool {
+        let spares = std::mem::take(&mut self.state().spares);
+        !spares.is_empty()
     }
 }
 

@@ -28,6 +28,8 @@ mod loader;
 mod log;
 mod pool_worker;
 mod shares;
+mod stop;
+mod store;
 mod ticker;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};

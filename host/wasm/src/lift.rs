@@ -5,14 +5,15 @@
 
 mod adapter;
 mod coalesce;
+mod embed;
 
 use std::collections::BTreeSet;
 
 use plimsoll_core::Verb;
 use wasmparser::{Parser, Payload, TypeRef};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use wit_component::ComponentEncoder;
 
+use self::embed::{embed, refused};
 use crate::contract::{RefusedError, WIT, verb_of_core_export};
 
 /// Part of the cache key: raise it whenever lifting produces a different component.
@@ -87,19 +88,6 @@ fn encode(module: &[u8], needs_wasi: bool) -> Result<Vec<u8>, RefusedError> {
         encoder = encoder.adapter(adapter::PREVIEW1, adapter::module()?).map_err(|error| refused(&error))?;
     }
     encoder.encode().map_err(|error| refused(&error))
-}
-
-/// Embeds a world of a WIT text into a core module as the custom section that the encoder reads.
-fn embed(module: &mut Vec<u8>, wit: &str, world: &str) -> Result<(), RefusedError> {
-    let mut resolve = Resolve::default();
-    let package = resolve.push_str("policy.wit", wit).map_err(|error| refused(&error))?;
-    let world = resolve.select_world(&[package], Some(world)).map_err(|error| refused(&error))?;
-    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(|error| refused(&error))
-}
-
-/// Formats the whole error chain: its last cause says what the author must change.
-fn refused(error: &dyn std::fmt::Display) -> RefusedError {
-    RefusedError::Lift(format!("{error:#}"))
 }
 
 // === impl ModuleScan ===

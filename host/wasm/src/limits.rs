@@ -5,13 +5,15 @@ use std::fmt;
 use wasmtime::ResourceLimiter;
 
 use crate::{
-    engine::TABLE_ELEMENTS,
-    fault::Stop,
     shares::{Full, MemoryCharge},
+    stop::Stop,
 };
 
 /// Maximum bytes that a guest may pass in one function call, in either direction.
 pub(crate) const TRANSFER: usize = 1 << 20;
+
+/// Maximum elements of one table; large runtimes have about 30,000.
+pub(crate) const TABLE_ELEMENTS: usize = 100_000;
 
 /// Bytes of one element of a table.
 const ELEMENT: usize = size_of::<usize>();

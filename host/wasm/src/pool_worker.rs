@@ -60,7 +60,7 @@ impl PoolWorker {
 
     /// A module was loaded: fill its pool.
     pub(crate) fn expect(&self, instance_pool: &Arc<InstancePool>) {
-        self.shares.warm_pools.add(instance_pool);
+        self.shares.reclaimers.add(instance_pool);
         self.leave(Job { used: None, instance_pool: Arc::downgrade(instance_pool) });
     }
 

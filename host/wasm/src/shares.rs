@@ -7,6 +7,7 @@
 //! quarter. Waiting calls are served in FIFO order, those of decisions first.
 
 mod memory;
+mod reclaim;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,8 +17,10 @@ use std::{
 
 use plimsoll_core::CallClass;
 
-pub(crate) use self::memory::{Full, MemoryCharge};
-use crate::instance_pool::WarmPools;
+pub(crate) use self::{
+    memory::{Full, MemoryCharge},
+    reclaim::{Reclaim, Reclaimers},
+};
 
 /// Background calls may have one in this many of all permits and bytes.
 const BACKGROUND: usize = 4;
@@ -27,8 +30,8 @@ pub(crate) struct Shares {
     /// For calls of decisions, and for background calls.
     limits: [Usage; 2],
     state: Mutex<SharesState>,
-    /// Warm instances, which are dropped when memory is short.
-    pub(super) warm_pools: WarmPools,
+    /// Who gives memory back when it is short.
+    pub(super) reclaimers: Reclaimers,
 }
 
 /// Permits and bytes: held, or free.
@@ -100,7 +103,7 @@ impl Shares {
     pub(crate) fn new(calls: u32, bytes: usize) -> Self {
         let all = Usage { calls: calls as usize, bytes };
         let background = Usage { calls: (all.calls / BACKGROUND).max(1), bytes: bytes / BACKGROUND };
-        Self { limits: [all, background], state: Mutex::default(), warm_pools: WarmPools::default() }
+        Self { limits: [all, background], state: Mutex::default(), reclaimers: Reclaimers::default() }
     }
 
     /// Waits for a permit; `None` if the deadline passes first.
@@ -110,7 +113,7 @@ impl Shares {
         let mut state = self.state();
         if request.bytes > self.free(&state, request.class).bytes {
             drop(state);
-            self.warm_pools.drop_all();
+            self.reclaimers.reclaim();
             state = self.state();
         }
         if self.grant(&mut state, &request) {

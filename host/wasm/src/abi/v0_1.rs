@@ -12,8 +12,8 @@ use wasmtime::component::{
 pub(crate) use self::imports::add_to_linker;
 use crate::{
     contract::{RefusedError, verb_interface},
-    fault::Stop,
     instance::GuestCall,
+    stop::Stop,
 };
 
 /// `types.verdict`

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::MAX_CODE_BYTES;
+use crate::code::MAX_CODE_BYTES;
 
 const CODE: u8 = b'C';
 const REFUSED: u8 = b'R';

@@ -10,9 +10,9 @@ use std::{
 };
 
 use super::{
-    ChildConfig,
     admission::{Admission, CompileClass, CompilePermit},
     answer::CompileAnswer,
+    config::ChildConfig,
     error::{CompileError, StoppedError, harmless, is_shortage},
 };
 use crate::code::CompiledCode;

@@ -10,8 +10,8 @@ use super::nesting;
 use crate::{
     abi::Exports,
     contract::{self, RefusedError},
-    instance::StoreData,
     lift::{self, ModuleKind},
+    store::StoreData,
 };
 
 /// A component whose imports and exports match the contract.

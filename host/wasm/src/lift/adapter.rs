@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::embed::embed;
 use crate::contract::RefusedError;
 
 /// The module name under which the runtimes of languages import preview 1.
@@ -31,6 +32,6 @@ pub(super) fn module() -> Result<&'static [u8], RefusedError> {
         return Ok(module);
     }
     let mut module = wat::parse_str(SOURCE).map_err(|error| RefusedError::Lift(error.to_string()))?;
-    super::embed(&mut module, WORLD, "adapter")?;
+    embed(&mut module, WORLD, "adapter")?;
     Ok(MODULE.get_or_init(|| module))
 }

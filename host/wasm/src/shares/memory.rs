@@ -64,7 +64,7 @@ impl MemoryCharge {
         let shares = &self.shares;
         if !shares.take(&self.payer, more) {
             let is_call = matches!(self.payer, Payer::Call(..));
-            if !is_call || !shares.warm_pools.drop_all() || !shares.take(&self.payer, more) {
+            if !is_call || !shares.reclaimers.reclaim() || !shares.take(&self.payer, more) {
                 return Err(shares.refuse(&self.payer));
             }
         }
@@ -75,7 +75,7 @@ impl MemoryCharge {
     /// Moves the charge of a warm instance to the call that uses it.
     pub(crate) fn assign(&mut self, permit: &mut CallPermit<'_>) -> Result<(), Full> {
         let mut call = Self::of_call(&self.shares, permit);
-        let fits = self.hand_over(&mut call) || (self.shares.warm_pools.drop_all() && self.hand_over(&mut call));
+        let fits = self.hand_over(&mut call) || (self.shares.reclaimers.reclaim() && self.hand_over(&mut call));
         if !fits {
             return Err(self.shares.refuse(&call.payer));
         }

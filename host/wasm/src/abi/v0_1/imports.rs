@@ -8,7 +8,7 @@ use wasmtime::{
     component::{ComponentType, Lift, Linker, LinkerInstance, Lower, WasmList, WasmStr},
 };
 
-use crate::{contract::ADAPTER, fault::Stop, instance::StoreData, log};
+use crate::{contract::ADAPTER, log, stop::Stop, store::StoreData};
 
 /// Maximum bytes of a panic's message.
 const MAX_PANIC_BYTES: usize = 256;

@@ -1,0 +1,35 @@
+//! The host's own reasons to end a call.
+
+use std::time::Duration;
+
+use plimsoll_core::{MAX_REASON_BYTES, ReadError};
+
+use crate::shares::Full;
+
+/// Why the host itself ended a call, from within an import or after an answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stop {
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    #[error("{0}")]
+    Panic(String),
+    #[error("the guest's runtime gave up with exit code {0}")]
+    Exit(u32),
+    #[error("its {} ms are over", .0.as_millis())]
+    Deadline(Duration),
+    #[error("{0}")]
+    Output(String),
+    #[error("{0}")]
+    Host(&'static str),
+    /// `is_much`: it held or requested more than half of its own limit.
+    #[error("{full}")]
+    Full { full: Full, is_much: bool },
+    /// The start of a warm instance read or logged something, which needs a call.
+    #[error("unasked")]
+    Unasked,
+}
+
+/// The fault for a reason that is longer than the contract allows.
+pub(crate) fn reason_too_long(length: usize) -> Stop {
+    Stop::Output(format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
+}

@@ -1,0 +1,131 @@
+//! The store of one instance: its data, and the limits of its call.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{Ask, View};
+use wasmtime::{Engine, Store, UpdateDeadline};
+
+use crate::{
+    limits::{MemoryLimiter, TRANSFER},
+    log::GuestLog,
+    shares::MemoryCharge,
+    stop::Stop,
+    ticker::TICK,
+};
+
+/// Maximum resource handles of a component; the contract defines no resources.
+const MAX_HANDLES: usize = 10_000;
+
+/// Limits for the start of a warm instance. A module that needs more is instantiated in its calls.
+const WARM_START_MEMORY: usize = 16 << 20;
+const WARM_START_TIME: Duration = Duration::from_millis(100);
+
+/// The data of one instance's store.
+pub(crate) struct StoreData {
+    /// `None` until a call uses the instance.
+    context: Option<CallContext>,
+    pub(crate) limiter: MemoryLimiter,
+    limit: CallLimits,
+}
+
+/// The context of a call: what its instance may read, and its log.
+pub(crate) struct CallContext {
+    pub(crate) view: Arc<View>,
+    pub(crate) log: GuestLog,
+}
+
+/// Limits of one instance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallLimits {
+    deadline: Instant,
+    /// The time from the call's start to the deadline.
+    allowed: Duration,
+    pub(crate) memory: usize,
+}
+
+// === impl StoreData ===
+
+impl StoreData {
+    /// The context of the call. A warm instance has none, so its start cannot read or log.
+    pub(crate) fn context(&self) -> Result<&CallContext, Stop> {
+        self.context.as_ref().ok_or(Stop::Unasked)
+    }
+
+    pub(crate) fn log(&mut self) -> Result<&mut GuestLog, Stop> {
+        self.context.as_mut().map(|context| &mut context.log).ok_or(Stop::Unasked)
+    }
+
+    /// The first lines that the guest's runtime wrote to standard error.
+    pub(crate) fn last_words(&self) -> &str {
+        self.context.as_ref().map_or("", |context| context.log.last_words())
+    }
+
+    /// Gives the instance to a call.
+    pub(crate) fn begin(&mut self, ask: &Ask, limit: CallLimits) {
+        self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask) });
+        self.limit = limit;
+        self.limiter.set_memory(limit.memory);
+    }
+
+    /// Flushes the log, and drops the context of the call.
+    pub(crate) fn end(&mut self) {
+        if let Some(mut context) = self.context.take() {
+            context.log.flush();
+        }
+    }
+
+    /// Epoch ticks are inexact; the clock decides.
+    fn at_epoch_deadline(&self) -> wasmtime::Result<UpdateDeadline> {
+        if Instant::now() < self.limit.deadline {
+            return Ok(UpdateDeadline::Continue(ticks_until(self.limit.deadline)));
+        }
+        Err(wasmtime::Error::new(Stop::Deadline(self.limit.allowed)))
+    }
+}
+
+// === impl CallLimits ===
+
+impl CallLimits {
+    /// The limits of a call that begins at `begun`.
+    pub(crate) fn of(ask: &Ask, begun: Instant, max_memory: usize) -> Self {
+        let deadline = ask.limits.end(begun);
+        let allowed = deadline.saturating_duration_since(begun);
+        Self { deadline, allowed, memory: ask.limits.memory.min(max_memory) }
+    }
+
+    /// Whether less than half of the policy's timeout is left.
+    pub(crate) fn is_short_for(&self, ask: &Ask) -> bool {
+        self.allowed < ask.limits.timeout / 2
+    }
+
+    pub(crate) fn warm() -> Self {
+        Self { deadline: Instant::now() + WARM_START_TIME, allowed: WARM_START_TIME, memory: WARM_START_MEMORY }
+    }
+}
+
+/// A store of an instance that no call uses yet.
+pub(crate) fn new_store(engine: &Engine, limit: CallLimits, reserved: MemoryCharge) -> Store<StoreData> {
+    let limiter = MemoryLimiter::new(limit.memory, reserved);
+    let mut store = Store::new(engine, StoreData { context: None, limiter, limit });
+    store.limiter(|state| &mut state.limiter);
+    store.set_hostcall_fuel(TRANSFER);
+    store.set_max_component_handles(MAX_HANDLES);
+    store.set_epoch_deadline(ticks_until(limit.deadline));
+    store.epoch_deadline_callback(|store| store.data().at_epoch_deadline());
+    store
+}
+
+/// Sets the bounds of a call about all nodes of its view.
+pub(crate) fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimits) {
+    // A ranking has four bytes per node, which can exceed the limit for other answers.
+    store.set_hostcall_fuel(TRANSFER.max(4 * ask.view.node_count()));
+    store.set_epoch_deadline(ticks_until(limit.deadline));
+}
+
+fn ticks_until(deadline: Instant) -> u64 {
+    let left = deadline.saturating_duration_since(Instant::now());
+    (left.as_nanos() / TICK.as_nanos()) as u64 + 1
+}
