@@ -30,12 +30,35 @@ pub enum Preemption {
     Replace(Vec<u32>),
 }
 
+/// An answer to any verb about one node, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SurveyAnswer {
+    /// To filter.
+    Verdict(Verdict),
+    /// To score and rank, 0 to 100.
+    Score(u32),
+    /// To bind: the annotations that the pod would get, or why it cannot be bound.
+    Bind(Result<Vec<Annotation>, String>),
+}
+
 /// An answer about one node or candidate.
 pub(crate) trait Answer {
     /// Why the answer breaks the contract.
     fn breach(&self) -> Option<String>;
     /// Whether it turns the node or candidate down.
     fn rejects(&self) -> bool;
+}
+
+impl From<Verdict> for SurveyAnswer {
+    fn from(verdict: Verdict) -> Self {
+        Self::Verdict(verdict)
+    }
+}
+
+impl From<u32> for SurveyAnswer {
+    fn from(score: u32) -> Self {
+        Self::Score(score)
+    }
 }
 
 fn reason_breach(reason: &str) -> Option<String> {

@@ -24,7 +24,7 @@ pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
 pub use query::{CandidateQuery, DecideError, NodeObject, Nodes, Query, Victims};
 pub use rejection::Rejection;
-pub use survey::{Survey, SurveyAnswer, SurveyColumn};
+pub use survey::{Survey, SurveyColumn};
 pub use unbound::{BindOutcome, Unbound};
 
 pub(crate) use bind::{BindLocks, Done, bind, shadow_bind};

@@ -51,7 +51,7 @@ mod verb;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
-pub use answer::{MAX_REASON_BYTES, MAX_SCORE, Preemption, Verdict};
+pub use answer::{MAX_REASON_BYTES, MAX_SCORE, Preemption, SurveyAnswer, Verdict};
 pub use aside::{Aside, on_shared_thread};
 pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
 pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
@@ -62,8 +62,8 @@ pub use cluster::{Cluster, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
-    PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey, SurveyAnswer, SurveyColumn, SurvivingCandidate,
-    Unbound, Victims, read_for,
+    PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey, SurveyColumn, SurvivingCandidate, Unbound, Victims,
+    read_for,
 };
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use plimsoll_decision_cache::{Branch, Fingerprint, Tree as CacheTree};
+use plimsoll_decision_cache::{Answer, AnswerCache, Branch, Fingerprint, Tree as CacheTree};
 
-use super::{AnswerCache, CachedAnswer, attribute::Attribute, source::ViewSource};
+use super::{attribute::Attribute, source::ViewSource};
 use crate::{Cluster, Shown, SurveyAnswer, View};
 
 /// The most rows of a table.
@@ -55,7 +55,10 @@ enum Tree {
 
 impl DecisionTable {
     /// What is cached, in words; values of nodes are looked up in this cluster.
-    pub(crate) fn of<A: CachedAnswer + Into<SurveyAnswer>>(cache: &AnswerCache<A>, cluster: &Arc<Cluster>) -> Self {
+    pub(crate) fn of<A: Answer + Into<SurveyAnswer>>(
+        cache: &AnswerCache<ViewSource, A>,
+        cluster: &Arc<Cluster>,
+    ) -> Self {
         let view = View::new(Arc::default(), Arc::clone(cluster), Arc::default(), 0);
         let mut table = Self::default();
         let tree = cache.tree(&ViewSource::of(&view));
@@ -88,10 +91,7 @@ impl DecisionTable {
 }
 
 /// A tree with values instead of fingerprints; `uncacheable` counts where answers are not cached.
-fn in_words<A: CachedAnswer + Into<SurveyAnswer>>(
-    tree: CacheTree<ViewSource, A>,
-    uncacheable: &mut usize,
-) -> Option<Tree> {
+fn in_words<A: Answer + Into<SurveyAnswer>>(tree: CacheTree<ViewSource, A>, uncacheable: &mut usize) -> Option<Tree> {
     match tree {
         CacheTree::Answer(answer) => Some(Tree::Answer(answer.into())),
         CacheTree::Uncacheable => {

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, Verb, Verdict, View, answer::Answer,
+    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict, View, answer::Answer,
     cache::Recording,
 };
 
 use super::{
-    Caller, DecideError, Scene, SurveyAnswer, Unbound,
+    Caller, DecideError, Scene, Unbound,
     again::{Told, tell},
     bind,
     chain::reason_text,

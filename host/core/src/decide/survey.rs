@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Annotation, Fault, Group, Member, Mode, Pod, ShadowRejections, Verb, Verdict, View, cache::Answers};
+use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View, cache::Answers};
 
 use super::{Caller, Scene, prioritize::ask_scores};
 
@@ -26,29 +26,6 @@ pub struct SurveyColumn {
     pub verb: Verb,
     /// By index in the request; none for unknown nodes.
     pub answers: Result<Vec<Option<SurveyAnswer>>, Fault>,
-}
-
-/// One answer about one node.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SurveyAnswer {
-    /// To filter.
-    Verdict(Verdict),
-    /// To score and rank, 0 to 100.
-    Score(u32),
-    /// To bind: the annotations that the pod would get, or why it cannot be bound.
-    Bind(Result<Vec<Annotation>, String>),
-}
-
-impl From<Verdict> for SurveyAnswer {
-    fn from(verdict: Verdict) -> Self {
-        Self::Verdict(verdict)
-    }
-}
-
-impl From<u32> for SurveyAnswer {
-    fn from(score: u32) -> Self {
-        Self::Score(score)
-    }
 }
 
 /// Asks each policy that is not off about all nodes, outside the chain.
