@@ -78,4 +78,4 @@ fmt: ## Format everything
 
 policies: ## Build every sample policy into target/policies
 	@plugins/build
-	@demo/guests/build
+	@tests/demo/guests/build

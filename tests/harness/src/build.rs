@@ -21,7 +21,7 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 static POLICIES: LazyLock<PathBuf> = LazyLock::new(|| {
     run(&mut Command::new(workspace().join("plugins/build")));
-    run(&mut Command::new(workspace().join("demo/guests/build")));
+    run(&mut Command::new(workspace().join("tests/demo/guests/build")));
     workspace().join("target/policies")
 });
 

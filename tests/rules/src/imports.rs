@@ -42,7 +42,7 @@ impl Imports {
     pub fn of(root: &Path) -> io::Result<Self> {
         let mut imports = Self::default();
         let folder = root.parent().unwrap_or(Path::new("")).to_owned();
-        imports.read(root, &folder, Module::new())?;
+        imports.read(root, &folder, &Module::new())?;
         Ok(imports)
     }
 
@@ -57,20 +57,20 @@ impl Imports {
             if let Some(cycle) = shortest_cycle(start, &edges)
                 && found.insert(cycle.iter().cloned().collect::<BTreeSet<_>>())
             {
-                cycles.push(cycle.iter().map(|module| display(module)).collect::<Vec<_>>().join(" -> "));
+                cycles.push(cycle.iter().map(display).collect::<Vec<_>>().join(" -> "));
             }
         }
         cycles
     }
 
-    fn read(&mut self, file: &Path, children: &Path, module: Module) -> io::Result<()> {
+    fn read(&mut self, file: &Path, children: &Path, module: &Module) -> io::Result<()> {
         let failed = |why: String| io::Error::other(format!("{}: {why}", file.display()));
         let source = fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
         let parsed = syn::parse_file(&source).map_err(|error| failed(error.to_string()))?;
         self.take(parsed.items, children, module)
     }
 
-    fn take(&mut self, items: Vec<Item>, children: &Path, module: Module) -> io::Result<()> {
+    fn take(&mut self, items: Vec<Item>, children: &Path, module: &Module) -> io::Result<()> {
         let mut scope = Scope::default();
         let mut inner = Vec::new();
         for item in items {
@@ -89,21 +89,19 @@ impl Imports {
             }
         }
         self.scopes.insert(module.clone(), scope);
-        inner.into_iter().try_for_each(|item| self.take_module(item, children, &module))
+        inner.into_iter().try_for_each(|item| self.take_module(item, children, module))
     }
 
     fn take_module(&mut self, item: ItemMod, children: &Path, parent: &Module) -> io::Result<()> {
         let name = item.ident.to_string();
         let module: Module = parent.iter().cloned().chain([name.clone()]).collect();
         let folder = children.join(&name);
-        match item.content {
-            Some((_, items)) => self.take(items, &folder, module),
-            None => {
-                let beside: PathBuf = children.join(format!("{name}.rs"));
-                let file = if beside.exists() { beside } else { folder.join("mod.rs") };
-                self.read(&file, &folder, module)
-            }
+        if let Some((_, items)) = item.content {
+            return self.take(items, &folder, &module);
         }
+        let beside: PathBuf = children.join(format!("{name}.rs"));
+        let file = if beside.exists() { beside } else { folder.join("mod.rs") };
+        self.read(&file, &folder, &module)
     }
 
     /// The modules that define what `module` uses.

@@ -55,7 +55,7 @@ fn every_clippy_toml_begins_with_the_settings_of_the_first() {
 
 /// The folders of the workspace's crates.
 fn crates() -> Vec<String> {
-    let single = ["host", "demo", "demo/guests"].map(PathBuf::from);
+    let single = ["host", "tests/demo/guests"].map(PathBuf::from);
     let inside = ["host", "plugin-sdk", "plugins", "tests"].into_iter().flat_map(|folder| {
         let entries = fs::read_dir(workspace().join(folder)).unwrap();
         entries.map(move |entry| Path::new(folder).join(entry.unwrap().file_name()))
