@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -21,6 +21,9 @@ use crate::{
     readiness::Readiness,
     reload::{BLIND, reads_placed_pods},
 };
+
+/// What `/readyz` says of a policy whose circuit is open. The gateway stays ready: a restart would not help.
+const CIRCUIT_OPEN: &str = "its circuit is open after five consecutive faults: for up to 10 s it is not called, and only its cached answers are used";
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
@@ -85,9 +88,12 @@ impl AdminState {
         let refused = roster.failures().iter().map(|failure| format!("policy {}: {}", failure.id(), failure.error));
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
+        let now = Instant::now();
+        let open = roster.members().filter(|member| member.circuit.is_open(now));
+        let open = open.map(|member| format!("policy {}: {CIRCUIT_OPEN}", member.id()));
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
         let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
-        binder.into_iter().chain(refused).chain(blind).chain(gaps).chain(snapshot).collect()
+        binder.into_iter().chain(refused).chain(blind).chain(open).chain(gaps).chain(snapshot).collect()
     }
 
     /// Whether a policy reads pods that this gateway does not see.
@@ -151,6 +157,13 @@ fn cached(member: &Member) -> Value {
     Value::Object([Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(of).collect())
 }
 
+/// By verb: the effect of a fault, from the sidecar or by default.
+fn on_error(member: &Member) -> Value {
+    let verbs = member.policy.verbs().iter().filter(|verb| *verb != Verb::Validate);
+    let of = |verb: Verb| (verb.as_str().to_owned(), member.config.on_error(verb).as_str().into());
+    Value::Object(verbs.map(of).collect())
+}
+
 /// Policies, directories and modules that are asked nothing.
 fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
     let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
@@ -182,7 +195,7 @@ fn describe(member: &Member, roster: &Roster) -> Value {
             "state": state,
             "error": failure.map(|failure| &failure.error),
             "mode": config.mode.as_str(),
-            "onError": config.on_error.map(plimsoll_core::OnError::as_str),
+            "onError": on_error(member),
         });
     }
     describe_loaded(member, state, failure)
@@ -190,7 +203,7 @@ fn describe(member: &Member, roster: &Roster) -> Value {
 
 fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> Value {
     let config = &member.config;
-    let circuit = if member.circuit.is_open(std::time::Instant::now()) { "open" } else { "closed" };
+    let circuit = if member.circuit.is_open(Instant::now()) { "open" } else { "closed" };
     json!({
         "group": member.group,
         "name": member.name,
@@ -199,7 +212,7 @@ fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> V
         "mode": config.mode.as_str(),
         "order": config.order,
         "weight": config.weight,
-        "onError": config.on_error.map(plimsoll_core::OnError::as_str),
+        "onError": on_error(member),
         "timeout": humantime::format_duration(config.timeout).to_string(),
         "memory": config.memory,
         "verbs": member.policy.verbs().iter().map(Verb::as_str).collect::<Vec<_>>(),

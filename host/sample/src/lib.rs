@@ -55,8 +55,16 @@ pub fn node(at: u32) -> Value {
     let (zone, pool) = (zone(at), pool(at));
     let mut allocatable = json!({"cpu": "15890m", "memory": "62Gi", "ephemeral-storage": "95Gi", "pods": "110"});
     let mut annotations = json!({"node.alpha.kubernetes.io/ttl": "0"});
+    let mut labels = json!({
+        "kubernetes.io/hostname": node_name(at),
+        "kubernetes.io/os": "linux",
+        "topology.kubernetes.io/region": "sample",
+        "topology.kubernetes.io/zone": zone,
+        "example.com/pool": pool,
+    });
     let mut taints = Value::Null;
     if pool == "gpu" {
+        labels["example.com/gpu"] = "true".into();
         allocatable["example.com/gpu-mem"] = "32Gi".into();
         annotations["example.com/gpu-devices"] = "16Gi,16Gi".into();
         taints = json!([{"key": "example.com/gpu", "effect": "PreferNoSchedule"}]);
@@ -68,13 +76,7 @@ pub fn node(at: u32) -> Value {
             "name": node_name(at),
             "uid": format!("00000000-0000-4000-8000-{at:012}"),
             "creationTimestamp": CREATED,
-            "labels": {
-                "kubernetes.io/hostname": node_name(at),
-                "kubernetes.io/os": "linux",
-                "topology.kubernetes.io/region": "sample",
-                "topology.kubernetes.io/zone": zone,
-                "example.com/pool": pool,
-            },
+            "labels": labels,
             "annotations": annotations,
         },
         "spec": {"taints": taints},

@@ -125,7 +125,7 @@ impl CheckedPolicy {
         let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
         let call = |(verb, time): &(Verb, Result<CallTime, Fault>)| match time {
             Ok(time) => {
-                json!({"verb": verb.as_str(), "first_us": micros(time.first), "node_us": time.further.map(micros)})
+                json!({"verb": verb.as_str(), "firstMicroseconds": micros(time.first), "nodeMicroseconds": time.further.map(micros)})
             }
             Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
         };
@@ -141,8 +141,8 @@ impl CheckedPolicy {
             "lifted": inspection.lifted,
             "size": inspection.size,
             "digest": inspection.digest,
-            "compile_us": micros(inspection.compiled_in),
-            "from_cache": inspection.from_cache,
+            "compileMicroseconds": micros(inspection.compiled_in),
+            "fromCache": inspection.from_cache,
             "sidecar": report.sidecar,
             "purity": report.purity.iter().map(Purity::as_json).collect::<Vec<_>>(),
             "calls": report.calls.iter().map(call).collect::<Vec<_>>(),

@@ -16,15 +16,18 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let pod = Arc::new(offline::read_pod(&args.pod)?);
     let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
     offline.about(&pod);
+    offline.check_group(&args.group)?;
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, &args.node)?;
     match args.output {
         OutputFormat::Text => {
-            let text = as_text(&pod, &args.node, &explanation);
-            super::print(&format!("cluster {}\n{text}", offline.origin))?;
+            let mut text = format!("cluster {}\n{}", offline.origin, as_text(&pod, &args.node, &explanation));
+            text.extend(offline.other_groups(&args.group).map(|remark| format!("\n{remark}\n")));
+            super::print(&text)?;
         }
         OutputFormat::Json => {
             let mut json = as_json(&pod, &args.node, &explanation);
             json["cluster"] = offline.origin.as_json();
+            json["group"] = args.group.as_str().into();
             super::print(&format!("{json:#}\n"))?;
         }
     }
@@ -116,6 +119,6 @@ pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value
         "decision": explanation.verdict.as_ref().map_or_else(answer::error_json, answer::verdict_json),
         "bind": explanation.bind.as_ref().map(answer::bind_json),
         "answers": explanation.answers.iter().map(answer).collect::<Vec<_>>(),
-        "not_asked": explanation.not_asked.iter().map(|(member, why)| json!({"policy": member.id(), "why": why})).collect::<Vec<_>>(),
+        "notAsked": explanation.not_asked.iter().map(|(member, why)| json!({"policy": member.id(), "why": why})).collect::<Vec<_>>(),
     })
 }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Result, bail};
 use plimsoll_cluster::{ApiServer, Credentials};
-use plimsoll_core::{Cluster, Gateway, NoObserver, Pod, SystemClock};
+use plimsoll_core::{Cluster, Gateway, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig};
 use serde_json::{Value, json};
 
@@ -79,13 +79,36 @@ impl OfflineGateway {
         let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
         let (_, update) = Directory::open(directory, loader)?;
         if let Some(failure) = update.roster.failures().first() {
-            bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
+            bail!("policy {} cannot be loaded: {}", failure.id(), failure.error);
         }
         if update.roster.members().next().is_none() {
             bail!("{} holds no policies: expected .wasm files", policies.display());
         }
         gateway.set_roster(update.roster);
         Ok(Self { gateway, cluster, origin })
+    }
+
+    /// Fails for a group without policies: every node would fit, since nobody is asked.
+    pub(super) fn check_group(&self, group: &str) -> Result<()> {
+        let roster = self.gateway.roster();
+        if roster.group(group).is_some_and(|group| !group.members().is_empty()) {
+            return Ok(());
+        }
+        let others: Vec<&str> = populated(&roster).map(|name| if name.is_empty() { "(root)" } else { name }).collect();
+        let others = others.join(", ");
+        match group {
+            "" => bail!("the policies are in groups: {others}; choose one with --group NAME"),
+            name => bail!("there are no policies in the group '{name}'; there are some in {others}"),
+        }
+    }
+
+    /// A remark about groups with policies that are not asked here.
+    pub(super) fn other_groups(&self, asked: &str) -> Option<String> {
+        let roster = self.gateway.roster();
+        let others: Vec<&str> = populated(&roster).filter(|name| *name != asked).collect();
+        let groups = others.iter().map(|name| if name.is_empty() { "the root" } else { name });
+        let groups = groups.collect::<Vec<_>>().join(", ");
+        (!others.is_empty()).then(|| format!("policies of other groups are not asked: {groups} (--group)"))
     }
 
     /// Asks about this pod from now on: where it is placed already, it does not stand in its own way.
@@ -178,6 +201,11 @@ impl fmt::Display for ClusterOrigin {
             OriginSource::ApiServer { url } => write!(f, "{url}: {nodes} nodes and {pods} pods"),
         }
     }
+}
+
+/// The names of the groups that have policies; the root's is empty.
+fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
+    roster.groups().filter(|(_, group)| !group.members().is_empty()).map(|(name, _)| &**name)
 }
 
 /// Reads a pod; `-` is standard input.

@@ -2,7 +2,7 @@
 
 mod report;
 
-use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
+use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Result, bail};
 use plimsoll_core::{Explanation, Nodes, Pod, Query, Sender};
@@ -18,19 +18,24 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let pod = Arc::new(offline::read_pod(&args.pod)?);
     let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
     offline.about(&pod);
+    offline.check_group(&args.group)?;
     if let Some(absent) = args.nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         bail!("the cluster has no node '{absent}'");
     }
-    let report = ask(&offline, args, &pod)?;
-    let explanations = args
-        .nodes
+    let shown: BTreeSet<&str> = args.nodes.iter().map(String::as_str).collect();
+    let mut report = ask(&offline, args, &pod)?;
+    if !shown.is_empty() {
+        report.show_only(&shown);
+    }
+    let explanations = shown
         .iter()
-        .map(|node| Ok((node.as_str(), explain::ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?)))
+        .map(|node| Ok((*node, explain::ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?)))
         .collect::<Result<Vec<(&str, Explanation)>>>()?;
     let binds: Vec<_> = explanations.iter().filter_map(|(node, told)| Some((*node, told.bind.as_ref()?))).collect();
     match args.output {
         OutputFormat::Text => {
             let mut text = format!("cluster {}\n{}", offline.origin, report.as_text(args.rows, &binds));
+            text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if args.explain {
                 let told = explanations.iter().map(|(node, told)| format!("\n{}", explain::as_text(&pod, node, told)));
                 text.extend(told);
@@ -40,6 +45,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
         OutputFormat::Json => {
             let mut json = report.as_json(&binds);
             json["cluster"] = offline.origin.as_json();
+            json["group"] = args.group.as_str().into();
             if args.explain {
                 json["explanations"] =
                     explanations.iter().map(|(node, told)| explain::as_json(&pod, node, told)).collect();
@@ -50,14 +56,13 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(if report.is_decided() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Asks as kube-scheduler would: filter, then prioritize what is left; and each policy by itself.
+/// Asks as kube-scheduler would: filter, then prioritize the nodes that are left; and each policy by itself.
+///
+/// With `--node` too it asks about all nodes: a `rank` compares nodes, so among fewer it gives other scores.
 fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunReport> {
     let OfflineGateway { gateway, cluster, .. } = offline;
-    let names: Vec<Cow<'_, str>> = if args.nodes.is_empty() {
-        cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect()
-    } else {
-        args.nodes.iter().map(|name| Cow::Borrowed(name.as_str())).collect()
-    };
+    let names: Vec<Cow<'_, str>> =
+        cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
     let query = |names| Query {
         pod: Arc::clone(pod),
         nodes: Nodes::Names(names),

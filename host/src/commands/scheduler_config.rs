@@ -20,7 +20,7 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(args.policies.clone()) };
     let (_, update) = Directory::open(directory, loader)?;
     if let Some(failure) = update.roster.failures().first() {
-        bail!("policy {} cannot be loaded: {}", failure.name, failure.error);
+        bail!("policy {} cannot be loaded: {}", failure.id(), failure.error);
     }
     if binds(args) {
         one_binder(&update.roster)?;

@@ -65,6 +65,7 @@ impl<P> Table<P> {
 /// use plimsoll_policy::prelude::*;
 ///
 /// #[derive(Deserialize)]
+/// #[serde(deny_unknown_fields)]
 /// struct Zone { zone: String }
 ///
 /// impl Filter for Zone {
@@ -83,6 +84,7 @@ impl<P> Table<P> {
 /// use plimsoll_policy::prelude::*;
 ///
 /// #[derive(Deserialize)]
+/// #[serde(deny_unknown_fields)]
 /// struct Zone { zone: String }
 ///
 /// impl Filter for Zone {

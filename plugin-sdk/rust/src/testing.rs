@@ -4,6 +4,7 @@
 //! use plimsoll_policy::{prelude::*, testing::{World, node, pod, settings}};
 //!
 //! #[derive(Deserialize)]
+//! #[serde(deny_unknown_fields)]
 //! struct Zone { zone: String }
 //!
 //! impl Filter for Zone {

@@ -58,7 +58,7 @@ impl Purity {
                 "pure": differences.is_empty(),
                 "differences": differences,
                 "cached": uncacheable.is_empty(),
-                "uncacheable_reads": uncacheable,
+                "uncacheableReads": uncacheable,
             }),
         }
     }

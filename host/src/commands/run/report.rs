@@ -1,10 +1,13 @@
 //! The table of `plimsoll run`.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
-    DecideError, DryBind, FilterOutcome, Mode, OnError, Pod, Survey, SurveyAnswer, SurveyColumn, Verdict,
+    DecideError, DryBind, FilterOutcome, Mode, OnError, Pod, Survey, SurveyAnswer, SurveyColumn, Verb, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -14,7 +17,12 @@ use crate::{commands::answer, text::one_line};
 pub(super) struct RunReport {
     pod: String,
     survey: Survey,
+    /// One for each node, the best first.
     rows: Vec<ReportRow>,
+    /// The rows of nodes to show; the decision is about all of them.
+    shown: Vec<usize>,
+    /// Whether any policy scores the nodes for this pod.
+    is_scored: bool,
     /// Why no node was chosen from: then nothing is known of any node.
     filter_error: Option<DecideError>,
     /// Why there are no scores; kube-scheduler goes on without them.
@@ -71,13 +79,20 @@ impl RunReport {
                 rows[rejection.node as usize].verdict = Some(verdict);
             }
         }
-        if let Ok(scores) = &scores {
+        let is_scored = survey.columns.iter().any(scores_nodes);
+        if let (Ok(scores), true) = (&scores, is_scored) {
             kept.iter().zip(scores).for_each(|(at, score)| rows[*at].score = Some(*score));
         }
         // The best first; those turned down last, in the order of the cluster.
         rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i16::from(score)), row.at));
         let pod = format!("{}/{}", pod.namespace(), pod.name());
-        Self { pod, survey, rows, filter_error: filter.err(), score_error: scores.err() }
+        let shown = (0..rows.len()).collect();
+        Self { pod, survey, rows, shown, is_scored, filter_error: filter.err(), score_error: scores.err() }
+    }
+
+    /// Shows only the rows of these nodes.
+    pub(super) fn show_only(&mut self, nodes: &BTreeSet<&str>) {
+        self.shown.retain(|at| nodes.contains(self.rows[*at].node.as_str()));
     }
 
     /// Whether kube-scheduler would have got every answer that it asks for.
@@ -88,8 +103,8 @@ impl RunReport {
     pub(super) fn as_text(&self, most_rows: usize, binds: &Binds<'_>) -> String {
         let mut text = format!("pod {}\n\n{}\n", self.pod, self.table(most_rows));
         // Writing to a string cannot fail.
-        if self.rows.len() > most_rows {
-            let _ = writeln!(text, "... and {} more nodes (--rows, --node)", self.rows.len() - most_rows);
+        if self.shown.len() > most_rows {
+            let _ = writeln!(text, "... and {} more nodes (--rows, --node)", self.shown.len() - most_rows);
         }
         let _ = writeln!(text, "\n{}", self.summary());
         for (reason, count) in self.histogram() {
@@ -114,7 +129,7 @@ impl RunReport {
     }
 
     pub(super) fn as_json(&self, binds: &Binds<'_>) -> Value {
-        let nodes: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
+        let nodes: Vec<Value> = self.shown.iter().map(|at| self.row_json(&self.rows[*at])).collect();
         let column = |column: &SurveyColumn| {
             json!({
                 "policy": column.member.id(),
@@ -133,7 +148,7 @@ impl RunReport {
             "nodes": nodes,
             "binds": binds.iter().map(bind).collect::<Vec<_>>(),
             "asked": self.survey.columns.iter().map(column).collect::<Vec<_>>(),
-            "not_asked": self.survey.not_asked.iter().map(not_asked).collect::<Vec<_>>(),
+            "notAsked": self.survey.not_asked.iter().map(not_asked).collect::<Vec<_>>(),
         })
     }
 
@@ -145,6 +160,7 @@ impl RunReport {
         let best = self.best().map(|row| json!({"node": row.node, "score": row.score}));
         json!({
             "verdict": if self.left() == 0 { "unschedulable" } else { "fits" },
+            "nodes": self.rows.len(),
             "left": self.left(),
             "best": best,
             "scores": self.score_error.as_ref().map(answer::error_json),
@@ -156,10 +172,10 @@ impl RunReport {
         table.load_style(presets::NOTHING);
         let heads = self.survey.columns.iter().map(|column| {
             let shadow = if column.member.config.mode == Mode::Shadow { " (shadow)" } else { "" };
-            format!("{}\n{}{shadow}", column.member.id(), column.verb)
+            format!("{}\n{}{}{shadow}", column.member.id(), column.verb, scale(column))
         });
-        table.set_header(["node", "decision", "score"].map(ToOwned::to_owned).into_iter().chain(heads));
-        for row in self.rows.iter().take(most_rows) {
+        table.set_header(["node", "decision", "score\n0 to 10"].map(ToOwned::to_owned).into_iter().chain(heads));
+        for row in self.shown.iter().take(most_rows).map(|at| &self.rows[*at]) {
             let decision = match &row.verdict {
                 None => "error",
                 Some(Verdict::Fits) => "fits",
@@ -177,19 +193,28 @@ impl RunReport {
         if let Some(error) = &self.filter_error {
             return answer::no_decision(error);
         }
-        let best = self.best().map_or_else(String::new, |row| {
-            let score = row.score.map_or_else(String::new, |score| format!(" with {score}"));
-            format!("; best is {}{score}", row.node)
-        });
+        let best = match self.best() {
+            Some(best) => self.best_text(best),
+            None if self.left() > 0 && !self.is_scored => "; no policy scores them".to_owned(),
+            None => String::new(),
+        };
         format!("{} of {} nodes are left{best}", self.left(), self.rows.len())
+    }
+
+    fn best_text(&self, best: &ReportRow) -> String {
+        let score = best.score.map_or_else(String::new, |score| format!(" with {score} of 10"));
+        let equal = self.rows.iter().filter(|row| row.fits() && row.score == best.score).count() - 1;
+        let others = if equal == 0 { String::new() } else { format!(", as have {equal} others") };
+        format!("; best is {}{score}{others}", best.node)
     }
 
     fn left(&self) -> usize {
         self.rows.iter().filter(|row| row.fits()).count()
     }
 
+    /// The first node of the highest score; none if nobody scores the nodes.
     fn best(&self) -> Option<&ReportRow> {
-        self.rows.first().filter(|row| row.fits())
+        self.rows.first().filter(|row| row.fits() && row.score.is_some())
     }
 
     /// How many nodes each reason turned down, the most first.
@@ -217,6 +242,21 @@ impl RunReport {
             "score": row.score,
             "answers": answers,
         })
+    }
+}
+
+/// Whether the column counts for the scores that kube-scheduler gets.
+fn scores_nodes(column: &SurveyColumn) -> bool {
+    let config = &column.member.config;
+    column.verb != Verb::Filter && config.mode == Mode::Enforce && config.weight > 0
+}
+
+/// The scale of a column's numbers, and the weight that they have in the score.
+fn scale(column: &SurveyColumn) -> String {
+    match (column.verb, column.member.config.weight) {
+        (Verb::Filter, _) => String::new(),
+        (_, 1) => ", 0 to 100".to_owned(),
+        (_, weight) => format!(", 0 to 100\nweight {weight}"),
     }
 }
 

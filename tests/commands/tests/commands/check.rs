@@ -48,7 +48,7 @@ fn check_prints_json_for_programs() {
     assert_eq!(report[0]["accepted"], true);
     assert_eq!(report[0]["verbs"][0], "filter");
     assert!(report[0]["digest"].as_str().unwrap().starts_with("sha256:"));
-    assert!(report[0]["calls"][0]["node_us"].as_f64().unwrap() > 0.0);
+    assert!(report[0]["calls"][0]["nodeMicroseconds"].as_f64().unwrap() > 0.0);
 }
 
 /// With a sidecar or without: a file that fails each call is not accepted.

@@ -4,6 +4,7 @@
 mod check;
 mod explain;
 mod help;
+mod json;
 mod open;
 mod run;
 mod scheduler_config;

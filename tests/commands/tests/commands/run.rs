@@ -241,3 +241,79 @@ fn a_gateway_does_not_count_a_placed_pod_against_itself() {
     assert_eq!(filter(&placed)["NodeNames"], json!(["n0"]));
     assert_eq!(filter(&other)["NodeNames"], json!([]));
 }
+
+/// A `rank` compares the nodes that it is asked about, so the answer must not depend on which rows are shown.
+#[test]
+fn run_says_of_one_node_what_it_says_of_it_among_all() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let on = ["run", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
+    let report = |flags: &[&str]| -> Value {
+        let printed = run(&[&on[..], &["--output", "json"], flags].concat());
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        serde_json::from_str(&printed.out).unwrap()
+    };
+    let all = report(&[]);
+    let some = report(&["--node", "node-003,node-150", "--node", "node-003"]);
+    assert_eq!(some["decision"], all["decision"]);
+    let shown = some["nodes"].as_array().unwrap();
+    assert_eq!(shown.len(), 2, "{some:#}");
+    for node in shown {
+        let same = all["nodes"].as_array().unwrap().iter().find(|other| other["node"] == node["node"]).unwrap();
+        assert_eq!(node, same);
+    }
+    let printed = run(&[&on[..], &["--node", "node-003"]].concat()).out;
+    assert!(printed.contains("110 of 200 nodes are left; best is node-000"), "{printed}");
+    assert_eq!(printed.lines().filter(|line| line.starts_with(" node-")).count(), 1, "{printed}");
+}
+
+#[test]
+fn a_group_without_policies_is_an_error_that_names_the_other_groups() {
+    let directory = tempdir().unwrap();
+    let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::create_dir_all(dir.join("gpu")).unwrap();
+    fs::write(&pod, POD).unwrap();
+    fs::copy(guest("zone_drain_v1"), dir.join("gpu/zone-drain.wasm")).unwrap();
+    let ask = |command: &[&str], flags: &[&str]| {
+        let on = ["--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+        run(&[command, &on, flags].concat())
+    };
+    let commands: [&[&str]; 2] = [&["run"], &["explain", "--node", "node-000"]];
+    for command in commands {
+        for (flags, expected) in [
+            (&[][..], "the policies are in groups: gpu; choose one with --group NAME"),
+            (&["--group", "gpux"], "there are no policies in the group 'gpux'; there are some in gpu"),
+        ] {
+            let printed = ask(command, flags);
+            assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{printed:?}");
+            assert!(printed.err.contains(expected), "{printed:?}");
+        }
+        let printed = ask(command, &["--group", "gpu"]);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        assert!(!printed.out.contains("other groups"), "{printed:?}");
+    }
+    fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
+    for command in commands {
+        let printed = ask(command, &[]);
+        assert!(printed.out.contains("policies of other groups are not asked: gpu (--group)"), "{printed:?}");
+    }
+    fs::write(dir.join("gpu/zone-drain.wasm"), "no wasm").unwrap();
+    let printed = ask(&["run"], &[]);
+    assert!(printed.err.contains("policy gpu/zone-drain cannot be loaded"), "{printed:?}");
+}
+
+#[test]
+fn nodes_that_no_policy_scores_have_no_score_and_none_is_best() {
+    let directory = tempdir().unwrap();
+    let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(&pod, POD).unwrap();
+    fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
+    let on = ["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+    let printed = run(&on).out;
+    assert!(printed.contains("nodes are left; no policy scores them\n"), "{printed}");
+    let printed = run(&[&on[..], &["--output", "json"]].concat()).out;
+    let report: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&report["decision"]["best"], &report["nodes"][0]["score"]), (&Value::Null, &Value::Null));
+}

@@ -186,6 +186,42 @@ fn metrics_tell_what_each_policy_did() {
     }
 }
 
+/// A score that panics for pods of the app `train`, and has answered for those of `api`.
+#[test]
+fn while_a_circuit_is_open_cached_answers_are_used_and_readyz_names_the_policy() {
+    let directory = tempdir().unwrap();
+    fs::copy(guest("fragile"), directory.path().join("fragile.wasm")).unwrap();
+    fs::write(directory.path().join("fragile.yaml"), "onError: fail\n").unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let prioritize = |app: &str| {
+        let mut request = request();
+        request["Pod"]["metadata"]["labels"]["app"] = app.into();
+        gateway.ask("/prioritize", &request).unwrap()
+    };
+    let evaluations = || -> String {
+        let metrics = gateway.get("/metrics").unwrap().body;
+        let line = metrics.lines().find(|line| line.starts_with("plimsoll_policy_evaluations_total{"));
+        line.unwrap_or_default().to_owned()
+    };
+    let good = prioritize("api");
+    assert_eq!(good[0]["Score"], 5, "{good}");
+    wait_until("the answer to be cached", || {
+        let before = evaluations();
+        (prioritize("api") == good && evaluations() == before).then_some(())
+    })
+    .unwrap();
+    assert_eq!(gateway.get("/readyz").unwrap().body, "ok\n");
+    for _ in 0..5 {
+        prioritize("train");
+    }
+    let ready = gateway.get("/readyz").unwrap();
+    let note = "note: policy fragile: its circuit is open after five consecutive faults";
+    assert!(ready.status == 200 && ready.body.contains(note), "{ready:?}");
+    assert_eq!(prioritize("api"), good);
+    let refused = prioritize("batch").to_string();
+    assert!(refused.contains("circuit-open"), "{refused}");
+}
+
 #[test]
 fn a_policy_in_shadow_is_recorded_and_never_obeyed() {
     let directory = tempdir().unwrap();
