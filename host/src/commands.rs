@@ -68,7 +68,7 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
     let unlimited = EngineConfig::new(child);
     let config = EngineConfig {
-        cache_size: args.cache_size as u64,
+        cache_size: args.compile_cache_size as u64,
         cache: cache_directory(args),
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
@@ -76,8 +76,8 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         ..unlimited
     };
     match WasmLoader::new(config.clone()) {
-        Err(error @ EngineError::Cache { .. }) if args.cache.is_none() => {
-            tracing::warn!(%error, "compiled policies are not cached, so each start compiles them again; --cache names another directory");
+        Err(error @ EngineError::Cache { .. }) if args.compile_cache.is_none() => {
+            tracing::warn!(%error, "compiled policies are not cached, so each start compiles them again; --compile-cache names another directory");
             Ok(WasmLoader::new(EngineConfig { cache: None, ..config })?)
         }
         loader => Ok(loader?),
@@ -91,7 +91,7 @@ fn guest_memory_of_container() -> Option<usize> {
 
 /// Where policies are kept from one start to the next; none: nowhere.
 fn cache_directory(args: &EngineArgs) -> Option<PathBuf> {
-    if args.no_cache { None } else { args.cache.clone().or_else(default_cache) }
+    if args.no_compile_cache { None } else { args.compile_cache.clone().or_else(default_cache) }
 }
 
 /// `plimsoll` in the user's cache directory, by the XDG base directory specification.

@@ -4,8 +4,8 @@
 - --policies={{ include "plimsoll.directory" . }}
 - --listen={{ include "plimsoll.anywhere" . }}:8888
 - --probes={{ include "plimsoll.anywhere" . }}:8890
-- --cache=/cache/compiled
-- --cache-size={{ include "plimsoll.cacheSize" . }}
+- --compile-cache=/cache/compiled
+- --compile-cache-size={{ include "plimsoll.cacheSize" . }}
 - --request-timeout={{ .Values.requestTimeout }}
 {{- if include "plimsoll.watches" . }}
 - --body-limit=16Mi

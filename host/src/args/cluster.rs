@@ -6,6 +6,7 @@ use super::values::duration;
 
 /// One of a file, an API server, and the sample cluster; there is none by default.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "The cluster")]
 pub(crate) struct ClusterArgs {
     /// Nodes and pods from a file (`kubectl get nodes,pods -A -o json`)
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]

@@ -16,24 +16,24 @@ fn serve() -> ServeArgs {
 #[test]
 fn the_flags_of_the_wire_have_its_defaults() {
     let (serve, wire) = (serve(), WireConfig::default());
-    assert_eq!(serve.body_limit, wire.body_limit);
-    assert_eq!(serve.wire_memory, wire.memory);
-    assert_eq!(serve.max_requests, wire.max_requests);
-    assert_eq!(serve.max_connections, wire.max_connections);
-    assert_eq!(serve.drain_timeout, wire.drain);
-    assert_eq!(serve.bind_clients, BindAccess::default().clients);
+    assert_eq!(serve.limits.body_limit, wire.body_limit);
+    assert_eq!(serve.limits.wire_memory, wire.memory);
+    assert_eq!(serve.limits.max_requests, wire.max_requests);
+    assert_eq!(serve.limits.max_connections, wire.max_connections);
+    assert_eq!(serve.limits.drain_timeout, wire.drain);
+    assert_eq!(serve.clients.bind_clients, BindAccess::default().clients);
 }
 
 #[test]
 fn the_flags_of_the_decision_cache_have_its_defaults() {
     let (serve, cache) = (serve(), CacheLimit::default());
-    assert_eq!((serve.decision_cache_size, serve.recheck_every), (cache.bytes, cache.recheck_every));
+    assert_eq!((serve.decision_cache.decision_cache_size, serve.decision_cache.recheck_every), (cache.bytes, cache.recheck_every));
 }
 
 #[test]
 fn the_flags_of_the_directory_have_its_defaults() {
     let (serve, directory) = (serve(), DirectoryConfig::new("policies"));
-    assert_eq!(serve.settle, directory.settle);
+    assert_eq!(serve.directory.settle, directory.settle);
     assert_eq!(serve.engine.max_policy_memory, directory.max_memory);
 }
 
@@ -42,7 +42,7 @@ fn the_flags_of_the_engine_have_its_defaults() {
     let (engine, child) = (serve().engine, ChildConfig::this_program());
     assert_eq!((engine.compile_memory as u64, engine.compile_timeout), (child.memory, child.timeout));
     let config = EngineConfig::new(child);
-    assert_eq!(engine.cache_size as u64, config.cache_size);
+    assert_eq!(engine.compile_cache_size as u64, config.cache_size);
     assert_eq!(engine.max_policy_memory, config.max_memory);
     assert_eq!(engine.max_calls, config.max_calls);
 }

@@ -19,8 +19,8 @@ use crate::{
 };
 
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
-    logging::start(args.log_format, &args.log)?;
-    descriptors::raise(args.max_connections);
+    logging::start(args.log.log_format, &args.log.log)?;
+    descriptors::raise(args.limits.max_connections);
     let config = config(args)?;
     let runtimes = Runtimes::start(config.wire.max_decisions)?;
     let result = runtimes.block_on(async {
@@ -49,39 +49,39 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
+    let ServeArgs { directory, view, listeners, tls, clients, lease, limits, decision_cache, engine, log: _ } = args;
     // clap lets neither come without the other.
-    let pair = args.tls_cert.zip(args.tls_key);
-    let tls = pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: args.tls_client_ca });
+    let pair = tls.tls_cert.zip(tls.tls_key);
     Ok(ServerConfig {
         directory: DirectoryConfig {
-            poll: args.poll,
-            settle: args.settle,
-            max_memory: args.engine.max_policy_memory,
-            allow_empty: args.allow_empty,
-            allow_degraded: args.allow_degraded,
-            last_good: super::cache_directory(&args.engine).map(|cache| cache.join("last-good")),
-            ..DirectoryConfig::new(args.policies)
+            poll: directory.poll,
+            settle: directory.settle,
+            max_memory: engine.max_policy_memory,
+            allow_empty: directory.allow_empty,
+            allow_degraded: directory.allow_degraded,
+            last_good: super::cache_directory(&engine).map(|cache| cache.join("last-good")),
+            ..DirectoryConfig::new(directory.policies)
         },
-        loader: super::loader(&args.engine)?,
-        cluster: ClusterSource::resolve(args.snapshot, args.kubeconfig, args.context, ApiServer::is_in_cluster()),
-        max_staleness: args.max_staleness,
-        listen: args.listen,
-        admin: args.admin,
-        probes: args.probes,
-        tls,
-        lease: (!args.lease.no_bind).then_some(args.lease),
-        request_timeout: args.request_timeout,
-        traces: CacheLimit { bytes: args.decision_cache_size, recheck_every: args.recheck_every },
+        loader: super::loader(&engine)?,
+        cluster: ClusterSource::resolve(view.snapshot, view.kubeconfig, view.context, ApiServer::is_in_cluster()),
+        max_staleness: view.max_staleness,
+        listen: listeners.listen,
+        admin: listeners.admin,
+        probes: listeners.probes,
+        tls: pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: tls.tls_client_ca }),
+        lease: (!lease.no_bind).then_some(lease),
+        request_timeout: limits.request_timeout,
+        traces: CacheLimit { bytes: decision_cache.decision_cache_size, recheck_every: decision_cache.recheck_every },
         wire: WireConfig {
-            body_limit: args.body_limit,
-            memory: args.wire_memory,
-            max_connections: args.max_connections,
-            max_requests: args.max_requests,
-            drain: args.drain_timeout,
-            hosts: AllowedHosts::new(args.allowed_hosts),
+            body_limit: limits.body_limit,
+            memory: limits.wire_memory,
+            max_connections: limits.max_connections,
+            max_requests: limits.max_requests,
+            drain: limits.drain_timeout,
+            hosts: AllowedHosts::new(listeners.allowed_hosts),
             bind: BindAccess {
-                clients: args.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
-                without_authentication: args.bind_without_authentication,
+                clients: clients.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
+                without_authentication: clients.bind_without_authentication,
             },
             ..WireConfig::default()
         },

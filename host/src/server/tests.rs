@@ -21,7 +21,7 @@ fn holder(api: &FakeApi) -> Option<String> {
 fn a_server_whose_listener_fails_gives_up_the_lease() {
     let (directory, api) = (tempdir().unwrap(), FakeApi::start([json!({"metadata": {"name": "n1"}})], []).unwrap());
     let (policies, kubeconfig) = (directory.path().to_str().unwrap(), api.kubeconfig());
-    let args = ["plimsoll", "serve", "--no-cache", "--allow-empty", "--policies", policies, "--kubeconfig"];
+    let args = ["plimsoll", "serve", "--no-compile-cache", "--allow-empty", "--policies", policies, "--kubeconfig"];
     let more = [
         "--listen",
         "127.0.0.1:0",

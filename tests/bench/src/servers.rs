@@ -85,7 +85,9 @@ impl Setting {
         ensure!(binary.exists(), "{} is missing: run `cargo build --workspace --bins`", binary.display());
         let mut command = Command::new(binary);
         command
-            .args(["serve", "--no-cache", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
+            // By variables, as a flag that one of two compared builds does not know would be an error.
+            .envs(["PLIMSOLL_NO_COMPILE_CACHE", "PLIMSOLL_NO_CACHE"].map(|name| (name, "1")))
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
             .args(["--request-timeout", "60s", "--body-limit", "1Gi", "--policies"])
             .arg(self.policies())
             .args(args);

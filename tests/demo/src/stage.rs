@@ -71,7 +71,7 @@ impl Stage {
 
     /// The flags of `plimsoll serve`, besides the policies.
     pub(crate) fn flags(&self) -> Result<[&str; 4]> {
-        Ok(["--snapshot", text(&self.snapshot)?, "--cache", text(&self.cache)?])
+        Ok(["--snapshot", text(&self.snapshot)?, "--compile-cache", text(&self.cache)?])
     }
 
     /// What to type next.

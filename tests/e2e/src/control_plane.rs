@@ -87,7 +87,7 @@ impl ControlPlane {
     pub fn gateway_with_kubeconfig(&self, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
         let kubeconfig = self.kubeconfig();
         let kubeconfig = kubeconfig.to_str().context("the kubeconfig's path is not UTF-8")?;
-        let gateway = Plimsoll::serve(policies, &[&["--no-cache", "--kubeconfig", kubeconfig], args].concat())?;
+        let gateway = Plimsoll::serve(policies, &[&["--no-compile-cache", "--kubeconfig", kubeconfig], args].concat())?;
         let ready = || gateway.get("/readyz").ok().filter(|reply| reply.status == 200);
         wait_until("plimsoll to be ready", ready).with_context(|| format!("{:?}", gateway.get("/readyz")))?;
         Ok(gateway)
@@ -107,7 +107,7 @@ impl ControlPlane {
     /// As there.
     pub fn schedule_at(&self, url: &str, policies: &Path, args: &[&str]) -> Result<Scheduler> {
         let printed = plimsoll_harness::command()
-            .args(["scheduler-config", "--no-cache", "--url", url])
+            .args(["scheduler-config", "--no-compile-cache", "--url", url])
             .arg("--policies")
             .arg(policies)
             .arg("--kubeconfig")

@@ -18,7 +18,7 @@ fn the_values_of_the_chart_are_the_defaults_of_the_flags() {
         ("\nrequestTimeout: ", flags["--request-timeout"].as_str()),
         ("\ndrainSeconds: ", flags["--drain-timeout"].trim_end_matches('s')),
         ("\nlog: ", &flags["--log"]),
-        ("\ncache:\n  sizeLimit: ", &flags["--cache-size"]),
+        ("\ncache:\n  sizeLimit: ", &flags["--compile-cache-size"]),
         ("\nservice:\n  port: ", listen),
         ("\n  clients: ", &format!("[{}]", flags["--bind-clients"])),
     ];

@@ -53,7 +53,7 @@ impl Stage {
         // As the image of deploy/Dockerfile sets it; see decision 39.
         command.env("MALLOC_ARENA_MAX", "2");
         command.arg("--policies").arg(directory.path().join("policies"));
-        command.arg("--cache").arg(directory.path().join("cache"));
+        command.arg("--compile-cache").arg(directory.path().join("cache"));
         command.arg("--kubeconfig").arg(api.kubeconfig());
         let gateway = Gateway::start(&mut command, &plan.directory.join("plimsoll.log"))?;
         let stage = Self {

@@ -204,7 +204,7 @@ impl RunReport {
     fn best_text(&self, best: &ReportRow) -> String {
         let score = best.score.map_or_else(String::new, |score| format!(" with {score} of 10"));
         let equal = self.rows.iter().filter(|row| row.fits() && row.score == best.score).count() - 1;
-        let others = if equal == 0 { String::new() } else { format!(", as have {equal} others") };
+        let others = if equal == 0 { String::new() } else { format!("; {equal} others have the same score") };
         format!("; best is {}{score}{others}", best.node)
     }
 

@@ -13,7 +13,7 @@ fn check_tells_what_each_sample_policy_is() {
     let files = ["tenant-pool", "warm-image", "zone-spread", "preempt-guard", "gpu-binpack"];
     let files: Vec<String> = files.iter().map(|name| format!("target/policies/{name}.wasm")).collect();
     policies();
-    let args: Vec<&str> = ["check", "--no-cache"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let args: Vec<&str> = ["check", "--no-compile-cache"].into_iter().chain(files.iter().map(String::as_str)).collect();
     let printed = run(&args);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("check.txt", &steady(&printed.out)).unwrap();
@@ -25,7 +25,7 @@ fn check_says_why_a_file_is_refused_and_exits_with_1() {
     let bad = directory.path().join("bad.wasm");
     fs::write(&bad, "no wasm at all").unwrap();
     let printed =
-        plimsoll(directory.path(), &["check", "--no-cache", "bad.wasm", "missing.wasm", "notes.txt"]).unwrap();
+        plimsoll(directory.path(), &["check", "--no-compile-cache", "bad.wasm", "missing.wasm", "notes.txt"]).unwrap();
     assert_eq!(printed.code, Some(1));
     matches_golden("check-refused.txt", &printed.out).unwrap();
 }
@@ -35,7 +35,7 @@ fn check_says_which_setting_is_refused() {
     let directory = tempdir().unwrap();
     fs::copy(policies().join("tenant-pool.wasm"), directory.path().join("tenant-pool.wasm")).unwrap();
     fs::write(directory.path().join("tenant-pool.yaml"), "settings: {lable: x}\n").unwrap();
-    let printed = plimsoll(directory.path(), &["check", "--no-cache", "tenant-pool.yaml"]).unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "tenant-pool.yaml"]).unwrap();
     assert_eq!(printed.code, Some(1), "{printed:?}");
     assert!(printed.out.contains("lable"), "{}", printed.out);
 }
@@ -43,7 +43,7 @@ fn check_says_which_setting_is_refused() {
 #[test]
 fn check_prints_json_for_programs() {
     let module = policies().join("tenant-pool.wasm");
-    let printed = run(&["check", "--no-cache", "--output", "json", text(&module)]);
+    let printed = run(&["check", "--no-compile-cache", "--output", "json", text(&module)]);
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     assert_eq!(report[0]["accepted"], true);
     assert_eq!(report[0]["verbs"][0], "filter");
@@ -69,7 +69,7 @@ fn check_refuses_a_policy_that_fails_every_call() {
             if has_sidecar {
                 fs::write(at("policy.yaml"), "order: 1\n").unwrap();
             }
-            let printed = plimsoll(directory.path(), &["check", "--no-cache", "policy.wasm"]).unwrap();
+            let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "policy.wasm"]).unwrap();
             assert_eq!(printed.code, Some(1), "{guest} {printed:?}");
             let first = printed.out.lines().next().unwrap();
             // With a sidecar it is loaded as a directory would load it, by a trial call.
@@ -90,8 +90,10 @@ fn check_refuses_a_policy_whose_preempt_fails_every_call() {
     let directory = tempdir().unwrap();
     for guest in ["replace_nobody", "replace_huge"] {
         fs::write(directory.path().join("policy.wasm"), hostile(guest)).unwrap();
-        for flags in [&["check", "--no-cache", "policy.wasm"][..], &["check", "--no-cache", "--strict", "policy.wasm"]]
-        {
+        for flags in [
+            &["check", "--no-compile-cache", "policy.wasm"][..],
+            &["check", "--no-compile-cache", "--strict", "policy.wasm"],
+        ] {
             let printed = plimsoll(directory.path(), flags).unwrap();
             assert_eq!(printed.code, Some(1), "{guest} {printed:?}");
             let expected = "policy.wasm: REFUSED, it fails to preempt on a sample node: output";
@@ -105,7 +107,7 @@ fn check_says_that_a_module_needs_settings_and_refuses_it_only_if_it_is_to_be_st
     let directory = tempdir().unwrap();
     fs::copy(guest("machines"), directory.path().join("machines.wasm")).unwrap();
     let check = |flags: &[&str]| {
-        plimsoll(directory.path(), &[&["check", "--no-cache", "machines.wasm"], flags].concat()).unwrap()
+        plimsoll(directory.path(), &[&["check", "--no-compile-cache", "machines.wasm"], flags].concat()).unwrap()
     };
     let printed = check(&[]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -130,19 +132,20 @@ fn check_of_a_directory_has_a_line_for_each_policy_of_each_group() {
     }
     fs::write(at("gpu/broken.wasm"), hostile("trap_in_verb")).unwrap();
     fs::write(at(".hidden.wasm"), "no wasm").unwrap();
-    let printed = plimsoll(directory.path(), &["check", "--no-cache", "."]).unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "."]).unwrap();
     assert_eq!(printed.code, Some(1), "{printed:?}");
     let lines: Vec<&str> = printed.out.lines().collect();
     let [one, pool, two, broken] = lines.as_slice() else { panic!("{}", printed.out) };
     assert_eq!([*one, *pool, *two], [".: one: accepted", ".: tenant-pool: accepted", ".: two: accepted"]);
     assert!(broken.starts_with(".: gpu/broken: REFUSED, it fails to filter"), "{broken}");
-    let printed = plimsoll(directory.path(), &["check", "--no-cache", "--output", "json", "."]).unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", "json", "."]).unwrap();
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     let accepted: Vec<bool> = report.as_array().unwrap().iter().map(|one| one["accepted"] == true).collect();
     assert_eq!(accepted, [true, true, true, false]);
-    let printed = plimsoll(directory.path(), &["check", "--no-cache", "tenant-pool.wasm", "tenant-pool.yaml"]).unwrap();
+    let printed =
+        plimsoll(directory.path(), &["check", "--no-compile-cache", "tenant-pool.wasm", "tenant-pool.yaml"]).unwrap();
     assert_eq!(printed.out.matches("tenant-pool").count(), 2, "once, with its sidecar: {}", printed.out);
     fs::create_dir(at("empty")).unwrap();
-    let printed = plimsoll(directory.path(), &["check", "--no-cache", "empty"]).unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "empty"]).unwrap();
     assert_eq!((printed.code, printed.out.as_str()), (Some(1), "empty: REFUSED, it holds no policy\n"));
 }

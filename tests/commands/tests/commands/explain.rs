@@ -17,7 +17,8 @@ fn explain_prints_every_read_with_its_value_and_the_verdict() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let on = ["--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod), "--node", "node-000"];
+    let on =
+        ["--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod), "--node", "node-000"];
     let printed = run(&[&["explain", "--output", "json"], &on[..]].concat());
     assert_eq!(printed.code, Some(0), "{printed:?}");
     let report: Value = serde_json::from_str(&printed.out).unwrap();
@@ -28,7 +29,9 @@ fn explain_prints_every_read_with_its_value_and_the_verdict() {
     let told = run(&[&["run", "--explain", "--output", "json"], &on[..]].concat());
     let mut told: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!(report["cluster"]["source"], "sample");
-    told["explanations"][0]["cluster"] = told["cluster"].clone();
+    for key in ["cluster", "group"] {
+        told["explanations"][0][key] = told[key].clone();
+    }
     assert_eq!(told["explanations"][0], report);
 }
 
@@ -44,7 +47,17 @@ fn explain_and_a_refusal_do_not_tell_what_looks_like_a_secret() {
         of
     };
     let explain = |of: &std::path::Path| {
-        run(&["explain", "--no-cache", "--sample", "--policies", text(of), "--pod", text(&pod), "--node", "node-000"])
+        run(&[
+            "explain",
+            "--no-compile-cache",
+            "--sample",
+            "--policies",
+            text(of),
+            "--pod",
+            text(&pod),
+            "--node",
+            "node-000",
+        ])
     };
     let good = policies_of("{pools: {team-a: pool-a, secret-team: hunter2-hunter2}}");
     let printed = explain(good.path());
@@ -63,8 +76,17 @@ fn explain_says_which_node_the_cluster_does_not_have() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let args =
-        ["explain", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod), "--node", "absent"];
+    let args = [
+        "explain",
+        "--no-compile-cache",
+        "--sample",
+        "--policies",
+        text(policies()),
+        "--pod",
+        text(&pod),
+        "--node",
+        "absent",
+    ];
     let printed = run(&args);
     assert_eq!(printed.code, Some(2));
     assert!(printed.err.contains("the cluster has no node 'absent'"), "{}", printed.err);
@@ -75,7 +97,8 @@ fn table_merges_values_that_lead_to_the_same_answer() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let args = ["table", "tenant-pool", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
+    let args =
+        ["table", "tenant-pool", "--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
     let printed = run(&[&args[..], &["--output", "json"]].concat());
     assert_eq!(printed.code, Some(0), "{printed:?}");
     let report: Value = serde_json::from_str(&printed.out).unwrap();
@@ -89,7 +112,7 @@ fn table_merges_values_that_lead_to_the_same_answer() {
 #[test]
 fn check_tells_whether_answers_depend_on_their_order() {
     let sidecar = policies().join("tenant-pool.yaml");
-    let printed = run(&["check", "--purity", "--no-cache", text(&sidecar)]);
+    let printed = run(&["check", "--purity", "--no-compile-cache", text(&sidecar)]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.out.contains("filter: the same in any order; its answers are cached"), "{}", printed.out);
 }

@@ -48,7 +48,7 @@ fn a_variable_of_a_flag_without_a_value_is_yes_or_no_in_any_of_the_usual_words()
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let args = ["run", "--no-cache", "--policies", text(policies()), "--pod", text(&pod)];
+    let args = ["run", "--no-compile-cache", "--policies", text(policies()), "--pod", text(&pod)];
     for (value, code) in [("1", 0), ("true", 0), ("yes", 0), ("0", 2), ("false", 2), ("no", 2)] {
         let printed = plimsoll_with(directory.path(), &[("PLIMSOLL_SAMPLE", value)], &args).unwrap();
         assert_eq!(printed.code, Some(code), "{value}: {printed:?}");

@@ -37,7 +37,7 @@ fn printed_by_commands() -> Vec<Value> {
     fs::write(failing.join("broken.wasm"), hostile("trap_after_read")).unwrap();
     let refused = at("refused.wasm");
     fs::write(&refused, "no wasm").unwrap();
-    let all = ["--no-cache", "--output", "json"];
+    let all = ["--no-compile-cache", "--output", "json"];
     let about = ["--sample", "--pod", text(&pod)];
     let of = |directory| ["--policies", directory];
     let (good, bad) = (of(text(policies())), of(text(&failing)));
@@ -65,7 +65,8 @@ fn shown_by_admin() -> Vec<Value> {
     let node = json!({"kind": "Node", "metadata": {"name": "n1"}});
     fs::write(&snapshot, json!({"kind": "List", "items": [node]}).to_string()).unwrap();
     let gateway =
-        Plimsoll::serve(directory.path(), &["--no-cache", "--allow-degraded", "--snapshot", text(&snapshot)]).unwrap();
+        Plimsoll::serve(directory.path(), &["--no-compile-cache", "--allow-degraded", "--snapshot", text(&snapshot)])
+            .unwrap();
     let pages = ["/api/policies", "/api/leader", "/api/table?policy=zone-drain"];
     let mut shown: Vec<Value> = pages.iter().map(|page| parsed(&gateway.get(page).unwrap().body)).collect();
     shown.push(parsed(&gateway.post_admin("/api/explain?node=n1", &parsed(POD)).unwrap().body));

@@ -22,7 +22,7 @@ fn error(gateway: &Plimsoll) -> String {
 #[test]
 fn a_bind_on_an_open_port_is_refused_logged_and_counted_and_a_flood_fills_no_log() {
     let directory = tempdir().unwrap();
-    let gateway = Plimsoll::serve_at("0.0.0.0:0", directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve_at("0.0.0.0:0", directory.path(), &["--no-compile-cache"]).unwrap();
     for _ in 0..40 {
         let error = error(&gateway);
         assert!(error.starts_with("plimsoll does not bind for a client without a certificate: "), "{error}");
@@ -42,7 +42,7 @@ fn a_bind_on_an_open_port_is_refused_logged_and_counted_and_a_flood_fills_no_log
 fn who_was_told_that_the_network_is_trusted_tries_to_bind_for_everybody() {
     let directory = tempdir().unwrap();
     for (listen, flags) in [("127.0.0.1:0", &[][..]), ("0.0.0.0:0", &["--bind-without-authentication"])] {
-        let args = [&["--no-cache"], flags].concat();
+        let args = [&["--no-compile-cache"], flags].concat();
         let gateway = Plimsoll::serve_at(listen, directory.path(), &args).unwrap();
         let error = error(&gateway);
         assert!(error.starts_with("plimsoll cannot bind without the API server"), "{listen} {flags:?}: {error}");
@@ -72,7 +72,7 @@ fn a_gateway_that_nobody_may_ask_for_binds_says_so_at_the_start() {
         ("0.0.0.0:0", [&tls[..], &["--tls-client-ca", &ca, "--bind-clients="]].concat(), true),
     ];
     for (listen, flags, expected) in table {
-        let args = [&["--no-cache", "--kubeconfig", text(&kubeconfig)], &flags[..]].concat();
+        let args = [&["--no-compile-cache", "--kubeconfig", text(&kubeconfig)], &flags[..]].concat();
         let gateway = Plimsoll::serve_at(listen, policies.path(), &args).unwrap();
         let nobody = |line: &Value| {
             line["message"].as_str().is_some_and(|text| text.starts_with("nobody may ask this gateway to bind: "))
@@ -86,7 +86,7 @@ fn a_gateway_that_nobody_may_ask_for_binds_says_so_at_the_start() {
 fn the_probes_listener_has_three_pages_and_the_admin_listener_all() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("bad.wasm"), "no wasm").unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--probes", "127.0.0.1:0"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--probes", "127.0.0.1:0"]).unwrap();
     let line = gateway.wait_for_log("the addresses", |line| line["probes"].is_string()).unwrap();
     let probes = line["probes"].as_str().unwrap();
     let get = |path: &str| {

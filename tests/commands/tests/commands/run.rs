@@ -13,8 +13,17 @@ fn run_prints_a_table_of_nodes_by_policy() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let printed =
-        run(&["run", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod), "--rows", "8"]);
+    let printed = run(&[
+        "run",
+        "--no-compile-cache",
+        "--sample",
+        "--policies",
+        text(policies()),
+        "--pod",
+        text(&pod),
+        "--rows",
+        "8",
+    ]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("run.txt", &printed.out).unwrap();
 }
@@ -26,7 +35,7 @@ fn run_prints_json_with_every_node_and_every_answer() {
     fs::write(&pod, POD).unwrap();
     let printed = run(&[
         "run",
-        "--no-cache",
+        "--no-compile-cache",
         "--sample",
         "--policies",
         text(policies()),
@@ -53,7 +62,8 @@ fn run_shows_a_fault_and_goes_on_without_an_ignored_policy() {
     fs::create_dir(&dir).unwrap();
     fs::write(&pod, POD.replace("\"api\"", "\"train\"")).unwrap();
     fs::copy(guest("fragile"), dir.join("fragile.wasm")).unwrap();
-    let printed = run(&["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
+    let printed =
+        run(&["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.out.contains("policy fragile failed to score: panic: "), "{}", printed.out);
     assert!(printed.out.contains("I did not expect this app"), "{}", printed.out);
@@ -66,7 +76,7 @@ fn run_says_once_what_is_wrong_with_a_pod() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.yaml");
     fs::write(&pod, "{apiVersion: v1").unwrap();
-    let printed = run(&["run", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)]);
+    let printed = run(&["run", "--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)]);
     assert_eq!(printed.code, Some(2), "{printed:?}");
     assert_eq!(printed.err.matches("expected JSON as kubectl writes it").count(), 1, "{}", printed.err);
 }
@@ -80,7 +90,7 @@ fn run_never_says_that_a_node_fits_when_the_decision_failed() {
     fs::write(&pod, POD).unwrap();
     fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
     fs::write(dir.join("broken.wasm"), hostile("trap_after_read")).unwrap();
-    let on = ["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+    let on = ["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
     let printed = run(&on);
     assert_eq!(printed.code, Some(1), "{printed:?}");
     assert!(printed.out.contains("no decision: policy broken failed (onError: fail): trap: "), "{}", printed.out);
@@ -106,7 +116,7 @@ fn a_command_invents_no_cluster_and_says_which_one_it_asked_about() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let rest = ["--no-cache", "--policies", text(policies()), "--pod", text(&pod)];
+    let rest = ["--no-compile-cache", "--policies", text(policies()), "--pod", text(&pod)];
     let commands: [&[&str]; 3] = [&["run"], &["explain", "--node", "node-000"], &["table", "tenant-pool"]];
     for command in commands {
         let unnamed = run(&[command, &rest].concat());
@@ -157,7 +167,7 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
         fs::copy(policies().join(&file), dir.join(&file)).unwrap();
     }
     let snapshot = at("cluster.json");
-    let on = ["--no-cache", "--output", "json", "--policies", text(&dir), "--snapshot", text(&snapshot)];
+    let on = ["--no-compile-cache", "--output", "json", "--policies", text(&dir), "--snapshot", text(&snapshot)];
     let ask = |command: &[&str], pod: &str| -> Value {
         let printed = run(&[command, &on, &["--pod", text(&at(pod))]].concat());
         assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -185,7 +195,7 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
         "explain",
         "--node",
         "n1",
-        "--no-cache",
+        "--no-compile-cache",
         "--policies",
         text(&dir),
         "--snapshot",
@@ -198,7 +208,7 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
         "run",
         "--node",
         "nope",
-        "--no-cache",
+        "--no-compile-cache",
         "--policies",
         text(&dir),
         "--snapshot",
@@ -226,7 +236,7 @@ fn a_gateway_does_not_count_a_placed_pod_against_itself() {
         let file = format!("gpu-binpack.{ending}");
         fs::copy(policies().join(&file), dir.join(&file)).unwrap();
     }
-    let gateway = Plimsoll::serve(&dir, &["--no-cache", "--snapshot", text(&snapshot)]).unwrap();
+    let gateway = Plimsoll::serve(&dir, &["--no-compile-cache", "--snapshot", text(&snapshot)]).unwrap();
     wait_until("the policy", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
     let told = gateway.post_admin("/api/explain?node=n0", &placed).unwrap();
     let told: Value = serde_json::from_str(&told.body).unwrap();
@@ -248,7 +258,7 @@ fn run_says_of_one_node_what_it_says_of_it_among_all() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let on = ["run", "--no-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
+    let on = ["run", "--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
     let report = |flags: &[&str]| -> Value {
         let printed = run(&[&on[..], &["--output", "json"], flags].concat());
         assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -276,7 +286,7 @@ fn a_group_without_policies_is_an_error_that_names_the_other_groups() {
     fs::write(&pod, POD).unwrap();
     fs::copy(guest("zone_drain_v1"), dir.join("gpu/zone-drain.wasm")).unwrap();
     let ask = |command: &[&str], flags: &[&str]| {
-        let on = ["--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+        let on = ["--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
         run(&[command, &on, flags].concat())
     };
     let commands: [&[&str]; 2] = [&["run"], &["explain", "--node", "node-000"]];
@@ -310,7 +320,7 @@ fn nodes_that_no_policy_scores_have_no_score_and_none_is_best() {
     fs::create_dir(&dir).unwrap();
     fs::write(&pod, POD).unwrap();
     fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
-    let on = ["run", "--no-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+    let on = ["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
     let printed = run(&on).out;
     assert!(printed.contains("nodes are left; no policy scores them\n"), "{printed}");
     let printed = run(&[&on[..], &["--output", "json"]].concat()).out;

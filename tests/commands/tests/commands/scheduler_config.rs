@@ -10,7 +10,7 @@ use crate::{run, text};
 
 #[test]
 fn scheduler_config_has_the_verbs_that_the_policies_have() {
-    let printed = run(&["scheduler-config", "--no-cache", "--policies", text(policies())]);
+    let printed = run(&["scheduler-config", "--no-compile-cache", "--policies", text(policies())]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("scheduler-config.yaml", &printed.out).unwrap();
 }
@@ -22,7 +22,7 @@ fn scheduler_config_has_one_extender_for_each_group() {
     fs::create_dir(&group).unwrap();
     fs::copy(policies().join("gpu-binpack.wasm"), group.join("gpu-binpack.wasm")).unwrap();
     fs::write(group.join("gpu-binpack.yaml"), "match: {resources: [example.com/gpu-mem]}\n").unwrap();
-    let args = ["scheduler-config", "--no-cache", "--full-nodes", "--output", "json", "--policies", "."];
+    let args = ["scheduler-config", "--no-compile-cache", "--full-nodes", "--output", "json", "--policies", "."];
     let printed = plimsoll(directory.path(), &args).unwrap();
     let config: Value = serde_json::from_str(&printed.out).unwrap();
     let extender = &config["extenders"][0];
@@ -48,7 +48,7 @@ fn binders(groups: &[(&str, &str)]) -> TempDir {
 #[test]
 fn one_group_binds_and_its_policies_in_shadow_do_not() {
     let directory = binders(&[("a", "shadow"), ("b", "enforce"), ("c", "off")]);
-    let args = ["scheduler-config", "--no-cache", "--output", "json", "--policies", "."];
+    let args = ["scheduler-config", "--no-compile-cache", "--output", "json", "--policies", "."];
     let printed = plimsoll(directory.path(), &args).unwrap();
     let config: Value = serde_json::from_str(&printed.out).unwrap();
     let bind: Vec<Option<&str>> =
@@ -77,12 +77,13 @@ fn a_bind_verb_that_nobody_may_use_is_remarked_on() {
 #[test]
 fn two_groups_that_bind_are_refused_by_name() {
     let directory = binders(&[("a", "enforce"), ("b", "enforce")]);
-    let printed = plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", "."]).unwrap();
+    let printed = plimsoll(directory.path(), &["scheduler-config", "--no-compile-cache", "--policies", "."]).unwrap();
     assert_eq!(printed.code, Some(2), "{printed:?}");
     assert!(printed.err.contains("a/gpu-binpack and b/gpu-binpack bind, in two groups"), "{printed:?}");
     // Where plimsoll may not bind, they are none of kube-scheduler's business.
     let printed =
-        plimsoll(directory.path(), &["scheduler-config", "--no-cache", "--policies", ".", "--no-bind"]).unwrap();
+        plimsoll(directory.path(), &["scheduler-config", "--no-compile-cache", "--policies", ".", "--no-bind"])
+            .unwrap();
     assert!(printed.code == Some(0) && !printed.out.contains("bindVerb"), "{printed:?}");
 }
 
@@ -90,7 +91,7 @@ fn two_groups_that_bind_are_refused_by_name() {
 fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
     let policies = text(policies());
     let url = "http://plimsoll.plimsoll.svc:8888";
-    let printed = run(&["scheduler-config", "--no-cache", "--policies", policies, "--url", url, "--no-bind"]);
+    let printed = run(&["scheduler-config", "--no-compile-cache", "--policies", policies, "--url", url, "--no-bind"]);
     let (_, extenders) = printed.out.split_once("\nextenders:\n").unwrap();
     let file = fs::read_to_string(plimsoll_harness::workspace().join("deploy/kube-scheduler.yaml")).unwrap();
     assert!(
@@ -108,7 +109,7 @@ fn lay_group(directory: &Path, name: &str, policy: &str, resource: &str) {
 }
 
 fn print(directory: &Path, args: &[&str]) -> Printed {
-    plimsoll(directory, &[&["scheduler-config", "--no-cache", "--policies", "."], args].concat()).unwrap()
+    plimsoll(directory, &[&["scheduler-config", "--no-compile-cache", "--policies", "."], args].concat()).unwrap()
 }
 
 fn json(printed: &Printed) -> Value {

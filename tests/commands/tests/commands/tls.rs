@@ -24,7 +24,7 @@ fn lay(directory: &Path) -> Authority {
 fn serve(directory: &Path) -> Plimsoll {
     let file = |name: &str| text(&directory.join(name)).to_owned();
     let (cert, key, ca) = (file("tls.crt"), file("tls.key"), file("ca.crt"));
-    let args = ["--no-cache", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
+    let args = ["--no-compile-cache", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
     Plimsoll::serve(directory, &args).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn a_certificate_that_cannot_be_used_ends_the_start_and_names_its_file() {
     let directory = tempdir().unwrap();
     let authority = lay(directory.path());
     let start = || {
-        let args = ["serve", "--no-cache", "--policies", ".", "--tls-cert", "tls.crt", "--tls-key", "tls.key"];
+        let args = ["serve", "--no-compile-cache", "--policies", ".", "--tls-cert", "tls.crt", "--tls-key", "tls.key"];
         let printed = plimsoll(directory.path(), &[&args[..], &["--tls-client-ca", "ca.crt"]].concat()).unwrap();
         assert_eq!(printed.code, Some(2), "{printed:?}");
         printed.err

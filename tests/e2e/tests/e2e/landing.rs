@@ -15,7 +15,8 @@ fn policies_decide_where_pods_land_in_names_mode() {
     fs::create_dir(&policies).unwrap();
     lay_policies(&policies);
     cluster.write_snapshot(&snapshot).unwrap();
-    let gateway = Plimsoll::serve(&policies, &["--no-cache", "--snapshot", snapshot.to_str().unwrap()]).unwrap();
+    let gateway =
+        Plimsoll::serve(&policies, &["--no-compile-cache", "--snapshot", snapshot.to_str().unwrap()]).unwrap();
     let _scheduler = cluster.schedule_with(gateway.wire, &policies, &[]).unwrap();
     all_land_where_they_may(&cluster);
 }
@@ -24,7 +25,7 @@ fn policies_decide_where_pods_land_in_names_mode() {
 fn policies_decide_where_pods_land_in_full_node_mode() {
     let (cluster, policies) = (with_nodes(), tempdir().unwrap());
     lay_policies(policies.path());
-    let gateway = Plimsoll::serve(policies.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(policies.path(), &["--no-compile-cache"]).unwrap();
     let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &["--full-nodes"]).unwrap();
     all_land_where_they_may(&cluster);
 }
@@ -33,7 +34,7 @@ fn policies_decide_where_pods_land_in_full_node_mode() {
 fn a_pod_that_nobody_takes_says_which_policy_and_why_until_the_policy_is_mended() {
     let (cluster, policies) = (with_nodes(), tempdir().unwrap());
     lay_policies(policies.path());
-    let gateway = Plimsoll::serve(policies.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(policies.path(), &["--no-compile-cache"]).unwrap();
     let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &["--full-nodes"]).unwrap();
     cluster.create(&pod("web", "stuck", "100m", &in_zone("c"))).unwrap();
     let message = cluster.failure_of("web", "stuck").unwrap();

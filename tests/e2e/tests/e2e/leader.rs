@@ -225,7 +225,7 @@ fn scheduler_config(cluster: &ControlPlane, balancer: &Balancer, policies: &Path
     let printed = command()
         .args([
             "scheduler-config",
-            "--no-cache",
+            "--no-compile-cache",
             "--http-timeout",
             "3s",
             "--url",

@@ -13,7 +13,7 @@ fn a_killed_gateway_that_comes_back_loses_no_pod_and_binds_none_twice() {
     populate(&cluster);
     lay_policies(policies.path());
     let kubeconfig = cluster.kubeconfig();
-    let args = ["--no-cache", "--kubeconfig", kubeconfig.to_str().unwrap()];
+    let args = ["--no-compile-cache", "--kubeconfig", kubeconfig.to_str().unwrap()];
     let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
     let wire = gateway.wire;
     let _scheduler = cluster.schedule_with(wire, policies.path(), &[]).unwrap();

@@ -23,7 +23,8 @@ fn a_policy_that_only_filters_preempts_rightly() {
         cluster.create(&pod("web", &format!("low-{node}"), "8", &bound)).unwrap();
     }
     cluster.write_snapshot(&snapshot).unwrap();
-    let gateway = Plimsoll::serve(&policies, &["--no-cache", "--snapshot", snapshot.to_str().unwrap()]).unwrap();
+    let gateway =
+        Plimsoll::serve(&policies, &["--no-compile-cache", "--snapshot", snapshot.to_str().unwrap()]).unwrap();
     let _scheduler = cluster.schedule_with(gateway.wire, &policies, &[]).unwrap();
 
     cluster.create(&pod("web", "high", "8", &json!({"priorityClassName": "high"}))).unwrap();

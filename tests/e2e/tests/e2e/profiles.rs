@@ -25,7 +25,7 @@ fn a_policy_for_one_profile_leaves_the_pods_of_others_alone() {
     // Two groups with one resource: kube-scheduler would refuse a configuration that names it twice.
     lay_group(directory.path(), "gpu");
     lay_group(directory.path(), "gpu-old");
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     let args =
         ["--full-nodes", "--profile", "default-scheduler,batch", "--ignored-by-scheduler", "example.com/gpu-mem"];
     let _scheduler = cluster.schedule_with(gateway.wire, directory.path(), &args).unwrap();

@@ -38,7 +38,7 @@ fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
         fs::copy(samples().join(file), policies.path().join(file)).unwrap();
     }
     let account = cluster.kubeconfig_of("plimsoll", "plimsoll").unwrap();
-    let args = ["--no-cache", "--kubeconfig", account.to_str().unwrap(), "--lease-namespace", "plimsoll"];
+    let args = ["--no-compile-cache", "--kubeconfig", account.to_str().unwrap(), "--lease-namespace", "plimsoll"];
     let gateway = Plimsoll::serve(policies.path(), &args).unwrap();
     wait_until("plimsoll to see the cluster", || (gateway.get("/readyz").ok()?.status == 200).then_some(())).unwrap();
 

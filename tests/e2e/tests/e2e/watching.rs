@@ -120,7 +120,8 @@ fn it_is_not_ready_before_the_api_server_answers() {
     cluster.kill_api_server();
     let kubeconfig = cluster.kubeconfig();
     let gateway =
-        Plimsoll::serve(policies.path(), &["--no-cache", "--kubeconfig", kubeconfig.to_str().unwrap()]).unwrap();
+        Plimsoll::serve(policies.path(), &["--no-compile-cache", "--kubeconfig", kubeconfig.to_str().unwrap()])
+            .unwrap();
     let refused = || gateway.get("/readyz").ok().filter(|reply| reply.body.contains("cannot be reached"));
     let reply = wait_until("a reason", refused).unwrap();
     assert_eq!(reply.status, 503);
@@ -155,7 +156,8 @@ fn the_documented_role_is_enough_and_what_is_missing_is_said() {
     let policies = directory.path().join("policies");
     fs::create_dir(&policies).unwrap();
     lay_policies(&policies);
-    let gateway = Plimsoll::serve(&policies, &["--no-cache", "--kubeconfig", kubeconfig.to_str().unwrap()]).unwrap();
+    let gateway =
+        Plimsoll::serve(&policies, &["--no-compile-cache", "--kubeconfig", kubeconfig.to_str().unwrap()]).unwrap();
     let refused = || gateway.get("/readyz").ok().filter(|reply| reply.body.contains("answered 403: pods is forbidden"));
     assert_eq!(wait_until("the refusal", refused).unwrap().status, 503);
     let account = "--serviceaccount=default:watcher";
@@ -172,7 +174,7 @@ fn run_puts_a_pod_to_the_policies_on_the_cluster_as_it_is_now() {
     lay_policies(&policies);
     fs::write(&file, pod("web", "p", "1", &Value::Null).to_string()).unwrap();
     let output = plimsoll_harness::command()
-        .args(["run", "--no-cache", "--output", "json", "--kubeconfig"])
+        .args(["run", "--no-compile-cache", "--output", "json", "--kubeconfig"])
         .arg(cluster.kubeconfig())
         .arg("--policies")
         .arg(&policies)

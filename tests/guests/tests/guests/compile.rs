@@ -199,7 +199,8 @@ fn a_compile_ends_with_the_program_that_wants_it() {
     let folder = tempdir().unwrap();
     let module = folder.path().join("bomb.wasm");
     fs::write(&module, loops_over_locals(300, 3_000)).unwrap();
-    let mut check = std::process::Command::new(binary()).args(["check", "--no-cache"]).arg(&module).spawn().unwrap();
+    let mut check =
+        std::process::Command::new(binary()).args(["check", "--no-compile-cache"]).arg(&module).spawn().unwrap();
     let compile = wait_until("the compile process", || child_of(check.id())).unwrap();
     check.kill().unwrap();
     check.wait().unwrap();

@@ -64,7 +64,8 @@ fn request_of(priority: u32) -> Value {
 }
 
 fn serve(directory: &Path, args: &[&str]) -> Plimsoll {
-    let gateway = Plimsoll::serve(directory, &[&["--no-cache", "--request-timeout", "60s"], args].concat()).unwrap();
+    let gateway =
+        Plimsoll::serve(directory, &[&["--no-compile-cache", "--request-timeout", "60s"], args].concat()).unwrap();
     let ready = || gateway.get("/readyz").ok().filter(|reply| reply.status == 200).map(drop);
     wait_until("the gateway to be ready", ready).unwrap();
     gateway

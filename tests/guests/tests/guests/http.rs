@@ -21,7 +21,7 @@ fn a_hostile_guest_over_http_harms_nobody_but_its_own_decision() {
         lay_group(directory.path(), guest, "fail");
         lay_group(directory.path(), guest, "ignore");
     }
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-degraded"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--allow-degraded"]).unwrap();
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
     for guest in guests() {
         match guest.expected {

@@ -36,7 +36,7 @@ fn with_zone(directory: &Path) {
 fn no_bomb_that_is_dropped_into_the_directory_ends_the_gateway() {
     let directory = tempdir().unwrap();
     with_zone(directory.path());
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--settle", "20ms"]).unwrap();
     answers_by_the_good_policy(&gateway);
     for (number, bomb) in bombs().iter().enumerate() {
         let name = format!("bomb-{number}");
@@ -55,7 +55,7 @@ fn no_bomb_that_lies_in_the_directory_ends_the_start() {
         fs::write(directory.path().join(format!("bomb-{number}.wasm")), &bomb.bytes).unwrap();
         fs::write(directory.path().join(format!("bomb-{number}.yaml")), "onError: ignore\n").unwrap();
     }
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-degraded"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--allow-degraded"]).unwrap();
     for (number, bomb) in bombs().iter().enumerate() {
         let error = wait_until(&bomb.name, || refused(&gateway, &format!("bomb-{number}"))).unwrap();
         assert!(error.contains(bomb.refused), "{}: {error}", bomb.name);
@@ -68,7 +68,7 @@ fn no_bomb_that_lies_in_the_directory_ends_the_start() {
 fn a_bomb_in_the_compiler_takes_its_own_memory_and_time_alone() {
     let directory = tempdir().unwrap();
     with_zone(directory.path());
-    let args = ["--no-cache", "--settle", "20ms", "--compile-timeout", "2s", "--compile-memory", "128Mi"];
+    let args = ["--no-compile-cache", "--settle", "20ms", "--compile-timeout", "2s", "--compile-memory", "128Mi"];
     let gateway = Plimsoll::serve(directory.path(), &args).unwrap();
     fs::write(directory.path().join("bomb.wasm"), loops_over_locals(300, 3_000)).unwrap();
     let error = wait_until("the refusal", || {

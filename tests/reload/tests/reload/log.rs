@@ -25,7 +25,7 @@ fn a_line_about_a_request_names_its_pod_and_its_policy() {
     fs::write(group.join("fails.wasm"), failing().unwrap()).unwrap();
     fs::write(group.join("tried.wasm"), version("not here").unwrap()).unwrap();
     fs::write(group.join("tried.yaml"), "mode: shadow\n").unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     wait_until("the policies", || (gateway.get("/readyz").ok()?.status == 200).then_some(())).unwrap();
 
     let reply = gateway.ask("/gpu/filter", &request()).unwrap();
@@ -63,7 +63,7 @@ fn a_line_about_a_request_names_its_pod_and_its_policy() {
 fn a_hostile_client_does_not_fill_the_log_nor_hide_what_fails() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("fails.wasm"), failing().unwrap()).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     wait_until("the policy", || (gateway.get("/readyz").ok()?.status == 200).then_some(())).unwrap();
     let before = gateway.count_log(|_| true);
     let began = std::time::Instant::now();

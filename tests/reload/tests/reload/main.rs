@@ -22,7 +22,7 @@ fn two_hundred_swaps_fail_no_request_and_mix_no_versions() {
     let good = ["version a", "version b"].map(|reason| (reason, version(reason).unwrap()));
     let mut desk = Desk::new(directory.path(), "swapped");
     desk.put(&good[0].1, Way::Rename).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--settle", "20ms"]).unwrap();
     let answers = Load::run(&gateway, CLIENTS, |load| {
         load.wait_for_reason(good[0].0)?;
         for swap in 0..SWAPS {
@@ -53,7 +53,7 @@ fn after_a_bad_file_the_last_good_version_goes_on_answering() {
     let directory = tempdir().unwrap();
     let mut desk = Desk::new(directory.path(), "swapped");
     desk.put(&version("version a").unwrap(), Way::Swap).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--settle", "20ms"]).unwrap();
     let answers = Load::run(&gateway, CLIENTS, |load| {
         desk.put(&version("version b").unwrap(), Way::Swap)?;
         load.wait_for_reason("version b")?;
@@ -80,7 +80,7 @@ fn no_request_waits_for_a_compile() {
     let directory = tempdir().unwrap();
     let mut desk = Desk::new(directory.path(), "swapped");
     desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     let large = with_functions("version b", 4_000).unwrap();
     let mut took = Duration::ZERO;
     let answers = Load::run(&gateway, CLIENTS, |load| {
@@ -103,7 +103,7 @@ fn there_is_no_moment_without_the_rules_that_were_there_at_the_start() {
     fs::write(directory.path().join("quick.wasm"), version("quick says no").unwrap()).unwrap();
     fs::write(directory.path().join("slow.wasm"), with_functions("slow says no", 2_000).unwrap()).unwrap();
     fs::write(directory.path().join("slow.yaml"), "order: 1\n").unwrap();
-    let gateway = Plimsoll::serve_at_once(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve_at_once(directory.path(), &["--no-compile-cache"]).unwrap();
     let (mut errors, mut enforced) = (0, 0);
     plimsoll_harness::wait_until("both policies to be loaded", || {
         let reply = gateway.ask("/filter", &request()).unwrap();
@@ -129,7 +129,7 @@ fn a_policy_that_compiles_for_long_holds_up_no_other() {
     let directory = tempdir().unwrap();
     let mut desk = Desk::new(directory.path(), "swapped");
     desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--settle", "20ms"]).unwrap();
     let large = with_functions("never asked", 4_000).unwrap();
     let answers = Load::run(&gateway, 1, |load| {
         load.wait_for_reason("version a")?;
@@ -146,7 +146,7 @@ fn a_version_that_fails_whatever_it_is_asked_never_takes_the_place_of_a_good_one
     let directory = tempdir().unwrap();
     let mut desk = Desk::new(directory.path(), "swapped");
     desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--settle", "20ms"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--settle", "20ms"]).unwrap();
     let answers = Load::run(&gateway, 1, |load| {
         load.wait_for_reason("version a")?;
         for (body, fault) in [("unreachable", "trap: "), ("(loop (br 0)) unreachable", "timeout: ")] {
@@ -165,7 +165,7 @@ fn a_version_that_fails_whatever_it_is_asked_never_takes_the_place_of_a_good_one
 fn a_version_that_fails_its_first_calls_is_taken_back_and_stays_so_after_a_restart() {
     let (directory, cache) = (tempdir().unwrap(), tempdir().unwrap());
     let cache = cache.path().join("cache");
-    let args = ["--settle", "20ms", "--cache", cache.to_str().unwrap()];
+    let args = ["--settle", "20ms", "--compile-cache", cache.to_str().unwrap()];
     let mut desk = Desk::new(directory.path(), "swapped");
     desk.put(&version("version a").unwrap(), Way::Rename).unwrap();
     let gateway = Plimsoll::serve(directory.path(), &args).unwrap();

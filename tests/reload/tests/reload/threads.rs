@@ -34,7 +34,7 @@ fn most(name: &str) -> usize {
 fn a_burst_of_large_requests_starts_no_thread() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("swapped.wasm"), version("version a").unwrap()).unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     let before = lasting(&gateway);
     assert!(before["plimsoll-wire"] > 4 && before["plimsoll-async"] > 2, "{before:?}");
     // So large that each is decided on a thread of its own.
@@ -64,7 +64,7 @@ fn after_a_burst_of_loads_one_thread_waits_for_the_next() {
         let module = version(&format!("version {number}")).unwrap();
         fs::write(directory.path().join(format!("policy-{number}.wasm")), module).unwrap();
     }
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     let one = || (threads(gateway.pid()).get("policy-loader") == Some(&1)).then_some(());
     wait_until("the threads that loaded policies to end", one).unwrap();
 }

@@ -1,0 +1,117 @@
+//! The commands that answer a question about policies: `check`, `run`, `explain`, `table`.
+
+use std::path::PathBuf;
+
+use super::{ClusterArgs, EngineArgs, OutputFormat, values::group};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Policy modules (.wasm), sidecars (.yaml) to check with their module and settings, or directories of both
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Also refuse a module that could not be tried, because it needs settings and has no sidecar
+    #[arg(long, env = "PLIMSOLL_STRICT")]
+    pub(crate) strict: bool,
+
+    /// Check that answers do not depend on the order of calls: ask about sample nodes forwards, backwards and one by one
+    #[arg(long, env = "PLIMSOLL_PURITY")]
+    pub(crate) purity: bool,
+
+    /// Output format of the report
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// The directory of policies
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// The pod to place, YAML or JSON; `-` is standard input
+    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
+    pub(crate) pod: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// The group of policies to ask
+    #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
+    pub(crate) group: String,
+
+    /// Only these nodes
+    #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) nodes: Vec<String>,
+
+    /// Show for each --node the values that every policy read
+    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes")]
+    pub(crate) explain: bool,
+
+    /// The most rows of the table
+    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
+    pub(crate) rows: usize,
+
+    /// Output format of the table
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The directory of policies
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// The pod to ask about, YAML or JSON; `-` is standard input
+    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
+    pub(crate) pod: PathBuf,
+
+    /// The node to ask about
+    #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME")]
+    pub(crate) node: String,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// The group of policies to ask
+    #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
+    pub(crate) group: String,
+
+    /// Output format
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TableArgs {
+    /// The policy, with its group: `gpu/binpack`
+    pub(crate) policy: String,
+
+    /// The directory of policies
+    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
+    pub(crate) policies: PathBuf,
+
+    /// Files with the pods to ask about, YAML or JSON, each with one pod, several or a list; `-` is standard input
+    #[arg(long = "pod", env = "PLIMSOLL_PODS", value_name = "FILE", value_delimiter = ',', required = true)]
+    pub(crate) pods: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// Output format
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
