@@ -1,4 +1,4 @@
-//! What the admin listener shows: readiness, metrics and the policies in force.
+//! The content of the admin listener: readiness, metrics and the policies in force.
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ use crate::{
     reload::{BLIND, reads_placed_pods},
 };
 
-/// What `/readyz` says of a policy whose circuit is open. The gateway stays ready: a restart would not help.
+/// The note in `/readyz` about a policy whose circuit is open. The gateway stays ready: a restart would not help.
 const CIRCUIT_OPEN: &str = "its circuit is open after five consecutive faults: for up to 10 s it is not called, and only its cached answers are used";
 
 /// The state behind the admin listener.
@@ -31,7 +31,7 @@ pub(crate) struct AdminState {
     metrics: Arc<Metrics>,
     watch: Option<Arc<ClusterWatch>>,
     leadership: Option<Arc<Leadership>>,
-    /// Whether it would bind, and nobody may ask it to.
+    /// Whether it would bind although no client may ask it to.
     binds_for_nobody: bool,
     max_staleness: Duration,
     /// Whether the pods on nodes are known.
@@ -57,17 +57,17 @@ impl AdminState {
         }
     }
 
-    /// Where pods on nodes are not known, it says which policies would read them.
+    /// If the pods on nodes are not known, it names the policies that would read them.
     pub(crate) fn seeing_pods(self, sees_pods: bool) -> Self {
         Self { sees_pods, ..self }
     }
 
-    /// With a watch, it is ready only while that has been heard of within this time.
+    /// With a watch, it is ready only if the watch was not silent for longer than this.
     pub(crate) fn watching(self, watch: Option<Arc<ClusterWatch>>, max_staleness: Duration) -> Self {
         Self { watch, max_staleness, ..self }
     }
 
-    /// With an election, `/api/leader` tells of it; `/readyz` tells of policies that bind where nobody may ask for it.
+    /// With an election, `/api/leader` shows it; `/readyz` has a note on policies that bind although no client may ask.
     pub(crate) fn electing(self, leadership: Option<Arc<Leadership>>, binds_for_nobody: bool) -> Self {
         Self { leadership, binds_for_nobody, ..self }
     }
@@ -77,7 +77,7 @@ impl AdminState {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// What is wrong, and does not keep the gateway from answering.
+    /// Problems that do not prevent the gateway from answering.
     fn notes(&self) -> Vec<String> {
         let roster = self.gateway.roster();
         let binds = |member: &&Arc<Member>| {
@@ -164,7 +164,7 @@ fn on_error(member: &Member) -> Value {
     Value::Object(verbs.map(of).collect())
 }
 
-/// Policies, directories and modules that are asked nothing.
+/// Policies, directories and modules that are never called.
 fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
     let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
     let of_states = roster.states().into_iter().filter(move |(id, _)| !has_member(id)).map(|(id, state)| {
@@ -172,7 +172,7 @@ fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
         let error = failure_of(roster, group, name).map(|failure| &failure.error);
         json!({"group": group, "name": name, "state": state.as_str(), "error": error})
     });
-    // What is wrong with a directory, or a name, is no policy's failure.
+    // A problem of a directory or a name does not belong to a policy.
     let of_directories = roster.directory_failures().map(|failure| {
         let state = if failure.kept { PolicyState::Kept } else { PolicyState::Failed };
         json!({"group": failure.group, "name": failure.name, "state": state.as_str(), "error": failure.error})

@@ -1,4 +1,4 @@
-//! What a user may type; every flag is also an environment variable.
+//! The command line; every flag is also an environment variable.
 
 mod ask;
 mod cluster;
@@ -28,15 +28,15 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// Reads the command line and the environment, or ends the process with what is wrong.
+/// Reads the command line and the environment, or ends the process with an error message.
 pub(crate) fn parse() -> Args {
     let matches = with_plain_variables(Args::command()).get_matches();
     Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// Reads variables as templates and people write them.
+/// Makes variables easy to set in templates.
 ///
-/// One that is set to nothing counts as one that is not set, and that of a flag without a value may say 1 or yes.
+/// An empty variable counts as not set, and the variable of a flag without a value accepts 1 and yes.
 fn with_plain_variables(command: clap::Command) -> clap::Command {
     let plain = |arg: Arg| {
         let Some(name) = arg.get_env() else { return arg };

@@ -1,4 +1,4 @@
-//! Joins what binding needs: the Lease, the API server, and the view that shows what was bound.
+//! Wires the parts of binding: the Lease, the API server, and the view that shows bound pods.
 
 use std::{env, fs, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 
 use crate::args::LeaseArgs;
 
-/// Who this gateway is among its replicas; what was not given follows from where it runs.
+/// The identity of this gateway among its replicas; defaults follow from the environment.
 pub(crate) fn lease_config(args: LeaseArgs, api: &ApiServer, listen: SocketAddr, is_tls: bool) -> LeaseConfig {
     LeaseConfig {
         namespace: args.lease_namespace.unwrap_or_else(|| api.namespace().to_owned()),
@@ -21,7 +21,7 @@ pub(crate) fn lease_config(args: LeaseArgs, api: &ApiServer, listen: SocketAddr,
     }
 }
 
-/// Asks for the Lease once the cluster is listed, and binds while it is held.
+/// Applies for the Lease when the cluster is listed, and binds while it is held.
 pub(crate) fn start(
     gateway: &Gateway,
     api: &ApiServer,
@@ -39,10 +39,10 @@ pub(crate) fn start(
     leadership
 }
 
-/// What to say where no client can show that it may bind.
+/// The message if no client could authenticate for a bind.
 pub(crate) const NOBODY_MAY_BIND: &str = "nobody may ask this gateway to bind: --listen is open to the network and asks for no client certificate; set --tls-client-ca, or --bind-without-authentication where the network is trusted, or --no-bind";
 
-/// Whether anybody may ask for binds on the wire's listener; warns where nobody may, and where everybody may.
+/// Whether any client may ask for binds on the extender port; warns if none may, or if all may.
 pub(crate) fn may_be_asked(listen: SocketAddr, wire: &WireConfig) -> bool {
     let asks_for_certificates = wire.tls.as_ref().is_some_and(|tls| tls.asks_for_certificates());
     let possible = wire.bind.is_possible(listen.ip(), asks_for_certificates);
@@ -54,7 +54,7 @@ pub(crate) fn may_be_asked(listen: SocketAddr, wire: &WireConfig) -> bool {
     possible
 }
 
-/// Logs what came of a bind. A refusal that is nobody's fault is told as a success is; of what else fails the
+/// Logs the outcome of a bind. A routine refusal is logged like a success; the extender wire logs all other
 /// extender wire tells.
 pub(crate) fn log(report: &BindReport<'_>) {
     let BindReport { group, query, outcome, authors, elapsed } = report;
@@ -78,7 +78,7 @@ pub(crate) fn log(report: &BindReport<'_>) {
     }
 }
 
-/// What `/api/leader` shows.
+/// The content of `/api/leader`.
 pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
     let Some(leadership) = leadership else {
         return json!({"state": "off", "reason": "this gateway does not bind"});
@@ -93,7 +93,7 @@ pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
     shown
 }
 
-/// Where other replicas find this one: the pod's address, if the pod tells.
+/// The URL of this replica for others: with the pod's address, if `$POD_IP` is set.
 fn advertised(listen: SocketAddr, is_tls: bool) -> String {
     let scheme = if is_tls { "https" } else { "http" };
     let given = env::var("POD_IP").ok().and_then(|ip| ip.parse().ok());

@@ -12,7 +12,7 @@ use crate::{metrics::Metrics, pulse};
 /// How often the snapshot file is looked at.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is said in the log and by `/readyz` when the file is gone or bad.
+/// The message in the log and in `/readyz` if the file is missing or bad.
 const SNAPSHOT_KEPT: &str = "the snapshot cannot be read: the last good one stays";
 
 /// Where nodes and pods come from.
@@ -26,7 +26,7 @@ pub(crate) enum ClusterSource {
     ApiServer(Credentials, Option<String>),
 }
 
-/// What keeps the view up to date; dropping it ends that.
+/// Keeps the view up to date until it is dropped.
 pub(crate) enum WatchGuard {
     Requests,
     Snapshot { _watch: SnapshotWatch },
@@ -36,7 +36,7 @@ pub(crate) enum WatchGuard {
 // === impl ClusterSource ===
 
 impl ClusterSource {
-    /// What a user named; in a pod, the API server unless something else was named.
+    /// The source that the user named; in a pod the API server by default.
     pub(crate) fn resolve(
         snapshot: Option<PathBuf>,
         kubeconfig: Option<PathBuf>,

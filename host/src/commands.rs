@@ -1,4 +1,4 @@
-//! One file for each command; what they print goes to standard output, complaints to standard error.
+//! One file for each command; results go to standard output, errors to standard error.
 
 mod answer;
 mod check;
@@ -24,7 +24,7 @@ use crate::{
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
 
-/// Does what was asked.
+/// Runs the command.
 ///
 /// The exit code is 0 if all is well, 1 if the answer is no (a policy is refused), 2 if it could not be done.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
@@ -47,22 +47,22 @@ pub(crate) fn complain(error: &anyhow::Error) {
     eprintln!("plimsoll: {}", text::printable(&format!("{error:#}")));
 }
 
-/// Says something beside what a command prints.
+/// Prints a remark to standard error.
 #[expect(clippy::print_stderr, reason = "as for `complain`")]
 fn remark(text: &str) {
     eprintln!("plimsoll: {}", text::printable(text));
 }
 
-/// The other end of [`ChildConfig::this_program`].
+/// The process that [`ChildConfig::this_program`] starts.
 fn compile_module(args: &CompileModuleArgs) -> Result<ExitCode> {
     let limits = ProcessLimits { memory: args.memory as u64, cpu: args.cpu };
     plimsoll_wasm::compile_module(limits).context("cannot compile in this process")?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The policy host as the flags want it.
+/// The policy loader, configured by the flags.
 ///
-/// A cache that was asked for must work; the default one may be missing, as in a pod with a read-only root.
+/// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root.
 fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     let memory = args.compile_memory as u64;
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
@@ -84,12 +84,12 @@ fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     }
 }
 
-/// The memory of all guests, unless the operator says otherwise; none if the container has no limit.
+/// The default memory of all guests together; `None` if the container has no limit.
 fn guest_memory_of_container() -> Option<usize> {
     plimsoll_system::cgroup::memory_limit().map(|limit| limit as usize / GUESTS)
 }
 
-/// Where policies are kept from one start to the next; none: nowhere.
+/// The directory of compiled policies; `None` if they are not cached.
 fn cache_directory(args: &EngineArgs) -> Option<PathBuf> {
     if args.no_compile_cache { None } else { args.compile_cache.clone().or_else(default_cache) }
 }
@@ -103,7 +103,7 @@ fn default_cache() -> Option<PathBuf> {
 
 /// Prints a line of output, and ends quietly when nobody reads it (`plimsoll ... | head`).
 ///
-/// Names, labels and reasons are others' texts: nothing of them reaches the terminal but what can be seen.
+/// Names, labels and reasons are foreign texts: only their printable characters reach the terminal.
 fn print(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
     match std::io::stdout().write_all(text::printable(text).as_bytes()) {

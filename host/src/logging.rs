@@ -52,7 +52,7 @@ fn refuse_misspelt_level(filter: &str) -> Result<(), String> {
     }
 }
 
-/// The filter, which leaves out what libraries say unless it asks for all there is, or for theirs.
+/// The filter. It hides lines of libraries unless it names them or asks for everything.
 fn with_quiet_libraries(filter: &str) -> String {
     let directives = || filter.split(',').map(str::trim);
     if directives().any(|directive| matches!(directive.to_ascii_lowercase().as_str(), "debug" | "trace" | "4" | "5")) {

@@ -1,4 +1,4 @@
-//! Prometheus metrics: what the gateway did, by policy and verb.
+//! Prometheus metrics, by policy and verb.
 
 mod binds;
 mod by_name;
@@ -137,7 +137,7 @@ impl Metrics {
         text
     }
 
-    /// Counts what a reload changed.
+    /// Counts the changes of a reload.
     pub(crate) fn reloaded(&self, roster: &Roster, changes: &[PolicyChange]) {
         for change in changes {
             let result = match change {
@@ -167,7 +167,7 @@ impl Metrics {
         self.cluster_published.inc();
     }
 
-    /// Tells of what guests share from now on.
+    /// Registers the metrics of the resources that guests share.
     pub(crate) fn guests(&self, loader: WasmLoader) {
         self.guests.set(loader);
     }
@@ -187,12 +187,12 @@ impl Metrics {
         self.blind.set(policies as i64);
     }
 
-    /// Tells what is remembered of answers.
+    /// Sets the size of the decision cache.
     pub(crate) fn remembered(&self, bytes: usize) {
         self.decision_cache_bytes.set(bytes as i64);
     }
 
-    /// Counts a snapshot that could not be read, and keeps what is wrong with it.
+    /// Counts a snapshot that could not be read, and keeps the error.
     pub(crate) fn snapshot_failed(&self, problem: String) {
         self.snapshot_errors.inc();
         self.snapshot_problem.store(Some(Arc::new(problem)));
@@ -203,7 +203,7 @@ impl Metrics {
         self.snapshot_problem.store(None);
     }
 
-    /// What is wrong with the snapshot file, as long as the last good one stays in use.
+    /// The error of the snapshot file, as long as the last good one is in use.
     pub(crate) fn snapshot_problem(&self) -> Option<Arc<String>> {
         self.snapshot_problem.load_full()
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::{Failure, PolicyState, Roster};
 
-/// What keeps a gateway from being ready until each policy is loaded, once.
+/// Readiness: not ready until each policy that was present at the start has been loaded once.
 ///
 /// From then on a bad file does not take the process down. That is seen when a roster comes into force, and not when
 /// somebody asks: the first probe may come late.

@@ -1,4 +1,4 @@
-//! Puts what the directory says in force, and tells of it.
+//! Brings the policies of the directory into force, and logs it.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use tracing::{error, info, warn};
 
 use crate::{metrics::Metrics, readiness::Readiness};
 
-/// What is said of a policy that reads placed pods where none are known.
+/// The message about a policy that reads placed pods if the gateway knows none.
 pub(crate) const BLIND: &str = "it reads the pods on nodes, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
 
@@ -63,7 +63,7 @@ pub(crate) fn reads_placed_pods(member: &Member) -> bool {
     member.config.mode != Mode::Off && member.policy.imports().iter().any(reads)
 }
 
-/// What a policy reads of placed pods is nothing where there is no view of them, and it may let everything pass.
+/// Without a view of pods every node looks empty to such a policy, so it may accept everything.
 fn warn_of_blind(update: &RosterUpdate) {
     let is_new = |id: &str| {
         update.changes.iter().any(|change| matches!(change, PolicyChange::Loaded { .. }) && change.id() == id)

@@ -69,7 +69,7 @@ impl Runtimes {
     }
 }
 
-/// A runtime with workers, and with threads for what may take long that are there from the start.
+/// A runtime with workers, and with threads for long tasks that exist from the start.
 fn start(name: &str, workers: usize, blocking: usize, patience: Duration) -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(workers)

@@ -60,7 +60,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Listens; requests are answered on the runtime `on`. Policies are loaded meanwhile: until each is, its
-    /// `onError` says what becomes of a request.
+    /// `onError` decides the effect on a request.
     ///
     /// # Errors
     /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
@@ -124,7 +124,7 @@ impl Server {
         Ok(Self { stop, state, wire_task, admin_task, probes_task, _watching: watching, _cluster: cluster, leadership })
     }
 
-    /// Finishes what is in flight, within the drain time, and stops.
+    /// Finishes requests in flight within the drain time, and stops.
     ///
     /// # Errors
     /// If a listener had failed before.
@@ -141,7 +141,7 @@ impl Server {
         self.probes_task.await?.context("the probes listener failed")
     }
 
-    /// Gives up the Lease after a listener has failed, so that another replica binds at once. What is in flight is
+    /// Releases the Lease after a listener has failed, so that another replica binds at once. Requests in flight are
     /// lost; a bind that is being written is waited for.
     pub(crate) async fn give_up(&self) {
         self.state.drain();

@@ -1,4 +1,4 @@
-//! How durations and sizes are printed, and texts of others: on the terminal and in the log.
+//! How durations, sizes and foreign texts are printed, on the terminal and in the log.
 
 use std::{
     borrow::Cow,
@@ -6,18 +6,18 @@ use std::{
     time::Duration,
 };
 
-/// A text of several lines as it may reach a terminal.
+/// A text of several lines, safe for a terminal.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     plimsoll_core::escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// One line of a text that somebody else wrote: a line break in it must not look like one of ours.
+/// A foreign text as one line: a line break in it must not look like one of ours.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     plimsoll_core::escaped(text, |_| false)
 }
 
-/// Writes log lines. What a line's format leaves in the texts of others, which is more in JSON than elsewhere, is
-/// escaped here; the escape character itself begins colours, and is escaped by the format.
+/// Writes log lines. Unprintable characters that the line's format has not escaped in foreign texts are
+/// escaped here, except the escape character: it begins colours, and the format escapes it in texts.
 pub(crate) struct LogWriter<W>(pub(crate) W);
 
 impl<W: Write> Write for LogWriter<W> {

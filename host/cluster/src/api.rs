@@ -22,7 +22,7 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// A client of the API server, cheap to clone.
 ///
-/// It does not ask again by itself, and sets no deadline for an answer: whoever asks knows both.
+/// It neither retries nor sets deadlines: the callers do.
 #[derive(Clone)]
 pub struct ApiServer {
     client: Client,
@@ -42,7 +42,7 @@ pub enum ConnectError {
     Kubeconfig {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         cause: String,
     },
     /// The kubeconfig names a proxy.
@@ -68,15 +68,15 @@ pub enum ConnectError {
         url: String,
         /// How long it was waited for.
         patience: Duration,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
-    /// What the file or the pod says makes no client: a certificate, a key, a command that gives credentials.
+    /// No client can be made from the file or the pod: a bad certificate, key, or command for credentials.
     #[error("{url}: no client can be made from the credentials for it: {cause}")]
     Client {
         /// Where the API server is.
         url: String,
-        /// What is wrong.
+        /// The error.
         cause: String,
     },
 }

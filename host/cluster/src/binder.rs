@@ -41,8 +41,8 @@ pub trait AssumeCache: Send + Sync {
     /// If it is not as it was seen, or the pod is on a node already, or has a reservation.
     fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved>;
 
-    /// After that moment nothing of this bind is under way: a list or a read that begins later tells what
-    /// became of it. With a `pod`, that is where it was read to be, and with which annotations.
+    /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
+    /// its outcome. A `pod` is the pod as it was read, with its node and annotations.
     fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant);
 
     /// The bind with this ticket bound nothing, and will not.
@@ -51,7 +51,7 @@ pub trait AssumeCache: Send + Sync {
     /// The pod was read by a request that `began` then.
     fn observe(&self, pod: &Pod, began: Instant);
 
-    /// Lists nodes and pods anew; done when the gateway's view is at least as new as the moment of the call.
+    /// Lists nodes and pods again; done when the gateway's view is at least as new as the call.
     fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
@@ -107,7 +107,7 @@ impl ApiBinder {
         Ok(ready)
     }
 
-    /// Reads a pod; what earlier binds of it are waiting to know is taken from it.
+    /// Reads a pod; the result also settles earlier binds of it whose outcome is unknown.
     pub(crate) async fn read(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {
         let began = clock::now();
         match clock::timeout_at(deadline, read_pod(&self.reader, namespace, name)).await {
@@ -181,7 +181,7 @@ async fn read_pod(client: &Client, namespace: &str, name: &str) -> Result<Arc<Po
     Ok(Arc::new(pod))
 }
 
-/// The path of the pods of a namespace; what comes over the wire must not lead elsewhere.
+/// The path of a pod; names from a request must not lead to another path.
 fn pods(namespace: &str, name: &str) -> Result<String, BindError> {
     let is_plain = |text: &str| {
         let may = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';

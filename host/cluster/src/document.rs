@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// One object of a text.
 pub(crate) struct DocumentObject<'a> {
-    /// Its kind; none if neither it nor its list says.
+    /// Its kind; `None` if neither the object nor its list has one.
     pub(crate) kind: Option<Cow<'a, str>>,
     pub(crate) json: &'a str,
     place: Location,
@@ -16,7 +16,7 @@ pub(crate) struct DocumentObject<'a> {
 /// Where an object stands.
 #[derive(Debug, Clone, Copy, Default)]
 struct Location {
-    /// From 1; none in YAML.
+    /// From 1; `None` in YAML.
     line: Option<usize>,
     /// Of several documents, from 0.
     document: Option<usize>,
@@ -24,14 +24,14 @@ struct Location {
     item: Option<usize>,
 }
 
-/// What is wrong with a text, and where.
+/// An error in a text, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentError {
     at: String,
     text: String,
 }
 
-/// What tells a list from a single object.
+/// The fields that distinguish a list from a single object.
 #[derive(Deserialize)]
 #[serde(expecting = "a Kubernetes object or list")]
 struct Head<'a> {
@@ -41,7 +41,7 @@ struct Head<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// What names an object.
+/// The fields that name an object.
 #[derive(Deserialize, Default)]
 struct Named {
     #[serde(default)]
@@ -189,7 +189,7 @@ fn without_place(text: &str) -> &str {
     text.split(" at line ").next().unwrap_or(text)
 }
 
-/// A snapshot may be large; what one alias stands for may not.
+/// A snapshot may be large, but the value of one alias may not.
 fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {

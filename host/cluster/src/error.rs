@@ -1,4 +1,4 @@
-//! What can be wrong with a snapshot.
+//! Errors of snapshot files.
 
 use std::{io, path::PathBuf};
 
@@ -15,7 +15,7 @@ pub enum SnapshotError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// There is nothing in the file.
@@ -23,7 +23,7 @@ pub enum SnapshotError {
     Empty {
         /// The file.
         path: PathBuf,
-        /// What should be in it.
+        /// The expected content.
         expected: &'static str,
     },
     /// The file has no node.
@@ -32,12 +32,12 @@ pub enum SnapshotError {
         /// The file.
         path: PathBuf,
     },
-    /// The text is not what it should be; the cause says where.
+    /// The text has not the expected form; the cause names the place.
     #[error("{}{cause}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where, what, and what was expected.
+        /// The place, the error, and the expected form.
         cause: DocumentError,
     },
     /// The file has another number of pods than one.

@@ -7,7 +7,7 @@
 //!  Standing ──> Term ──> Fenced connections (nothing is written once the term is over)
 //! ```
 //!
-//! Why two of them never write at one time, and what that rests on, stands in
+//! Why no two of them write at the same time, and the assumptions behind it, are explained in
 //! `docs/decisions/0013-who-binds.md`.
 
 mod election;

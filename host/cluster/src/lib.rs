@@ -1,4 +1,4 @@
-//! Where nodes and pods come from, the API server or snapshot files; and where bindings go to.
+//! The source of nodes and pods, the API server or snapshot files; and the target of Bindings.
 //!
 //! ```text
 //!  API server ──> list and watch ──> Store ──┐
@@ -7,9 +7,9 @@
 //!  (JSON or YAML, as kubectl writes it)
 //! ```
 //!
-//! A [`ClusterWatch`] follows the API server and publishes one cluster after another. A snapshot is what
-//! `kubectl get nodes,pods -A -o json` prints; it is read as a whole and replaces the picture before it as a
-//! whole; while a new file is bad, the last good picture stays.
+//! A [`ClusterWatch`] follows the API server and publishes a new cluster after each change. A snapshot file has the
+//! output of `kubectl get nodes,pods -A -o json`; it is read as a whole and replaces the cluster before it as a
+//! whole; while a new file is bad, the last good cluster stays.
 //!
 //! Of several gateways on one API server the holder of a Lease binds ([`Leadership`], [`ApiBinder`]).
 

@@ -46,7 +46,7 @@ pub use store::Ticket;
 /// Changes within this time become one cluster.
 const BURST: Duration = Duration::from_millis(10);
 
-/// A bookmark comes about every minute; when none does, the watch begins anew.
+/// A bookmark arrives about every minute; without one the watch restarts.
 const LONGEST_SILENCE: Duration = Duration::from_secs(75);
 
 /// How long a pod that was bound may wait for the watch before a list tells; and how often that is looked at.
@@ -59,7 +59,7 @@ pub struct ClusterWatch {
     tasks: [JoinHandle<()>; 3],
 }
 
-/// What the tasks and the callers have in common.
+/// The state that tasks and callers share.
 struct SharedState {
     state: Mutex<PublishState>,
     publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
@@ -87,10 +87,10 @@ struct PublishState {
 // === impl ClusterWatch ===
 
 impl ClusterWatch {
-    /// Starts to list and to watch; `publish` gets each new cluster, the first once both lists are complete.
+    /// Starts to list and watch; `publish` gets each new cluster, the first one when both lists are complete.
     ///
     /// `publish` is called from one place at a time, in order; it must be short and not call back. With
-    /// `max_staleness`, each watch is begun anew early enough to give a sign of life within that time.
+    /// `max_staleness`, each watch restarts early enough to give a sign of life within that time.
     /// Must be called within a tokio runtime; dropping it ends the watches.
     pub fn start(
         api: &ApiServer,
@@ -151,7 +151,7 @@ impl ClusterWatch {
         state.publish(&self.shared.publish);
     }
 
-    /// The process has stood still: begins both watches anew, and waits until they have told what happened meanwhile.
+    /// After a pause of the process: restarts both watches, and waits until they have shown the changes since.
     ///
     /// It does not give up by itself.
     pub async fn catch_up(&self) {
@@ -176,7 +176,7 @@ impl ClusterWatch {
 impl AssumeCache for ClusterWatch {
     fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved> {
         let mut state = self.shared.state();
-        // What has come meanwhile is part of the newest snapshot.
+        // Events that arrived meanwhile are part of the newest snapshot.
         state.publish(&self.shared.publish);
         if seen.is_some_and(|seen| !state.store.shows(pod.node().unwrap_or_default(), seen)) {
             return Err(NotReserved::Changed);
@@ -238,12 +238,12 @@ impl SharedState {
         }
     }
 
-    /// Whether a watch that begins has to catch up with what happened while the process stood still.
+    /// Whether a starting watch has to catch up with changes during a pause of the process.
     fn is_behind(&self, resource: Resource, resumed: u64) -> bool {
         self.caught_up.borrow()[resource as usize] < resumed
     }
 
-    /// A watch that began after the process had stood still so many times has told what there was.
+    /// A watch that began after this many pauses has caught up.
     fn caught_up(&self, resource: Resource, resumed: u64) {
         self.caught_up.send_modify(|caught_up| caught_up[resource as usize] = resumed);
     }
@@ -266,7 +266,7 @@ impl SharedState {
         self.changed.notify_one();
     }
 
-    /// A list that began then, after so many wishes for one, is complete.
+    /// A list is complete that began then, after this many requests for one.
     fn listed(&self, resource: Resource, began: Instant, wishes: u64) {
         let mut state = self.state();
         match resource {
@@ -286,7 +286,7 @@ impl SharedState {
         self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = wishes);
     }
 
-    /// Wants fresh lists when a pod that was bound has waited for too long: they tell what became of it.
+    /// Requests new lists if the watch has not shown a bound pod for too long: they show its outcome.
     fn look_for_the_missing(&self) {
         let since = self.state().store.waiting_since();
         let is_under_way = *self.fulfilled.borrow() != [*self.wanted.borrow(); 2];
@@ -300,7 +300,7 @@ impl SharedState {
 // === impl PublishState ===
 
 impl PublishState {
-    /// Publishes what has changed, once there is a first picture of the whole.
+    /// Publishes the changes, once the first lists are complete.
     fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
         if !(self.are_nodes_listed && self.are_pods_listed) {
             return;

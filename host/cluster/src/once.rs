@@ -12,12 +12,12 @@ const SILENT: Duration = Duration::from_secs(2);
 /// How often it is looked whether the lists still get on.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The watches behind the lists are not what is waited for; they must only not begin anew in between.
+/// Only the lists matter here; the watches that follow them must not restart meanwhile.
 const MAX_STALENESS: Duration = Duration::from_mins(10);
 
-/// Lists Nodes and pods once; `waiting` is told once what is waited for, if it takes longer than 2 s.
+/// Lists Nodes and pods once; if it takes longer than 2 s, `waiting` is called once with the reason.
 ///
-/// A long list takes as long as it takes: only an API server that is not heard of for `patience` is given up.
+/// A long list may take any time: it fails only if the API server has been silent for `patience`.
 ///
 /// # Errors
 /// If the API server does not give both lists.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `PLIMSOLL_SIMULATION_WORLDS` is the number of worlds (`make simulate`), `PLIMSOLL_SIMULATION_SEED` runs
-//! one of them again. What must hold is checked in [`api`] at each write, and in [`world`] at the end.
+//! one of them again. The invariants are checked in [`api`] at each write, and in [`world`] at the end.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a test says by a panic what is wrong, and what it found")]
 
@@ -34,7 +34,7 @@ use self::{
 /// Worlds in a run of all tests.
 const WORLDS: u64 = 200;
 
-/// What a world is made of follows from this and its number.
+/// The seed of a world follows from this constant and the world's number.
 const FIRST_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 fn number(name: &str) -> Option<u64> {
@@ -113,7 +113,7 @@ fn a_world_is_the_same_whenever_it_is_run() {
     }
 }
 
-/// What these worlds find is what went wrong before: without each part of the cure some world fails.
+/// These worlds find the bugs that existed before: without any one part of the fix, some world fails.
 #[test]
 fn each_part_of_the_cure_is_missed_by_some_world() {
     for fault in Defect::ALL {

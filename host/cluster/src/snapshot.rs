@@ -32,10 +32,10 @@ impl FileFingerprint {
 
 /// Reads nodes and pods from a file: a list, a list of each kind, or several documents, JSON or YAML.
 ///
-/// Other kinds are passed over. Of two objects with one name the later counts.
+/// Other kinds are skipped. Of two objects with the same name the later one counts.
 ///
 /// # Errors
-/// Says where the file is not what it should be, and what was expected.
+/// Names the place of the error in the file, and the expected form.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
     parse_snapshot(path, &read_text(path, RECIPE)?)
 }
@@ -49,7 +49,7 @@ pub fn read_snapshot_with_fingerprint(path: &Path) -> Result<(Cluster, FileFinge
     Ok((parse_snapshot(path, &text)?, FileFingerprint::of(text.as_bytes())))
 }
 
-/// Reads a snapshot; none if its content is the one that was `published`, which is the one that is read from now on.
+/// Reads a snapshot; `None` if its content equals `published`, which is then updated.
 pub(crate) fn read_if_changed(
     path: &Path,
     published: &mut Option<FileFingerprint>,

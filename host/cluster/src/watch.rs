@@ -28,9 +28,9 @@ pub struct SnapshotWatch {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// Looks at a file every so often and publishes what it says once it has changed.
+/// Polls a file, and publishes its content when it has changed.
 ///
-/// A file that is being written is left alone until two looks find it the same. What cannot be read is
+/// A file that is being written is not read until two polls find it unchanged. A file that cannot be read is
 /// published once as an error; the snapshot before it should stay in force. `published` is the content that was
 /// read already: a file that is touched or rewritten with the same content is not published again.
 pub fn watch_snapshot(
@@ -108,7 +108,7 @@ fn run(
     mut publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>),
 ) {
     let mut seen = FileStamp::of(path);
-    // A file that is gone is told once, too.
+    // A missing file is reported once, too.
     let mut told_missing = false;
     while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         let now = FileStamp::of(path);
@@ -116,7 +116,7 @@ fn run(
         let is_news = if now.is_none() { !told_missing } else { now != read };
         if is_still && is_news {
             (read, told_missing) = (now, now.is_none());
-            // The stamp is older than what is read: a write in between makes another one.
+            // The stamp is taken before the content is read, so a write in between changes it.
             if let Some(snapshot) = read_if_changed(path, &mut published) {
                 publish(snapshot.map(Arc::new));
             }

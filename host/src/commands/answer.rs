@@ -1,4 +1,4 @@
-//! How an answer of a policy is printed: one form for programs in every command and on the admin listener, one for
+//! How an answer of a policy is printed: one JSON form for all commands and the admin listener, and one text form for
 //! people.
 
 use plimsoll_core::{DecideError, DryBind, Fault, Shown, SurveyAnswer, Verdict};
@@ -50,7 +50,7 @@ pub(super) fn bind_json(bind: &DryBind) -> Value {
     }
 }
 
-/// A value that was read; a remark about one is an object, since none of the values is.
+/// A value that was read; a note is an object, because no value is one.
 pub(super) fn value_json(value: &Shown) -> Value {
     match value {
         Shown::Absent => Value::Null,

@@ -1,4 +1,4 @@
-//! `plimsoll check`: what a policy file is, or why it is refused.
+//! `plimsoll check`: describes a policy file, or says why it is refused.
 
 mod purity;
 mod target;
@@ -20,19 +20,19 @@ use purity::Purity;
 use target::{PolicyFiles, Target, targets};
 use trial::{CallTime, Callee};
 
-/// What was found out about one policy.
+/// The report on one policy.
 struct CheckReport {
     file: PathBuf,
     sidecar: Option<PathBuf>,
     inspection: Inspection,
-    /// Why it was not called, where it could not be.
+    /// Why it was not called, if it could not be.
     not_called: Option<String>,
     calls: Vec<(Verb, Result<CallTime, Fault>)>,
-    /// None unless it was asked for.
+    /// Empty unless `--purity` is given.
     purity: Vec<Purity>,
 }
 
-/// A policy that was looked at.
+/// A policy with its report.
 struct CheckedPolicy {
     target: Target,
     report: Result<CheckReport>,
@@ -87,7 +87,7 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
 // === impl CheckedPolicy ===
 
 impl CheckedPolicy {
-    /// Why it is refused, in a line; none if it is not.
+    /// Why it is refused, in one line; `None` if it is accepted.
     fn refusal(&self) -> Option<String> {
         match &self.report {
             Err(error) => Some(format!("{error:#}")),

@@ -1,4 +1,4 @@
-//! `plimsoll explain`: what each policy says about a pod and a node, and what it read to say so.
+//! `plimsoll explain`: each policy's answer about a pod and a node, and the values that it read.
 
 use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 
@@ -34,7 +34,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     Ok(if explanation.verdict.is_err() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Asks about one node among all of the cluster: a policy may look at the others.
+/// Asks about one node among all nodes of the cluster: a policy may read the others.
 pub(crate) fn ask(
     gateway: &Gateway,
     group: &str,

@@ -1,4 +1,4 @@
-//! A gateway for commands that answer one question: policies from a directory, nodes and pods as they are once.
+//! A gateway for commands that answer one question: policies from a directory, and one snapshot of a cluster.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ use crate::{
     sample,
 };
 
-/// Nobody waits for an answer here.
+/// Longer than for a scheduler, since only a person waits here.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A gateway over a cluster that does not change.
@@ -28,7 +28,7 @@ pub(super) struct OfflineGateway {
     pub(super) origin: ClusterOrigin,
 }
 
-/// Which cluster was asked about, as every report says.
+/// The cluster that was asked about; every report names it.
 #[derive(Debug, Clone)]
 pub(super) struct ClusterOrigin {
     source: OriginSource,
@@ -52,7 +52,7 @@ enum Choice {
     ApiServer(Credentials),
 }
 
-/// What is known of the process's surroundings.
+/// The parts of the environment that select a cluster.
 #[derive(Debug, Clone, Copy, Default)]
 struct Environment {
     /// `$KUBECONFIG` names a file.
@@ -111,7 +111,7 @@ impl OfflineGateway {
         (!others.is_empty()).then(|| format!("policies of other groups are not asked: {groups} (--group)"))
     }
 
-    /// Asks about this pod from now on: where it is placed already, it does not stand in its own way.
+    /// Hides this pod if it is already placed, so that it does not count against itself.
     pub(super) fn about(&mut self, pod: &Pod) {
         if let Some(without) = self.cluster.without(pod) {
             self.cluster = Arc::new(without);

@@ -79,7 +79,7 @@ fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunRe
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| names[*at].clone()).collect();
     let scores = match &filter {
         Ok(_) => gateway.prioritize(&args.group, &query(&left)).map(|(outcome, _)| outcome.scores),
-        // Nobody asks for scores of nodes that were never filtered.
+        // Without a filter decision kube-scheduler asks for no scores.
         Err(_) => Ok(Vec::new()),
     };
     Ok(RunReport::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter, &kept, scores))

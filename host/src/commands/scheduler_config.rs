@@ -1,4 +1,4 @@
-//! `plimsoll scheduler-config`: what to paste into kube-scheduler's configuration.
+//! `plimsoll scheduler-config`: a configuration for kube-scheduler.
 
 mod legacy;
 mod resources;
@@ -75,7 +75,7 @@ fn configuration(args: &SchedulerConfigArgs, extenders: &[Value]) -> Value {
     config
 }
 
-/// What an https URL needs beside itself; files are those of the scheduler's machine, so none is looked for.
+/// The TLS part for an https URL. Its files are on the scheduler's machine, so they are not opened.
 fn tls_config(args: &SchedulerConfigArgs) -> Result<Option<Value>> {
     let mut tls = Map::new();
     let files = [("caFile", &args.ca_file), ("certFile", &args.cert_file), ("keyFile", &args.key_file)];
@@ -141,7 +141,7 @@ fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Val
     if has(Verb::Filter) {
         stanza.insert("filterVerb".into(), "filter".into());
     }
-    // A filter answers preemption too: candidates are put to it as if their victims were gone.
+    // Filters are asked about preemption candidates too, as if the victims were gone.
     if has(Verb::Preempt) || has(Verb::Filter) {
         stanza.insert("preemptVerb".into(), "preempt".into());
     }

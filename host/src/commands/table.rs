@@ -1,4 +1,4 @@
-//! `plimsoll table`: the decision table that a policy shows when it is asked about some pods and all nodes.
+//! `plimsoll table`: the decision table of a policy that is asked about some pods and all nodes.
 
 use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::args::{OutputFormat, TableArgs};
 
-/// Why the rows are no rule, for people and programs.
+/// A reminder that the rows are not a rule.
 const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
 
 pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
@@ -70,7 +70,7 @@ fn find(offline: &OfflineGateway, args: &TableArgs) -> Result<Arc<Member>> {
     })
 }
 
-/// The policy as one that is asked about every node, whatever its mode, and whatever others would turn down before it.
+/// The policy by itself: it is asked about every node, in enforce mode, and no other policy rejects nodes before.
 fn by_itself(member: &Member) -> Arc<Member> {
     let mode = if member.config.mode == Mode::Shadow { Mode::Enforce } else { member.config.mode };
     Arc::new(Member {
@@ -88,7 +88,7 @@ fn by_itself(member: &Member) -> Arc<Member> {
     })
 }
 
-/// Why a table has less than one may expect.
+/// Why a table may have fewer rows than expected.
 fn remarks(member: &Member, pods: usize, unmatched: &[String]) -> Vec<String> {
     let id = member.id();
     let mut remarks = Vec::new();

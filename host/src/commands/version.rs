@@ -1,4 +1,4 @@
-//! `plimsoll version`: which build this is, and what it speaks.
+//! `plimsoll version`: the build, its contract and its engine.
 
 use std::process::ExitCode;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::args::{OutputFormat, VersionArgs};
 
-/// Names what decides how a policy is compiled and run.
+/// The facts that decide how a policy is compiled and run.
 #[derive(Debug, Serialize)]
 struct Build {
     version: &'static str,
-    /// Given to the build as `PLIMSOLL_COMMIT`: a build script that asks git would build anew with each commit.
+    /// Given to the build as `PLIMSOLL_COMMIT`: a build script that runs git would rebuild after each commit.
     commit: &'static str,
-    /// What a policy must be built for.
+    /// The contract that policies must be built for.
     contract: &'static str,
-    /// What compiles and runs it.
+    /// The engine that compiles and runs policies.
     engine: &'static str,
     platform: String,
 }

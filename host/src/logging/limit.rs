@@ -34,7 +34,7 @@ const MAX_CLASSES: usize = 1024;
 /// The key of all others together.
 const OTHERS: u64 = 0;
 
-/// Lines of policies, and what policies in shadow mode say: each request may bring some.
+/// Lines of policies, and reports on policies in shadow mode: each request may cause some.
 const GUEST: &str = "plimsoll::guest";
 const SHADOW: &str = "plimsoll::shadow";
 
@@ -44,7 +44,7 @@ const SUPPRESSED: &str = "plimsoll::suppressed";
 /// The fields that tell lines of one place apart.
 const KEYS: [&str; 4] = ["policy", "reason", "resource", "status"];
 
-/// A layer that leaves out what is too much.
+/// A layer that drops lines above the limit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limiter(Arc<LimiterState>);
 
@@ -68,7 +68,7 @@ struct LineClass {
     lines: u32,
     left_out: u64,
     level: Level,
-    /// What the lines say: their message and their policy.
+    /// The identity of a kind of line: its message and its policy.
     text: String,
 }
 
@@ -88,7 +88,7 @@ struct TextVisitor {
 // === impl Limiter ===
 
 impl Limiter {
-    /// Starts to tell what was left out, from a thread that sleeps while that is nothing.
+    /// Starts a thread that reports the number of dropped lines, and sleeps while there are none.
     ///
     /// # Errors
     /// If the system has no thread to give.
@@ -176,7 +176,7 @@ impl LineClasses {
         if self.by_key.len() < MAX_CLASSES || self.by_key.contains_key(&visitor.key) { visitor.key } else { OTHERS }
     }
 
-    /// What was left out since the last time, and forgets kinds that are quiet.
+    /// Lines dropped since the last report; drops kinds that are quiet.
     fn take_left_out(&mut self) -> Vec<(Level, String, u64)> {
         self.is_any_left_out = false;
         let told = self.by_key.values().filter(|class| class.left_out > 0);
@@ -294,7 +294,7 @@ mod tests {
             let told = limiter.0.classes().take_left_out();
             let text = "policy loud: a policy failed".to_owned();
             assert_eq!(told, [(Level::WARN, text, 1000 - u64::from(LINES))]);
-            // The next second has lines again, and what was told is not told twice.
+            // The next second allows lines again, and nothing is reported twice.
             fail("loud", 200);
             assert_eq!(limiter.0.classes().take_left_out(), []);
         });

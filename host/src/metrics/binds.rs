@@ -1,4 +1,4 @@
-//! Metrics of binds: what came of them, and how long those took that this replica made.
+//! Metrics of binds: their outcomes, and the times of those that this replica made.
 
 use plimsoll_core::{BindOutcome, BindReport, DecideError, Unbound};
 use prometheus_client::{
@@ -49,7 +49,7 @@ impl Default for BindMetrics {
     }
 }
 
-/// What came of a bind, in a word that a dashboard can count by.
+/// The outcome of a bind as the value of a label.
 fn word(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
     match outcome {
         Ok(BindOutcome::Bound) => "bound",

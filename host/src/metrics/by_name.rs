@@ -10,7 +10,7 @@ pub(super) struct ByName<T>(ArcSwap<HashMap<Arc<str>, Arc<T>>>);
 // === impl ByName ===
 
 impl<T: Default> ByName<T> {
-    /// What is kept under a name.
+    /// The value for a name.
     pub(super) fn with<R>(&self, name: &str, work: impl FnOnce(&T) -> R) -> R {
         match self.0.load().get(name) {
             Some(known) => work(known),
@@ -26,7 +26,7 @@ impl<T: Default> ByName<T> {
         });
     }
 
-    /// Whoever comes second takes what is there.
+    /// A second caller gets the existing value.
     fn add(&self, name: &str) -> Arc<T> {
         let name: Arc<str> = Arc::from(name);
         let mut added = Arc::default();

@@ -37,7 +37,7 @@ struct PolicyLabels {
     mode: &'static str,
 }
 
-/// What a policy is asked in one mode, by verb.
+/// The counters of a policy in one mode, by verb.
 type ByVerb = [OnceLock<CallHandles>; Verb::ALL.len()];
 
 /// A policy that is asked in shadow first may be obeyed later.
@@ -82,7 +82,7 @@ impl CallMetrics {
         });
     }
 
-    /// Lets go of the handles of policies that are gone; what they have counted stays.
+    /// Drops the handles of removed policies; their counts stay.
     pub(super) fn reloaded(&self, roster: &Roster) {
         self.handles.retain(|id| roster.members().any(|member| member.id() == id));
     }

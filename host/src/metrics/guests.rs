@@ -1,4 +1,4 @@
-//! What guests share, read when Prometheus asks.
+//! Metrics of the resources that guests share, read at each scrape.
 
 use std::{
     fmt,

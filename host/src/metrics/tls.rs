@@ -1,4 +1,4 @@
-//! Metrics of TLS: who was refused, what was reloaded, and how long the certificate lasts.
+//! Metrics of TLS: refused clients, reloads, and the expiry of the certificate.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

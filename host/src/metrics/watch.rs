@@ -1,4 +1,4 @@
-//! What the watch on the API server tells, read when Prometheus asks.
+//! Metrics of the watch on the API server, read at each scrape.
 
 use std::{
     fmt,

@@ -11,12 +11,12 @@ use std::{
 /// From this number on, version 1 means that there is no limit: it rounds the largest number to pages.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Bytes that this container may take; none if it has no limit.
+/// The memory limit of this container in bytes; `None` if it has no limit.
 pub fn memory_limit() -> Option<u64> {
     groups(Path::new("/")).iter().filter_map(ControlGroup::limit).min()
 }
 
-/// Bytes that this container may still take; none if it has no limit.
+/// The bytes that the container's limit leaves; `None` if it has no limit.
 pub fn memory_left() -> Option<u64> {
     groups(Path::new("/")).iter().filter_map(ControlGroup::left).min()
 }
@@ -27,12 +27,12 @@ struct ControlGroup {
     files: &'static ControlFiles,
 }
 
-/// How a version names what there is to read.
+/// The file names of one version of control groups.
 struct ControlFiles {
     limit: &'static str,
     usage: &'static str,
-    /// Begins the line of `memory.stat` with what is given back before anybody is killed: pages of files that nobody
-    /// has used for long.
+    /// The start of the line of `memory.stat` with memory that the kernel reclaims before it kills a process: pages of files
+    /// that were not used for long.
     reclaimable: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What several crates of the host need of the machine, each of it once.
+//! Access to the operating system that several crates of the host share.
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐

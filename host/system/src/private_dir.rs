@@ -40,7 +40,7 @@ pub struct PrivateDir {
     is_ours: fn(&str) -> bool,
 }
 
-/// What the files of a directory may take together.
+/// Limits for all files of a directory together.
 #[derive(Debug, Clone, Copy)]
 pub struct DirLimit {
     /// The most files.
@@ -60,10 +60,10 @@ struct DirEntry {
 // === impl PrivateDir ===
 
 impl PrivateDir {
-    /// Opens, or makes, the directory; `is_ours` knows the names of the files that will be written.
+    /// Opens or creates the directory; `is_ours` recognises the names of our own files.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// The reason why it cannot be used.
     pub fn open(path: &Path, is_ours: fn(&str) -> bool) -> Result<Self, String> {
         DirBuilder::new()
             .recursive(true)
@@ -103,10 +103,10 @@ impl PrivateDir {
         Ok(file.into())
     }
 
-    /// Writes beside the file and renames, so that nobody ever reads a part.
+    /// Writes a new file next to the old one and renames it, so that nobody reads an incomplete file.
     ///
     /// # Errors
-    /// If it could not be written; what was there before is there still.
+    /// If it could not be written; the old file is then unchanged.
     pub fn write(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let temporary = self.write_temporary(name, parts)?;
         let renamed = self.rename(&temporary, name);
@@ -253,7 +253,7 @@ impl PrivateDir {
 // === impl DirLimit ===
 
 impl DirLimit {
-    /// What these take together.
+    /// The total of these entries.
     fn of<'e>(entries: impl IntoIterator<Item = &'e DirEntry>) -> Self {
         let add = |sum: Self, entry: &DirEntry| Self { files: sum.files + 1, bytes: sum.bytes + entry.size };
         entries.into_iter().fold(Self { files: 0, bytes: 0 }, add)
@@ -285,7 +285,7 @@ fn name_of_temporary(name: &str) -> Option<&str> {
     is_hex(random, 16).then_some(name)
 }
 
-/// Who we are to the file system: the owner of what we write.
+/// Our user as the file system sees it: the owner of files that we create.
 fn our_uid(directory: &OwnedFd) -> io::Result<u32> {
     let name = temporary(PROBE);
     let stat = create(directory, &name).and_then(|file| Ok(fstat(&file)?));

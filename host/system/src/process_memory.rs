@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// Bytes of private memory of a process that are resident, which are those that count against the container's limit;
-/// none if the process is gone.
+/// Resident private memory of a process in bytes, which counts against the container's limit;
+/// `None` if the process is gone.
 pub fn private_memory(pid: u32) -> Option<u64> {
     private_memory_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }

@@ -1,4 +1,4 @@
-//! A place that is reserved, from the reservation to what became of its Binding.
+//! A reserved place, from the reservation to the outcome of its Binding.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Ticket, clock};
 
-/// How long the read may take that tells what became of a write.
+/// Time limit of the read that finds out the outcome of a write.
 const LAST_READ: Duration = Duration::from_secs(1);
 
 /// A place that one bind holds. It ends with the ticket: another bind's reservation is never touched.
@@ -42,7 +42,7 @@ enum DropEffect {
 enum PodState {
     /// It is bound to the node of the binding.
     Here(Arc<Pod>),
-    /// It is bound to another one, or gone: what was sent cannot be carried out any more.
+    /// It is bound to another node, or gone: our write cannot be carried out any more.
     Never(Option<Arc<Pod>>),
     /// It waits.
     Waiting(Arc<Pod>),
@@ -57,7 +57,7 @@ impl<'b> ReservedPlace<'b> {
         Self { binder, ticket, pod, binding, end: DropEffect::Release }
     }
 
-    /// Sends the Binding, and finds out what came of it.
+    /// Sends the Binding, and finds out its outcome.
     pub(crate) async fn write(&mut self, deadline: Instant) -> Result<(), BindError> {
         let ready = self.binder.ready_for(deadline)?;
         let mut is_last = false;
@@ -99,8 +99,8 @@ impl<'b> ReservedPlace<'b> {
         }
     }
 
-    /// What became of a write without an answer. Until that is known the place stays reserved, so this may
-    /// take longer than the request's time: until nothing can be under way any more.
+    /// The outcome of a write without a reply. Until it is known the place stays reserved, so this may
+    /// take longer than the request's time: until the write cannot arrive any more.
     async fn find_out(&mut self, ready: &Ready, why: String) -> Result<(), BindError> {
         let settled = ready.term.doubt(clock::now());
         self.end = DropEffect::Doubt(settled);

@@ -1,4 +1,4 @@
-//! What a term needs before its first write.
+//! The preparation of a term for its first write.
 
 use std::{sync::Arc, time::Instant};
 
@@ -22,7 +22,7 @@ pub(super) struct Ready {
     pub(super) since: Instant,
 }
 
-/// Lists afresh at the start of every term. It goes on until it is aborted, or the election ends.
+/// Lists the cluster again at the start of every term. It runs until it is aborted, or the election ends.
 pub(super) async fn keep_ready(
     api: ApiServer,
     assume_cache: Arc<dyn AssumeCache>,

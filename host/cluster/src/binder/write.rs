@@ -1,4 +1,4 @@
-//! One POST of a Binding, and what came of it.
+//! One POST of a Binding, and its outcome.
 
 use std::{sync::Arc, time::Instant};
 
@@ -13,12 +13,12 @@ use serde_json::json;
 use super::{pods, ready::Ready};
 use crate::clock;
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum WriteOutcome {
     /// The API server says that it is done.
     Written,
-    /// The API server says 409: the pod is bound, or is not what it was.
+    /// The API server answered 409: the pod is bound, or has changed.
     Refused(String),
     /// It was not written.
     NotWritten(BindError),
@@ -48,7 +48,7 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
     }
 }
 
-/// What a policy could have read of a pod that waits: if only the rest changed, its answer still holds.
+/// The parts of a pending pod that a policy can read: if only other parts changed, its answer is still valid.
 pub(super) fn substance(pod: &Pod) -> [Option<&str>; 4] {
     ["/metadata/labels", "/metadata/annotations", "/metadata/deletionTimestamp", "/spec"].map(|at| pod.field(at))
 }

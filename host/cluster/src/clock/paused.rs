@@ -1,8 +1,8 @@
-//! A clock that stands still while there is work, and jumps to the next timer when there is none.
+//! A clock that stops while there is work, and jumps to the next timer when there is none.
 //!
 //! One process of the simulation is one runtime of one thread with one such clock. Whenever the runtime is
 //! about to park, nothing can happen at this moment any more: then the clock goes on, until the moment up to
-//! which the process may run. A process that is not run at all is one that was stopped by SIGSTOP.
+//! which the process may run. A process that does not run at all is like one that SIGSTOP has stopped.
 
 use std::{
     cell::RefCell,

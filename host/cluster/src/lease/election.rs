@@ -1,11 +1,11 @@
 //! Who holds the Lease: a state machine without a clock, a network or a task.
 //!
-//! The rules are client-go's (`tools/leaderelection`): a Lease is free if its holder let go, or if it has
+//! The rules are client-go's (`tools/leaderelection`): a Lease is free if its holder released it, or if it has
 //! not changed for its duration *as seen by our own monotonic clock*; the times written in it are for
 //! people. Every write carries the `resourceVersion` that was read, so of two takers one fails. Two rules are stricter:
 //!
-//! - Our own hold counts from the moment *before* the renewal was sent, whatever came back when.
-//! - A Lease that had to be made counts only after its duration: somebody may hold one that was deleted.
+//! - Our own term counts from the moment *before* the renewal was sent, whenever the reply arrives.
+//! - A Lease that had to be created takes effect only after its duration: another replica may hold one that was deleted.
 
 #[cfg(test)]
 mod laws;
@@ -32,7 +32,7 @@ pub(crate) struct Election {
     terms: u64,
     /// Nothing is done before.
     wake: Instant,
-    /// What was seen may not be what is: look before the next write.
+    /// The last view may be outdated: read before the next write.
     look: bool,
     released: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Hold {
     pub(crate) until: Instant,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ElectionStep {
     /// Nothing, until then.
@@ -68,7 +68,7 @@ pub(crate) enum ElectionStep {
 /// A write of the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeaseWrite {
-    /// The `resourceVersion` that it must still have; none: there must be no Lease.
+    /// The `resourceVersion` that it must still have; `None`: there must be no Lease.
     pub(crate) version: Option<Box<str>>,
     /// None lets go of it.
     pub(crate) holder: Option<Arc<str>>,
@@ -79,7 +79,7 @@ pub(crate) struct LeaseWrite {
 /// Why the Lease was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotWritten {
-    /// It is not what it was: somebody else wrote, made or deleted it.
+    /// Somebody else has written, created or deleted it.
     Conflict,
     /// It may have been written, now or later.
     Unknown,
@@ -109,7 +109,7 @@ impl Election {
         &self.me
     }
 
-    /// What to do now; a hold that ran out ends here at the latest.
+    /// The next action; an expired term ends here at the latest.
     pub(crate) fn step(&mut self, now: Instant) -> ElectionStep {
         self.hold = self.hold.filter(|hold| now < hold.until);
         if self.released || now < self.wake {
@@ -131,7 +131,7 @@ impl Election {
         }
     }
 
-    /// The Lease was read, none if there is none; `Err` if it could not be.
+    /// The result of reading the Lease: `None` if it does not exist, `Err` if it could not be read.
     pub(crate) fn read(&mut self, now: Instant, lease: Result<Option<LeaseRecord>, ()>) {
         let Ok(record) = lease else {
             self.wake = now + self.timings.pause();

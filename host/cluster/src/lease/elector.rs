@@ -34,7 +34,7 @@ pub struct LeaseConfig {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Who asks: the pod's name, for people. What is written is unique to the process.
+    /// The pod's name, for people. The identity that is written is unique to the process.
     pub identity: String,
     /// Where standbys forward to, if this process leads.
     pub url: String,
@@ -42,7 +42,7 @@ pub struct LeaseConfig {
     pub timings: LeaseTimings,
 }
 
-/// The election as it goes on; dropping it ends the campaign without letting go of the Lease.
+/// A running election; dropping it ends the campaign without releasing the Lease.
 #[derive(Debug)]
 pub struct Leadership {
     state: watch::Receiver<LeadershipState>,
@@ -61,7 +61,7 @@ struct Elector {
     election: Election,
     api: Api<Lease>,
     config: LeaseConfig,
-    /// The Lease as it was last read: what others wrote in it stays.
+    /// The Lease as it was last read: fields that others wrote are kept.
     last: Option<Lease>,
     term: Option<Arc<Term>>,
     /// How many terms began.
@@ -249,7 +249,7 @@ impl Elector {
         }
     }
 
-    /// Says once what fails.
+    /// Logs a failure once.
     fn failed(&mut self, what: &str, error: &dyn std::fmt::Display) {
         let lease = self.config.lease();
         let text: Arc<str> = format!("the Lease {lease} cannot be {what}: {error}").into();

@@ -147,7 +147,7 @@ mod tests {
         Arc::new(Term::new(Hold { term: 1, until }, timings, Instant::now()))
     }
 
-    /// Answers every request on one connection, and tells what came.
+    /// Answers every request on one connection, and sends each to the channel.
     async fn server() -> (Config, mpsc::UnboundedReceiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -179,7 +179,7 @@ mod tests {
         term.end();
         let refused = client.request_text(request("/second")).await.unwrap_err();
         assert!(crate::api::chain(&refused).contains("the term as leader is over"), "{refused:?}");
-        // What is left of the connection is closed, and no byte came.
+        // The connection is closed, and no byte arrived.
         drop(client);
         assert_eq!(came.recv().await.unwrap(), "end");
         assert!(came.try_recv().is_err());

@@ -1,4 +1,4 @@
-//! The Lease object, and what an election reads in it.
+//! The Lease object, and the fields of it that an election reads.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ impl LeaseRecord {
     }
 }
 
-/// The Lease that a claim writes; `last` is what was read, whose other fields stay.
+/// The Lease that a claim writes; it keeps the other fields of `last`, the Lease that was read.
 pub(crate) fn lease_of(
     last: Option<&Lease>,
     name: &str,

@@ -45,7 +45,7 @@ impl Term {
         nanoseconds(clock::now().saturating_duration_since(self.start)) < self.write_until.load(Ordering::SeqCst)
     }
 
-    /// What was written just now, without an answer, is carried out by then or never.
+    /// A write that is sent now and gets no reply is carried out by then or never.
     pub(crate) fn doubt(&self, now: Instant) -> Instant {
         // A request that is given up may have some last bytes on their way to the socket.
         let settled = now + self.timings.settle() + self.timings.pause();
@@ -64,7 +64,7 @@ impl Term {
         self.write_until.store(nanoseconds(until.saturating_duration_since(self.start)), Ordering::SeqCst);
     }
 
-    /// The Lease is lost, or about to be let go.
+    /// The Lease is lost, or about to be released.
     pub(crate) fn end(&self) {
         self.write_until.store(0, Ordering::SeqCst);
     }

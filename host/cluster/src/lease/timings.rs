@@ -1,4 +1,4 @@
-//! How long a Lease lasts, and what follows from it.
+//! The duration of a Lease, and the times that follow from it.
 
 use std::time::Duration;
 

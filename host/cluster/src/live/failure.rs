@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::wire::Status;
 
-/// What went wrong between the API server and us.
+/// A failure between the API server and us.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WatchFailure {
     /// The API server no longer knows the version that was asked for (410): only a list helps.
@@ -17,7 +17,7 @@ pub(super) enum WatchFailure {
     Refused {
         /// The HTTP status.
         code: u16,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// It cannot be reached, or the connection broke.
@@ -26,15 +26,15 @@ pub(super) enum WatchFailure {
     /// Nothing came for too long.
     #[error("the API server was silent for {0:?}")]
     Silent(Duration),
-    /// A response is larger than what may be held of one; this is how it begins.
+    /// A response exceeds the limit; this is its beginning.
     #[error("a response has more than {most} bytes")]
     TooLarge {
-        /// What was allowed.
+        /// The limit in bytes.
         most: usize,
         /// Its first bytes.
         beginning: Bytes,
     },
-    /// What came is not what the API gives.
+    /// A response does not have the form of the API.
     #[error("the API server sent what cannot be read: {0}")]
     Malformed(String),
 }
@@ -42,7 +42,7 @@ pub(super) enum WatchFailure {
 // === impl WatchFailure ===
 
 impl WatchFailure {
-    /// What a connection says of itself, with all its causes.
+    /// A connection error, with all its causes.
     pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
         Self::Broken(crate::api::chain(error))
     }
@@ -57,7 +57,7 @@ impl WatchFailure {
         }
     }
 
-    /// What a `Status` says, in a response or in an event.
+    /// The failure that a `Status` describes, in a response or in an event.
     pub(super) fn refused(code: u16, status: &[u8]) -> Self {
         let read: Result<Status<'_>, _> = serde_json::from_slice(status);
         let (told, message) = match read {

@@ -1,4 +1,4 @@
-//! The lines of a response that goes on and on, and the whole of one that ends.
+//! The lines of an endless response, and the whole of one that ends.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl LineReader {
         Self { body, received: BytesMut::new(), searched: 0, silence }
     }
 
-    /// The next line; none once the response has ended. It may be dropped while it waits.
+    /// The next line; `None` once the response has ended. The future may be dropped while it waits.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, WatchFailure> {
         loop {
             if let Some(at) = self.received[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -54,7 +54,7 @@ impl LineReader {
             let frame =
                 timeout(self.silence, self.body.frame()).await.map_err(|_| WatchFailure::Silent(self.silence))?;
             match frame {
-                // What stands after the last line end was cut off.
+                // The text after the last line end was cut off.
                 None => return Ok(None),
                 Some(Err(error)) => return Err(WatchFailure::broken(&error)),
                 Some(Ok(frame)) => self.received.extend(frame.into_data().ok()),

@@ -20,7 +20,7 @@ impl UnreadableObjects {
         self.lists += 1;
     }
 
-    /// A list is complete: what it did not have is gone.
+    /// A list is complete: objects that it did not contain are gone.
     pub(super) fn end_list(&mut self) {
         let list = self.lists;
         self.objects.retain(|_, (_, seen)| *seen == list);

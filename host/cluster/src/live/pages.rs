@@ -25,7 +25,7 @@ impl PageSize {
         could
     }
 
-    /// A page of so many bytes was not.
+    /// A page of this size was not too large.
     pub(super) fn fits(&mut self, bytes: usize) {
         if bytes < SMALL {
             self.0 = (self.0 * 2).min(MOST);

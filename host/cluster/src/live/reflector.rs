@@ -35,10 +35,10 @@ const CAUGHT_UP_ANYHOW: Duration = Duration::from_secs(1);
 /// How long the API server may take to begin an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A watch that lived this long was well: what comes after it is a new trouble.
+/// A failure after a watch of at least this length counts as a new one.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// One watch goes on for so long, and up to a quarter longer; then the API server ends it.
+/// Seconds after which the API server ends a watch, plus up to a quarter at random.
 const WATCH_SECONDS: f64 = 240.0;
 
 /// Follows one resource as long as it is polled.
@@ -76,7 +76,7 @@ struct Reflector {
     wanted: watch::Receiver<u64>,
     /// Changes when the process has stood still.
     resumed: watch::Receiver<u64>,
-    /// Where the watch stands; none: a list comes first.
+    /// The position of the watch; `None`: a list comes first.
     version: Option<String>,
     pages: PageSize,
     lost: UnreadableObjects,
@@ -186,7 +186,7 @@ impl Reflector {
                     self.version = None;
                     return Ok(());
                 }
-                // The connection may be dead, or full of what is old: another one tells what has changed since.
+                // The connection may be dead, or full of old events: a new one shows the changes since then.
                 _ = self.resumed.changed() => return Ok(()),
                 () = sleep_until(quiet.min(caught_up)), if is_behind => {
                     is_behind = false;
@@ -242,7 +242,7 @@ impl Reflector {
         }
     }
 
-    /// An object as far as it can be read; none if there is nothing to be done about it.
+    /// An object as far as it can be read; `None` if there is nothing to do about it.
     fn read(&mut self, json: &str, kind: EventKind) -> Option<WatchedObject> {
         match self.resource.read(json) {
             Ok(object) => {
@@ -255,7 +255,7 @@ impl Reflector {
         }
     }
 
-    /// An object cannot be read: what was known of it holds no more.
+    /// An object cannot be read: its last known state is no longer valid.
     fn lose(&mut self, lost: Option<WatchedObject>, why: &str, kind: EventKind) -> Option<WatchedObject> {
         let name = lost.as_ref().map_or_else(|| "one without a name".to_owned(), |lost| lost.name().into_owned());
         self.record().unreadable.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -320,7 +320,7 @@ impl Reflector {
             self.version = None;
         }
         self.record().failed(failure.to_string());
-        // A long outage shall not fill the log.
+        // A long outage must not fill the log.
         if failures.is_power_of_two() {
             warn!(resource = self.resource.name(), error = %failure, ?wait, failures, "the watch failed: the last cluster stays in force");
         }

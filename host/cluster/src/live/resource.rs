@@ -1,4 +1,4 @@
-//! What is watched: how it is asked for, and how its objects are put into the store.
+//! The watched resources: how they are requested, and how their objects get into the store.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ impl Resource {
         }
     }
 
-    /// Reads an object; keeps nothing of its text but what a policy may read.
+    /// Reads an object; keeps only the parts of its text that a policy may read.
     pub(super) fn read(self, json: &str) -> Result<WatchedObject, ObjectError> {
         match self {
             Self::Nodes => Node::steady_from_json(json.as_bytes()).map(WatchedObject::Node),
@@ -60,7 +60,7 @@ impl Resource {
         }
     }
 
-    /// What is left of an object that cannot be read; none if it does not even have a name.
+    /// The readable rest of an object that cannot be read; `None` if it has not even a name.
     pub(super) fn lost(self, json: &str) -> Option<WatchedObject> {
         let metadata = serde_json::from_str::<wire::AnyObject<'_>>(json).ok()?.metadata;
         let bound = serde_json::from_str::<wire::BoundPod<'_>>(json);

@@ -1,4 +1,4 @@
-//! What is told of the watches: whether the first lists are done, how stale they are, what came.
+//! The status of the watches: whether the first lists are complete, how stale they are, and counts of events.
 
 use std::{
     sync::{
@@ -29,7 +29,7 @@ pub struct ResourceStatus {
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
-    /// The time since the last sign of life; none before the first.
+    /// The time since the last sign of life; `None` before the first.
     pub silent_for: Option<Duration>,
     /// Events, bookmarks left out.
     pub events: u64,
@@ -47,11 +47,11 @@ pub struct ResourceStatus {
     pub lost: usize,
     /// The first of them, and why.
     pub first_lost: Option<String>,
-    /// Why the last one did; none once a list or a watch went well again.
+    /// Why the last one failed; `None` once a list or a watch has succeeded again.
     pub trouble: Option<String>,
 }
 
-/// What one watch writes down of itself.
+/// The status that one watch records.
 #[derive(Debug)]
 pub(super) struct WatchRecord {
     resource: Resource,
@@ -74,8 +74,8 @@ impl WatchStatus {
         [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect()
     }
 
-    /// What is missing in the cluster in force, which may be relied on all the same: nothing is placed on a node that
-    /// it concerns.
+    /// The objects that are missing in the current cluster. It is still safe to use: nothing is placed on a node that
+    /// they concern.
     pub fn gaps(&self) -> Vec<String> {
         [&self.nodes, &self.pods].into_iter().filter_map(ResourceStatus::gap).collect()
     }

@@ -1,4 +1,4 @@
-//! What the watches have shown, and what is assumed: becomes one [`Cluster`] after another.
+//! The objects from the watches and the reserved pods; publishes a new [`Cluster`] after each change.
 //!
 //! Nothing here waits or reads a clock, so any order of events can be tested.
 
@@ -23,7 +23,7 @@ use self::{
 
 pub use self::assumed::Ticket;
 
-/// Parts of pods that nobody has any more are let go after so many pods.
+/// Unused interned parts of pods are dropped after this many pods.
 const PRUNE_EVERY: u32 = 50_000;
 
 /// Nodes, the pods that are bound to them and have not ended, and pods that have a place reserved.
@@ -36,8 +36,8 @@ pub(crate) struct ClusterStore {
     entries: HashMap<Arc<str>, NodeEntry>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
     pods: Table<PodByName, u64>,
-    /// Pods that cannot be read, by namespace and name, with the list in which each was last seen. What such a pod
-    /// holds on its node is not known, so the node is out of sight: nothing is placed there.
+    /// Pods that cannot be read, by namespace and name, with the list in which each was last seen. The resources of such a
+    /// pod are not known, so its node is out of view: nothing is placed there.
     lost: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, AssumedPod>,
@@ -57,12 +57,12 @@ pub(crate) struct ClusterStore {
 // === impl ClusterStore ===
 
 impl ClusterStore {
-    /// From here on, what a list of the Nodes has is put.
+    /// From here on the Nodes of a list are added.
     pub(crate) fn begin_nodes(&mut self) {
         self.node_lists += 1;
     }
 
-    /// A list of the Nodes is complete: what it did not have is gone.
+    /// A list of the Nodes is complete: Nodes that it did not contain are gone.
     pub(crate) fn end_nodes(&mut self) {
         let is_gone = |entry: &NodeEntry| entry.node.is_some() && entry.seen < self.node_lists;
         let gone: Vec<Arc<str>> =
@@ -93,7 +93,7 @@ impl ClusterStore {
         }
     }
 
-    /// From here on, what a list of the pods has is put.
+    /// From here on the pods of a list are added.
     pub(crate) fn begin_pods(&mut self) {
         self.pod_lists += 1;
     }
@@ -159,7 +159,7 @@ impl ClusterStore {
             self.pods.remove(&name);
             self.detach(&shown);
         }
-        // One that is not bound is what the watch showed before it was.
+        // An event without a node is from before the bind.
         if pod.node().is_some() {
             self.vacate(pod.uid());
         }
@@ -167,7 +167,7 @@ impl ClusterStore {
 
     /// A pod cannot be read as it is now: what was known of it holds no more, and its node is out of sight.
     pub(crate) fn lose_pod(&mut self, pod: Pod) {
-        // A pod keeps its node for life, so what was last known of that holds.
+        // A pod keeps its node for life, so its last known node is valid.
         let pod = match self.node_of(&pod) {
             Some(node) if pod.node().is_none() => pod.placed_on(&node, &BTreeMap::new()),
             _ => pod,

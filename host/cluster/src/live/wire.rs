@@ -91,7 +91,7 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part).map(|at| at + part.len())
 }
 
-/// What the API server says instead of an answer.
+/// The error object that the API server sends instead of a result.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Status<'a> {

@@ -1,4 +1,4 @@
-//! The API server: pods, nodes, one Lease, and watches that remember what happened.
+//! The API server: pods, nodes, one Lease, and watches with a history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,7 @@ impl SimulatedApi {
         (201, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
     }
 
-    /// What must hold of each binding, at the moment when it is carried out.
+    /// Checks the invariants of a Binding when it is carried out.
     fn check(&self, sender: &str, name: &str, node: &str, device: &str) {
         let now = self.now;
         let has_it = |pod: &&Stored| pod.node.as_deref() == Some(node) && pod.device.as_deref() == Some(device);
@@ -134,7 +134,7 @@ impl SimulatedApi {
         }
         let holder = self.lease.as_ref().and_then(|lease| lease["spec"]["holderIdentity"].as_str());
         let (passed, was_made) = self.passed;
-        // One that was deleted may be held by who held it, and who makes it anew waits for that to be over.
+        // A deleted Lease may still be held by its last holder; a replica that creates it waits until that has ended.
         let is_held_by_another = holder.is_some_and(|holder| holder != sender);
         let is_in_waiting = was_made && now < passed + micros(LEASE * 9 / 8);
         assert!(

@@ -24,7 +24,7 @@ impl Chance {
         if below == 0 { 0 } else { self.next() % below }
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `percent` of a hundred cases.
     pub(super) fn percent(&mut self, percent: u64) -> bool {
         self.pick(100) < percent
     }

@@ -37,7 +37,7 @@ use crate::{
 /// The gateway's time for a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The watch begins anew after half of this without a word.
+/// The watch restarts after silence for half of this.
 const MAX_STALENESS: Duration = Duration::from_secs(30);
 
 /// How many times a gateway asks its policies about a node that changes.
@@ -45,7 +45,7 @@ const ASKS: u32 = 8;
 
 pub(super) type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// What comes back: a response, or a connection that broke.
+/// A response, or a broken connection.
 pub(super) type Back = Result<Response<ReplyBody>, &'static str>;
 
 /// A request that has left the process.
@@ -68,7 +68,7 @@ pub(super) struct BindOrder {
     pub(super) is_forwarded: bool,
 }
 
-/// What became of it.
+/// Its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BindResult {
     Bound,
@@ -78,7 +78,7 @@ pub(super) enum BindResult {
     Failed(String),
 }
 
-/// What a process did since it was looked at last.
+/// The actions of a process since the last look.
 #[derive(Default)]
 pub(super) struct Outbox {
     pub(super) sent: Vec<Sent>,
@@ -94,7 +94,7 @@ pub(super) struct Process {
     watch: Arc<ClusterWatch>,
     leadership: Arc<Leadership>,
     binder: Arc<ApiBinder>,
-    /// Dropped last: what is dropped before may stop its tasks.
+    /// Dropped last, after the fields whose drop stops its tasks.
     runtime: Option<Runtime>,
     /// When it was started, by the world's clock, and by its own.
     started: (u64, Instant),
@@ -163,7 +163,7 @@ impl Process {
         outbox
     }
 
-    /// It goes on after it was frozen: its clock shows at once how late it is.
+    /// Continues a frozen process: its clock shows the current time at once.
     pub(super) fn thaw(&mut self, now: u64) {
         self.at = self.at.max(now);
         self.clock.jump(self.local(self.at));
@@ -218,7 +218,7 @@ impl Drop for Process {
     }
 }
 
-/// A bind as the gateway makes it, without its locks: what must hold does not rest on them.
+/// A bind as the gateway makes it, without the gateway's locks: no invariant depends on them.
 async fn bind(
     binder: &ApiBinder,
     watch: &ClusterWatch,
@@ -329,7 +329,7 @@ pub(super) fn whole(status: u16, body: &serde_json::Value) -> Response<ReplyBody
     Response::builder().status(status).body(body).unwrap()
 }
 
-/// A response that goes on as long as the sender is there.
+/// A response that lasts as long as its sender.
 pub(super) fn stream(lines: mpsc::UnboundedReceiver<Bytes>) -> Response<ReplyBody> {
     let frames = unfold(lines, |mut lines| async {
         let line = lines.recv().await?;

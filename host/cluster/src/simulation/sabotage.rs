@@ -12,14 +12,14 @@ use plimsoll_core::{NotReserved, Pod, Slot};
 
 use crate::{AssumeCache, ClusterWatch, Ticket, clock};
 
-/// What is taken out.
+/// The part of the fix that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Defect {
     /// A bind's end releases the pod by its UID, wherever another bind has put it since: this was shipped.
     ReleasesByUid,
-    /// A place is reserved without a look at what the policies were shown.
+    /// A place is reserved without comparing the node with the records that the policies were shown.
     ReservesBlindly,
-    /// A place is given up when nobody knows what became of its Binding.
+    /// A place is released although the outcome of its Binding is unknown.
     ForgetsTheUnknown,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Sabotaged {
     fault: Defect,
     /// The latest ticket of each pod.
     latest: Mutex<HashMap<String, Ticket>>,
-    /// Every ticket, and what it was given for.
+    /// Every ticket, and its pod.
     all: Mutex<Vec<(Ticket, Arc<Pod>)>>,
 }
 
@@ -43,7 +43,7 @@ impl Sabotaged {
         Self { watch, fault, latest: Mutex::default(), all: Mutex::default() }
     }
 
-    /// What `forget` did: the pod is released wherever it is.
+    /// The former `forget`: the pod is released wherever it is.
     fn forget(&self, uid: &str) {
         let latest = self.latest.lock().unwrap().remove(uid);
         if let Some(latest) = latest {
@@ -51,7 +51,7 @@ impl Sabotaged {
         }
     }
 
-    /// What `assume` did: the pod is moved to where this bind has put it.
+    /// The former `assume`: the pod is moved to the node of this bind.
     fn assume(&self, pod: &Arc<Pod>, settled: Instant) {
         self.forget(pod.uid());
         if let Ok(ticket) = self.watch.reserve(Arc::clone(pod), None) {

@@ -37,7 +37,7 @@ pub(super) fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
-/// What happened in worlds, to see that they are not idle.
+/// Counts of events in worlds, to check that they are not idle.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) binds: u64,
@@ -68,7 +68,7 @@ pub(super) struct World {
     processes: Vec<Process>,
     watches: BTreeMap<u64, Watch>,
     next_watch: u64,
-    /// Replies that were lost: whoever waits for one waits for ever.
+    /// Lost replies: their receivers wait for ever.
     lost: Vec<oneshot::Sender<Back>>,
     pending: BTreeMap<String, Pending>,
     attempts: u64,
@@ -80,7 +80,7 @@ pub(super) struct World {
     hiccup_until: u64,
     fault: Option<Defect>,
     tally: Tally,
-    /// Whether it tells what happens.
+    /// Whether it prints its events.
     tells: bool,
 }
 
@@ -126,7 +126,7 @@ impl World {
         world
     }
 
-    /// Tells what happens.
+    /// Prints its events.
     pub(super) fn telling(mut self) -> Self {
         self.tells = true;
         self
@@ -237,7 +237,7 @@ impl World {
             SimulationEvent::Hiccup(length) => {
                 self.tell(self.now, || format!("a hiccup of {length} us"));
                 self.hiccup_until = self.now + length;
-                // What was open shows nothing any more, until its reader gives it up.
+                // Open watches show nothing any more, until their reader drops them.
                 let is_silent = self.chance.percent(50);
                 self.watches.values_mut().filter(|_| is_silent).for_each(|watch| watch.lag = None);
             }
@@ -306,7 +306,7 @@ impl World {
         self.events.push(Reverse(ScheduledEvent(at.max(self.now), self.order, event)));
     }
 
-    /// True in so many of a hundred cases as the world is bad, divided.
+    /// True with a probability of the world's badness in percent, divided by `part`.
     fn is_trouble(&mut self, part: u64) -> bool {
         let percent = if self.now < self.hiccup_until { 70 / part.min(2) } else { self.trouble / part };
         self.chance.percent(percent)

@@ -1,4 +1,4 @@
-//! `plimsoll check --purity`: is an answer a function of what was read, whatever was asked before it?
+//! `plimsoll check --purity`: does an answer depend only on the values read, and not on earlier calls?
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::trial::Callee;
 use crate::sample;
 
-/// What a policy's verb shows on the sample cluster.
+/// The finding about one verb on the sample cluster.
 pub(super) struct Purity {
     verb: Verb,
     result: Result<Finding, Fault>,
 }
 
 struct Finding {
-    /// Nodes whose answers depend on what else the instance was asked.
+    /// Nodes whose answers depend on earlier calls of the instance.
     differences: Vec<String>,
     /// Reads that keep an answer from being cached.
     uncacheable: BTreeSet<String>,
@@ -31,7 +31,7 @@ impl Purity {
         verbs.map(|verb| Self { verb, result: find(callee, verb, &pod, &cluster) }).collect()
     }
 
-    /// Whether an answer depends on what else the instance was asked.
+    /// Whether an answer depends on earlier calls of the instance.
     pub(super) fn differs(&self) -> bool {
         self.result.as_ref().is_ok_and(|found| !found.differences.is_empty())
     }

@@ -1,4 +1,4 @@
-//! What `plimsoll check` is to check: the policies that file and directory names stand for, each once.
+//! The targets of `plimsoll check`: the policies that file and directory names stand for, each once.
 
 use std::{
     collections::BTreeSet,

@@ -9,7 +9,7 @@ use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConf
 
 use crate::sample;
 
-/// A policy, and what it is called with.
+/// A policy with its settings and limits.
 pub(super) struct Callee {
     pub(super) policy: Arc<dyn Policy>,
     settings: Arc<str>,
@@ -40,7 +40,7 @@ impl Callee {
         Self { policy, settings, timeout: member.config.timeout, memory: member.config.memory }
     }
 
-    /// Whether it takes its settings; a policy that does not check them takes any.
+    /// Whether it accepts its settings; a policy without `validate` accepts any.
     pub(super) fn validate(&self) -> Result<Result<(), String>, Fault> {
         if !self.policy.verbs().has(Verb::Validate) {
             return Ok(Ok(()));
@@ -69,7 +69,7 @@ impl Callee {
         timed.map(|verb| (verb, time(verb))).collect()
     }
 
-    /// Verbs that fail whatever they are asked: `serve` makes the same trial calls, and refuses such a policy.
+    /// Verbs that fail every call: `serve` makes the same trial calls, and refuses such a policy.
     pub(super) fn trial_faults(&self) -> Vec<(Verb, Fault)> {
         let (settings, policy) = (Arc::clone(&self.settings), Arc::from("check"));
         let trial = TrialCall { policy, settings, timeout: self.timeout, memory: self.memory };
@@ -84,7 +84,7 @@ impl Callee {
         Ask::new(Arc::from("check"), view, self.limits())
     }
 
-    /// What one instance answers about these nodes, in words.
+    /// The answers of one instance about these nodes, as text.
     pub(super) fn answers(
         &self,
         pod: &Arc<Pod>,

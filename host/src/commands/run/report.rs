@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{commands::answer, text::one_line};
 
-/// What became of one pod.
+/// The result for one pod.
 pub(super) struct RunReport {
     pod: String,
     survey: Survey,
@@ -23,13 +23,13 @@ pub(super) struct RunReport {
     shown: Vec<usize>,
     /// Whether any policy scores the nodes for this pod.
     is_scored: bool,
-    /// Why no node was chosen from: then nothing is known of any node.
+    /// Why there is no decision: then nothing is known about any node.
     filter_error: Option<DecideError>,
-    /// Why there are no scores; kube-scheduler goes on without them.
+    /// Why there are no scores; kube-scheduler continues without them.
     score_error: Option<DecideError>,
 }
 
-/// What became of one node.
+/// The result for one node.
 struct ReportRow {
     /// Its index in the request.
     at: usize,
@@ -39,7 +39,7 @@ struct ReportRow {
     score: Option<u8>,
 }
 
-/// What `--node` learned of binds.
+/// The dry-run binds for the nodes of `--node`.
 type Binds<'b> = [(&'b str, &'b DryBind)];
 
 // === impl ReportRow ===
@@ -83,7 +83,7 @@ impl RunReport {
         if let (Ok(scores), true) = (&scores, is_scored) {
             kept.iter().zip(scores).for_each(|(at, score)| rows[*at].score = Some(*score));
         }
-        // The best first; those turned down last, in the order of the cluster.
+        // The best first; rejected nodes last, in the order of the cluster.
         rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i16::from(score)), row.at));
         let pod = format!("{}/{}", pod.namespace(), pod.name());
         let shown = (0..rows.len()).collect();
@@ -95,7 +95,7 @@ impl RunReport {
         self.shown.retain(|at| nodes.contains(self.rows[*at].node.as_str()));
     }
 
-    /// Whether kube-scheduler would have got every answer that it asks for.
+    /// Whether kube-scheduler would have got all its answers.
     pub(super) fn is_decided(&self) -> bool {
         self.filter_error.is_none() && self.score_error.is_none()
     }
@@ -152,7 +152,7 @@ impl RunReport {
         })
     }
 
-    /// One word, and what goes with it.
+    /// The verdict for all nodes, and its details.
     fn decision_json(&self) -> Value {
         if let Some(error) = &self.filter_error {
             return answer::error_json(error);
@@ -217,7 +217,7 @@ impl RunReport {
         self.rows.first().filter(|row| row.fits() && row.score.is_some())
     }
 
-    /// How many nodes each reason turned down, the most first.
+    /// The number of nodes rejected for each reason, the largest first.
     fn histogram(&self) -> Vec<(&str, usize)> {
         let mut counts = BTreeMap::<&str, usize>::new();
         for reason in self.rows.iter().filter_map(ReportRow::reason) {
@@ -260,7 +260,7 @@ fn scale(column: &SurveyColumn) -> String {
     }
 }
 
-/// What a policy's fault means for the decision.
+/// The effect of a policy's fault on the decision.
 fn consequence(column: &SurveyColumn) -> &'static str {
     match (column.member.config.mode, column.member.config.on_error(column.verb)) {
         (Mode::Shadow, _) => "in shadow: it decides nothing",

@@ -44,7 +44,7 @@ pub(super) fn keep_unique(extenders: &mut [Value]) {
     }
 }
 
-/// Marks the resources that the scheduler itself shall not count.
+/// Marks the resources that the scheduler itself must not count.
 ///
 /// # Errors
 /// If no extender manages one of them.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// The keys of all levels; what is not listed comes last.
+/// The order of keys on all levels; other keys come last.
 const ORDER: [&str; 24] = [
     "apiVersion",
     "kind",
@@ -68,7 +68,7 @@ fn fields(text: &mut String, object: &Value, first: &str, indent: &str) {
     }
 }
 
-/// JSON is YAML: what is not plainly safe stays quoted.
+/// JSON is YAML: a text stays quoted unless it is certainly safe.
 fn scalar(value: &Value) -> String {
     let is_safe = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "/:._-".contains(c));
     // A text of another type's look would be read as that type.

@@ -13,12 +13,12 @@ use super::*;
 
 const LEASE: Duration = Duration::from_secs(10);
 
-/// What happens, in an order of its own; times are milliseconds of the real world.
+/// An event; times are milliseconds of the real world.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum ElectionEvent {
     /// A candidate does its next step.
     Run(usize),
-    /// A request comes to the API server.
+    /// A request arrives at the API server.
     Arrive(usize, u64),
     /// A reply comes back, or the candidate stops waiting for it.
     Return(usize, u64),
@@ -47,7 +47,7 @@ struct ElectionWorld {
     events: BinaryHeap<Reverse<(u64, u64, ElectionEvent)>>,
     order: u64,
     candidates: Vec<Contender>,
-    /// Dead processes: what they wrote last may be under way as long as they would have held the Lease.
+    /// Dead processes: their last writes may still arrive for as long as they would have held the Lease.
     ghosts: Vec<Contender>,
     lease: Option<LeaseRecord>,
     version: u64,
@@ -288,7 +288,7 @@ proptest! {
         let mut world = ElectionWorld::new(seed, candidates, trouble);
         world.run(100_000);
         world.trouble = 0;
-        // What was frozen thaws, what was under way arrives, and the last Lease runs out.
+        // Frozen processes continue, requests under way arrive, and the last Lease expires.
         world.run(100_000 + 30_000 + 60_000 + 30_000);
         let leads = |contender: &&Contender| contender.election.hold(world.local_of(contender)).is_some();
         prop_assert_eq!(world.candidates.iter().filter(leads).count(), 1);

@@ -21,7 +21,7 @@ pub struct Ticket {
 pub(super) struct AssumedPod {
     number: u64,
     pub(super) pod: Arc<Pod>,
-    /// Lists and reads that began then or later tell what became of it; none while its bind is under way.
+    /// Lists and reads that began then or later show its outcome; `None` while its bind is under way.
     pub(super) settled: Option<Instant>,
 }
 
@@ -61,8 +61,8 @@ impl ClusterStore {
         Ok(ticket)
     }
 
-    /// Nothing of this bind is under way after that moment: a list or a read that begins later tells what
-    /// became of it. With a `pod`, that is how it was read, and where.
+    /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
+    /// its outcome. A `pod` is the pod as it was read, with its node.
     pub(crate) fn conclude(&mut self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
         let Some(reserved) = self.reserved.get_mut(&ticket.uid).filter(|own| own.number == ticket.number) else {
             return;
@@ -82,7 +82,7 @@ impl ClusterStore {
         }
     }
 
-    /// The pod was read by a request that `began` then: that tells what became of a bind that was settled.
+    /// The pod was read by a request that `began` then: this shows the outcome of a bind that was settled before.
     pub(crate) fn observe(&mut self, pod: &Pod, began: Instant) {
         let own = self.reserved.get(pod.uid());
         let Some(own) = own.filter(|own| own.settled.is_some_and(|settled| settled <= began)) else { return };

@@ -14,7 +14,7 @@ pub(super) struct NodeEntry {
     pub(super) at: Option<usize>,
     /// Ascending by [`order`].
     pods: Vec<Arc<Pod>>,
-    /// What was last published of its pods; none once they changed.
+    /// Its pods as last published; `None` once they have changed.
     placed: Option<Arc<Placed>>,
     /// How many of its pods cannot be read: as long as there are any, it is not published.
     pub(super) lost: usize,
@@ -45,7 +45,7 @@ impl NodeEntry {
         self.node.is_none() && self.pods.is_empty() && self.lost == 0
     }
 
-    /// What is published of it, if its Node is there; what says the same as before is the same record.
+    /// The slot to publish, if its Node exists; an unchanged part stays the same record.
     pub(super) fn slot(&mut self, before: Option<&Slot>) -> Option<Slot> {
         let node = self.node.as_mut().filter(|_| self.lost == 0)?;
         if let Some(old) = before.map(|slot| &slot.node).filter(|old| old.json() == node.json()) {

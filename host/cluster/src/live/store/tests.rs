@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order, the cluster is the one that a list of what is left would give.
+//! After any events in any order, the cluster equals the one that a list of the remaining objects would give.
 
 mod laws;
 
@@ -143,7 +143,7 @@ fn a_reserved_place_counts_until_the_watch_shows_the_pod() {
     assert!(
         slot(store.published(), "n1").placed.as_ref().unwrap().pods().iter().any(|pod| Arc::ptr_eq(pod, &pod_there))
     );
-    // What the bind says of it now comes too late to change anything.
+    // The bind's own report comes too late to change anything.
     store.release(&ticket);
     store.conclude(&ticket, Some(pod_there), Instant::now());
     assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
@@ -272,7 +272,7 @@ fn a_new_pod_with_an_old_ones_name_is_another_pod() {
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec!["u1".into()], vec!["u9".into(), "u2".into()]));
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
     store.put_pod(pod("p1", "u9", "n2", "x"));
-    // What is heard of the old one now comes too late.
+    // Events of the old pod come too late.
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec![], vec!["u9".into(), "u2".into()]));

@@ -1,4 +1,4 @@
-//! The events of a world, and what is under way between two of them.
+//! The events of a world, and the state between two of them.
 
 use bytes::Bytes;
 use http::Method;
@@ -23,7 +23,7 @@ pub(super) enum SimulationEvent {
     Schedule(String),
     /// A gateway process receives a bind.
     Ask(usize, BindOrder),
-    /// The scheduler hears what became of a bind.
+    /// The scheduler gets the outcome of a bind.
     Hear(BindOrder, BindResult),
     Thaw(usize),
     Freeze(usize),
@@ -48,7 +48,7 @@ pub(super) struct Request {
     pub(super) reply: Option<oneshot::Sender<Back>>,
 }
 
-/// When it happens, its number in the order of scheduling, and what happens.
+/// Its time, its number in the order of scheduling, and the event.
 pub(super) struct ScheduledEvent(pub(super) u64, pub(super) u64, pub(super) SimulationEvent);
 
 /// A watch that is open.
@@ -56,7 +56,7 @@ pub(super) struct Watch {
     pub(super) lines: mpsc::UnboundedSender<Bytes>,
     /// The version of the last event that was shown.
     pub(super) shown: u64,
-    /// How late it shows events; none: it shows nothing.
+    /// The delay of its events; `None`: it shows none.
     pub(super) lag: Option<u64>,
 }
 

@@ -80,8 +80,8 @@ impl World {
         }
     }
 
-    /// How long a message takes. What is fenced is given up by the kernel after a ninth of the Lease, and by
-    /// the API server after two more.
+    /// The delay of a message. On a fenced connection the kernel drops it after a ninth of the Lease, and
+    /// the API server after two more ninths.
     pub(super) fn delay(&mut self, is_fenced: bool) -> u64 {
         let quick = MILLISECOND + self.chance.pick(5 * MILLISECOND);
         if !self.is_trouble(3) {

@@ -9,7 +9,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// What may happen; names and UIDs are few, so that they meet.
+/// An event; there are few names and UIDs, so that they collide.
 #[derive(Debug, Clone)]
 enum Step {
     PutNode(u8, u8),
@@ -18,15 +18,15 @@ enum Step {
     RemovePod(u8),
     /// A bind of the pod to the node reserves its place, if it may.
     Reserve(u8, u8),
-    /// A bind, by number, is told that it was carried out, that it was not, or nothing at all.
+    /// A bind, by number, learns that its write succeeded, that it failed, or nothing at all.
     Succeed(u8),
     Fail(u8),
     Lose(u8),
     /// It reads the pod, which is on this node if it is on any.
     FindOut(u8, u8),
-    /// Somebody reads the pod, in a request that began so many steps ago.
+    /// Somebody reads the pod, in a request that began the given number of steps ago.
     Read(u8, u8, u8),
-    /// The list has of what is there only what these bits say, and began so many steps ago.
+    /// A list that contains only the objects selected by these bits.
     ListNodes(u8),
     ListPods(u8, u8),
     Publish,
@@ -51,7 +51,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the cluster should be: nodes by zone, pods by node and app, and the reservation of a pod.
+/// The expected cluster: nodes by zone, pods by node and app, and the reservation of a pod.
 #[derive(Default)]
 struct Model {
     nodes: BTreeMap<u8, u8>,
@@ -67,7 +67,7 @@ struct Place {
     settled: Option<u32>,
 }
 
-/// What a bind is told of its write.
+/// The outcome of a write as the bind learns it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Succeeded,
@@ -214,7 +214,7 @@ impl Both {
         self.model.reserved.retain(|_, place| place.settled.is_none_or(|settled| settled >= began));
     }
 
-    /// The published cluster is the one that is built from what there is; unchanged parts are the same records.
+    /// The published cluster equals one that is built from scratch; unchanged parts are the same records.
     fn publish_and_compare(&mut self) {
         let before = Arc::clone(self.store.published());
         let news = self.store.publish();
@@ -238,7 +238,7 @@ impl Both {
     }
 }
 
-/// What says the same in both is the same record, and stays in its slot unless nodes went.
+/// An equal part is the same record in both, and stays in its slot unless nodes were removed.
 fn assert_carried_over(before: &Cluster, now: &Cluster) {
     for slot in before.slots().iter() {
         let Some(at) = now.find(slot.node.name()) else { continue };
