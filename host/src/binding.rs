@@ -55,7 +55,7 @@ pub(crate) fn may_be_asked(listen: SocketAddr, wire: &WireConfig) -> bool {
 }
 
 /// Logs the outcome of a bind. A routine refusal is logged like a success; the extender wire logs all other
-/// extender wire tells.
+/// errors.
 pub(crate) fn log(report: &BindReport<'_>) {
     let BindReport { group, query, outcome, authors, elapsed } = report;
     let (pod, node) = (PodId::of_bind(query), &*query.node);

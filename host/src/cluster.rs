@@ -9,7 +9,7 @@ use tracing::{error, info};
 
 use crate::{metrics::Metrics, pulse};
 
-/// How often the snapshot file is looked at.
+/// The interval at which the snapshot file is checked.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The message in the log and in `/readyz` if the file is missing or bad.
@@ -51,7 +51,7 @@ impl ClusterSource {
         }
     }
 
-    /// Begins to feed the gateway.
+    /// Starts to publish clusters to the gateway.
     ///
     /// # Errors
     /// If the snapshot cannot be read, or the credentials cannot be used. An API server that is down is
@@ -65,7 +65,7 @@ impl ClusterSource {
         match self {
             Self::Requests => {
                 if Credentials::is_in_environment() {
-                    // A gateway binds: it must not begin to in whatever cluster a shell happens to point to.
+                    // `$KUBECONFIG` is not used: a gateway that binds must not start in whatever cluster a shell points to.
                     info!("KUBECONFIG is set, but `serve` does not use it: name the file with --kubeconfig");
                 }
                 Ok(WatchGuard::Requests)

@@ -1,4 +1,4 @@
-//! File descriptors: as many as the system gives, and a word where that is too few.
+//! Raises the limit of file descriptors, and warns if it is too low.
 
 use rlimit::Resource;
 use tracing::{debug, warn};

@@ -160,7 +160,7 @@ impl Metrics {
         self.policies.reloaded(roster);
     }
 
-    /// Tells the size of the gateway's view.
+    /// Sets the size of the gateway's view.
     pub(crate) fn cluster(&self, cluster: &Cluster) {
         self.cluster_nodes.set(cluster.slots().len() as i64);
         self.cluster_pods.set(cluster.pod_count() as i64);
@@ -172,17 +172,17 @@ impl Metrics {
         self.guests.set(loader);
     }
 
-    /// Tells of the watch on the API server from now on.
+    /// Registers the metrics of the watch on the API server.
     pub(crate) fn watch(&self, watch: Arc<ClusterWatch>) {
         self.watch.set(watch);
     }
 
-    /// Tells of the election from now on.
+    /// Registers the metrics of the election.
     pub(crate) fn leader(&self, leadership: Arc<Leadership>) {
         self.leader.set(leadership);
     }
 
-    /// Tells how many policies read pods that are not known.
+    /// Sets the number of policies that read pods on nodes without a view of them.
     pub(crate) fn blind(&self, policies: usize) {
         self.blind.set(policies as i64);
     }

@@ -1,4 +1,4 @@
-//! Notices that the process has stood still, and has the watch catch up before requests are answered again.
+//! Detects pauses of the process, and lets the watch catch up before requests are answered again.
 
 use std::{
     io,
@@ -12,17 +12,17 @@ use plimsoll_core::{Gateway, Pause, Pulse};
 use tokio::{runtime::Handle, time::timeout};
 use tracing::{info, warn};
 
-/// Between two beats.
+/// Time between two beats.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// After this long requests are answered all the same: without an API server the last view of the cluster stays in
+/// After this time requests are answered anyway: without an API server the last view of the cluster stays in
 /// force, as at any other time.
 const CATCH_UP: Duration = Duration::from_secs(30);
 
 /// Starts the pulse, on a thread of its own: busy async threads must not look like a pause.
 ///
 /// # Errors
-/// If the system has no thread to give.
+/// If no thread can be started.
 pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<()> {
     let pulse = Arc::new(Pulse::new(Instant::now()));
     gateway.set_pulse(Arc::clone(&pulse));
@@ -33,7 +33,7 @@ pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<
             #[expect(clippy::disallowed_methods, reason = "it is the pulse: a beat that comes late is the news")]
             thread::sleep(BEAT);
             let Some(watch) = watch.upgrade() else { return };
-            // A clock that was set back says nothing.
+            // A clock that was set back shows no pause.
             let elapsed = wall.elapsed().unwrap_or_default();
             wall = SystemTime::now();
             if let Some(pause) = pulse.beat(Instant::now(), elapsed) {

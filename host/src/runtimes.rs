@@ -44,7 +44,7 @@ impl Runtimes {
     /// Starts both, with all threads that they normally need; `max_decisions` is the limit of each group.
     ///
     /// # Errors
-    /// If the system has no thread or file descriptor to give.
+    /// If no thread can be started, or no file descriptor is left.
     pub(crate) fn start(max_decisions: usize) -> io::Result<Self> {
         let cores = available_parallelism().map_or(1, usize::from);
         let others = start("plimsoll-async", cores, OTHERS_STARTED, PATIENCE)?;

@@ -1,4 +1,4 @@
-//! Joins the crates: directory and cluster feed the gateway, the wire and the admin listener ask it.
+//! Joins the crates: directory and cluster publish to the gateway, the wire and the admin listener ask it.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -21,10 +21,10 @@ use crate::{
     reload::Reload,
 };
 
-/// How often the files of TLS are looked at.
+/// The interval at which the TLS files are read.
 const TLS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// All that a server needs to know.
+/// The configuration of a server.
 pub(crate) struct ServerConfig {
     pub(crate) directory: DirectoryConfig,
     pub(crate) loader: WasmLoader,
@@ -35,7 +35,7 @@ pub(crate) struct ServerConfig {
     pub(crate) admin: SocketAddr,
     pub(crate) probes: Option<SocketAddr>,
     pub(crate) tls: Option<TlsFiles>,
-    /// None: it never binds.
+    /// `None`: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
     pub(crate) request_timeout: Duration,
     pub(crate) traces: CacheLimit,
@@ -48,7 +48,7 @@ pub(crate) struct Server {
     state: Arc<AdminState>,
     wire_task: JoinHandle<std::io::Result<()>>,
     admin_task: JoinHandle<std::io::Result<()>>,
-    /// It never ends where there is no such listener.
+    /// It never ends without such a listener.
     probes_task: JoinHandle<std::io::Result<()>>,
     // Dropping a watch ends and joins its thread.
     _watching: DirectoryWatch,
@@ -85,7 +85,7 @@ impl Server {
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         metrics.guests(config.loader.clone());
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
-        // It lists a directory and reads sidecars, which takes as long as the file system likes.
+        // It lists a directory and reads sidecars, which may take long on a slow file system.
         let start = move || Directory::start(config.directory, Arc::new(config.loader));
         let (directory, update) = tokio::task::spawn_blocking(start).await??;
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
@@ -191,7 +191,7 @@ async fn follow_probes(
     serve_probes(listener, state, stopped).await
 }
 
-/// Takes up changed certificates until the server stops.
+/// Reloads changed certificates until the server stops.
 async fn follow_tls(tls: Arc<Tls>, stopped: impl Future<Output = ()>) {
     tokio::select! {
         () = tls.follow(TLS_INTERVAL) => {}

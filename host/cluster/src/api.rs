@@ -11,13 +11,13 @@ use kube::{Client, Config, config::Kubeconfig};
 
 use crate::lease::{Term, fenced_client};
 
-/// How long a connection may take to come about.
+/// Time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a request may take to be written.
+/// Time limit for writing a request.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a pod finds its service account.
+/// The path of a pod's service account.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// A client of the API server, cheap to clone.
@@ -34,7 +34,7 @@ pub struct ApiServer {
 /// Makes a client whose connections end with a term as leader.
 type Fenced = dyn Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync;
 
-/// Why there is no way to the API server.
+/// Why the API server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig cannot be used.
@@ -61,12 +61,12 @@ pub enum ConnectError {
         "no service account: {0}: expected to run in a pod, with KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files beside {TOKEN}; elsewhere a kubeconfig must be given"
     )]
     ServiceAccount(String),
-    /// The lists did not come.
+    /// The lists did not arrive.
     #[error("{url} was not heard of for {}: {why}", seconds(*patience))]
     NotListed {
-        /// Where the API server is.
+        /// The URL of the API server.
         url: String,
-        /// How long it was waited for.
+        /// The time limit.
         patience: Duration,
         /// The missing part.
         why: String,
@@ -74,21 +74,21 @@ pub enum ConnectError {
     /// No client can be made from the file or the pod: a bad certificate, key, or command for credentials.
     #[error("{url}: no client can be made from the credentials for it: {cause}")]
     Client {
-        /// Where the API server is.
+        /// The URL of the API server.
         url: String,
         /// The error.
         cause: String,
     },
 }
 
-/// Where the address of an API server and the credentials for it are.
+/// The source of the API server's address and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// In this file.
     File(PathBuf),
     /// In the files that `$KUBECONFIG` names, one or several.
     Environment,
-    /// With the pod that this process runs in.
+    /// The service account of the pod that this process runs in.
     ServiceAccount,
 }
 
@@ -132,7 +132,7 @@ impl Credentials {
 impl ApiServer {
     /// Makes a client from a kubeconfig, or, without one, from the pod's service account.
     ///
-    /// Nothing is asked yet: an API server that is down is no error. Must be called within a tokio runtime.
+    /// No request is sent yet: an unreachable API server is not an error. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// If the file or the service account cannot be used.
@@ -210,7 +210,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
-/// An error with its causes, each said once.
+/// An error with its causes, each once.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

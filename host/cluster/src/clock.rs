@@ -1,4 +1,4 @@
-//! The time and the dice of this crate. Everything here waits and looks at the clock through this module, so
+//! Time and random numbers of this crate. All code here waits and reads the clock through this module, so
 //! that the simulation can run the very same tasks on a clock of its own.
 
 #[cfg(test)]
@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A wait was in vain.
+/// The time limit was reached.
 #[derive(Debug)]
 pub(crate) struct Elapsed;
 
-/// This moment.
+/// The current time.
 pub(crate) fn now() -> Instant {
     #[cfg(test)]
     if let Some(now) = paused::now() {

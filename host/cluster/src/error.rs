@@ -40,12 +40,12 @@ pub enum SnapshotError {
         /// The place, the error, and the expected form.
         cause: DocumentError,
     },
-    /// The file has another number of pods than one.
+    /// The file does not have exactly one pod.
     #[error("{} has {count} pods: expected one", path.display())]
     NotOnePod {
         /// The file.
         path: PathBuf,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
 }

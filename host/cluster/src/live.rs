@@ -49,7 +49,7 @@ const BURST: Duration = Duration::from_millis(10);
 /// A bookmark arrives about every minute; without one the watch restarts.
 const LONGEST_SILENCE: Duration = Duration::from_secs(75);
 
-/// How long a pod that was bound may wait for the watch before a list tells; and how often that is looked at.
+/// How long the watch may fail to show a bound pod before a list is requested; and the interval of this check.
 const RESERVED_FOR: Duration = Duration::from_mins(1);
 const RESERVED_CHECK: Duration = Duration::from_secs(10);
 
@@ -66,13 +66,13 @@ struct SharedState {
     changed: Notify,
     nodes: WatchRecord,
     pods: WatchRecord,
-    /// How many times somebody wanted fresh lists.
+    /// The number of requests for new lists.
     wanted: watch::Sender<u64>,
-    /// Which of those wishes the last complete list of each resource fulfilled; the first is number 1.
+    /// The last of these requests that the last complete list of each resource has fulfilled; the first is number 1.
     fulfilled: watch::Sender<[u64; 2]>,
-    /// How many times the process had stood still.
+    /// The number of pauses of the process.
     resumed: watch::Sender<u64>,
-    /// After which of those times each watch has caught up.
+    /// The last of these pauses after which each watch has caught up.
     caught_up: watch::Sender<[u64; 2]>,
 }
 
@@ -116,7 +116,7 @@ impl ClusterWatch {
         Self { shared, tasks }
     }
 
-    /// How the watches are.
+    /// The status of the watches.
     pub fn status(&self) -> WatchStatus {
         let assumed = self.shared.state().store.reserved();
         WatchStatus { nodes: self.shared.nodes.status(), pods: self.shared.pods.status(), assumed }
@@ -132,9 +132,9 @@ impl ClusterWatch {
         self.wait_for(1).await;
     }
 
-    /// Lists both resources afresh, and waits until that is done and the cluster in force shows it.
+    /// Lists both resources again, and waits until the current cluster shows the result.
     ///
-    /// It does not give up by itself.
+    /// It has no time limit.
     pub async fn relist(&self) {
         let mut number = 0;
         self.shared.wanted.send_modify(|wanted| {
@@ -153,7 +153,7 @@ impl ClusterWatch {
 
     /// After a pause of the process: restarts both watches, and waits until they have shown the changes since.
     ///
-    /// It does not give up by itself.
+    /// It has no time limit.
     pub async fn catch_up(&self) {
         let mut number = 0;
         self.shared.resumed.send_modify(|resumed| {
@@ -161,14 +161,14 @@ impl ClusterWatch {
             number = *resumed;
         });
         let mut caught_up = self.shared.caught_up.subscribe();
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         let _ = caught_up.wait_for(|[nodes, pods]| *nodes >= number && *pods >= number).await;
         self.shared.state().publish(&self.shared.publish);
     }
 
     async fn wait_for(&self, number: u64) {
         let mut fulfilled = self.shared.fulfilled.subscribe();
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         let _ = fulfilled.wait_for(|[nodes, pods]| *nodes >= number && *pods >= number).await;
     }
 }
@@ -248,7 +248,7 @@ impl SharedState {
         self.caught_up.send_modify(|caught_up| caught_up[resource as usize] = resumed);
     }
 
-    /// Whether it is known which node has an object that cannot be read: nothing is placed there then.
+    /// Whether the node of an unreadable object is known: then nothing is placed there.
     fn knows_node_of(&self, lost: &WatchedObject) -> bool {
         match lost {
             WatchedObject::LostPod(pod) => self.state().store.node_of(pod).is_some(),
@@ -314,7 +314,7 @@ impl PublishState {
     }
 }
 
-/// At once when it was quiet; a burst of changes waits a little to be one.
+/// A single change is published at once; a burst of changes becomes one.
 async fn keep_publishing(shared: Arc<SharedState>) {
     let mut check = clock::now();
     loop {

@@ -6,10 +6,10 @@ use plimsoll_core::Cluster;
 
 use crate::{ApiServer, ClusterWatch, ConnectError, WatchStatus, clock};
 
-/// How long nobody minds waiting in silence.
+/// The wait after which the user is told the reason.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether the lists still get on.
+/// The interval at which the progress of the lists is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Only the lists matter here; the watches that follow them must not restart meanwhile.
@@ -43,7 +43,7 @@ pub async fn list_once(
     Ok(watch.cluster())
 }
 
-/// The time since either list was heard of.
+/// The time since the last sign of life of either list.
 fn silence(status: &WatchStatus) -> Option<Duration> {
     [&status.nodes, &status.pods].into_iter().filter_map(|resource| resource.silent_for).min()
 }

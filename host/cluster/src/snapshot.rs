@@ -16,7 +16,7 @@ use crate::{
     error::RECIPE,
 };
 
-/// Tells one content of a file from another. It is no secret and no promise: at worst, a change is not seen.
+/// A fingerprint of a file's content. It is not cryptographic: at worst, a change is missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFingerprint(u64);
 
@@ -75,7 +75,7 @@ fn parse_snapshot(path: &Path, text: &str) -> Result<Cluster, SnapshotError> {
 /// Reads one pod from a file, JSON or YAML.
 ///
 /// # Errors
-/// As for [`read_snapshot`]; also if there is not exactly one pod, or something else beside it.
+/// As for [`read_snapshot`]; also if there is not exactly one pod, or another object.
 pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
     let mut pods = read_pods(path)?;
     let count = pods.len();
@@ -85,7 +85,7 @@ pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
 /// Reads the pods of a file, JSON or YAML: one, several documents, or a list.
 ///
 /// # Errors
-/// As for [`read_snapshot`]; also if there is something else than pods.
+/// As for [`read_snapshot`]; also if there is an object other than a pod.
 pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
     let text = read_text(path, "a Pod in YAML or JSON")?;
     let mut pods = Vec::new();
@@ -103,7 +103,7 @@ pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
     Ok(pods)
 }
 
-/// The objects of a snapshot, each name once.
+/// The objects of a snapshot, by unique names.
 #[derive(Default)]
 struct SnapshotObjects {
     nodes: Vec<Node>,

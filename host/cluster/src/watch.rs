@@ -18,7 +18,7 @@ use crate::{
     snapshot::{FileFingerprint, read_if_changed},
 };
 
-/// A file that changed so shortly before it is watched may have been read before it changed.
+/// A file that changed this recently when the watch started may have been read before the change.
 const RECENT: Duration = Duration::from_secs(10);
 
 /// Watches as long as it lives; dropping it waits for the thread to end.
@@ -48,7 +48,7 @@ pub fn watch_snapshot(
     SnapshotWatch { stop: Some(stop), thread: thread.ok() }
 }
 
-/// Tells whether a file is the same as before.
+/// A stamp to find out whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     length: u64,

@@ -3,14 +3,17 @@
 use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result};
-use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Verb};
+use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Shown, Verb};
 use serde_json::{Value, json};
 
 use super::{
     answer,
     offline::{self, OfflineGateway},
 };
-use crate::args::{ExplainArgs, OutputFormat};
+use crate::{
+    args::{ExplainArgs, OutputFormat},
+    text::one_line,
+};
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let pod = Arc::new(offline::read_pod(&args.pod)?);
@@ -66,7 +69,7 @@ pub(super) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
         let _ = writeln!(text, "\n{} {verb}: {answer}{}", member.id(), mode_text(member));
         let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
         for line in reads {
-            let _ = writeln!(text, "  {:<width$}  {}{}", line.read, line.value, others(line));
+            let _ = writeln!(text, "  {:<width$}  {}{}", line.read, value_text(line), others(line));
         }
         if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
             let _ = writeln!(text, "  not cached: the policy is called for every request");
@@ -82,6 +85,14 @@ fn mode_text(member: &plimsoll_core::Member) -> &'static str {
     match member.config.mode {
         plimsoll_core::Mode::Shadow => "   (in shadow: it decides nothing)",
         _ => "",
+    }
+}
+
+/// Settings are JSON and printed as they are: in quotes they would be full of backslashes.
+fn value_text(line: &ReadLine) -> String {
+    match &line.value {
+        Shown::Text(text) if line.read == "host.settings" => one_line(text).into_owned(),
+        value => value.to_string(),
     }
 }
 

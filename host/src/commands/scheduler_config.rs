@@ -98,7 +98,7 @@ fn binds(args: &SchedulerConfigArgs) -> bool {
     !args.no_bind && !args.full_nodes
 }
 
-/// Begins the remark about a `bindVerb` of no use.
+/// The start of the remark about a useless `bindVerb`.
 const NOT_BOUND: &str = "with this configuration no pod is bound: without a client certificate nobody may bind at";
 
 /// Whether plimsoll will not bind for this scheduler: it calls from another machine, and shows no certificate.

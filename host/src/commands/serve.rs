@@ -50,7 +50,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
 
 pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
     let ServeArgs { directory, view, listeners, tls, clients, lease, limits, decision_cache, engine, log: _ } = args;
-    // clap lets neither come without the other.
+    // clap requires both or neither.
     let pair = tls.tls_cert.zip(tls.tls_key);
     Ok(ServerConfig {
         directory: DirectoryConfig {

@@ -28,7 +28,7 @@ const LINES: u32 = 10;
 /// The same for lines that a policy itself writes: a call may have 64 of up to 1 KiB.
 const GUEST_LINES: u32 = 100;
 
-/// Kinds that are told apart; all others count as one. A client may not choose how many there are.
+/// The most kinds that are counted separately; all others count as one. A client must not determine their number.
 const MAX_CLASSES: usize = 1024;
 
 /// The key of all others together.
@@ -41,7 +41,7 @@ const SHADOW: &str = "plimsoll::shadow";
 /// Our own lines about lines that were left out.
 const SUPPRESSED: &str = "plimsoll::suppressed";
 
-/// The fields that tell lines of one place apart.
+/// The fields that distinguish lines of one place.
 const KEYS: [&str; 4] = ["policy", "reason", "resource", "status"];
 
 /// A layer that drops lines above the limit.
@@ -51,7 +51,7 @@ pub(super) struct Limiter(Arc<LimiterState>);
 #[derive(Debug, Default)]
 struct LimiterState {
     classes: Mutex<LineClasses>,
-    /// Told when a line was left out, and none had been before.
+    /// Notified when a line was dropped, and none had been before.
     left_out: Condvar,
 }
 
@@ -72,7 +72,7 @@ struct LineClass {
     text: String,
 }
 
-/// Reads the fields of a line that tell its kind.
+/// Reads the fields of a line that determine its kind.
 struct KeyVisitor<'h> {
     hasher: &'h RandomState,
     key: u64,
@@ -91,7 +91,7 @@ impl Limiter {
     /// Starts a thread that reports the number of dropped lines, and sleeps while there are none.
     ///
     /// # Errors
-    /// If the system has no thread to give.
+    /// If no thread can be started.
     pub(super) fn start(&self) -> std::io::Result<()> {
         let shared = Arc::clone(&self.0);
         thread::Builder::new().name("plimsoll-log".to_owned()).spawn(move || shared.keep_telling()).map(drop)
@@ -125,7 +125,7 @@ impl<S: Subscriber> Layer<S> for Limiter {
     }
 }
 
-/// How many lines of a kind there may be in a window; none: any number.
+/// The most lines of a kind in a window; `None`: any number.
 fn most(metadata: &Metadata<'_>) -> Option<u32> {
     match metadata.target() {
         GUEST => Some(GUEST_LINES),

@@ -18,7 +18,7 @@ impl<T: Default> ByName<T> {
         }
     }
 
-    /// Lets go of all names but these.
+    /// Drops all names except these.
     pub(super) fn retain(&self, keep: impl Fn(&str) -> bool) {
         self.0.rcu(|table| {
             let kept = table.iter().filter(|(name, _)| keep(name));

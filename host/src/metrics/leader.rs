@@ -1,4 +1,4 @@
-//! Who binds, read when Prometheus asks.
+//! Metrics of the election, read at each scrape.
 
 use std::{
     fmt,

@@ -54,7 +54,7 @@ impl PolicyMetrics {
         registry.register("policy_rechecks", help, self.rechecks.clone());
     }
 
-    /// Other policies are in force.
+    /// Called when a new roster comes into force.
     pub(super) fn reloaded(&self, roster: &Roster) {
         self.calls.reloaded(roster);
     }
@@ -66,7 +66,7 @@ impl Observer for Metrics {
     }
 
     fn failed(&self, call: CallOf<'_>, fault: &Fault) {
-        // An open circuit said so once, when it opened, and a policy that is not loaded when its files were refused.
+        // An open circuit was logged when it opened, and a policy that is not loaded when its files were refused.
         if matches!(fault.kind, FaultKind::CircuitOpen | FaultKind::NotLoaded) {
             return;
         }

@@ -16,7 +16,7 @@ use super::{Metrics, by_name::ByName, histogram};
 
 const OK: u16 = 200;
 
-/// Every verb that is heard of.
+/// The verbs of the wire.
 const VERBS: [&str; 5] = ["filter", "prioritize", "preempt", "bind", NONE];
 
 pub(super) struct WireMetrics {
@@ -31,7 +31,7 @@ pub(super) struct WireMetrics {
 
 /// One group and verb.
 struct RequestHandles {
-    /// Those that had a decision.
+    /// Calls with a decision.
     decided: Counter,
     seconds: Histogram,
     nodes: Counter,

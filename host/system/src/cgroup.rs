@@ -1,7 +1,7 @@
 //! How much memory the container may take, and how much of it is left (control groups, versions 1 and 2).
 //!
 //! Where Kubernetes runs with version 2, the kernel ends all processes of a container together when it is out of
-//! memory: whatever starts one must stay below the limit by itself.
+//! memory: code that starts a process must keep the total below the limit.
 
 use std::{
     fs,
@@ -62,7 +62,7 @@ fn groups_of(root: &Path, line: &str) -> Vec<ControlGroup> {
     } else {
         return vec![];
     };
-    // A container may see its own group as the root, whatever the membership says.
+    // A container may see its own group as the root, regardless of the membership.
     let groups = Path::new(group.trim_start_matches('/')).ancestors();
     groups.map(|group| ControlGroup { folder: folder.join(group), files }).collect()
 }

@@ -1,4 +1,4 @@
-//! A directory whose files nobody but us can have written.
+//! A directory whose files only we can have written.
 //!
 //! It must be ours alone: made with mode 0700, and refused if somebody else owns it or can write to it. It is opened
 //! once, and everything happens below that descriptor: somebody who can rename the directory cannot put another one in
@@ -21,16 +21,16 @@ use rustix::{
 
 use crate::digest::is_hex;
 
-/// After this time a file that is still being written was given up.
+/// After this time an incomplete file counts as abandoned.
 const ABANDONED: Duration = Duration::from_hours(1);
 
 /// Ends the name of a file that is being written: `<name>.<16 random hex digits>.tmp`.
 const TEMPORARY: &str = ".tmp";
 
-/// The name of a file that is written to learn who we are.
+/// The name of a file that is written to find out our user.
 const PROBE: &str = "probe";
 
-/// A directory, and who we are to its file system.
+/// A directory, and our user in its file system.
 #[derive(Debug)]
 pub struct PrivateDir {
     /// For messages; only the descriptor is ever opened.
@@ -86,13 +86,13 @@ impl PrivateDir {
         self.path.join(name).display().to_string()
     }
 
-    /// Opens a file for reading that nobody but us can have written.
+    /// Opens a file for reading that only we can have written.
     ///
     /// # Errors
-    /// If there is none, or it may be somebody else's.
+    /// If there is none, or another user may have written it.
     pub fn open_file(&self, name: &str) -> io::Result<File> {
         self.check_own().map_err(io::Error::other)?;
-        // A fifo in the place of a file must not hold us up.
+        // A FIFO in the place of a file must not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.descriptor, name, flags, Mode::empty())?;
         let stat = fstat(&file)?;
@@ -111,13 +111,13 @@ impl PrivateDir {
         let temporary = self.write_temporary(name, parts)?;
         let renamed = self.rename(&temporary, name);
         if renamed.is_err() {
-            // The error that counts is the first.
+            // The first error is the one to report.
             let _ = self.remove(&temporary);
         }
         renamed
     }
 
-    /// Writes a file that waits to take a name, and answers the name that it has until then.
+    /// Writes a file that gets its final name later, and returns its temporary name.
     ///
     /// It counts for no limit, and one that is left is removed an hour later.
     ///
@@ -130,7 +130,7 @@ impl PrivateDir {
         match written {
             Ok(()) => Ok(temporary),
             Err(error) => {
-                // It may not exist; the error that counts is the first.
+                // It may not exist; the first error is the one to report.
                 let _ = self.remove(&temporary);
                 Err(error)
             }
@@ -202,7 +202,7 @@ impl PrivateDir {
             if sum.is_within(limit) {
                 break;
             }
-            // One that cannot be removed is left, and others go in its place.
+            // A file that cannot be removed is left, and others are removed instead.
             if self.remove(&entry.name).is_ok() {
                 sum = DirLimit { files: sum.files - 1, bytes: sum.bytes - entry.size };
             }

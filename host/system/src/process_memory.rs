@@ -1,4 +1,4 @@
-//! How much memory a process of ours takes.
+//! The memory of a child process.
 
 use std::fs;
 

@@ -34,7 +34,7 @@ enum DropEffect {
     Release,
     /// A Binding that was sent is carried out by then, or never.
     Doubt(Instant),
-    /// It has been said.
+    /// Its outcome was reported.
     Told,
 }
 
@@ -44,7 +44,7 @@ enum PodState {
     Here(Arc<Pod>),
     /// It is bound to another node, or gone: our write cannot be carried out any more.
     Never(Option<Arc<Pod>>),
-    /// It waits.
+    /// It is pending.
     Waiting(Arc<Pod>),
     /// It could not be read.
     Unread,
@@ -75,7 +75,7 @@ impl<'b> ReservedPlace<'b> {
                 WriteOutcome::Unknown(why) => return self.find_out(&ready, why).await,
                 WriteOutcome::Refused(reason) => reason,
             };
-            // Bound by somebody, or only changed, as when its status was written: see which.
+            // Either bound by another client, or only changed, for example its status: find out which.
             match self.look(deadline).await {
                 PodState::Here(now) => {
                     self.conclude(Some(now));
@@ -93,7 +93,7 @@ impl<'b> ReservedPlace<'b> {
                     self.release();
                     return Err(BindError::Conflict(reason));
                 }
-                // Something in between may have repeated the request: of two the second is refused.
+                // A proxy may have repeated the request: then the second one is refused.
                 PodState::Unread => return self.find_out(&ready, reason).await,
             }
         }
@@ -104,7 +104,7 @@ impl<'b> ReservedPlace<'b> {
     async fn find_out(&mut self, ready: &Ready, why: String) -> Result<(), BindError> {
         let settled = ready.term.doubt(clock::now());
         self.end = DropEffect::Doubt(settled);
-        // The answer alone may have been lost.
+        // Perhaps only the reply was lost.
         let mut shown = self.look(settled).await;
         if matches!(shown, PodState::Waiting(_) | PodState::Unread) {
             clock::sleep_until(settled).await;
@@ -125,7 +125,7 @@ impl<'b> ReservedPlace<'b> {
                 Err(not_bound())
             }
             PodState::Unread => {
-                // The watch tells, or the next list or read.
+                // The watch, or the next list or read, shows the outcome.
                 let (pod, node) = (format!("{}/{}", self.binding.namespace, self.binding.name), &*self.binding.node);
                 tracing::warn!(pod, node, why, "nobody knows yet whether the pod was bound: its place stays reserved");
                 Err(BindError::Timeout(why))
@@ -153,7 +153,7 @@ impl<'b> ReservedPlace<'b> {
         self.end = DropEffect::Told;
     }
 
-    /// The pod is not bound here, and will not be: it is where it was read to be, or gone.
+    /// The pod is not bound here, and will not be: it is on the node that the read showed, or gone.
     fn refute(&mut self, elsewhere: Option<Arc<Pod>>) {
         if elsewhere.is_some() {
             self.conclude(elsewhere);

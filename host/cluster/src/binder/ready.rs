@@ -18,7 +18,7 @@ pub(super) struct Ready {
     pub(super) term: Arc<Term>,
     /// Its connections end with the term.
     pub(super) client: Client,
-    /// When the view was fresh.
+    /// When the list began.
     pub(super) since: Instant,
 }
 
@@ -56,7 +56,7 @@ async fn make(api: &ApiServer, assume_cache: &dyn AssumeCache, term: Arc<Term>) 
     loop {
         match api.fenced(&term) {
             Ok(client) => {
-                // Whatever an earlier leader wrote is seen by a list that starts now.
+                // A list that starts now contains all writes of earlier leaders.
                 assume_cache.relist().await;
                 info!(term = term.number(), "the cluster was listed afresh: this gateway binds");
                 return Ready { term, client, since: clock::now() };

@@ -16,13 +16,13 @@ use crate::clock;
 /// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum WriteOutcome {
-    /// The API server says that it is done.
+    /// The API server has confirmed it.
     Written,
     /// The API server answered 409: the pod is bound, or has changed.
     Refused(String),
     /// It was not written.
     NotWritten(BindError),
-    /// It may have been written, or may be in a moment.
+    /// It may have been written, or may still be written.
     Unknown(String),
 }
 
@@ -95,7 +95,7 @@ fn refused(status: &Status) -> WriteOutcome {
         409 => WriteOutcome::Refused(status.message.clone()),
         404 => WriteOutcome::NotWritten(BindError::NoPod),
         400..500 => WriteOutcome::NotWritten(BindError::Api(message())),
-        // A server that gives up says so, and its store may carry the write out all the same.
+        // A server that reports a timeout may still have its store carry out the write.
         _ => WriteOutcome::Unknown(message()),
     }
 }

@@ -1,7 +1,7 @@
 //! A clock that stops while there is work, and jumps to the next timer when there is none.
 //!
 //! One process of the simulation is one runtime of one thread with one such clock. Whenever the runtime is
-//! about to park, nothing can happen at this moment any more: then the clock goes on, until the moment up to
+//! about to park, nothing more can happen at this time: the clock then advances, at most to the time up to
 //! which the process may run. A process that does not run at all is like one that SIGSTOP has stopped.
 
 use std::{

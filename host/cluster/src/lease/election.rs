@@ -26,11 +26,11 @@ pub(crate) struct Election {
     hold: Option<Hold>,
     /// The Lease's version after the last write of ours that is known to have succeeded.
     own: Option<Box<str>>,
-    /// Until then nothing is held, whatever was written.
+    /// Until then nothing is held, even if a write succeeded.
     quiet_until: Instant,
-    /// How many times this candidate began to hold.
+    /// The number of terms of this candidate.
     terms: u64,
-    /// Nothing is done before.
+    /// No action before this time.
     wake: Instant,
     /// The last view may be outdated: read before the next write.
     look: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Election {
 
 #[derive(Debug)]
 struct ObservedLease {
-    /// None: there is no Lease.
+    /// `None`: there is no Lease.
     record: Option<LeaseRecord>,
     /// When it was first seen like this.
     since: Instant,
@@ -50,18 +50,18 @@ struct ObservedLease {
 pub(crate) struct Hold {
     /// From 1; each is a term of its own, even if nobody else held the Lease in between.
     pub(crate) term: u64,
-    /// Until then no other candidate takes it.
+    /// Until then no other candidate acquires it.
     pub(crate) until: Instant,
 }
 
 /// The next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ElectionStep {
-    /// Nothing, until then.
+    /// No action until then.
     Wait(Instant),
-    /// Read the Lease and tell [`Election::read`].
+    /// Read the Lease and pass the result to [`Election::read`].
     Read,
-    /// Write the Lease and tell [`Election::wrote`].
+    /// Write the Lease and pass the result to [`Election::wrote`].
     Write(LeaseWrite),
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum ElectionStep {
 pub(crate) struct LeaseWrite {
     /// The `resourceVersion` that it must still have; `None`: there must be no Lease.
     pub(crate) version: Option<Box<str>>,
-    /// None lets go of it.
+    /// `None` releases it.
     pub(crate) holder: Option<Arc<str>>,
     /// Whether the holder changes.
     pub(crate) is_transition: bool,
@@ -88,7 +88,7 @@ pub(crate) enum NotWritten {
 // === impl Election ===
 
 impl Election {
-    /// `me` must be of this process alone: of one that is started again it must be another.
+    /// `me` must be unique to this process: a restarted one must have another.
     pub(crate) fn new(me: Arc<str>, timings: LeaseTimings, now: Instant) -> Self {
         Self {
             me,
@@ -104,7 +104,7 @@ impl Election {
         }
     }
 
-    /// Who this candidate is.
+    /// The identity of this candidate.
     pub(crate) fn me(&self) -> &str {
         &self.me
     }
@@ -141,7 +141,7 @@ impl Election {
         self.look = false;
     }
 
-    /// A write came back. `sent` was taken before it was handed over.
+    /// The result of a write. `sent` is from before the write was sent.
     pub(crate) fn wrote(
         &mut self,
         sent: Instant,
@@ -167,9 +167,9 @@ impl Election {
         }
     }
 
-    /// Gives up for good; the write that lets go, if the Lease is ours.
+    /// Leaves the election; returns the write that releases the Lease if it is ours.
     pub(crate) fn release(&mut self, now: Instant) -> Option<LeaseWrite> {
-        // In its first time a Lease that was made may still be somebody else's: it is left to run out.
+        // At first a created Lease may still be held by another candidate: it is left to expire.
         let held = self.hold(now).is_some();
         self.hold = None;
         self.released = true;
@@ -177,17 +177,17 @@ impl Election {
         Some(LeaseWrite { version: Some(record.version.clone()), holder: None, is_transition: false })
     }
 
-    /// The hold, while it lasts.
+    /// The current term, if any.
     pub(crate) fn hold(&self, now: Instant) -> Option<Hold> {
         self.hold.filter(|hold| self.quiet_until <= now && now < hold.until)
     }
 
-    /// When the hold begins of a Lease that was made just now.
+    /// When the term of a Lease begins that was created just now.
     pub(crate) fn quiet_until(&self, now: Instant) -> Option<Instant> {
         (self.hold.is_some() && now < self.quiet_until).then_some(self.quiet_until)
     }
 
-    /// The Lease as it was last seen, if somebody else holds it and it has not run out.
+    /// The Lease as it was last seen, if another candidate holds it and it has not expired.
     pub(crate) fn leader(&self, now: Instant) -> Option<&LeaseRecord> {
         let seen = self.seen.as_ref()?;
         let record = seen.record.as_ref()?;
@@ -212,19 +212,19 @@ impl Election {
         }
     }
 
-    /// Whether nobody can believe to hold it.
+    /// Whether no candidate can believe that it holds the Lease.
     fn is_free(&self, seen: &ObservedLease, now: Instant) -> bool {
         let Some(record) = &seen.record else { return true };
         record.holder.as_ref().is_none_or(|holder| *holder == self.me) || now >= seen.since + record.timings.expiry()
     }
 
-    /// Until the next look, or until the Lease runs out.
+    /// Until the next read, or until the Lease expires.
     fn sleep(&mut self, now: Instant) {
         let next = now + self.timings.renew();
         let expiry = |seen: &ObservedLease| Some(seen.since + seen.record.as_ref()?.timings.expiry());
         let expiry = self.seen.as_ref().and_then(expiry);
         self.wake = expiry.map_or(next, |expiry| expiry.clamp(now, next));
-        // At its end the write itself tells whether it was renewed meanwhile.
+        // At its end the write itself shows whether it was renewed meanwhile.
         self.look = self.wake == next;
     }
 
@@ -232,7 +232,7 @@ impl Election {
         let until = sent + self.timings.lease();
         if self.hold.is_none_or(|hold| now >= hold.until) {
             self.terms += 1;
-            // Ours, by a write that we do not know of: perhaps by one that made it, and arrived late.
+            // Ours, by a write with an unknown outcome: perhaps a late one that created it.
             let is_found = !lease_write.is_transition && lease_write.version != self.own;
             if lease_write.version.is_none() || is_found {
                 self.quiet_until = now + self.timings.expiry();

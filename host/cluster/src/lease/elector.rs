@@ -1,4 +1,4 @@
-//! Runs an [`Election`] against the API server, and tells where it stands.
+//! Runs an [`Election`] against the API server, and publishes its state.
 
 use std::{
     future::Future,
@@ -27,7 +27,7 @@ use crate::{
     clock::{self, sleep_until, timeout},
 };
 
-/// Which Lease, and who asks for it.
+/// The Lease and the candidate.
 #[derive(Debug, Clone)]
 pub struct LeaseConfig {
     /// The namespace of the Lease.
@@ -36,9 +36,9 @@ pub struct LeaseConfig {
     pub name: String,
     /// The pod's name, for people. The identity that is written is unique to the process.
     pub identity: String,
-    /// Where standbys forward to, if this process leads.
+    /// The URL to which standbys forward while this process leads.
     pub url: String,
-    /// How long the Lease lasts.
+    /// The duration of the Lease.
     pub timings: LeaseTimings,
 }
 
@@ -64,7 +64,7 @@ struct Elector {
     /// The Lease as it was last read: fields that others wrote are kept.
     last: Option<Lease>,
     term: Option<Arc<Term>>,
-    /// How many terms began.
+    /// The number of terms of this process.
     terms: Arc<AtomicU64>,
     publish: watch::Sender<LeadershipState>,
     /// The last failure, until a request succeeds.
@@ -74,7 +74,7 @@ struct Elector {
 // === impl Leadership ===
 
 impl Leadership {
-    /// Asks for the Lease once `ready`, and renews it once it is ours. Must be called within a runtime.
+    /// Applies for the Lease once `ready`, and renews it while it is ours. Must be called within a runtime.
     pub fn start(api: &ApiServer, config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         let (publish, leadership_state) =
             watch::channel(LeadershipState::Vacant("the cluster is not listed yet".into()));
@@ -96,31 +96,31 @@ impl Leadership {
         Self { state: leadership_state, identity: me, terms, running: Mutex::new(Some(ElectorTask { stop, task })) }
     }
 
-    /// Where it stands now.
+    /// The current state.
     pub fn leadership_state(&self) -> LeadershipState {
         self.state.borrow().clone()
     }
 
-    /// Tells of every change.
+    /// Notifies of every change of the state.
     pub fn changes(&self) -> watch::Receiver<LeadershipState> {
         self.state.clone()
     }
 
-    /// Who this process is in the Lease.
+    /// The identity of this process in the Lease.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// How many times this process began to lead.
+    /// The number of terms of this process.
     pub fn terms(&self) -> u64 {
         self.terms.load(Ordering::Relaxed)
     }
 
-    /// Stops writing, and lets go of the Lease once all that was written is settled.
+    /// Stops writing, and releases the Lease once all writes are settled.
     pub async fn stop(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ElectorTask { stop, task }) = running else { return };
-        // If nobody hears this, it has ended already.
+        // Without a receiver it has already ended.
         let _ = stop.send(());
         if let Err(error) = task.await {
             warn!(%error, "the election failed");
@@ -219,7 +219,7 @@ impl Elector {
                 self.last = Some(lease);
                 Ok(record)
             }
-            // 404: it was deleted; or, when it is made, its namespace is not there.
+            // 404: it was deleted; or, on creation, its namespace does not exist.
             Ok(Err(kube::Error::Api(status)))
                 if status.code == 409 || (status.code == 404 && lease_write.version.is_some()) =>
             {
@@ -236,7 +236,7 @@ impl Elector {
         }
     }
 
-    /// Lets go, unless something that was written may still be carried out when the Lease would be gone.
+    /// Releases the Lease, unless a write may still be carried out after the release.
     async fn let_go(&mut self) {
         let Some(term) = self.term.take() else { return };
         term.end();
@@ -314,7 +314,7 @@ impl Elector {
     }
 }
 
-/// An identity that no other process has, nor this one after it is started again.
+/// An identity that no other process has, not even this one after a restart.
 fn unique(identity: &str) -> Arc<str> {
     format!("{identity}_{:016x}", clock::random()).into()
 }

@@ -1,7 +1,7 @@
 //! A connection on which nothing is written once the term is over.
 //!
-//! Between a decision and the socket lie a queue, a pool, a task and TLS, and the process may be frozen in
-//! any of them. So the term is checked where the bytes leave: each time, just before the system call.
+//! Between a decision and the socket there are a queue, a pool, a task and TLS, and the process may freeze in
+//! any of them. So the term is checked where the bytes are sent: each time, just before the system call.
 
 use std::{
     future::ready,
@@ -30,7 +30,7 @@ use tower::{BoxError, ServiceExt};
 
 use super::Term;
 
-/// A transport that writes as long as its term lasts.
+/// A transport that writes only while its term lasts.
 pub(crate) struct Fenced<Io> {
     io: Io,
     term: Arc<Term>,
@@ -45,7 +45,7 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(term.timings().settle()));
-    // The kernel gives up bytes that the peer does not acknowledge, whatever becomes of this process.
+    // The kernel drops bytes that the peer does not acknowledge, even if this process is frozen or dead.
     connector.set_tcp_user_timeout(Some(unacknowledged(term)));
     let term = Arc::clone(term);
     let connector = connector.and_then(move |io: TokioIo<TcpStream>| ready(fence(io, &term)));
@@ -54,7 +54,7 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     let client = ServiceExt::<http::Request<Body>>::map_err(client, BoxError::from);
     let builder = ClientBuilder::new(client, config.default_namespace.clone());
     let builder = builder.with_layer(&config.extra_headers_layer()?);
-    // A request is sent once: who repeats it must know that it may have been carried out.
+    // A request is sent once: a caller that repeats it must know that it may have been carried out.
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),

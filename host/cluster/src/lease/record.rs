@@ -19,11 +19,11 @@ const MAX_TEXT: usize = 1024;
 /// A Lease as an election sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeaseRecord {
-    /// None: nobody.
+    /// `None`: nobody.
     pub(crate) holder: Option<Arc<str>>,
-    /// Where the holder can be reached.
+    /// The URL of the holder.
     pub(crate) url: Option<Arc<str>>,
-    /// By the duration that its holder wrote.
+    /// The duration that its holder wrote.
     pub(crate) timings: LeaseTimings,
     /// `metadata.resourceVersion`.
     pub(crate) version: Box<str>,
@@ -64,7 +64,7 @@ pub(crate) fn lease_of(
     };
     let now = MicroTime(Timestamp::now());
     let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
-    // An empty holder is how client-go lets go of a Lease.
+    // client-go releases a Lease by an empty holder.
     spec.holder_identity = Some(lease_write.holder.as_deref().unwrap_or_default().to_owned());
     spec.lease_duration_seconds = i32::try_from(timings.lease().as_secs()).ok();
     spec.renew_time = Some(now.clone());

@@ -7,26 +7,26 @@ use tracing::{info, warn};
 use super::Term;
 use crate::clock;
 
-/// Where the election stands, for this process.
+/// The state of the election, for this process.
 #[derive(Debug, Clone)]
 pub enum LeadershipState {
     /// It holds the Lease.
     Leads(Arc<Term>),
-    /// Another process does.
+    /// Another process holds the Lease.
     Follows {
         /// Its identity.
         holder: Arc<str>,
-        /// Where it can be reached, if it says so.
+        /// Its URL, if the Lease has one.
         url: Option<Arc<str>>,
     },
-    /// A process that was reached at this one's own URL does: the one before this one, as a rule.
+    /// A process with this one's own URL holds it: usually the predecessor of this process.
     Awaits {
         /// Its identity.
         holder: Arc<str>,
-        /// When the Lease runs out, unless it is renewed.
+        /// When the Lease expires, unless it is renewed.
         until: Instant,
     },
-    /// Nobody is known to; the text says why.
+    /// No holder is known; the text says why.
     Vacant(Arc<str>),
 }
 

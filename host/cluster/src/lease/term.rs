@@ -1,4 +1,4 @@
-//! One hold of the Lease, and how long it lets this process write.
+//! One term of the Lease, and how long this process may write in it.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -8,7 +8,7 @@ use std::{
 use super::{LeaseTimings, election::Hold};
 use crate::clock;
 
-/// A term: from taking the Lease to losing it. A Lease that is taken again is another term.
+/// A term: from acquiring the Lease to losing it. Acquiring it again begins another term.
 #[derive(Debug)]
 pub struct Term {
     number: u64,
@@ -39,21 +39,21 @@ impl Term {
         self.timings
     }
 
-    /// Whether a write may be handed to the socket at this moment. Ask right before it; it costs one reading of the clock.
+    /// Whether a write may be given to the socket now. Call it right before the write; it reads the clock once.
     pub fn may_write(&self) -> bool {
-        // Not moved behind the write by the processor or the compiler: a system call is in between.
+        // Neither processor nor compiler moves it behind the write: a system call is in between.
         nanoseconds(clock::now().saturating_duration_since(self.start)) < self.write_until.load(Ordering::SeqCst)
     }
 
     /// A write that is sent now and gets no reply is carried out by then or never.
     pub(crate) fn doubt(&self, now: Instant) -> Instant {
-        // A request that is given up may have some last bytes on their way to the socket.
+        // A cancelled request may still have bytes on their way to the socket.
         let settled = now + self.timings.settle() + self.timings.pause();
         self.doubt_until.fetch_max(nanoseconds(settled.duration_since(self.start)), Ordering::SeqCst);
         settled
     }
 
-    /// When every write of this term is carried out or never will be.
+    /// When every write of this term has been carried out or never will be.
     pub(crate) fn settled(&self) -> Instant {
         self.start + Duration::from_nanos(self.doubt_until.load(Ordering::SeqCst))
     }

@@ -14,13 +14,13 @@ pub struct LeaseTimings {
 // === impl LeaseTimings ===
 
 impl LeaseTimings {
-    /// The pace of a Lease that lasts so long: whole seconds, as the API has them, from 1 s to 5 min.
+    /// The times of a Lease of this duration: whole seconds, as in the API, from 1 s to 5 min.
     pub fn new(lease: Duration) -> Self {
         let seconds = lease.as_secs() + u64::from(lease.subsec_nanos() > 0);
         Self { lease: Duration::from_secs(seconds).clamp(BOUNDS[0], BOUNDS[1]) }
     }
 
-    /// How long a holder counts as one after it sent its last renewal.
+    /// How long a holder holds the Lease after it sent its last renewal.
     pub fn lease(self) -> Duration {
         self.lease
     }
@@ -40,22 +40,22 @@ impl LeaseTimings {
         self.lease / 20
     }
 
-    /// So long before its Lease runs out a holder writes its last: all that is under way is through by then.
+    /// A holder stops writing this long before its Lease expires: every write has arrived or failed by then.
     pub fn settle(self) -> Duration {
         self.unacknowledged() + self.handling()
     }
 
-    /// How long bytes may lie in the kernel's buffer unacknowledged, before it gives them up.
+    /// How long bytes may stay unacknowledged in the kernel's buffer, before it drops them.
     pub(crate) fn unacknowledged(self) -> Duration {
         self.lease / 9
     }
 
-    /// How long the API server may work at a write that has reached it.
+    /// How long the API server may work on a write.
     pub(crate) fn handling(self) -> Duration {
         self.lease * 2 / 9
     }
 
-    /// How long others wait after they saw a Lease of this duration change: clocks do not run equally fast.
+    /// How long other candidates wait after they saw a Lease of this duration change: clocks have different rates.
     pub(crate) fn expiry(self) -> Duration {
         self.lease * 9 / 8
     }

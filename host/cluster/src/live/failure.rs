@@ -47,11 +47,11 @@ impl WatchFailure {
         Self::Broken(crate::api::chain(error))
     }
 
-    /// Whether the watch may go on from where it stood; if not, a list comes first.
+    /// Whether the watch may continue at its position; if not, a list comes first.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Silent(_) => true,
-            // No longer allowed, too many requests, or trouble of its own: none is about the version.
+            // Not authorised, too many requests, or an internal error: none concerns the position.
             Self::Refused { code, .. } => matches!(code, 401 | 403 | 429 | 500..),
             Self::Expired(_) | Self::TooLarge { .. } | Self::Malformed(_) => false,
         }

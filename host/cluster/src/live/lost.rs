@@ -36,7 +36,7 @@ impl UnreadableObjects {
         !self.objects.is_empty() && self.objects.remove(object.name().as_ref()).is_some()
     }
 
-    /// How many there are.
+    /// Their number.
     pub(super) fn len(&self) -> usize {
         self.objects.len()
     }

@@ -6,7 +6,7 @@ const MOST: u32 = 500;
 /// A page that is smaller may be followed by one of twice as many objects.
 const SMALL: usize = 8 << 20;
 
-/// How many objects the next page is asked for.
+/// The page size.
 #[derive(Debug)]
 pub(super) struct PageSize(u32);
 

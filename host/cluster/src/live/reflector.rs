@@ -1,4 +1,4 @@
-//! Lists one resource, watches it from there, and begins again whenever that ends.
+//! Lists one resource, watches it from there, and restarts whenever the watch ends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -72,9 +72,9 @@ struct Reflector {
     resource: Resource,
     shared: Arc<SharedState>,
     silence: Duration,
-    /// Changes when somebody wants a fresh list.
+    /// Changes when somebody requests a new list.
     wanted: watch::Receiver<u64>,
-    /// Changes when the process has stood still.
+    /// Changes after a pause of the process.
     resumed: watch::Receiver<u64>,
     /// The position of the watch; `None`: a list comes first.
     version: Option<String>,
@@ -167,7 +167,7 @@ impl Reflector {
         let request = Request::new(self.resource.path()).watch(&params, &version);
         let body = tokio::select! {
             biased;
-            // Somebody who leads waits for the list: that must not wait for a watch that does not begin.
+            // A new leader may wait for the list, and must not wait for a watch that does not start.
             _ = wanted.changed() => {
                 self.version = None;
                 return Ok(());
@@ -199,7 +199,7 @@ impl Reflector {
                 Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,
                 Ok(None) => return Ok(()),
                 Err(WatchFailure::Silent(silence)) => {
-                    // No bookmark either: the connection may be dead, or there is nothing to tell.
+                    // No bookmark either: the connection may be dead, or nothing has happened.
                     debug!(resource = self.resource.name(), ?silence, "the watch was silent: it is restarted");
                     return Ok(());
                 }
@@ -230,7 +230,7 @@ impl Reflector {
         Ok(())
     }
 
-    /// Versions grow; one that is smaller comes from an API server whose store was set back.
+    /// Versions grow; a smaller one comes from an API server whose store was restored.
     fn check_order(&self, version: &str) -> Result<(), WatchFailure> {
         let number = |version: &str| version.parse::<u128>().ok();
         let before = self.version.as_deref().and_then(number);

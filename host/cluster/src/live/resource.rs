@@ -44,7 +44,7 @@ impl Resource {
         }
     }
 
-    /// Pods that wait, or have ended, are not sent; one that gets there or ends is sent as added or deleted.
+    /// Pending and finished pods are not sent; a pod that is bound or ends is sent as added or deleted.
     pub(super) fn selector(self) -> Option<String> {
         match self {
             Self::Nodes => None,
@@ -67,7 +67,7 @@ impl Resource {
         self.lost_by(&metadata, bound.as_ref().map_or("", |pod| &pod.spec.node_name))
     }
 
-    /// The same by the metadata alone, and the node if that is known.
+    /// The same from only the metadata, with the node if it is known.
     pub(super) fn lost_by(self, metadata: &wire::WireMetadata<'_>, node: &str) -> Option<WatchedObject> {
         let wire::WireMetadata { namespace, name, uid, .. } = metadata;
         if name.is_empty() {
@@ -87,7 +87,7 @@ impl Resource {
 // === impl WatchedObject ===
 
 impl WatchedObject {
-    /// The name, with the namespace where it has one.
+    /// The name, with the namespace if it has one.
     pub(super) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Node(node) => Cow::Borrowed(node.name()),
@@ -100,7 +100,7 @@ impl WatchedObject {
     pub(super) fn apply(self, kind: EventKind, store: &mut ClusterStore) {
         match (self, kind) {
             (Self::Node(node), EventKind::Deleted) => store.remove_node(node.name()),
-            // Without its record it is not there: nothing is placed on it until it can be read again.
+            // Without its record it is not in view: nothing is placed on it until it can be read again.
             (Self::LostNode(name), _) => store.remove_node(&name),
             (Self::Pod(pod) | Self::LostPod(pod), EventKind::Deleted) => store.remove_pod(&pod),
             (Self::LostPod(pod), _) => store.lose_pod(pod),

@@ -120,7 +120,7 @@ impl WatchRecord {
         }
     }
 
-    /// The API server was heard of.
+    /// A sign of life of the API server.
     pub(super) fn alive(&self) {
         *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock::now());
     }
@@ -138,7 +138,7 @@ impl WatchRecord {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// So many objects cannot be read now; the first, and why.
+    /// The number of objects that cannot be read now; the first one, and why.
     pub(super) fn set_lost(&self, count: usize, first: Option<String>) {
         *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = (count, first);
     }

@@ -28,8 +28,8 @@ const PRUNE_EVERY: u32 = 50_000;
 
 /// Nodes, the pods that are bound to them and have not ended, and pods that have a place reserved.
 ///
-/// - A Node or pod that says the same as before stays the same record, and nothing is published.
-/// - A node keeps its slot as long as it is there; the last node moves into the slot of one that goes.
+/// - An unchanged Node or pod stays the same record, and nothing is published.
+/// - A node keeps its slot as long as it exists; the last node moves into the slot of a removed one.
 /// - The pods of a node are in the order of their creation, then by namespace and name.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterStore {
@@ -98,7 +98,7 @@ impl ClusterStore {
         self.pod_lists += 1;
     }
 
-    /// A list of the pods is complete: what it did not have is gone, but for reservations that were
+    /// A list of the pods is complete: pods that it did not contain are gone, except reservations that were
     /// not settled when it `began`.
     pub(crate) fn end_pods(&mut self, began: Instant) {
         let list = self.pod_lists;
@@ -133,7 +133,7 @@ impl ClusterStore {
         }
         let pod = self.pool.share(pod);
         let shown = self.pods.remove_entry(&PodName::of(&pod)).map(|(PodByName(pod), _)| pod);
-        // The watch shows it on a node: there it stays, whatever its reservation says.
+        // The watch shows it on a node: that is final, regardless of its reservation.
         let reserved = self.reserved.remove(pod.uid()).map(|reserved| reserved.pod);
         let before = [shown, reserved];
         let same = before.iter().flatten().find(|old| ***old == pod).cloned();
@@ -165,7 +165,7 @@ impl ClusterStore {
         }
     }
 
-    /// A pod cannot be read as it is now: what was known of it holds no more, and its node is out of sight.
+    /// A pod cannot be read: its last known state is no longer valid, and its node is out of view.
     pub(crate) fn lose_pod(&mut self, pod: Pod) {
         // A pod keeps its node for life, so its last known node is valid.
         let pod = match self.node_of(&pod) {
@@ -191,7 +191,7 @@ impl ClusterStore {
         pod.node().or_else(|| known()?.node()).map(Arc::from)
     }
 
-    /// A pod can be read, or is gone: if it is one that could not be read, its node comes back into sight.
+    /// A pod can be read, or is gone: if it could not be read before, its node comes back into view.
     fn find_pod(&mut self, pod: &Pod) {
         if self.lost.is_empty() {
             return;

@@ -18,12 +18,12 @@ pub(super) fn managed(group: &Group) -> Option<Value> {
     }
     names.sort_unstable();
     names.dedup();
-    // kube-scheduler takes extended resources alone here: those with a domain.
+    // kube-scheduler accepts only extended resources here: those with a domain.
     let fit = !names.is_empty() && names.iter().all(|name| name.contains('/'));
     fit.then(|| names.iter().map(|name| json!({"name": name, "ignoredByScheduler": false})).collect())
 }
 
-/// Holds to kube-scheduler's rule that a resource is managed by one extender.
+/// Keeps kube-scheduler's rule that only one extender manages a resource.
 ///
 /// The one that binds, or else the first, keeps its list. Another with a resource in common goes without
 /// one: it is called for every pod then, and its policies' `match` still says which they are asked about.

@@ -10,7 +10,7 @@ pub(super) struct NodeEntry {
     pub(super) node: Option<Arc<Node>>,
     /// The list in which the Node was last seen.
     pub(super) seen: u64,
-    /// Where it stands in the cluster that was published last.
+    /// Its slot in the cluster that was published last.
     pub(super) at: Option<usize>,
     /// Ascending by [`order`].
     pods: Vec<Arc<Pod>>,
@@ -25,7 +25,7 @@ pub(super) struct NodeEntry {
 // === impl NodeEntry ===
 
 impl NodeEntry {
-    /// Whether it was not there before.
+    /// Whether it is new.
     pub(super) fn add(&mut self, pod: &Arc<Pod>) -> bool {
         let Err(at) = self.pods.binary_search_by(|other| order(other, pod)) else { return false };
         self.pods.insert(at, Arc::clone(pod));
@@ -40,7 +40,7 @@ impl NodeEntry {
         }
     }
 
-    /// Nobody knows of it.
+    /// Neither a Node nor a pod refers to it.
     pub(super) fn is_void(&self) -> bool {
         self.node.is_none() && self.pods.is_empty() && self.lost == 0
     }
