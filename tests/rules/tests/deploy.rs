@@ -101,7 +101,7 @@ fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
     let limits: Vec<u64> = limits.split('"').step_by(2).take(2).map(mebibytes).collect();
     let after = |start: &str| template.split(start).skip(1).map(|rest| mebibytes(word(rest))).collect::<Vec<_>>();
     let (wire, body) = (after("--wire-memory="), after("--body-limit="));
-    let args = read("host/src/args.rs");
+    let args = read("host/src/args/serve.rs");
     let (_, cache) = args.split_once("PLIMSOLL_DECISION_CACHE_SIZE").unwrap();
     let cache = mebibytes(cache.split_once("default_value = \"").unwrap().1.split('"').next().unwrap());
     let part = number_after("host/src/commands.rs", "const GUESTS: usize = ");
