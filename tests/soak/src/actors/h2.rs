@@ -159,9 +159,10 @@ fn read_frame(stream: &mut TcpStream) -> Result<(u8, u8, u32, Vec<u8>)> {
 
 /// The head of a POST in HPACK, without a table: method POST and scheme http by number, path and authority as text.
 fn head(path: &str) -> Vec<u8> {
+    let authority = "localhost";
     let mut head = vec![0x83, 0x86, 0x04, path.len() as u8];
     head.extend(path.as_bytes());
-    head.extend([0x01, 0x04]);
-    head.extend(b"soak");
+    head.extend([0x01, authority.len() as u8]);
+    head.extend(authority.as_bytes());
     head
 }
