@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use crate::{
     binding::{self, NOBODY_MAY_BIND},
-    commands::{explain, table},
     metrics::Metrics,
     readiness::Readiness,
     reload::{BLIND, reads_placed_pods},
+    render::{decision_table, explanation},
 };
 
 /// The note in `/readyz` about a policy whose circuit is open. The gateway stays ready: a restart would not help.
@@ -120,14 +120,16 @@ impl Admin for AdminState {
 
     fn table(&self, policy: &str) -> Option<Value> {
         let tables = self.gateway.decision_tables(policy).ok()?;
-        Some(table::as_json(policy, &tables))
+        Some(decision_table::as_json(policy, &tables))
     }
 
     fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<Value, String> {
         let pod = Arc::new(Pod::from_json(pod).map_err(|error| error.to_string())?);
         let cluster = self.gateway.cluster().ok_or_else(|| DecideError::NoCluster.to_string())?;
-        let explanation = explain::ask(&self.gateway, group, &pod, &cluster, node);
-        explanation.map(|explanation| explain::as_json(&pod, node, &explanation)).map_err(|error| format!("{error:#}"))
+        let explanation = explanation::ask(&self.gateway, group, &pod, &cluster, node);
+        explanation
+            .map(|explanation| explanation::as_json(&pod, node, &explanation))
+            .map_err(|error| format!("{error:#}"))
     }
 
     fn policies(&self) -> Value {

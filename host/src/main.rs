@@ -8,11 +8,14 @@ mod binding;
 mod cluster;
 mod commands;
 mod descriptors;
+mod engine;
 mod logging;
 mod metrics;
+mod output;
 mod pulse;
 mod readiness;
 mod reload;
+mod render;
 mod runtimes;
 mod sample;
 mod server;
@@ -22,7 +25,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     commands::run(args::parse()).unwrap_or_else(|error| {
-        commands::complain(&error);
+        output::complain(&error);
         ExitCode::from(2)
     })
 }

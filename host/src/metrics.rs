@@ -4,6 +4,7 @@ mod binds;
 mod by_name;
 mod calls;
 mod guests;
+mod histogram;
 mod leader;
 mod policies;
 mod tls;
@@ -19,27 +20,20 @@ use plimsoll_directory::PolicyChange;
 use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
     registry::{Registry, Unit},
 };
 
 use self::{
-    binds::BindMetrics, guests::GuestCollector, leader::LeaderCollector, policies::PolicyMetrics, tls::TlsMetrics,
-    watch::WatchCollector, wire::WireMetrics,
+    guests::GuestCollector, leader::LeaderCollector, policies::PolicyMetrics, tls::TlsMetrics, watch::WatchCollector,
+    wire::WireMetrics,
 };
-
-/// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
-const BUCKETS: [f64; 19] = [
-    5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0, 2.5,
-    5.0,
-];
 
 /// All metrics of the process.
 pub(crate) struct Metrics {
     registry: Registry,
-    wire: WireMetrics,
-    policies: PolicyMetrics,
-    binds: BindMetrics,
+    wire: Arc<WireMetrics>,
+    policies: Arc<PolicyMetrics>,
     decision_cache_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
     states: Family<StateLabels, Gauge>,
@@ -50,7 +44,7 @@ pub(crate) struct Metrics {
     cluster_published: Counter,
     snapshot_errors: Counter<u64, AtomicU64>,
     snapshot_problem: ArcSwapOption<String>,
-    tls: TlsMetrics,
+    tls: Arc<TlsMetrics>,
     guests: GuestCollector,
     watch: WatchCollector,
     leader: LeaderCollector,
@@ -67,10 +61,6 @@ struct StateLabels {
     state: &'static str,
 }
 
-fn histogram() -> Histogram {
-    Histogram::new(BUCKETS)
-}
-
 // === impl Metrics ===
 
 impl Metrics {
@@ -78,9 +68,8 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("plimsoll"),
-            wire: WireMetrics::default(),
-            policies: PolicyMetrics::default(),
-            binds: BindMetrics::default(),
+            wire: Arc::default(),
+            policies: Arc::default(),
             decision_cache_bytes: Gauge::default(),
             reloads: Family::default(),
             states: Family::default(),
@@ -91,7 +80,7 @@ impl Metrics {
             cluster_published: Counter::default(),
             snapshot_errors: Counter::default(),
             snapshot_problem: ArcSwapOption::empty(),
-            tls: TlsMetrics::default(),
+            tls: Arc::default(),
             guests: GuestCollector::default(),
             watch: WatchCollector::default(),
             leader: LeaderCollector::default(),
@@ -105,7 +94,6 @@ impl Metrics {
         registry.register("build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self.wire.register(registry);
         self.policies.register(registry);
-        self.binds.register(registry);
         let (help, bytes) =
             ("Memory of the decision cache: cached answers and the node columns that index them", Unit::Bytes);
         registry.register_with_unit("decision_cache", help, bytes, self.decision_cache_bytes.clone());
@@ -125,6 +113,21 @@ impl Metrics {
         registry.register_collector(Box::new(self.guests.clone()));
         registry.register_collector(Box::new(self.watch.clone()));
         registry.register_collector(Box::new(self.leader.clone()));
+    }
+
+    /// Observes the gateway's calls of policies.
+    pub(crate) fn policies(&self) -> Arc<PolicyMetrics> {
+        Arc::clone(&self.policies)
+    }
+
+    /// Observes the requests on the wire.
+    pub(crate) fn wire(&self) -> Arc<WireMetrics> {
+        Arc::clone(&self.wire)
+    }
+
+    /// Observes TLS handshakes and certificates.
+    pub(crate) fn tls(&self) -> Arc<TlsMetrics> {
+        Arc::clone(&self.tls)
     }
 
     /// The text that Prometheus scrapes.

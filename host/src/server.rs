@@ -66,8 +66,8 @@ impl Server {
     /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
     pub(crate) async fn start(config: ServerConfig, on: &Handle) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
-        let tls = config.tls.map(|files| Tls::load(files, metrics.clone())).transpose()?.map(Arc::new);
-        let gateway = Gateway::new(Arc::new(SystemClock), metrics.clone(), config.request_timeout);
+        let tls = config.tls.map(|files| Tls::load(files, metrics.tls())).transpose()?.map(Arc::new);
+        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies(), config.request_timeout);
         let gateway = gateway.with_cache_limit(config.traces).with_node_memory(config.wire.memory / 2);
         let gateway = Arc::new(gateway);
         let wire = on.spawn(bind("--listen", config.listen)).await??;
@@ -116,7 +116,7 @@ impl Server {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
         }
         let peers = Arc::new(Peers::new(tls));
-        let wire_task = on.spawn(serve_wire(wire, gateway, metrics, peers, wire_config, stopped(&stop)));
+        let wire_task = on.spawn(serve_wire(wire, gateway, metrics.wire(), peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop)));
         let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop)));
         let probes = probes_address.map(tracing::field::display);

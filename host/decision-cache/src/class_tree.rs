@@ -221,7 +221,9 @@ impl<S: Source, A: Answer> Edges<S, A> {
                 dropped.extend(Arc::make_mut(shard).extract_if(|_, edge| is_old(edge)).map(|(_, edge)| edge));
             }
         }
-        dropped.iter().for_each(|edge| self.count_out(Some(edge)));
+        for edge in &dropped {
+            self.count_out(Some(edge));
+        }
     }
 
     /// Half of the edges were not used since: so many are dropped at once that it is rare.

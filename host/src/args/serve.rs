@@ -111,6 +111,7 @@ pub(crate) struct ListenerArgs {
 }
 
 /// TLS of the extender port.
+#[expect(clippy::struct_field_names, reason = "clap names a flag after its field")]
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsArgs {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{CheckArgs, OutputFormat},
-    text,
+    engine, output, text,
 };
 
 use purity::Purity;
@@ -41,7 +41,7 @@ struct CheckedPolicy {
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let loader = super::loader(&args.engine)?;
+    let loader = engine::loader(&args.engine)?;
     let all: Vec<CheckedPolicy> = targets(&args.files)
         .into_iter()
         .map(|mut target| {
@@ -51,10 +51,10 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
         })
         .collect();
     match args.output {
-        OutputFormat::Text => all.iter().try_for_each(|checked| super::print(&checked.as_text()))?,
+        OutputFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
         OutputFormat::Json => {
             let all: Vec<Value> = all.iter().map(CheckedPolicy::as_json).collect();
-            super::print(&format!("{:#}\n", Value::Array(all)))?;
+            output::print(&format!("{:#}\n", Value::Array(all)))?;
         }
     }
     let refused = all.iter().any(|checked| checked.refusal().is_some());

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::CommandFactory;
 
-use crate::args::Args;
+use crate::{args::Args, output};
 
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "plimsoll", &mut script);
-    super::print(&String::from_utf8_lossy(&script))?;
+    output::print(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,18 +1,14 @@
 //! `plimsoll explain`: each policy's answer about a pod and a node, and the values that it read.
 
-use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
+use std::{process::ExitCode, sync::Arc};
 
-use anyhow::{Context, Result};
-use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Shown, Verb};
-use serde_json::{Value, json};
+use anyhow::Result;
 
-use super::{
-    answer,
-    offline::{self, OfflineGateway},
-};
+use super::offline::{self, OfflineGateway};
 use crate::{
     args::{ExplainArgs, OutputFormat},
-    text::one_line,
+    output,
+    render::explanation::{as_json, as_text, ask},
 };
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
@@ -25,111 +21,14 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
         OutputFormat::Text => {
             let mut text = format!("cluster {}\n{}", offline.origin, as_text(&pod, &args.node, &explanation));
             text.extend(offline.other_groups(&args.group).map(|remark| format!("\n{remark}\n")));
-            super::print(&text)?;
+            output::print(&text)?;
         }
         OutputFormat::Json => {
             let mut json = as_json(&pod, &args.node, &explanation);
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
-            super::print(&format!("{json:#}\n"))?;
+            output::print(&format!("{json:#}\n"))?;
         }
     }
     Ok(if explanation.verdict.is_err() { ExitCode::from(1) } else { ExitCode::SUCCESS })
-}
-
-/// Asks about one node among all nodes of the cluster: a policy may read the others.
-pub(crate) fn ask(
-    gateway: &Gateway,
-    group: &str,
-    pod: &Arc<Pod>,
-    cluster: &Cluster,
-    node: &str,
-) -> Result<Explanation> {
-    let names: Vec<Cow<'_, str>> =
-        cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-    let at = names.iter().position(|name| name == node).with_context(|| format!("the cluster has no node '{node}'"))?;
-    let query = Query {
-        pod: Arc::clone(pod),
-        nodes: Nodes::Names(&names),
-        received: Instant::now(),
-        sender: Sender::default(),
-    };
-    Ok(gateway.explain(group, &query, at as u32)?)
-}
-
-pub(super) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> String {
-    let verdict = explanation.verdict.as_ref().map_or_else(answer::no_decision, answer::verdict_text);
-    let mut text = format!("pod {}/{} on node {node}: {verdict}\n", pod.namespace(), pod.name());
-    // Writing to a string cannot fail.
-    if let Some(bind) = &explanation.bind {
-        let _ = writeln!(text, "bind: {}", answer::bind_text(bind));
-    }
-    for Explained { member, verb, answer, reads, is_cached } in &explanation.answers {
-        let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);
-        let _ = writeln!(text, "\n{} {verb}: {answer}{}", member.id(), mode_text(member));
-        let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
-        for line in reads {
-            let _ = writeln!(text, "  {:<width$}  {}{}", line.read, value_text(line), others(line));
-        }
-        if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
-            let _ = writeln!(text, "  not cached: the policy is called for every request");
-        }
-    }
-    for (member, why) in &explanation.not_asked {
-        let _ = writeln!(text, "\n{} is not asked: {why}", member.id());
-    }
-    text
-}
-
-fn mode_text(member: &plimsoll_core::Member) -> &'static str {
-    match member.config.mode {
-        plimsoll_core::Mode::Shadow => "   (in shadow: it decides nothing)",
-        _ => "",
-    }
-}
-
-/// Settings are JSON and printed as they are: in quotes they would be full of backslashes.
-fn value_text(line: &ReadLine) -> String {
-    match &line.value {
-        Shown::Text(text) if line.read == "host.settings" => one_line(text).into_owned(),
-        value => value.to_string(),
-    }
-}
-
-fn others(line: &ReadLine) -> String {
-    match &line.other {
-        Some(node) => format!("   (of node {node})"),
-        None if line.is_of_others => "   (not of this node alone)".to_owned(),
-        None => String::new(),
-    }
-}
-
-/// The same for programs, and for the admin listener.
-pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value {
-    let read = |line: &ReadLine| {
-        let mut json =
-            json!({"read": line.read, "value": answer::value_json(&line.value), "others": line.is_of_others});
-        if let Some(node) = &line.other {
-            json["node"] = node.as_ref().into();
-        }
-        json
-    };
-    let answer = |explained: &Explained| {
-        json!({
-            "policy": explained.member.id(),
-            "verb": explained.verb.as_str(),
-            "mode": explained.member.config.mode.as_str(),
-            "answer": explained.answer.as_ref().map_or_else(answer::fault_json, answer::json),
-            "cached": explained.is_cached,
-            "reads": explained.reads.iter().map(read).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "pod": format!("{}/{}", pod.namespace(), pod.name()),
-        "node": node,
-        "decision": explanation.verdict.as_ref().map_or_else(answer::error_json, answer::verdict_json),
-        "bind": explanation.bind.as_ref().map(answer::bind_json),
-        "answers": explanation.answers.iter().map(answer).collect::<Vec<_>>(),
-        "notAsked": explanation.not_asked.iter().map(|(member, why)| json!({"policy": member.id(), "why": why})).collect::<Vec<_>>(),
-    })
 }

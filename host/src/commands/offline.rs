@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ClusterArgs, EngineArgs},
-    sample,
+    engine, output, sample,
 };
 
 /// Longer than for a scheduler, since only a person waits here.
@@ -74,7 +74,7 @@ impl OfflineGateway {
         let (cluster, source) = choice.read(cluster)?;
         let origin = ClusterOrigin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
         gateway.set_cluster(Arc::clone(&cluster));
-        let loader = Arc::new(super::loader(engine)?);
+        let loader = Arc::new(engine::loader(engine)?);
         // An empty directory has an error of its own below.
         let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
         let (_, update) = Directory::open(directory, loader)?;
@@ -152,7 +152,7 @@ impl Choice {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 runtime.block_on(async {
                     let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
-                    let cluster = plimsoll_cluster::list_once(&api, args.timeout, super::remark).await?;
+                    let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
                     Ok((cluster, OriginSource::ApiServer { url: api.url().to_owned() }))
                 })
             }

@@ -7,11 +7,12 @@ use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc, time
 use anyhow::{Result, bail};
 use plimsoll_core::{Explanation, Nodes, Pod, Query, Sender};
 
-use super::{
-    explain,
-    offline::{self, OfflineGateway},
+use super::offline::{self, OfflineGateway};
+use crate::{
+    args::{OutputFormat, RunArgs},
+    output,
+    render::explanation,
 };
-use crate::args::{OutputFormat, RunArgs};
 use report::RunReport;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -29,7 +30,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     let explanations = shown
         .iter()
-        .map(|node| Ok((*node, explain::ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?)))
+        .map(|node| Ok((*node, explanation::ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?)))
         .collect::<Result<Vec<(&str, Explanation)>>>()?;
     let binds: Vec<_> = explanations.iter().filter_map(|(node, told)| Some((*node, told.bind.as_ref()?))).collect();
     match args.output {
@@ -37,10 +38,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
             let mut text = format!("cluster {}\n{}", offline.origin, report.as_text(args.rows, &binds));
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if args.explain {
-                let told = explanations.iter().map(|(node, told)| format!("\n{}", explain::as_text(&pod, node, told)));
+                let told =
+                    explanations.iter().map(|(node, told)| format!("\n{}", explanation::as_text(&pod, node, told)));
                 text.extend(told);
             }
-            super::print(&text)?;
+            output::print(&text)?;
         }
         OutputFormat::Json => {
             let mut json = report.as_json(&binds);
@@ -48,9 +50,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
             json["group"] = args.group.as_str().into();
             if args.explain {
                 json["explanations"] =
-                    explanations.iter().map(|(node, told)| explain::as_json(&pod, node, told)).collect();
+                    explanations.iter().map(|(node, told)| explanation::as_json(&pod, node, told)).collect();
             }
-            super::print(&format!("{json:#}\n"))?;
+            output::print(&format!("{json:#}\n"))?;
         }
     }
     Ok(if report.is_decided() { ExitCode::SUCCESS } else { ExitCode::from(1) })

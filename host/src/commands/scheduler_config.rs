@@ -7,15 +7,18 @@ mod yaml;
 use std::{net::IpAddr, process::ExitCode, sync::Arc};
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::{Group, Member, Mode, Roster, Verb};
+use plimsoll_core::{Group, Mode, Roster, Verb};
 use plimsoll_directory::{Directory, DirectoryConfig};
 use serde_json::{Map, Value, json};
 
-use crate::args::{OutputFormat, SchedulerConfigArgs};
+use crate::{
+    args::{OutputFormat, SchedulerConfigArgs},
+    engine, output,
+};
 
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
-    let loader = Arc::new(super::loader(&args.engine)?);
+    let loader = Arc::new(engine::loader(&args.engine)?);
     // An empty directory has an error of its own below.
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(args.policies.clone()) };
     let (_, update) = Directory::open(directory, loader)?;
@@ -31,7 +34,7 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
     }
     if extenders.iter().any(|stanza| stanza.get("bindVerb").is_some()) && is_stranger(args) {
-        super::remark(&format!(
+        output::remark(&format!(
             "{NOT_BOUND} {}: give --cert-file and --key-file and an https URL, or --no-bind, or start plimsoll with --bind-without-authentication where the network is trusted",
             args.url
         ));
@@ -49,13 +52,13 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     }
     if args.legacy_policy {
         ensure!(args.profiles.is_empty(), "a legacy policy file has no profiles: leave --profile out");
-        super::print(&format!("{:#}\n", legacy::policy(extenders, args.http_timeout)))?;
+        output::print(&format!("{:#}\n", legacy::policy(extenders, args.http_timeout)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let config = configuration(args, &extenders);
     match args.output {
-        OutputFormat::Json => super::print(&format!("{config:#}\n"))?,
-        OutputFormat::Text => super::print(&yaml::of(&config))?,
+        OutputFormat::Json => output::print(&format!("{config:#}\n"))?,
+        OutputFormat::Text => output::print(&yaml::of(&config))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -133,7 +136,7 @@ fn binder(group: &Group) -> Option<String> {
 
 /// The stanza of one group: its URL, and the verbs that its policies have.
 fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Value> {
-    let has = |verb| asked(group).any(|member| member.policy.verbs().has(verb));
+    let has = |verb| resources::asked(group).any(|member| member.policy.verbs().has(verb));
     let base = args.url.trim_end_matches('/');
     let mut stanza = Map::new();
     let url = if name.is_empty() { base.to_owned() } else { format!("{base}/{name}") };
@@ -162,9 +165,4 @@ fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Val
         stanza.insert("managedResources".into(), resources);
     }
     Some(Value::Object(stanza))
-}
-
-/// The policies of a group that are ever asked.
-fn asked(group: &Group) -> impl Iterator<Item = &Arc<Member>> {
-    group.members().iter().filter(|member| member.config.mode != Mode::Off)
 }

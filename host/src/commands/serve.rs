@@ -13,7 +13,7 @@ use tracing::info;
 use crate::{
     args::ServeArgs,
     cluster::ClusterSource,
-    descriptors, logging,
+    descriptors, engine, logging,
     runtimes::Runtimes,
     server::{Server, ServerConfig},
 };
@@ -59,10 +59,10 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
             max_memory: engine.max_policy_memory,
             allow_empty: directory.allow_empty,
             allow_degraded: directory.allow_degraded,
-            last_good: super::cache_directory(&engine).map(|cache| cache.join("last-good")),
+            last_good: engine::cache_directory(&engine).map(|cache| cache.join("last-good")),
             ..DirectoryConfig::new(directory.policies)
         },
-        loader: super::loader(&engine)?,
+        loader: engine::loader(&engine)?,
         cluster: ClusterSource::resolve(view.snapshot, view.kubeconfig, view.context, ApiServer::is_in_cluster()),
         max_staleness: view.max_staleness,
         listen: listeners.listen,

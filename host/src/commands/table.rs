@@ -1,23 +1,18 @@
 //! `plimsoll table`: the decision table of a policy that is asked about some pods and all nodes.
 
-use std::{borrow::Cow, fmt::Write, process::ExitCode, sync::Arc, time::Instant};
+use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use comfy_table::{Table, presets};
 use plimsoll_core::{
-    Circuit, Condition, DecisionCache, DecisionRow, DecisionTable, Group, Member, Mode, Nodes, Pod, PolicyConfig,
-    Query, Roster, Sender, Verb, Verbs,
+    Circuit, DecisionCache, Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster, Sender, Verb, Verbs,
 };
-use serde_json::{Value, json};
 
-use super::{
-    answer,
-    offline::{self, OfflineGateway},
+use super::offline::{self, OfflineGateway};
+use crate::{
+    args::{OutputFormat, TableArgs},
+    output,
+    render::decision_table::{as_json, as_text},
 };
-use crate::args::{OutputFormat, TableArgs};
-
-/// A reminder that the rows are not a rule.
-const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
 
 pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     let pods = args.pods.iter().map(|path| offline::read_pods(path)).collect::<Result<Vec<_>>>()?;
@@ -49,13 +44,13 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
         OutputFormat::Text => {
             let mut text = format!("cluster {}\n", offline.origin);
             text.extend(remarks.iter().map(|remark| format!("{remark}\n")));
-            super::print(&format!("{text}\n{}", as_text(&tables)))?;
+            output::print(&format!("{text}\n{}", as_text(&tables)))?;
         }
         OutputFormat::Json => {
             let mut json = as_json(&args.policy, &tables);
             json["cluster"] = offline.origin.as_json();
             json["remarks"] = remarks.into();
-            super::print(&format!("{json:#}\n"))?;
+            output::print(&format!("{json:#}\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -112,55 +107,4 @@ fn has_tables(verbs: Verbs) -> bool {
 
 fn full_name(pod: &Pod) -> String {
     format!("{}/{}", pod.namespace(), pod.name())
-}
-
-fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    for (verb, DecisionTable { rows, is_cut, uncacheable }) in tables {
-        let _ = writeln!(text, "{verb}: {SEEN}");
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["where", "it said"]);
-        for row in rows {
-            let conditions: Vec<String> = row.conditions.iter().map(condition_text).collect();
-            let conditions = if conditions.is_empty() { "whatever it read".to_owned() } else { conditions.join("\n") };
-            table.add_row([conditions, answer::text(&row.answer)]);
-        }
-        let _ = writeln!(text, "{table}");
-        if *is_cut {
-            let _ = writeln!(text, "... and more");
-        }
-        if *uncacheable > 0 {
-            let _ = writeln!(
-                text,
-                "{uncacheable} classes of pods are not cached: for them the policy reads more than one node"
-            );
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn condition_text(Condition { read, values, more }: &Condition) -> String {
-    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
-    match (values.as_slice(), more) {
-        ([value], 0) => format!("{read} = {value}"),
-        (values, 0) => format!("{read} in {}", values.join(", ")),
-        (values, more) => format!("{read} in {} and {more} more", values.join(", ")),
-    }
-}
-
-/// The same for programs, and for the admin listener.
-pub(crate) fn as_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
-    let condition = |Condition { read, values, more }: &Condition| json!({"read": read, "values": values.iter().map(answer::value_json).collect::<Vec<_>>(), "more": more});
-    let row = |DecisionRow { conditions, answer }: &DecisionRow| json!({"if": conditions.iter().map(condition).collect::<Vec<_>>(), "then": answer::json(answer)});
-    let table = |(verb, table): &(Verb, DecisionTable)| {
-        json!({
-            "verb": verb.as_str(),
-            "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
-            "cut": table.is_cut,
-            "uncacheable": table.uncacheable,
-        })
-    };
-    json!({"policy": policy, "note": SEEN, "tables": tables.iter().map(table).collect::<Vec<_>>()})
 }

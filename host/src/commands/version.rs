@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{OutputFormat, VersionArgs};
+use crate::{
+    args::{OutputFormat, VersionArgs},
+    output,
+};
 
 /// The facts that decide how a policy is compiled and run.
 #[derive(Debug, Serialize)]
@@ -37,6 +40,6 @@ pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
             )
         }
     };
-    super::print(&text)?;
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

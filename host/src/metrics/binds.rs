@@ -7,7 +7,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::histogram;
+use super::histogram::histogram;
 
 pub(super) struct BindMetrics {
     binds: Family<BindLabels, Counter>,

@@ -9,7 +9,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{by_name::ByName, histogram};
+use super::{by_name::ByName, histogram::histogram};
 
 const ANSWERED: &str = "answered";
 

@@ -12,11 +12,13 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Metrics, calls::CallMetrics};
+use super::{binds::BindMetrics, calls::CallMetrics};
 
+/// Metrics of policies by name.
 #[derive(Default)]
-pub(super) struct PolicyMetrics {
+pub(crate) struct PolicyMetrics {
     calls: CallMetrics,
+    binds: BindMetrics,
     circuits_opened: Family<CircuitLabels, Counter>,
     cache_disabled: Family<DisabledLabels, Counter>,
     rechecks: Family<RecheckLabels, Counter>,
@@ -46,6 +48,7 @@ struct RecheckLabels {
 impl PolicyMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         self.calls.register(registry);
+        self.binds.register(registry);
         let help = "Times that consecutive faults opened a policy's circuit";
         registry.register("policy_circuit_opened", help, self.circuits_opened.clone());
         let help = "Times that the decision cache was disabled for a verb of a policy version, by reason";
@@ -60,9 +63,9 @@ impl PolicyMetrics {
     }
 }
 
-impl Observer for Metrics {
+impl Observer for PolicyMetrics {
     fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
-        self.policies.calls.called(member, verb, outcome, elapsed);
+        self.calls.called(member, verb, outcome, elapsed);
     }
 
     fn failed(&self, call: CallOf<'_>, fault: &Fault) {
@@ -110,7 +113,7 @@ impl Observer for Metrics {
     fn circuit_opened(&self, member: &Member) {
         tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not called for 10 s");
         let labels = CircuitLabels { policy: member.id().to_owned() };
-        self.policies.circuits_opened.get_or_create(&labels).inc();
+        self.circuits_opened.get_or_create(&labels).inc();
     }
 
     fn bound(&self, report: &BindReport<'_>) {
@@ -121,13 +124,13 @@ impl Observer for Metrics {
     fn cache_disabled(&self, member: &Member, verb: Verb, reason: Disabled) {
         let (policy, verb) = (member.id().to_owned(), verb.as_str());
         tracing::warn!(policy, version = member.version, verb, %reason, "the decision cache is disabled for this policy: it is called for every request");
-        self.policies.cache_disabled.get_or_create(&DisabledLabels { policy, verb, reason: reason.as_str() }).inc();
+        self.cache_disabled.get_or_create(&DisabledLabels { policy, verb, reason: reason.as_str() }).inc();
     }
 
     fn rechecked(&self, member: &Member, verb: Verb, is_same: bool) {
         let result = if is_same { "same" } else { "different" };
         let labels = RecheckLabels { policy: member.id().to_owned(), verb: verb.as_str(), result };
-        self.policies.rechecks.get_or_create(&labels).inc();
+        self.rechecks.get_or_create(&labels).inc();
     }
 
     fn differed(&self, member: &Member, verb: Verb, difference: &Difference) {

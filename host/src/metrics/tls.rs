@@ -9,10 +9,9 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::Metrics;
-
+/// Metrics of handshakes and certificates.
 #[derive(Default)]
-pub(super) struct TlsMetrics {
+pub(crate) struct TlsMetrics {
     refused: Family<RefusalLabels, Counter>,
     reloads: Family<ResultLabels, Counter>,
     /// Unix seconds; 0 without TLS.
@@ -40,18 +39,18 @@ impl TlsMetrics {
     }
 }
 
-impl TlsObserver for Metrics {
+impl TlsObserver for TlsMetrics {
     fn refused(&self, reason: &'static str) {
-        self.tls.refused.get_or_create(&RefusalLabels { reason }).inc();
+        self.refused.get_or_create(&RefusalLabels { reason }).inc();
     }
 
     fn reloaded(&self, taken: bool) {
         let result = if taken { "loaded" } else { "refused" };
-        self.tls.reloads.get_or_create(&ResultLabels { result }).inc();
+        self.reloads.get_or_create(&ResultLabels { result }).inc();
     }
 
     fn expires(&self, at: SystemTime) {
         let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.tls.expiry.set(seconds as i64);
+        self.expiry.set(seconds as i64);
     }
 }

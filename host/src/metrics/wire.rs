@@ -12,14 +12,15 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{Metrics, by_name::ByName, histogram};
+use super::{by_name::ByName, histogram::histogram};
 
 const OK: u16 = 200;
 
 /// The verbs of the wire.
 const VERBS: [&str; 5] = ["filter", "prioritize", "preempt", "bind", NONE];
 
-pub(super) struct WireMetrics {
+/// Metrics of requests by group and verb.
+pub(crate) struct WireMetrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<RouteLabels, Histogram>,
     nodes: Family<RouteLabels, Counter>,
@@ -93,28 +94,27 @@ impl Default for WireMetrics {
     }
 }
 
-impl WireObserver for Metrics {
+impl WireObserver for WireMetrics {
     fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration) {
-        let wire = &self.wire;
         let Some(at) = VERBS.iter().position(|known| *known == verb) else { return };
-        wire.handles.with(group, |verbs| {
-            let handles = verbs[at].get_or_init(|| wire.handles_of(group, verb));
+        self.handles.with(group, |verbs| {
+            let handles = verbs[at].get_or_init(|| self.handles_of(group, verb));
             handles.seconds.observe(elapsed.as_secs_f64());
             handles.nodes.inc_by(nodes as u64);
             if status == OK && !failed {
                 handles.decided.inc();
             } else {
-                wire.requests.get_or_create(&request_labels(group, verb, status, failed)).inc();
+                self.requests.get_or_create(&request_labels(group, verb, status, failed)).inc();
             }
         });
     }
 
     fn left_undone(&self) {
-        self.wire.left_undone.inc();
+        self.left_undone.inc();
     }
 
     fn bind_denied(&self, reason: &'static str) {
-        self.wire.binds_denied.get_or_create(&DenialLabels { reason }).inc();
+        self.binds_denied.get_or_create(&DenialLabels { reason }).inc();
     }
 }
 

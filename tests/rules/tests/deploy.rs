@@ -104,7 +104,7 @@ fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
     let args = read("host/src/args/serve.rs");
     let (_, cache) = args.split_once("PLIMSOLL_DECISION_CACHE_SIZE").unwrap();
     let cache = mebibytes(cache.split_once("default_value = \"").unwrap().1.split('"').next().unwrap());
-    let part = number_after("host/src/commands.rs", "const GUESTS: usize = ");
+    let part = number_after("host/src/engine.rs", "const GUESTS: usize = ");
     let compile = number_after("host/wasm/src/compile/admission.rs", "const SMALL_MEMORY: u64 = ");
     for (mode, process, at) in [("watch", WATCHING, 0), ("fullNodes", WITHOUT_VIEW, 1)] {
         // Nodes that are kept from one request to the next have half of the wire's memory, beside it.

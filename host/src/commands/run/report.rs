@@ -11,7 +11,7 @@ use plimsoll_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{commands::answer, text::one_line};
+use crate::{render::answer, text::one_line};
 
 /// The result for one pod.
 pub(super) struct RunReport {

@@ -1,12 +1,12 @@
 //! `managedResources`: for which pods the scheduler need not call.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Result, ensure};
-use plimsoll_core::Group;
+use plimsoll_core::{Group, Member, Mode};
 use serde_json::{Value, json};
 
-use super::asked;
+use crate::output;
 
 const KEY: &str = "managedResources";
 
@@ -36,7 +36,7 @@ pub(super) fn keep_unique(extenders: &mut [Value]) {
         let names: Vec<String> = names(stanza).map(ToOwned::to_owned).collect();
         let url = stanza["urlPrefix"].as_str().unwrap_or_default().to_owned();
         if let Some((name, owner)) = names.iter().find_map(|name| Some((name, owners.get(name)?))) {
-            crate::commands::remark(&format!("{name} is managed by {owner}: {url} is called for every pod"));
+            output::remark(&format!("{name} is managed by {owner}: {url} is called for every pod"));
             stanza.as_object_mut().map(|stanza| stanza.remove(KEY));
             continue;
         }
@@ -63,4 +63,9 @@ pub(super) fn ignore(extenders: &mut [Value], ignored: &[String]) -> Result<()> 
 fn names(stanza: &Value) -> impl Iterator<Item = &str> {
     let resources = stanza.get(KEY).and_then(Value::as_array).into_iter().flatten();
     resources.filter_map(|resource| resource["name"].as_str())
+}
+
+/// The policies of a group that are ever asked.
+pub(super) fn asked(group: &Group) -> impl Iterator<Item = &Arc<Member>> {
+    group.members().iter().filter(|member| member.config.mode != Mode::Off)
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::text::one_line;
 
-pub(super) fn verdict_json(verdict: &Verdict) -> Value {
+pub(crate) fn verdict_json(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Fits => json!({"verdict": "fits"}),
         Verdict::Unschedulable(reason) => json!({"verdict": "unschedulable", "reason": reason}),
@@ -14,7 +14,7 @@ pub(super) fn verdict_json(verdict: &Verdict) -> Value {
     }
 }
 
-pub(super) fn json(answer: &SurveyAnswer) -> Value {
+pub(crate) fn json(answer: &SurveyAnswer) -> Value {
     match answer {
         SurveyAnswer::Verdict(verdict) => verdict_json(verdict),
         SurveyAnswer::Score(score) => json!({"score": score}),
@@ -26,12 +26,12 @@ pub(super) fn json(answer: &SurveyAnswer) -> Value {
     }
 }
 
-pub(super) fn fault_json(fault: &Fault) -> Value {
+pub(crate) fn fault_json(fault: &Fault) -> Value {
     json!({"fault": fault.kind.as_str(), "detail": fault.detail})
 }
 
 /// A decision that was not made.
-pub(super) fn error_json(error: &DecideError) -> Value {
+pub(crate) fn error_json(error: &DecideError) -> Value {
     let mut json = json!({"verdict": "error", "reason": error.to_string()});
     if let DecideError::Policy { policy, verb, fault } = error {
         json["policy"] = policy.as_str().into();
@@ -42,7 +42,7 @@ pub(super) fn error_json(error: &DecideError) -> Value {
     json
 }
 
-pub(super) fn bind_json(bind: &DryBind) -> Value {
+pub(crate) fn bind_json(bind: &DryBind) -> Value {
     match bind {
         Ok(annotations) => json!({"annotations": annotations}),
         Err(DecideError::Unbound(why)) => json!({"verdict": "refused", "reason": why.to_string()}),
@@ -51,7 +51,7 @@ pub(super) fn bind_json(bind: &DryBind) -> Value {
 }
 
 /// A value that was read; a note is an object, because no value is one.
-pub(super) fn value_json(value: &Shown) -> Value {
+pub(crate) fn value_json(value: &Shown) -> Value {
     match value {
         Shown::Absent => Value::Null,
         Shown::Number(number) => json!(number),
@@ -64,7 +64,7 @@ pub(super) fn value_json(value: &Shown) -> Value {
     }
 }
 
-pub(super) fn verdict_text(verdict: &Verdict) -> String {
+pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Fits => "fits".to_owned(),
         Verdict::Unschedulable(reason) => format!("unschedulable, {}", one_line(reason)),
@@ -72,7 +72,7 @@ pub(super) fn verdict_text(verdict: &Verdict) -> String {
     }
 }
 
-pub(super) fn text(answer: &SurveyAnswer) -> String {
+pub(crate) fn text(answer: &SurveyAnswer) -> String {
     match answer {
         SurveyAnswer::Verdict(verdict) => verdict_text(verdict),
         SurveyAnswer::Score(score) => score.to_string(),
@@ -84,7 +84,7 @@ pub(super) fn text(answer: &SurveyAnswer) -> String {
     }
 }
 
-pub(super) fn bind_text(bind: &DryBind) -> String {
+pub(crate) fn bind_text(bind: &DryBind) -> String {
     match bind {
         Ok(annotations) => {
             no_or(&annotations.iter().map(|(key, value)| format!("{key}={}", one_line(value))).collect::<Vec<_>>())
@@ -95,7 +95,7 @@ pub(super) fn bind_text(bind: &DryBind) -> String {
 }
 
 /// Why there is no decision, for people.
-pub(super) fn no_decision(error: &DecideError) -> String {
+pub(crate) fn no_decision(error: &DecideError) -> String {
     match error {
         DecideError::Policy { policy, fault, .. } => {
             format!("no decision: policy {policy} failed (onError: fail): {fault}")

@@ -1,0 +1,52 @@
+//! The policy loader, as the flags configure it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use plimsoll_wasm::{ChildConfig, EngineConfig, EngineError, WasmLoader};
+
+use crate::args::EngineArgs;
+
+/// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
+const GUESTS: usize = 4;
+
+/// The policy loader, configured by the flags.
+///
+/// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root.
+pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
+    let memory = args.compile_memory as u64;
+    let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
+    let unlimited = EngineConfig::new(child);
+    let config = EngineConfig {
+        cache_size: args.compile_cache_size as u64,
+        cache: cache_directory(args),
+        max_memory: args.max_policy_memory,
+        max_calls: args.max_calls,
+        guest_memory: args.guest_memory.or_else(guest_memory_of_container).unwrap_or(unlimited.guest_memory),
+        ..unlimited
+    };
+    match WasmLoader::new(config.clone()) {
+        Err(error @ EngineError::Cache { .. }) if args.compile_cache.is_none() => {
+            tracing::warn!(%error, "compiled policies are not cached, so each start compiles them again; --compile-cache names another directory");
+            Ok(WasmLoader::new(EngineConfig { cache: None, ..config })?)
+        }
+        loader => Ok(loader?),
+    }
+}
+
+/// The default memory of all guests together; `None` if the container has no limit.
+fn guest_memory_of_container() -> Option<usize> {
+    plimsoll_system::cgroup::memory_limit().map(|limit| limit as usize / GUESTS)
+}
+
+/// The directory of compiled policies; `None` if they are not cached.
+pub(crate) fn cache_directory(args: &EngineArgs) -> Option<PathBuf> {
+    if args.no_compile_cache { None } else { args.compile_cache.clone().or_else(default_cache) }
+}
+
+/// `plimsoll` in the user's cache directory, by the XDG base directory specification.
+fn default_cache() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    base.or_else(home).map(|base| base.join("plimsoll"))
+}

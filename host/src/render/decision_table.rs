@@ -1,0 +1,64 @@
+//! A decision table: which values that were read led to which answer.
+
+use std::fmt::Write;
+
+use comfy_table::{Table, presets};
+use plimsoll_core::{Condition, DecisionRow, DecisionTable, Verb};
+use serde_json::{Value, json};
+
+use super::answer;
+
+/// A reminder that the rows are not a rule.
+const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
+
+/// A table for each verb.
+pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for (verb, DecisionTable { rows, is_cut, uncacheable }) in tables {
+        let _ = writeln!(text, "{verb}: {SEEN}");
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(["where", "it said"]);
+        for row in rows {
+            let conditions: Vec<String> = row.conditions.iter().map(condition_text).collect();
+            let conditions = if conditions.is_empty() { "whatever it read".to_owned() } else { conditions.join("\n") };
+            table.add_row([conditions, answer::text(&row.answer)]);
+        }
+        let _ = writeln!(text, "{table}");
+        if *is_cut {
+            let _ = writeln!(text, "... and more");
+        }
+        if *uncacheable > 0 {
+            let _ = writeln!(
+                text,
+                "{uncacheable} classes of pods are not cached: for them the policy reads more than one node"
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn condition_text(Condition { read, values, more }: &Condition) -> String {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    match (values.as_slice(), more) {
+        ([value], 0) => format!("{read} = {value}"),
+        (values, 0) => format!("{read} in {}", values.join(", ")),
+        (values, more) => format!("{read} in {} and {more} more", values.join(", ")),
+    }
+}
+
+/// The same for programs, and for the admin listener.
+pub(crate) fn as_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
+    let condition = |Condition { read, values, more }: &Condition| json!({"read": read, "values": values.iter().map(answer::value_json).collect::<Vec<_>>(), "more": more});
+    let row = |DecisionRow { conditions, answer }: &DecisionRow| json!({"if": conditions.iter().map(condition).collect::<Vec<_>>(), "then": answer::json(answer)});
+    let table = |(verb, table): &(Verb, DecisionTable)| {
+        json!({
+            "verb": verb.as_str(),
+            "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+            "cut": table.is_cut,
+            "uncacheable": table.uncacheable,
+        })
+    };
+    json!({"policy": policy, "note": SEEN, "tables": tables.iter().map(table).collect::<Vec<_>>()})
+}
