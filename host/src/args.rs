@@ -5,18 +5,20 @@ mod cluster;
 #[cfg(test)]
 mod defaults;
 mod engine;
+mod format;
 mod scheduler_config;
 mod serve;
 mod values;
 
 use clap::{
-    Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::{BoolishValueParser, OsStr, Resettable},
 };
 
 pub(crate) use ask::{CheckArgs, ExplainArgs, RunArgs, TableArgs};
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
+pub(crate) use format::{LogFormat, OutputFormat};
 pub(crate) use scheduler_config::SchedulerConfigArgs;
 pub(crate) use serve::{LeaseArgs, ServeArgs};
 
@@ -74,27 +76,9 @@ pub(crate) enum Command {
     CompileModule(CompileModuleArgs),
 }
 
-/// How tables and reports are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-}
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct VersionArgs {
     /// Output format
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
-}
-
-/// How log lines are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// One JSON object a line
-    Json,
-    /// Text with colours where the terminal has them
-    Pretty,
 }
