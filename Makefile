@@ -28,7 +28,7 @@ test: policies ## Run every test: unit, property, contract, guests, reload, comm
 
 WORLDS ?= 100000
 simulate: ## Two gateways in random worlds (WORLDS=100000; SEED=N runs one again): no device twice, no pod lost
-	$(if $(SEED),PLIMSOLL_SIMULATION_SEED=$(SEED)) PLIMSOLL_SIMULATION_WORLDS=$(WORLDS) $(CARGO) test --package plimsoll-cluster --lib simulation::in_no -- --nocapture
+	$(if $(SEED),PLIMSOLL_SEED=$(SEED)) PLIMSOLL_SIMULATION_WORLDS=$(WORLDS) $(CARGO) test --package plimsoll-cluster --lib simulation::in_no -- --nocapture
 
 TOOLS := target/tools/bin
 

@@ -7,13 +7,12 @@
 //!  ApiServer (pods, Lease, watches) <─────────────┘ kube client over an in-process service
 //! ```
 //!
-//! `PLIMSOLL_SIMULATION_WORLDS` is the number of worlds (`make simulate`), `PLIMSOLL_SIMULATION_SEED` runs
+//! `PLIMSOLL_SIMULATION_WORLDS` is the number of worlds (`make simulate`), `PLIMSOLL_SEED` runs
 //! one of them again. The invariants are checked in [`api`] at each write, and in [`world`] at the end.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a test says by a panic what is wrong, and what it found")]
 
 mod api;
-mod chance;
 mod process;
 mod sabotage;
 mod world;
@@ -88,7 +87,7 @@ fn run_all(count: u64, fault: Option<Defect>) -> (Tally, Option<(u64, String)>, 
 
 #[test]
 fn in_no_world_a_device_is_given_twice_or_a_pod_is_lost() {
-    if let Some(seed) = number("PLIMSOLL_SIMULATION_SEED") {
+    if let Some(seed) = plimsoll_random::given_seed() {
         let tally = World::new(seed, None).telling().run();
         println!("the world with seed {seed} is sound: {tally:?}");
         return;
@@ -97,7 +96,7 @@ fn in_no_world_a_device_is_given_twice_or_a_pod_is_lost() {
     let started = Instant::now();
     let (tally, failure, _) = run_all(count, None);
     if let Some((seed, why)) = failure {
-        panic!("PLIMSOLL_SIMULATION_SEED={seed} shows it again: {why}");
+        panic!("PLIMSOLL_SEED={seed} shows it again: {why}");
     }
     println!("{count} worlds in {:.1?}: {tally:?}", started.elapsed());
     // A world in which nothing happens proves nothing.

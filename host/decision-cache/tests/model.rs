@@ -1,30 +1,24 @@
 //! The cache against functions that are evaluated each time: random functions over a world that changes at random.
 //!
-//! Each run prints its seed; `PLIMSOLL_MODEL_SEED=N` runs the same again, `PLIMSOLL_MODEL_STEPS` makes runs longer.
+//! Each run prints its seed; `PLIMSOLL_SEED=N` runs the same again, `PLIMSOLL_MODEL_STEPS` makes runs longer.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "how long to look, and with which seed, is said where the test is started"
-)]
+#![expect(clippy::disallowed_methods, reason = "how long to look is said where the test is started")]
 
 mod toy;
 
 use std::{
-    collections::hash_map::RandomState,
-    hash::{BuildHasher, DefaultHasher, Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
 use plimsoll_decision_cache::{Attribute, Evict, Row, Scope, Source, Witness, evict_to};
+use plimsoll_random::{Random, seed};
 
 use self::toy::{Cache, KEYS, Kept, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
 
 /// Steps of a run that `cargo test` makes.
 const STEPS: u64 = 4_000;
-
-/// Splitmix64: the same numbers for the same seed, on every machine.
-struct Rng(u64);
 
 /// One step of a function. What it has read so far decides about arguments and what is skipped.
 #[derive(Debug, Clone, Copy)]
@@ -54,29 +48,10 @@ struct Function {
     keeps: bool,
 }
 
-// === impl Rng ===
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn cells(&mut self) -> [i64; KEYS as usize] {
-        std::array::from_fn(|_| self.below(4) as i64)
-    }
-}
-
 // === impl Function ===
 
 impl Function {
-    fn any(rng: &mut Rng) -> Self {
+    fn any(rng: &mut Random) -> Self {
         let steps = (0..=rng.below(12)).map(|_| Step::any(rng)).collect();
         Self { steps, keeps: rng.below(3) == 0 }
     }
@@ -120,7 +95,7 @@ impl Function {
 }
 
 impl Step {
-    fn any(rng: &mut Rng) -> Self {
+    fn any(rng: &mut Random) -> Self {
         match rng.below(30) {
             0..=6 => Self::Read(Kind::Row(rng.below(KEYS))),
             7..=11 => Self::Read(Kind::Subject(rng.below(KEYS))),
@@ -141,9 +116,9 @@ fn mix(state: &mut u64, value: i64) {
     *state = hasher.finish();
 }
 
-fn seed() -> u64 {
-    let given = std::env::var("PLIMSOLL_MODEL_SEED").ok().map(|seed| seed.parse().unwrap());
-    given.unwrap_or_else(|| RandomState::new().hash_one(0))
+/// A subject or a row.
+fn cells(random: &mut Random) -> [i64; KEYS as usize] {
+    std::array::from_fn(|_| random.below(4) as i64)
 }
 
 fn steps() -> u64 {
@@ -151,14 +126,14 @@ fn steps() -> u64 {
 }
 
 /// The snapshot after this one: some cells change, sometimes rows come or go.
-fn changed(snapshot: &Snapshot, rng: &mut Rng) -> Snapshot {
+fn changed(snapshot: &Snapshot, rng: &mut Random) -> Snapshot {
     let mut rows = snapshot.rows.clone();
     for _ in 0..rng.below(4) {
         let row = rng.below(rows.len() as u64) as usize;
         rows[row][rng.below(KEYS) as usize] = rng.below(4) as i64;
     }
     match rng.below(8) {
-        0 => rows.extend((0..rng.below(5)).map(|_| rng.cells())),
+        0 => rows.extend((0..rng.below(5)).map(|_| cells(rng))),
         1 => rows.truncate(1 + rng.below(rows.len() as u64) as usize),
         _ => {}
     }
@@ -166,7 +141,7 @@ fn changed(snapshot: &Snapshot, rng: &mut Rng) -> Snapshot {
 }
 
 /// The rows of a request, some of them more than once.
-fn some_rows(world: &World, rng: &mut Rng) -> Vec<Row> {
+fn some_rows(world: &World, rng: &mut Random) -> Vec<Row> {
     let count = world.snapshot.rows.len() as u64;
     (0..rng.below(2 * count)).map(|_| rng.below(count) as Row).collect()
 }
@@ -196,14 +171,12 @@ fn check_witnesses(witnesses: &[Witness<Of, String>], function: &Function, world
 
 #[test]
 fn a_cached_answer_is_the_answer() {
-    let seed = seed();
-    println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed());
     let (mut hits, mut asked) = (0, 0);
     for _ in 0..steps() / 40 {
         let (cache, function) = (Cache::default(), Function::any(&mut rng));
-        let subjects: Vec<_> = (0..3).map(|_| rng.cells()).collect();
-        let mut snapshot = Arc::new(Snapshot::new((0..=rng.below(40)).map(|_| rng.cells()).collect()));
+        let subjects: Vec<_> = (0..3).map(|_| cells(&mut rng)).collect();
+        let mut snapshot = Arc::new(Snapshot::new((0..=rng.below(40)).map(|_| cells(&mut rng)).collect()));
         let max_bytes = if rng.below(2) == 0 { usize::MAX } else { 10_000 };
         for _ in 0..40 {
             if rng.below(3) == 0 {
@@ -228,19 +201,17 @@ fn a_cached_answer_is_the_answer() {
 
 #[test]
 fn requests_at_the_same_time_get_their_own_answers() {
-    let seed = seed();
-    println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed());
     for _ in 0..steps() / 200 {
         let (cache, function) = (Cache::default(), Function::any(&mut rng));
-        let first = Arc::new(Snapshot::new((0..30).map(|_| rng.cells()).collect()));
+        let first = Arc::new(Snapshot::new((0..30).map(|_| cells(&mut rng)).collect()));
         let second = Arc::new(changed(&first, &mut rng));
-        let seeds: Vec<u64> = (0..4).map(|_| rng.next()).collect();
+        let seeds: Vec<u64> = (0..4).map(|_| rng.next_u64()).collect();
         std::thread::scope(|scope| {
             for seed in seeds {
                 let (cache, function, snapshots) = (&cache, &function, [&first, &second]);
                 scope.spawn(move || {
-                    let mut rng = Rng(seed);
+                    let mut rng = Random::new(seed);
                     for _ in 0..20 {
                         let snapshot = Arc::clone(snapshots[rng.below(2) as usize]);
                         let world = World { subject: [rng.below(3) as i64; KEYS as usize], snapshot };

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_policy::testing::{PodBuilder, World, node, pod, run_cases, settings};
+use plimsoll_random::Random;
 
 use super::*;
 
@@ -32,21 +33,11 @@ fn a_node_of_which_no_pods_are_known_is_taken_as_empty() {
     assert_eq!(world.score(&policy(), "node-1"), 50);
 }
 
-/// Numbers that look random and are the same each time (xorshift).
-fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % below
-    }
-}
-
 #[test]
 fn bind_gives_what_filter_promised_and_no_device_more_than_it_has() {
     for seed in 1..=40 {
-        let mut number = numbers(seed);
+        let mut random = Random::new(seed);
+        let mut number = |below: u64| random.below(below);
         let sizes: Vec<u64> = (0..=number(4)).map(|_| 4 * (1 + number(6))).collect();
         let list: Vec<String> = sizes.iter().map(|size| format!("{size}Gi")).collect();
         let node = || node("node-1").annotation("example.com/gpu-devices", &list.join(","));

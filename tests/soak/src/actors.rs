@@ -15,6 +15,8 @@ mod static_load;
 
 use std::thread::Scope;
 
+use plimsoll_random::Random;
+
 use crate::stage::Stage;
 
 /// One kind of work, by its name in `--only`.
@@ -49,25 +51,9 @@ pub(crate) fn start<'scope>(scope: &'scope Scope<'scope, '_>, actors: &[Actor], 
     }
 }
 
-/// Random numbers that are the same for the same seed.
-pub(crate) struct Dice(u64);
-
-// === impl Dice ===
-
-impl Dice {
-    /// Of one actor, by the soak's seed and the actor's name.
-    pub(crate) fn new(stage: &Stage, actor: &str) -> Self {
-        let name = actor
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        // Never zero, where xorshift stays.
-        Self((stage.seed ^ name) | 1)
-    }
-
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) % sides.max(1)
-    }
+/// The random numbers of one actor, by the soak's seed and the actor's name.
+pub(crate) fn random(stage: &Stage, actor: &str) -> Random {
+    // FNV-1a.
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    Random::new(stage.seed ^ actor.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
 }

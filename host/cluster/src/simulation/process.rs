@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Frame;
 use kube::{Client, client::Body};
 use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Slot, Turn};
+use plimsoll_random::Random;
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot},
@@ -22,7 +23,6 @@ use tower::{BoxError, service_fn};
 
 use super::{
     api::DEVICE,
-    chance::Chance,
     sabotage::{Defect, Sabotaged},
     world::{LEASE, micros},
 };
@@ -109,11 +109,11 @@ pub(super) struct Process {
 
 impl Process {
     /// A process that is started at this moment; `trouble` is how often in a hundred it is stopped at the socket.
-    pub(super) fn start(now: u64, index: usize, chance: &mut Chance, trouble: u64, fault: Option<Defect>) -> Self {
-        let (base, rate) = (Instant::now() + Duration::from_hours(1), 950 + chance.pick(101));
-        let (clock, runtime) = (PausedClock::new(base, chance.next()), PausedClock::runtime());
+    pub(super) fn start(now: u64, index: usize, chance: &mut Random, trouble: u64, fault: Option<Defect>) -> Self {
+        let (base, rate) = (Instant::now() + Duration::from_hours(1), 950 + chance.below(101));
+        let (clock, runtime) = (PausedClock::new(base, chance.next_u64()), PausedClock::runtime());
         let outbox = Arc::<Mutex<Outbox>>::default();
-        let dice = Arc::new(Mutex::new(Chance::new(chance.next())));
+        let dice = Arc::new(Mutex::new(Random::new(chance.next_u64())));
         let url = format!("http://gateway-{index}");
         let config = LeaseConfig {
             namespace: "default".to_owned(),
@@ -285,7 +285,7 @@ fn free_device(slot: &Slot, uid: &str, devices: u64) -> Option<String> {
 #[derive(Clone)]
 struct Fence {
     term: Arc<Term>,
-    dice: Arc<Mutex<Chance>>,
+    dice: Arc<Mutex<Random>>,
     trouble: u64,
 }
 

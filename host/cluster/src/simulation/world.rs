@@ -11,12 +11,12 @@ use std::{
     time::Duration,
 };
 
+use plimsoll_random::Random;
 use tokio::sync::oneshot;
 
 use self::event::{Pending, ScheduledEvent, SimulationEvent, Watch};
 use super::{
     api::SimulatedApi,
-    chance::Chance,
     process::{Back, Process},
     sabotage::Defect,
 };
@@ -60,7 +60,7 @@ impl Tally {
 }
 
 pub(super) struct World {
-    chance: Chance,
+    chance: Random,
     now: u64,
     order: u64,
     events: BinaryHeap<Reverse<ScheduledEvent>>,
@@ -88,9 +88,9 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(seed: u64, fault: Option<Defect>) -> Self {
-        let mut chance = Chance::new(seed);
-        let (nodes, pods) = (2 + chance.pick(2), 2 + chance.pick(4));
-        let (trouble, lagging) = (chance.pick(40), chance.pick(60));
+        let mut chance = Random::new(seed);
+        let (nodes, pods) = (2 + chance.below(2), 2 + chance.below(4));
+        let (trouble, lagging) = (chance.below(40), chance.below(60));
         let mut world = Self {
             chance,
             now: 0,
@@ -118,7 +118,7 @@ impl World {
             world.processes.push(process);
         }
         for pod in 0..pods {
-            let at = world.chance.pick(TROUBLE / 2);
+            let at = world.chance.below(TROUBLE / 2);
             world.at(at, SimulationEvent::CreatePod(format!("p{pod}")));
         }
         world.plan_mishaps(pods);
@@ -133,14 +133,14 @@ impl World {
     }
 
     fn plan_mishaps(&mut self, pods: u64) {
-        for _ in 0..self.chance.pick(12) {
-            let (at, process) = (self.chance.pick(TROUBLE), self.chance.pick(2) as usize);
-            let event = match self.chance.pick(12) {
+        for _ in 0..self.chance.below(12) {
+            let (at, process) = (self.chance.below(TROUBLE), self.chance.below(2) as usize);
+            let event = match self.chance.below(12) {
                 0..3 => SimulationEvent::Freeze(process),
                 3 => SimulationEvent::Crash(process),
                 4 => SimulationEvent::DeleteLease,
-                5 => SimulationEvent::DeletePod(format!("p{}", self.chance.pick(pods))),
-                _ => SimulationEvent::Hiccup(self.chance.pick(4_000) * MILLISECOND),
+                5 => SimulationEvent::DeletePod(format!("p{}", self.chance.below(pods))),
+                _ => SimulationEvent::Hiccup(self.chance.below(4_000) * MILLISECOND),
             };
             self.at(at, event);
         }
@@ -207,7 +207,7 @@ impl World {
             SimulationEvent::Schedule(pod) => self.schedule(pod),
             SimulationEvent::Ask(index, order) => {
                 let asking =
-                    Duration::from_millis(if self.chance.percent(self.trouble) { self.chance.pick(200) } else { 1 });
+                    Duration::from_millis(if self.chance.percent(self.trouble) { self.chance.below(200) } else { 1 });
                 self.processes[index].bind(order, self.devices, asking);
             }
             SimulationEvent::Hear(order, outcome) => self.hear(order, &outcome),
@@ -222,7 +222,7 @@ impl World {
                 self.tell(self.now, || format!("{name} is deleted"));
                 self.api.delete(&name);
                 self.happened();
-                let again = self.now + self.chance.pick(2_000) * MILLISECOND;
+                let again = self.now + self.chance.below(2_000) * MILLISECOND;
                 self.at(again, SimulationEvent::CreatePod(name));
             }
             SimulationEvent::CreatePod(name) => {
@@ -254,7 +254,7 @@ impl World {
 
     fn freeze(&mut self, index: usize, at: u64) {
         let longest = if self.chance.percent(50) { micros(LEASE) / 2 } else { 4 * micros(LEASE) };
-        let until = at + self.chance.pick(longest).max(1);
+        let until = at + self.chance.below(longest).max(1);
         self.tally.freezes += 1;
         self.tell(at, || format!("gateway-{index} is frozen until {until}"));
         let process = &mut self.processes[index];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_sample::{NODES, node, placed_pod};
 use serde_json::json;
 
-use super::Dice;
+use super::random;
 use crate::stage::Stage;
 
 const CHANGES_EVERY: Duration = Duration::from_millis(100);
@@ -15,12 +15,12 @@ const PASSING: u32 = 100;
 
 /// Heartbeats of nodes; pods with labels that were never there before, which change and end.
 pub(crate) fn changes(stage: &Stage) {
-    let mut dice = Dice::new(stage, "changes");
+    let mut dice = random(stage, "changes");
     let mut number = 0_u32;
     while stage.gate.enter() {
         while stage.gate.pause(CHANGES_EVERY) {
             number += 1;
-            let mut beating = node(dice.roll(u64::from(NODES)) as u32);
+            let mut beating = node(dice.below(u64::from(NODES)) as u32);
             beating["status"]["conditions"] = json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": number}]);
             // No sample policy reads this, but any policy might.
             beating["metadata"]["annotations"]["example.com/beat"] = number.to_string().into();
@@ -51,9 +51,9 @@ fn passing(number: u32, state: &str) -> serde_json::Value {
 
 /// An outage every so often, each of another kind.
 pub(crate) fn outages(stage: &Stage) {
-    let mut dice = Dice::new(stage, "outages");
+    let mut dice = random(stage, "outages");
     let kinds = ["cut", "failing", "away", "compact", "lost answers", "away for long"];
-    let mut round = dice.roll(kinds.len() as u64) as usize;
+    let mut round = dice.below(kinds.len() as u64) as usize;
     while stage.gate.enter() {
         while stage.gate.pause(stage.outages) {
             let kind = kinds[round % kinds.len()];

@@ -7,11 +7,12 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use plimsoll_harness::Client;
+use plimsoll_random::Random;
 use plimsoll_sample::pod;
 use serde_json::{Value, json};
 
 use super::{
-    Dice,
+    random,
     requests::{all_names, ask, by_name, filtered, scores},
 };
 use crate::stage::Stage;
@@ -42,7 +43,7 @@ enum Outcome {
 }
 
 fn run(stage: &Stage, scheduler: &str) {
-    let mut dice = Dice::new(stage, scheduler);
+    let mut dice = random(stage, scheduler);
     let mut running: VecDeque<String> = VecDeque::new();
     let mut number = 0_u32;
     while stage.gate.enter() {
@@ -50,7 +51,7 @@ fn run(stage: &Stage, scheduler: &str) {
         while stage.gate.pause(EVERY) {
             number += 1;
             let name = format!("{scheduler}-{number}");
-            let pod = gpu_pod(&name, 1 + dice.roll(4));
+            let pod = gpu_pod(&name, 1 + dice.below(4));
             stage.api.put_pod(pod.clone());
             let client_now = match &mut client {
                 Some(client) => Ok(client),
@@ -93,7 +94,7 @@ fn gpu_pod(name: &str, gib: u64) -> Value {
     pod
 }
 
-fn place(stage: &Stage, client: &mut Client, pod: &Value, dice: &mut Dice) -> Result<Outcome> {
+fn place(stage: &Stage, client: &mut Client, pod: &Value, dice: &mut Random) -> Result<Outcome> {
     let names = all_names();
     let (reply, _) = ask(client, "/filter", &by_name(pod, &names))?;
     let kept = filtered(&reply, &names)?.kept;
@@ -106,7 +107,7 @@ fn place(stage: &Stage, client: &mut Client, pod: &Value, dice: &mut Dice) -> Re
     let best = scores.iter().max();
     let equals: Vec<&String> =
         kept.iter().zip(&scores).filter(|(_, score)| Some(*score) == best).map(|(name, _)| name).collect();
-    let node = equals[dice.roll(equals.len() as u64) as usize];
+    let node = equals[dice.below(equals.len() as u64) as usize];
     let metadata = &pod["metadata"];
     let body = json!({"PodName": metadata["name"], "PodNamespace": "ml", "PodUID": metadata["uid"], "Node": node});
     // Trouble that ends while the bind is under way excuses it as well.

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use plimsoll_random::Random;
 use proptest::prelude::*;
 
 use super::*;
@@ -41,7 +42,7 @@ struct Contender {
 }
 
 struct ElectionWorld {
-    random: u64,
+    random: Random,
     now: u64,
     start: Instant,
     events: BinaryHeap<Reverse<(u64, u64, ElectionEvent)>>,
@@ -62,7 +63,7 @@ struct ElectionWorld {
 impl ElectionWorld {
     fn new(seed: u64, candidates: usize, trouble: u64) -> Self {
         let mut world = Self {
-            random: seed | 1,
+            random: Random::new(seed),
             now: 0,
             start: Instant::now(),
             events: BinaryHeap::new(),
@@ -267,11 +268,7 @@ impl ElectionWorld {
     }
 
     fn pick(&mut self, below: u64) -> u64 {
-        // xorshift64: all that is needed is variety.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % below
+        self.random.below(below)
     }
 }
 
@@ -299,7 +296,7 @@ proptest! {
 fn the_worlds_of_these_laws_are_not_idle() {
     let terms: u64 = (1..=20)
         .map(|seed| {
-            let mut world = ElectionWorld::new(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed), 3, 30);
+            let mut world = ElectionWorld::new(seed, 3, 30);
             world.run(600_000);
             world.terms
         })

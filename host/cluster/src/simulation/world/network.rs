@@ -31,7 +31,7 @@ impl World {
             let Request { method, target, body, .. } = &request;
             let twin =
                 Request { method: method.clone(), target: target.clone(), body: body.clone(), is_fenced, reply: None };
-            let before = self.chance.pick(there);
+            let before = self.chance.below(there);
             self.at(at + before, SimulationEvent::Arrive { identity: identity.clone(), sent: twin });
         }
         self.at(at + there, SimulationEvent::Arrive { identity, sent: request });
@@ -83,13 +83,13 @@ impl World {
     /// The delay of a message. On a fenced connection the kernel drops it after a ninth of the Lease, and
     /// the API server after two more ninths.
     pub(super) fn delay(&mut self, is_fenced: bool) -> u64 {
-        let quick = MILLISECOND + self.chance.pick(5 * MILLISECOND);
+        let quick = MILLISECOND + self.chance.below(5 * MILLISECOND);
         if !self.is_trouble(3) {
             quick
         } else if is_fenced {
-            self.chance.pick(micros(LEASE) / 3).max(1)
+            self.chance.below(micros(LEASE) / 3).max(1)
         } else {
-            self.chance.pick(3 * micros(LEASE)).max(1)
+            self.chance.below(3 * micros(LEASE)).max(1)
         }
     }
 
@@ -107,7 +107,7 @@ impl World {
         let lag = if !self.chance.percent(self.lagging) {
             Some(MILLISECOND)
         } else if self.chance.percent(70) {
-            Some(self.chance.pick(20_000) * MILLISECOND)
+            Some(self.chance.below(20_000) * MILLISECOND)
         } else {
             None
         };
@@ -122,7 +122,7 @@ impl World {
             self.watches.insert(number, Watch { lines, shown: u64::MAX, lag: None });
         }
         if self.is_trouble(2) {
-            let end = self.now + self.chance.pick(10_000) * MILLISECOND;
+            let end = self.now + self.chance.below(10_000) * MILLISECOND;
             self.at(end, SimulationEvent::Cut(number));
         }
     }

@@ -15,7 +15,7 @@ impl World {
         }
         let node = self.pending.get(&name).and_then(|pending| pending.node.clone());
         let stays = self.chance.percent(40);
-        let any = self.api.nodes[self.chance.pick(self.api.nodes.len() as u64) as usize].clone();
+        let any = self.api.nodes[self.chance.below(self.api.nodes.len() as u64) as usize].clone();
         let node = node.filter(|_| stays).unwrap_or(any);
         self.attempts += 1;
         let order = BindOrder {
@@ -26,9 +26,9 @@ impl World {
             is_forwarded: false,
         };
         self.pending.insert(name, Pending { attempt: self.attempts, node: Some(node), heard: false });
-        let index = self.chance.pick(2) as usize;
+        let index = self.chance.below(2) as usize;
         // In life it is 5 s; here it is anything, in relation to a shorter Lease.
-        let patience = SCHEDULER_TIMEOUT / 10 + self.chance.pick(SCHEDULER_TIMEOUT * 9 / 10);
+        let patience = SCHEDULER_TIMEOUT / 10 + self.chance.below(SCHEDULER_TIMEOUT * 9 / 10);
         let (there, late) = (self.now + self.delay(true), self.now + patience);
         if !self.is_trouble(4) {
             self.at(there, SimulationEvent::Ask(index, order.clone()));
@@ -74,10 +74,10 @@ impl World {
         }
         if *outcome == BindResult::Bound && self.now < TROUBLE {
             // It runs for a while, and another comes in its place.
-            let end = self.now + self.chance.pick(6_000) * MILLISECOND;
+            let end = self.now + self.chance.below(6_000) * MILLISECOND;
             return self.at(end, SimulationEvent::DeletePod(order.pod));
         }
-        let again = self.now + (20 + self.chance.pick(600)) * MILLISECOND;
+        let again = self.now + (20 + self.chance.below(600)) * MILLISECOND;
         self.at(again, SimulationEvent::Schedule(order.pod));
     }
 }

@@ -5,10 +5,11 @@ mod world;
 
 use std::{sync::Arc, time::Duration};
 
+use plimsoll_random::{Random, seed};
 use proptest::{collection::vec, prelude::*};
 
 use self::{
-    program::{Program, Rng, score, verdict},
+    program::{Program, score, verdict},
     world::{World, pod},
 };
 use super::fixture::*;
@@ -37,7 +38,7 @@ type Expected<T> = Result<Vec<T>, ()>;
 // === impl Model ===
 
 impl Model {
-    fn new(rng: &mut Rng, limit: CacheLimit) -> Self {
+    fn new(rng: &mut Random, limit: CacheLimit) -> Self {
         let world = World::any(rng);
         let mut fixture = Fixture::new(vec![], None);
         let (clock, observer) = (Arc::clone(&fixture.clock), Arc::clone(&fixture.observer));
@@ -54,15 +55,15 @@ impl Model {
     }
 
     /// Puts a new version of a policy in force.
-    fn load(&mut self, at: usize, rng: &mut Rng) {
+    fn load(&mut self, at: usize, rng: &mut Random) {
         self.put(at, Program::any(rng), rng);
     }
 
-    fn load_without_faults(&mut self, rng: &mut Rng) {
+    fn load_without_faults(&mut self, rng: &mut Random) {
         (0..self.policies.len()).for_each(|at| self.put(at, Program::any(rng).without_faults(), rng));
     }
 
-    fn put(&mut self, at: usize, program: Program, rng: &mut Rng) {
+    fn put(&mut self, at: usize, program: Program, rng: &mut Random) {
         let program = Arc::new(program);
         let member = Arc::new(Member {
             id: format!("p{at}").into(),
@@ -87,7 +88,7 @@ impl Model {
     }
 
     /// One thing happens; it is always the same thing for one number.
-    fn step(&mut self, rng: &mut Rng) {
+    fn step(&mut self, rng: &mut Random) {
         match rng.below(20) {
             0..=2 => {
                 self.world.change(rng);
@@ -100,7 +101,7 @@ impl Model {
     }
 
     /// Puts one request to the gateway and compares.
-    fn ask(&self, rng: &mut Rng) {
+    fn ask(&self, rng: &mut Random) {
         let (pod, names) = (pod(rng), self.world.request(rng));
         let is_filter = rng.below(2) == 0;
         let (cows, received) = (cows(&names), crate::Clock::now(self.fixture.clock.as_ref()));
@@ -134,7 +135,7 @@ impl Model {
     }
 
     /// Whole nodes as a request brings them: those that are known are told by it, or not.
-    fn objects(&self, slots: &[u32], rng: &mut Rng) -> Vec<NodeObject> {
+    fn objects(&self, slots: &[u32], rng: &mut Random) -> Vec<NodeObject> {
         let known = self.fixture.gateway.known_nodes(Sender::default());
         let object = |slot: &u32| {
             let json = self.cluster.slots()[*slot as usize].node.json();
@@ -193,29 +194,20 @@ fn steps() -> u64 {
     std::env::var("PLIMSOLL_MODEL_STEPS").ok().map_or(STEPS, |steps| steps.parse().unwrap())
 }
 
-/// Another one each time, unless `PLIMSOLL_MODEL_SEED` names one.
-fn seed() -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "a failure is run again with its seed")]
-    let given = std::env::var("PLIMSOLL_MODEL_SEED").ok().map(|seed| seed.parse().unwrap());
-    given.unwrap_or_else(|| std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0))
-}
-
 proptest! {
     #[test]
     fn a_remembered_answer_is_the_answer(seed: u64, limit in prop_oneof![Just(1usize << 30), 0usize..20_000],
                                          steps in vec(any::<u64>(), 0..60)) {
-        let mut model = Model::new(&mut Rng(seed), bytes(limit));
+        let mut model = Model::new(&mut Random::new(seed), bytes(limit));
         for step in steps {
-            model.step(&mut Rng(step));
+            model.step(&mut Random::new(step));
         }
     }
 }
 
 #[test]
 fn a_remembered_answer_is_the_answer_for_long() {
-    let seed = seed();
-    println!("PLIMSOLL_MODEL_SEED={seed} runs the same again");
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed());
     let mut model = Model::new(&mut rng, CacheLimit::default());
     for at in 0..steps() {
         if at % 500 == 0 {
@@ -228,19 +220,19 @@ fn a_remembered_answer_is_the_answer_for_long() {
 
 #[test]
 fn requests_at_the_same_time_get_their_own_answers() {
-    let mut rng = Rng(7);
+    let mut rng = Random::new(seed());
     for _ in 0..steps() / 2_000 {
         let limit = rng.pick(&[1 << 30, 8_000]);
         let mut model = Model::new(&mut rng, bytes(limit));
         // Faults of one thread would open the circuit of another.
         model.load_without_faults(&mut rng);
         for _ in 0..5 {
-            let seeds: Vec<u64> = (0..THREADS).map(|_| rng.next()).collect();
+            let seeds: Vec<u64> = (0..THREADS).map(|_| rng.next_u64()).collect();
             std::thread::scope(|scope| {
                 for seed in seeds {
                     let model = &model;
                     scope.spawn(move || {
-                        let mut rng = Rng(seed);
+                        let mut rng = Random::new(seed);
                         (0..100).for_each(|_| model.ask(&mut rng));
                     });
                 }

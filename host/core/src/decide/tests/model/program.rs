@@ -5,14 +5,12 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use plimsoll_random::Random;
+
 use super::super::fixture::*;
 use crate::{
     Ask, Fault, FaultKind, NodeRead, PlacedRead, PodRead, Policy, Preemption, Read, Turns, Verb, Verbs, Verdict, View,
 };
-
-/// A stream of numbers that depends on its seed alone (splitmix64).
-#[derive(Debug, Clone)]
-pub(super) struct Rng(pub(super) u64);
 
 /// A policy.
 #[derive(Debug, Clone)]
@@ -52,30 +50,10 @@ struct Instance<'p> {
     cache: BTreeMap<Of, u64>,
 }
 
-// === impl Rng ===
-
-impl Rng {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
-
 // === impl Program ===
 
 impl Program {
-    pub(super) fn any(rng: &mut Rng) -> Self {
+    pub(super) fn any(rng: &mut Random) -> Self {
         let steps = (0..rng.below(8)).map(|_| Step::any(rng)).collect();
         Self { steps, caches: rng.below(2) == 0 }
     }
@@ -108,7 +86,7 @@ pub(super) fn score(answer: u64) -> u32 {
 }
 
 impl Step {
-    fn any(rng: &mut Rng) -> Self {
+    fn any(rng: &mut Random) -> Self {
         match rng.below(40) {
             0..=11 => Self::Read(Of::Node(rng.below(11))),
             12..=19 => Self::Read(Of::Pod(rng.below(9))),
@@ -230,7 +208,7 @@ fn hash(view: &View, read: Read<'_>) -> u64 {
 }
 
 fn mix(read: &mut u64, value: u64) {
-    *read = Rng(*read ^ value.rotate_left(17)).next();
+    *read = Random::new(*read ^ value.rotate_left(17)).next_u64();
 }
 
 // === Behind the port ===

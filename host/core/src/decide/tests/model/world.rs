@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use plimsoll_random::Random;
 use serde_json::{Value as Json, json};
 
-use super::{super::fixture::bytes, program::Rng};
+use super::super::fixture::bytes;
 use crate::{Cluster, Node, Placed, Pod, Slot};
 
 /// Names that nodes may have.
@@ -19,13 +20,13 @@ pub(super) struct World {
 // === impl World ===
 
 impl World {
-    pub(super) fn any(rng: &mut Rng) -> Self {
+    pub(super) fn any(rng: &mut Random) -> Self {
         let nodes = rng.below(NAMES.len() as u64 + 1) as usize;
         Self { slots: NAMES[..nodes].iter().map(|name| Slot { node: node(rng, name), placed: placed(rng) }).collect() }
     }
 
     /// Changes one thing.
-    pub(super) fn change(&mut self, rng: &mut Rng) {
+    pub(super) fn change(&mut self, rng: &mut Random) {
         let slots = self.slots.len() as u64;
         match rng.below(8) {
             0 if slots > 0 => drop(self.slots.swap_remove(rng.below(slots) as usize)),
@@ -50,7 +51,7 @@ impl World {
     }
 
     /// Some nodes, in some order.
-    pub(super) fn request(&self, rng: &mut Rng) -> Vec<&'static str> {
+    pub(super) fn request(&self, rng: &mut Random) -> Vec<&'static str> {
         let mut names: Vec<&str> =
             NAMES.into_iter().filter(|name| self.slots.iter().any(|slot| slot.node.name().as_ref() == *name)).collect();
         for at in (1..names.len()).rev() {
@@ -61,7 +62,7 @@ impl World {
     }
 }
 
-fn node(rng: &mut Rng, name: &str) -> Arc<Node> {
+fn node(rng: &mut Random, name: &str) -> Arc<Node> {
     let mut labels = serde_json::Map::new();
     for key in ["zone", "l0", "l1", "l2", "l3", "x", "y"] {
         if rng.below(3) > 0 {
@@ -79,7 +80,7 @@ fn node(rng: &mut Rng, name: &str) -> Arc<Node> {
 }
 
 /// Now and then none: the host has no view of pods; or a part of them.
-fn placed(rng: &mut Rng) -> Option<Arc<Placed>> {
+fn placed(rng: &mut Random) -> Option<Arc<Placed>> {
     let pods = (0..rng.below(4)).map(|_| Arc::new(Pod::placed_from_json(&bytes(&placed_pod(rng))).unwrap())).collect();
     match rng.below(8) {
         0 => None,
@@ -88,7 +89,7 @@ fn placed(rng: &mut Rng) -> Option<Arc<Placed>> {
     }
 }
 
-fn placed_pod(rng: &mut Rng) -> Json {
+fn placed_pod(rng: &mut Random) -> Json {
     json!({
         "metadata": {"name": "p", "uid": "p", "namespace": rng.pick(&["web", "db"]),
                      "labels": {"app": rng.pick(&["web", "db"])}},
@@ -97,7 +98,7 @@ fn placed_pod(rng: &mut Rng) -> Json {
 }
 
 /// A pod to schedule.
-pub(super) fn pod(rng: &mut Rng) -> Arc<Pod> {
+pub(super) fn pod(rng: &mut Random) -> Arc<Pod> {
     let mut labels = serde_json::Map::new();
     for key in ["a", "b"] {
         if rng.below(3) > 0 {
