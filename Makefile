@@ -17,7 +17,7 @@ demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed
 
 demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
 	@tests/e2e/control-plane/build
-	@$(CARGO) build --workspace --bins
+	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
 	@target/debug/plimsoll-demo-cluster
 
 test: policies ## Run every test: unit, property, contract, guests, reload, commands
@@ -43,7 +43,7 @@ lint: ## Formatting, clippy, dependencies, documentation
 
 # The whole workspace, so that no dependency is built again with other features.
 bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=--quick takes a minute
-	$(CARGO) build --workspace --bins
+	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-bench
 	target/debug/plimsoll-bench $(BENCH)
 
 bench-micro: ## Time the parts of a request by themselves (criterion)
@@ -60,12 +60,14 @@ soak: policies ## Everything at once for ten minutes, with memory and descriptor
 	target/debug/plimsoll-soak $(SOAK)
 
 fuzz: policies ## Feed generated and broken modules to the loader for a minute; FUZZ="--minutes 60" for longer
-	$(CARGO) build --workspace --bins
+	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-fuzz
 	$(CARGO) build --manifest-path tests/fuzz/generator/Cargo.toml --target-dir target/fuzz/build
 	target/debug/plimsoll-fuzz $(FUZZ)
 
 e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go and openssl)
 	tests/e2e/control-plane/build
+	tests/e2e/helm/build
+	$(CARGO) build --workspace --bin plimsoll
 	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/control-plane
 
 # Apart from lint: it needs the network, and what it says changes without a commit.
@@ -79,3 +81,4 @@ fmt: ## Format everything
 policies: ## Build every sample policy into target/policies
 	@plugins/build
 	@tests/demo/guests/build
+	@plugin-sdk/rust/build-wasm --package plimsoll-policy --example everything >/dev/null

@@ -4,27 +4,20 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::LazyLock,
 };
 
 use anyhow::{Context, Result, ensure};
 use plimsoll_harness::workspace;
 use serde_json::Value;
 
-use crate::component::run;
-
-/// Builds helm, once for a test run.
-static HELM: LazyLock<PathBuf> = LazyLock::new(|| {
-    run(&workspace().join("tests/e2e/helm/build"));
-    workspace().join("target/e2e/bin/helm")
-});
+use crate::component::program;
 
 /// Runs helm, and tells what it prints.
 ///
 /// # Errors
 /// If it fails; the text is its own.
 pub fn helm(args: &[&str]) -> Result<String> {
-    let output = Command::new(&*HELM).args(args).output()?;
+    let output = Command::new(program("helm")).args(args).output().context("run tests/e2e/helm/build")?;
     let text = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "helm {args:?}: {}{text}", String::from_utf8_lossy(&output.stdout));
     Ok(String::from_utf8(output.stdout)?)

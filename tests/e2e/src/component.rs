@@ -11,11 +11,8 @@ use std::{
 use anyhow::{Context, Result};
 use plimsoll_harness::workspace;
 
-/// Builds the control plane, once for a test run.
-static BIN: LazyLock<PathBuf> = LazyLock::new(|| {
-    run(&workspace().join("tests/e2e/control-plane/build"));
-    workspace().join("target/e2e/bin")
-});
+/// Where `make e2e` puts the control plane and helm.
+static BIN: LazyLock<PathBuf> = LazyLock::new(|| workspace().join("target/e2e/bin"));
 
 /// A running component; it is killed when dropped.
 pub(crate) struct Component {
@@ -35,7 +32,7 @@ impl Component {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .with_context(|| name.to_owned())?;
+            .with_context(|| format!("{name} in {}: run tests/e2e/control-plane/build", BIN.display()))?;
         Ok(Self { child })
     }
 }
@@ -46,12 +43,6 @@ impl Drop for Component {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Runs a script that builds what a test cannot do without.
-pub(crate) fn run(script: &Path) {
-    let status = Command::new(script).status();
-    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{}: {status:?}", script.display());
 }
 
 /// A program of the control plane.

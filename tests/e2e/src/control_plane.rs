@@ -6,13 +6,18 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::LazyLock,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{Plimsoll, TempDir, tempdir, wait_until};
+use plimsoll_harness::{Plimsoll, TempDir, tempdir, wait_until, wait_until_every, workspace};
 use serde_json::Value;
 
 use crate::component::{Component, free_port, program};
+
+/// The pause between two calls of kubectl that wait for something; each takes a tenth of a second of processor time.
+const KUBECTL: Duration = Duration::from_millis(200);
 
 /// An API server with its etcd.
 pub struct ControlPlane {
@@ -77,7 +82,7 @@ impl ControlPlane {
         // The port and the log must be free.
         self.api_server.take();
         self.api_server = Some(Component::start("kube-apiserver", self.directory.path(), &self.api_server_args)?);
-        wait_until("the API server", || self.kubectl(&["get", "--raw", "/readyz"]).ok()).map(drop)
+        wait_until_every(KUBECTL, "the API server", || self.kubectl(&["get", "--raw", "/readyz"]).ok()).map(drop)
     }
 
     /// Starts a plimsoll that watches this cluster, and waits until it is ready.
@@ -87,7 +92,7 @@ impl ControlPlane {
     pub fn gateway_with_kubeconfig(&self, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
         let kubeconfig = self.kubeconfig();
         let kubeconfig = kubeconfig.to_str().context("the kubeconfig's path is not UTF-8")?;
-        let gateway = Plimsoll::serve(policies, &[&["--no-compile-cache", "--kubeconfig", kubeconfig], args].concat())?;
+        let gateway = Plimsoll::serve(policies, &[&["--compile-cache", cache(), "--kubeconfig", kubeconfig], args].concat())?;
         let ready = || gateway.get("/readyz").ok().filter(|reply| reply.status == 200);
         wait_until("plimsoll to be ready", ready).with_context(|| format!("{:?}", gateway.get("/readyz")))?;
         Ok(gateway)
@@ -107,7 +112,7 @@ impl ControlPlane {
     /// As there.
     pub fn schedule_at(&self, url: &str, policies: &Path, args: &[&str]) -> Result<Scheduler> {
         let printed = plimsoll_harness::command()
-            .args(["scheduler-config", "--no-compile-cache", "--url", url])
+            .args(["scheduler-config", "--compile-cache", cache(), "--url", url])
             .arg("--policies")
             .arg(policies)
             .arg("--kubeconfig")
@@ -173,10 +178,11 @@ impl ControlPlane {
     /// # Errors
     /// If it stays unbound.
     pub fn node_of(&self, namespace: &str, pod: &str) -> Result<String> {
-        let bound = || {
-            let node = self.kubectl(&["get", "pod", "-n", namespace, pod, "-o", "jsonpath={.spec.nodeName}"]).ok()?;
-            (!node.is_empty()).then_some(node)
-        };
+        // One kubectl that watches: a kubectl for each look would take a core from what it waits for.
+        let (name, path) = (format!("pod/{pod}"), "jsonpath={.spec.nodeName}");
+        let wait = ["wait", "-n", namespace, &name, &format!("--for={path}"), "--timeout=1m", "-o", path];
+        // It fails if the API server goes away meanwhile.
+        let bound = || self.kubectl(&wait).ok();
         wait_until(&format!("pod {namespace}/{pod} to be bound"), bound).with_context(|| self.logs())
     }
 
@@ -190,7 +196,7 @@ impl ControlPlane {
             let args = ["get", "events", "-n", namespace, &selector, "-o", "jsonpath={.items[*].message}"];
             self.kubectl(&args).ok().filter(|message| !message.is_empty())
         };
-        wait_until(&format!("pod {namespace}/{pod} to fail"), event).with_context(|| self.logs())
+        wait_until_every(KUBECTL, &format!("pod {namespace}/{pod} to fail"), event).with_context(|| self.logs())
     }
 
     /// Writes what plimsoll reads in names mode.
@@ -234,6 +240,17 @@ impl ControlPlane {
     fn logs(&self) -> String {
         fs::read_to_string(self.directory.path().join("kube-scheduler.log")).unwrap_or_default()
     }
+}
+
+/// Where the gateways of one test run cache what they compile: nearly all of them have the same policies.
+fn cache() -> &'static str {
+    static CACHE: LazyLock<String> = LazyLock::new(|| {
+        let directory = workspace().join("target/e2e/cache");
+        // Compiled by another build, perhaps.
+        let _ = fs::remove_dir_all(&directory);
+        directory.display().to_string()
+    });
+    &CACHE
 }
 
 fn etcd_args(directory: &Path, client: &str, peer: &str) -> Vec<String> {

@@ -1,28 +1,29 @@
-//! What a test needs built: the binary and the sample policies, each once for a test run.
+//! What a test needs built: the binary and the sample policies. `make` and cargo build them before any test runs; here
+//! they are only found.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
+    time::SystemTime,
 };
 
 use crate::ports::occupy_defaults;
 
 static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     occupy_defaults();
-    // Programs that `make` starts find what `make` has built.
-    if let Some(cargo) = std::env::var_os("CARGO") {
-        // The whole workspace, as the tests are built: another choice of packages has other features of the
-        // dependencies.
-        run(Command::new(cargo).args(["build", "--quiet", "--workspace", "--bin", "plimsoll"]));
+    let binary = target().join("plimsoll");
+    if let Some(problem) = problem(&binary) {
+        panic!("{problem}: run `cargo build --workspace --bin plimsoll`");
     }
-    target().join("plimsoll")
+    binary
 });
 
 static POLICIES: LazyLock<PathBuf> = LazyLock::new(|| {
-    run(&mut Command::new(workspace().join("plugins/build")));
-    run(&mut Command::new(workspace().join("tests/demo/guests/build")));
-    workspace().join("target/policies")
+    let policies = workspace().join("target/policies");
+    assert!(policies.is_dir(), "{} is missing: run `make policies`", policies.display());
+    policies
 });
 
 /// The root of the checkout.
@@ -34,7 +35,12 @@ pub fn workspace() -> &'static Path {
     &ROOT
 }
 
-/// The `plimsoll` binary, built from the sources as they are now.
+/// The `plimsoll` binary beside this test or program.
+///
+/// `cargo test --workspace` builds it, because the package `plimsoll` has an integration test.
+///
+/// # Panics
+/// If it is missing, or older than its sources.
 pub fn binary() -> &'static Path {
     &BINARY
 }
@@ -50,12 +56,18 @@ pub fn command() -> Command {
     command
 }
 
-/// The directory with every sample policy and its sidecar, built from the sources as they are now.
+/// The directory with every sample policy and its sidecar, as `make policies` built them last.
+///
+/// # Panics
+/// If it is missing.
 pub fn policies() -> &'static Path {
     &POLICIES
 }
 
 /// A guest of the demo: `zone_drain_v1`, `zone_drain_v2`, `fragile`, or `machines` of the tests.
+///
+/// # Panics
+/// If the policies are missing.
 pub fn guest(name: &str) -> PathBuf {
     LazyLock::force(&POLICIES);
     workspace().join("target/demo-guests").join(format!("{name}.wasm"))
@@ -68,15 +80,37 @@ fn target() -> PathBuf {
     if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder }.to_owned()
 }
 
-/// Runs a build; a test without what it tests cannot go on.
-fn run(command: &mut Command) {
-    // What cargo told this test about its own package would make `ring` and all that stands on it be built again.
-    for (name, _) in std::env::vars_os() {
-        let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        if name.to_str().is_some_and(told) {
-            command.env_remove(&name);
+/// Why a program that cargo built must not be tested; cargo lists its sources beside it, in the form of a Makefile.
+fn problem(binary: &Path) -> Option<String> {
+    let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let Some(built) = modified(binary) else { return Some(format!("{} is missing", binary.display())) };
+    let rule = fs::read_to_string(binary.with_extension("d")).ok()?;
+    let (_, sources) = rule.trim_end().split_once(": ")?;
+    let is_newer = |source: &&str| modified(Path::new(source)).is_some_and(|changed: SystemTime| changed > built);
+    let newer = sources.split(' ').find(is_newer)?;
+    Some(format!("{} is older than {newer}", binary.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_binary_that_is_missing_or_older_than_a_source_is_not_tested() {
+        let directory = tempfile::tempdir().unwrap();
+        let [binary, rule, old, new] =
+            ["plimsoll", "plimsoll.d", "old.rs", "new.rs"].map(|name| directory.path().join(name));
+        assert!(problem(&binary).unwrap().ends_with("plimsoll is missing"));
+        for file in [&old, &binary] {
+            fs::write(file, "").unwrap();
         }
+        fs::write(&rule, format!("{}: {}\n", binary.display(), old.display())).unwrap();
+        assert_eq!(problem(&binary), None);
+        fs::write(&rule, format!("{}: {} {}\n", binary.display(), old.display(), new.display())).unwrap();
+        let later = SystemTime::now() + Duration::from_mins(1);
+        fs::File::create(&new).unwrap().set_modified(later).unwrap();
+        assert!(problem(&binary).unwrap().ends_with("new.rs"));
     }
-    let status = command.current_dir(workspace()).status();
-    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{command:?}: {status:?}");
 }

@@ -70,13 +70,7 @@ impl FakeApi {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let directory = tempfile::tempdir()?;
-        let config = json!({
-            "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
-            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "nobody"}}],
-            "users": [{"name": "nobody", "user": {}}],
-            "current-context": "fake",
-        });
-        std::fs::write(directory.path().join("kubeconfig"), config.to_string())?;
+        write_kubeconfig(&directory.path().join("kubeconfig"), address)?;
         let shared = Arc::<Shared>::default();
         {
             let mut state = shared.lock();
@@ -100,6 +94,11 @@ impl FakeApi {
     /// Adds a node or replaces it.
     pub fn put_node(&self, node: Value) {
         self.change(|state| state.objects.put_node(node));
+    }
+
+    /// Adds nodes or replaces them, in one step.
+    pub fn put_nodes(&self, nodes: impl IntoIterator<Item = Value>) {
+        self.change(|state| nodes.into_iter().for_each(|node| state.objects.put_node(node)));
     }
 
     /// Adds a pod or replaces it.
@@ -195,6 +194,20 @@ impl Drop for FakeApi {
         self.cut_connections();
         drop(TcpStream::connect(self.address));
     }
+}
+
+/// Writes a kubeconfig for an API server that speaks plain HTTP and lets everybody in.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_kubeconfig(path: &Path, address: SocketAddr) -> Result<()> {
+    let config = json!({
+        "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
+        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "nobody"}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "current-context": "fake",
+    });
+    Ok(std::fs::write(path, config.to_string())?)
 }
 
 // === impl Shared ===

@@ -18,11 +18,11 @@ mod wait;
 pub use build::{binary, command, guest, policies, workspace};
 pub use certificates::{Authority, Pair, Purpose};
 pub use client::{Client, get};
-pub use fake_api::FakeApi;
+pub use fake_api::{FakeApi, write_kubeconfig};
 pub use peer::Peer;
 pub use process::{Plimsoll, Reply};
 pub use skip::skip;
 pub use tasks::threads;
-pub use wait::wait_until;
+pub use wait::{wait_until, wait_until_every};
 
 pub use tempfile::{TempDir, tempdir};

@@ -1,8 +1,7 @@
-//! Builds policies in Rust and loads them as the gateway does, for the tests of this crate.
+//! Loads compiled policies as the gateway does, for the tests of this crate.
 
 use std::{
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
+    path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -10,33 +9,10 @@ use std::{
 use plimsoll_core::{Ask, Limits, Policy, View};
 use plimsoll_wasm::{EngineConfig, WasmLoader};
 
-/// The root of the workspace.
-pub fn workspace() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here)
-}
-
-/// Builds modules with the project's own script; cargo makes it quick where nothing changed.
-///
-/// # Panics
-/// If they do not build.
-pub fn build(arguments: &[&str]) -> Vec<PathBuf> {
-    let mut script = Command::new(workspace().join("plugin-sdk/rust/build-wasm"));
-    script.arg("--quiet").arg("--manifest-path").arg(workspace().join("Cargo.toml")).args(arguments);
-    // What cargo tells its tests is not for the cargo that the script runs.
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name == "CARGO") {
-        script.env_remove(name);
-    }
-    let built = script.stderr(Stdio::inherit()).output();
-    let built = built.unwrap_or_else(|error| panic!("build-wasm: {error}"));
-    assert!(built.status.success(), "build-wasm failed, see above");
-    String::from_utf8_lossy(&built.stdout).lines().map(PathBuf::from).collect()
-}
-
 /// Loads a module.
 ///
 /// # Panics
-/// If it is refused.
+/// If it is missing (`make policies` builds it) or refused.
 pub fn load(module: &Path) -> Arc<dyn Policy> {
     static LOADER: OnceLock<WasmLoader> = OnceLock::new();
     let loader = LOADER.get_or_init(|| {

@@ -1,4 +1,5 @@
-use plimsoll_policies::{build, load, workspace};
+use plimsoll_harness::{policies, workspace};
+use plimsoll_policies::load;
 use plimsoll_policy::testing::cases;
 
 /// The packages below `plugins/`.
@@ -10,14 +11,8 @@ fn plugins() -> Vec<String> {
 
 #[test]
 fn every_case_of_every_sample_policy_holds_for_its_module() {
-    let plugins = plugins();
-    let packages: Vec<&str> = plugins.iter().flat_map(|name| ["-p", name]).collect();
-    let modules = build(&packages);
-    assert_eq!(modules.len(), plugins.len());
-    for name in plugins {
-        let file = format!("{}.wasm", name.replace('-', "_"));
-        let module = modules.iter().find(|module| module.ends_with(&file)).unwrap();
-        let policy = load(module);
+    for name in plugins() {
+        let policy = load(&policies().join(format!("{name}.wasm")));
         for case in cases(workspace().join("plugins").join(&name).join("cases")).unwrap() {
             case.check(policy.as_ref()).unwrap_or_else(|error| panic!("{name}: {error}"));
         }

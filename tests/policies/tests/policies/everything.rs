@@ -1,7 +1,8 @@
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::{Annotation, FaultKind, Policy, Preemption, Verb, Verdict};
-use plimsoll_policies::{ask, build, load};
+use plimsoll_harness::workspace;
+use plimsoll_policies::{ask, load};
 use plimsoll_policy::testing::{Native, World, node, pod};
 
 #[path = "../../../../plugin-sdk/rust/examples/everything.rs"]
@@ -12,7 +13,8 @@ use example::Everything;
 
 fn compiled() -> Arc<dyn Policy> {
     static POLICY: OnceLock<Arc<dyn Policy>> = OnceLock::new();
-    let make = || load(&build(&["-p", "plimsoll-policy", "--example", "everything"])[0]);
+    // `make policies` builds it.
+    let make = || load(&workspace().join("target/wasm/wasm32-unknown-unknown/policy/examples/everything.wasm"));
     Arc::clone(POLICY.get_or_init(make))
 }
 

@@ -12,7 +12,9 @@ use plimsoll_core::{
     CacheLimit, Circuit, Cluster, DecisionCache, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig,
     Query, Roster, Sender, Slot, SurveyAnswer, SystemClock, Verb, Verdict,
 };
-use plimsoll_policies::{build, load};
+use plimsoll_harness::policies;
+use plimsoll_policies::load;
+use plimsoll_random::{Random, seed};
 
 /// Policies with settings that they accept.
 const POLICIES: [(&str, &str); 4] = [
@@ -36,20 +38,7 @@ const ROUNDS: u64 = 60;
 /// Threads that ask at once.
 const THREADS: u64 = 3;
 
-/// A stream of numbers that depends on its seed alone (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-}
-
-fn node(rng: &mut Rng, number: u64) -> Arc<Node> {
+fn node(rng: &mut Random, number: u64) -> Arc<Node> {
     let pool = ["team-a", "team-b", "shared", "none"][rng.below(4) as usize];
     let (zone, image) = (rng.below(3), rng.below(3));
     let devices = ["16Gi,16Gi", "24Gi", "80Gi,8Gi"][rng.below(3) as usize];
@@ -62,7 +51,7 @@ fn node(rng: &mut Rng, number: u64) -> Arc<Node> {
     Arc::new(Node::from_json(json.into()).unwrap())
 }
 
-fn placed(rng: &mut Rng) -> Arc<Placed> {
+fn placed(rng: &mut Random) -> Arc<Placed> {
     let pods = (0..rng.below(4)).map(|at| {
         let app = ["web", "db"][rng.below(2) as usize];
         let (gigabytes, device) = (1 + rng.below(4), rng.below(2));
@@ -76,7 +65,7 @@ fn placed(rng: &mut Rng) -> Arc<Placed> {
     Arc::new(Placed::new(pods.collect()))
 }
 
-fn pod(rng: &mut Rng) -> Arc<Pod> {
+fn pod(rng: &mut Random) -> Arc<Pod> {
     let namespace = ["team-a", "team-b", "team-c"][rng.below(3) as usize];
     let (image, app) = (rng.below(3), ["web", "db"][rng.below(2) as usize]);
     let gigabytes = ["4", "12", "40"][rng.below(3) as usize];
@@ -148,14 +137,10 @@ fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
 
 #[test]
 fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
-    let packages: Vec<&str> = POLICIES.iter().flat_map(|(name, _)| ["-p", name]).collect();
-    let modules = build(&packages);
     let rounds = std::env::var("PLIMSOLL_SOAK_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
     for (name, settings) in POLICIES {
-        let file = format!("{}.wasm", name.replace('-', "_"));
-        let module = modules.iter().find(|module| module.ends_with(&file)).unwrap();
-        let gateway = gateway(module, name, settings);
-        let mut rng = Rng(1);
+        let gateway = gateway(&policies().join(format!("{name}.wasm")), name, settings);
+        let mut rng = Random::new(seed());
         let mut slots: Vec<Slot> =
             (0..NODES).map(|number| Slot { node: node(&mut rng, number), placed: Some(placed(&mut rng)) }).collect();
         for _ in 0..rounds {
@@ -164,7 +149,7 @@ fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
             gateway.set_cluster(Arc::new(Cluster::new(slots.clone())));
             thread::scope(|scope| {
                 for _ in 0..THREADS {
-                    let mut rng = Rng(rng.below(u64::MAX));
+                    let mut rng = Random::new(rng.next_u64());
                     let gateway = &gateway;
                     scope.spawn(move || {
                         let names: Vec<Cow<'_, str>> =
