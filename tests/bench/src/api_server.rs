@@ -3,7 +3,6 @@
 use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
-    path::Path,
     thread,
 };
 
@@ -36,17 +35,6 @@ pub(crate) fn serve(size: Size) -> Result<SocketAddr> {
         }
     });
     Ok(address)
-}
-
-/// A kubeconfig for it.
-pub(crate) fn write_kubeconfig(path: &Path, address: SocketAddr) -> Result<()> {
-    let config = json!({
-        "clusters": [{"name": "bench", "cluster": {"server": format!("http://{address}")}}],
-        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "nobody"}}],
-        "users": [{"name": "nobody", "user": {}}],
-        "current-context": "bench",
-    });
-    Ok(std::fs::write(path, config.to_string())?)
 }
 
 fn answer(stream: TcpStream, size: Size) -> Result<()> {

@@ -1,17 +1,12 @@
 //! Names mode after a change of the cluster: the first call that sees it.
 
-mod api_server;
-
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{Client, samples};
+use plimsoll_harness::{Client, FakeApi, samples};
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 
-use self::api_server::ApiServer;
 use crate::{
-    api_server::write_kubeconfig,
     modules::Modules,
     plan::Plan,
     report::{Report, Row},
@@ -30,8 +25,7 @@ const POOL: &str = "example.com/pool";
 /// A cluster whose nodes change.
 pub(crate) struct Changing {
     nodes: Vec<Value>,
-    api_server: ApiServer,
-    kubeconfig: NamedTempFile,
+    api_server: FakeApi,
     round: usize,
 }
 
@@ -41,22 +35,20 @@ impl Changing {
     /// A cluster behind an API server of its own.
     pub(crate) fn start() -> Result<Self> {
         let nodes: Vec<Value> = (0..CLUSTER).map(world::listed_node).collect();
-        let api_server = ApiServer::start(&nodes, &world::placed_on(CLUSTER).collect::<Vec<_>>())?;
-        let kubeconfig = NamedTempFile::new()?;
-        write_kubeconfig(kubeconfig.path(), api_server.address)?;
-        Ok(Self { nodes, api_server, kubeconfig, round: 0 })
+        let api_server = FakeApi::start(nodes.iter().cloned(), world::placed_on(CLUSTER))?;
+        Ok(Self { nodes, api_server, round: 0 })
     }
 
     /// The file by which it is reached.
     pub(crate) fn kubeconfig(&self) -> Result<String> {
-        Ok(self.kubeconfig.path().to_str().context("a path that is UTF-8")?.to_owned())
+        Ok(self.api_server.kubeconfig().to_str().context("a path that is UTF-8")?.to_owned())
     }
 
     /// Changes 1 % of the nodes, and waits until each of these servers knows.
     pub(crate) fn change(&mut self, clients: &mut [&mut Client]) -> Result<()> {
         let before = clients.iter_mut().map(|client| is_kept(client)).collect::<Result<Vec<_>>>()?;
         ensure!(before.iter().all(|one| *one == before[0]), "the servers do not know the same cluster");
-        self.api_server.changed(changed(&self.nodes, self.round, !before[0]))?;
+        self.api_server.put_nodes(changed(&self.nodes, self.round, !before[0]));
         self.round += 1;
         let started = Instant::now();
         for client in clients {

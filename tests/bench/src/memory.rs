@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{Client, Peer, samples};
+use plimsoll_harness::{Client, Peer, samples, write_kubeconfig};
 use serde_json::Value;
 
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Re
     let setting = Setting::new(modules, &ten, None)?;
     let directory = tempfile::tempdir()?;
     let kubeconfig = directory.path().join("kubeconfig");
-    api_server::write_kubeconfig(&kubeconfig, api_server::serve(size)?)?;
+    write_kubeconfig(&kubeconfig, api_server::serve(size)?)?;
     let started = Instant::now();
     let plimsoll = setting.plimsoll_with(&["--kubeconfig", kubeconfig.to_str().context("a path that is UTF-8")?])?;
     let body = world::names_body(size.nodes);
