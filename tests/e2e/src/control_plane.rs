@@ -92,7 +92,8 @@ impl ControlPlane {
     pub fn gateway_with_kubeconfig(&self, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
         let kubeconfig = self.kubeconfig();
         let kubeconfig = kubeconfig.to_str().context("the kubeconfig's path is not UTF-8")?;
-        let gateway = Plimsoll::serve(policies, &[&["--compile-cache", cache(), "--kubeconfig", kubeconfig], args].concat())?;
+        let gateway =
+            Plimsoll::serve(policies, &[&["--compile-cache", cache(), "--kubeconfig", kubeconfig], args].concat())?;
         let ready = || gateway.get("/readyz").ok().filter(|reply| reply.status == 200);
         wait_until("plimsoll to be ready", ready).with_context(|| format!("{:?}", gateway.get("/readyz")))?;
         Ok(gateway)
