@@ -113,7 +113,7 @@ impl Admin for AdminState {
     }
 
     fn metrics(&self) -> String {
-        self.metrics.remembered(self.gateway.cached_bytes());
+        self.metrics.set_decision_cache_bytes(self.gateway.cached_bytes());
         self.metrics.blind(self.gateway.roster().members().filter(|member| self.is_blind(member)).count());
         self.metrics.render()
     }

@@ -191,7 +191,7 @@ impl Metrics {
     }
 
     /// Sets the size of the decision cache.
-    pub(crate) fn remembered(&self, bytes: usize) {
+    pub(crate) fn set_decision_cache_bytes(&self, bytes: usize) {
         self.decision_cache_bytes.set(bytes as i64);
     }
 

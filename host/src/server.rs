@@ -38,7 +38,7 @@ pub(crate) struct ServerConfig {
     /// `None`: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
     pub(crate) request_timeout: Duration,
-    pub(crate) traces: CacheLimit,
+    pub(crate) decision_cache: CacheLimit,
     pub(crate) wire: WireConfig,
 }
 
@@ -68,7 +68,7 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.tls())).transpose()?.map(Arc::new);
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies(), config.request_timeout);
-        let gateway = gateway.with_cache_limit(config.traces).with_node_memory(config.wire.memory / 2);
+        let gateway = gateway.with_cache_limit(config.decision_cache).with_node_memory(config.wire.memory / 2);
         let gateway = Arc::new(gateway);
         let wire = on.spawn(bind("--listen", config.listen)).await??;
         let admin = bind("--admin", config.admin).await?;

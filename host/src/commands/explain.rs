@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let pod = Arc::new(offline::read_pod(&args.pod)?);
     let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
-    offline.about(&pod);
+    offline.hide(&pod);
     offline.check_group(&args.group)?;
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, &args.node)?;
     match args.output {

@@ -112,7 +112,7 @@ impl OfflineGateway {
     }
 
     /// Hides this pod if it is already placed, so that it does not count against itself.
-    pub(super) fn about(&mut self, pod: &Pod) {
+    pub(super) fn hide(&mut self, pod: &Pod) {
         if let Some(without) = self.cluster.without(pod) {
             self.cluster = Arc::new(without);
             self.gateway.set_cluster(Arc::clone(&self.cluster));

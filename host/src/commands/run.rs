@@ -18,7 +18,7 @@ use report::RunReport;
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let pod = Arc::new(offline::read_pod(&args.pod)?);
     let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
-    offline.about(&pod);
+    offline.hide(&pod);
     offline.check_group(&args.group)?;
     if let Some(absent) = args.nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         bail!("the cluster has no node '{absent}'");

@@ -71,7 +71,10 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         tls: pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: tls.tls_client_ca }),
         lease: (!lease.no_bind).then_some(lease),
         request_timeout: limits.request_timeout,
-        traces: CacheLimit { bytes: decision_cache.decision_cache_size, recheck_every: decision_cache.recheck_every },
+        decision_cache: CacheLimit {
+            bytes: decision_cache.decision_cache_size,
+            recheck_every: decision_cache.recheck_every,
+        },
         wire: WireConfig {
             body_limit: limits.body_limit,
             memory: limits.wire_memory,

@@ -26,7 +26,7 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     let unmatched: Vec<String> =
         pods.iter().filter(|pod| !member.config.matches.accepts(pod)).map(|pod| full_name(pod)).collect();
     for pod in &pods {
-        offline.about(pod);
+        offline.hide(pod);
         let names: Vec<Cow<'_, str>> =
             offline.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
         let query = || Query {
