@@ -38,7 +38,7 @@ lint: ## Formatting, clippy, dependencies, documentation
 	$(TOOLS)/cargo-deny --log-level warn --locked check --hide-inclusion-graph bans licenses sources
 	$(TOOLS)/cargo-shear --locked --deny-warnings --check-test-targets
 	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
-	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting --test defaults --test imports
+	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting --test defaults --test imports --test links
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # The whole workspace, so that no dependency is built again with other features.
