@@ -40,7 +40,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
             found.extend(pages(&path));
-        } else if name.ends_with(".md") {
+        } else if path.extension().is_some_and(|ending| ending == "md") {
             found.push(path);
         }
     }

@@ -270,8 +270,8 @@ fn run_says_of_one_node_what_it_says_of_it_among_all() {
     let shown = some["nodes"].as_array().unwrap();
     assert_eq!(shown.len(), 2, "{some:#}");
     for node in shown {
-        let same = all["nodes"].as_array().unwrap().iter().find(|other| other["node"] == node["node"]).unwrap();
-        assert_eq!(node, same);
+        let expected = all["nodes"].as_array().unwrap().iter().find(|other| other["node"] == node["node"]).unwrap();
+        assert_eq!(node, expected);
     }
     let printed = run(&[&on[..], &["--node", "node-003"]].concat()).out;
     assert!(printed.contains("110 of 200 nodes are left; best is node-000"), "{printed}");
