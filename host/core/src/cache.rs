@@ -30,7 +30,7 @@ use plimsoll_decision_cache::{Evict, HeapSize};
 
 use std::sync::Arc;
 
-use crate::{Ask, Cluster, Fault, Policy, Turns, Verb, Verdict, pace::Pace};
+use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, pace::Pace};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
@@ -54,9 +54,7 @@ pub(crate) trait CachedAnswer: HeapSize + Clone + PartialEq + Send + Sync + 'sta
     /// A policy's answers of this type.
     fn cache(cache: &DecisionCache) -> &AnswerCache<Self>;
     /// Asks the policy about one node after another.
-    fn ask(policy: &dyn Policy, ask: &Ask, turns: &mut dyn Turns<Self>) -> Result<(), Fault>;
-    /// Asks the policy about each of some nodes.
-    fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault>;
+    fn ask(policy: &dyn Policy, ask: &Ask, nodes: &mut dyn NodeSource<Self>) -> Result<(), Fault>;
 }
 
 // === impl DecisionCache ===
@@ -98,12 +96,8 @@ impl CachedAnswer for Verdict {
         &cache.filter
     }
 
-    fn ask(policy: &dyn Policy, ask: &Ask, turns: &mut dyn Turns<Self>) -> Result<(), Fault> {
-        policy.filter_in_turn(ask, turns)
-    }
-
-    fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault> {
-        policy.filter(ask, nodes)
+    fn ask(policy: &dyn Policy, ask: &Ask, nodes: &mut dyn NodeSource<Self>) -> Result<(), Fault> {
+        policy.filter_each(ask, nodes)
     }
 }
 
@@ -112,12 +106,8 @@ impl CachedAnswer for u32 {
         &cache.score
     }
 
-    fn ask(policy: &dyn Policy, ask: &Ask, turns: &mut dyn Turns<Self>) -> Result<(), Fault> {
-        policy.score_in_turn(ask, turns)
-    }
-
-    fn ask_all(policy: &dyn Policy, ask: &Ask, nodes: &[u32]) -> Result<Vec<Self>, Fault> {
-        policy.score(ask, nodes)
+    fn ask(policy: &dyn Policy, ask: &Ask, nodes: &mut dyn NodeSource<Self>) -> Result<(), Fault> {
+        policy.score_each(ask, nodes)
     }
 }
 

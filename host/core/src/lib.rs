@@ -78,7 +78,7 @@ pub use object::{
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use order::Order;
 pub use placed::Placed;
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, Policy, Turns};
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeList, NodeSource, Policy};
 pub use pulse::{LONGEST_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

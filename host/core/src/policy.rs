@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Annotation, Fault, FaultKind, Origin, Preemption, Verbs, Verdict, View};
+use crate::{Annotation, Fault, Origin, Preemption, Verbs, Verdict, View};
 
 /// Who waits for a call's answer; it decides what the call gets where there is not enough for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ pub struct Ask {
 }
 
 /// Names the nodes that a policy is asked about, one after another, and takes its answers.
-pub trait Turns<A> {
+pub trait NodeSource<A> {
     /// The next node, an index of the view; none when there are no more.
     fn next(&mut self) -> Option<u32>;
     /// Takes the answer about the node that was named last.
@@ -73,44 +73,28 @@ pub trait Policy: Send + Sync {
     /// The fault that ended the call.
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault>;
 
-    /// Asks about each of `nodes` (indices of the view), in order, in one instance.
+    /// Asks about one node of the view after another, in one instance. Which one comes next may depend on the answers.
     ///
     /// # Errors
-    /// The fault that ended the call; no verdict of this call counts then.
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault>;
+    /// The fault that ended the call; answers that were taken before it stand.
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault>;
 
-    /// Scores each of `nodes` 0 to [`MAX_SCORE`](crate::MAX_SCORE).
+    /// As [`Policy::filter_each`]; each score is 0 to [`MAX_SCORE`](crate::MAX_SCORE).
     ///
     /// # Errors
-    /// As for [`Policy::filter`].
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault>;
-
-    /// As [`Policy::filter`] in one instance, but the node that comes next may depend on the answers so far.
-    ///
-    /// # Errors
-    /// As for [`Policy::filter`]; answers that were taken before the fault stand.
-    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
-        one_by_one(turns, |node| self.filter(ask, &[node]))
-    }
-
-    /// As [`Policy::filter_in_turn`], for scores.
-    ///
-    /// # Errors
-    /// As for [`Policy::filter_in_turn`].
-    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
-        one_by_one(turns, |node| self.score(ask, &[node]))
-    }
+    /// As for [`Policy::filter_each`].
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault>;
 
     /// Scores all the nodes of the view at once.
     ///
     /// # Errors
-    /// As for [`Policy::filter`].
+    /// The fault that ended the call.
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault>;
 
-    /// Asks about each of `candidates` (indices of the view's candidates).
+    /// Asks about each of `candidates` (indices of the view's candidates), in order, in one instance.
     ///
     /// # Errors
-    /// As for [`Policy::filter`].
+    /// The fault that ended the call; no answer of this call counts then.
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault>;
 
     /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
@@ -121,19 +105,11 @@ pub trait Policy: Send + Sync {
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault>;
 }
 
-/// For policies that do not mind a call for each node.
-fn one_by_one<A>(turns: &mut dyn Turns<A>, ask: impl Fn(u32) -> Result<Vec<A>, Fault>) -> Result<(), Fault> {
-    while let Some(node) = turns.next() {
-        let mut answers = ask(node)?.into_iter();
-        match (answers.next(), answers.len()) {
-            (Some(answer), 0) => turns.answer(answer),
-            (first, more) => {
-                let count = usize::from(first.is_some()) + more;
-                return Err(Fault::new(FaultKind::Output, format!("{count} answers for 1 nodes")));
-            }
-        }
-    }
-    Ok(())
+/// A list of nodes as a source, which collects the answers.
+#[derive(Debug)]
+pub struct NodeList<'n, A> {
+    nodes: std::slice::Iter<'n, u32>,
+    answers: Vec<A>,
 }
 
 /// Why a module was not loaded: text for its author, the whole chain in one line.
@@ -151,6 +127,50 @@ pub trait Loader: Send + Sync {
     /// # Errors
     /// Says what is wrong with the module and what was expected, and whether it is worth another try.
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
+}
+
+// === impl Policy ===
+
+impl dyn Policy + '_ {
+    /// Asks about each of these nodes of the view, in order.
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    pub fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        NodeList::collect(nodes, |nodes| self.filter_each(ask, nodes))
+    }
+
+    /// Scores each of these nodes of the view, in order.
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    pub fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+        NodeList::collect(nodes, |nodes| self.score_each(ask, nodes))
+    }
+}
+
+// === impl NodeList ===
+
+impl<'n, A> NodeList<'n, A> {
+    /// What a call answers about these nodes.
+    ///
+    /// # Errors
+    /// As for the call.
+    pub fn collect(nodes: &'n [u32], call: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<Vec<A>, Fault> {
+        let mut list = Self { nodes: nodes.iter(), answers: Vec::with_capacity(nodes.len()) };
+        call(&mut list)?;
+        Ok(list.answers)
+    }
+}
+
+impl<A> NodeSource<A> for NodeList<'_, A> {
+    fn next(&mut self) -> Option<u32> {
+        self.nodes.next().copied()
+    }
+
+    fn answer(&mut self, answer: A) {
+        self.answers.push(answer);
+    }
 }
 
 // === impl LoadError ===

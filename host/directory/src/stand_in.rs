@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{
-    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Policy, PolicyConfig, Preemption, Verb, Verbs,
-    Verdict,
+    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, NodeSource, Policy, PolicyConfig, Preemption,
+    Verb, Verbs, Verdict,
 };
 
 use crate::scan::PolicyId;
@@ -46,11 +46,11 @@ impl Policy for NotLoaded {
         Err(fault())
     }
 
-    fn filter(&self, _: &Ask, _: &[u32]) -> Result<Vec<Verdict>, Fault> {
+    fn filter_each(&self, _: &Ask, _: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         Err(fault())
     }
 
-    fn score(&self, _: &Ask, _: &[u32]) -> Result<Vec<u32>, Fault> {
+    fn score_each(&self, _: &Ask, _: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         Err(fault())
     }
 

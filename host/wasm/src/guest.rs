@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, Policy, Preemption, Turns, Verb, Verbs, Verdict,
+    Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, NodeList, NodeSource, Policy, Preemption, Verb, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
@@ -42,12 +42,12 @@ impl GuestPolicy {
         call(&self.host, &self.instance_pool, ask, ask_guest)
     }
 
-    /// Asks one instance about one node after another; `turns` receives the answers as converted by `accept`.
+    /// Asks one instance about one node after another; `nodes` receives the answers as converted by `accept`.
     fn each<A, R>(
         &self,
         ask: &Ask,
         verb: Verb,
-        turns: &mut dyn Turns<R>,
+        nodes: &mut dyn NodeSource<R>,
         accept: impl Fn(A) -> Result<R, Stop>,
     ) -> Result<(), Fault>
     where
@@ -55,37 +55,13 @@ impl GuestPolicy {
     {
         self.call(ask, |call| {
             let function: TypedFunc<(u32,), (A,)> = self.exports.function(call, verb)?;
-            while let Some(node) = turns.next() {
+            while let Some(node) = nodes.next() {
                 call.about(node);
                 let (answer,) = function.call(&mut call.store, (node,))?;
-                turns.answer(accept(answer).map_err(wasmtime::Error::new)?);
+                nodes.answer(accept(answer).map_err(wasmtime::Error::new)?);
             }
             Ok(())
         })
-    }
-}
-
-/// A source of nodes in list order, which collects the answers.
-struct InOrder<'n, A> {
-    nodes: std::slice::Iter<'n, u32>,
-    answers: Vec<A>,
-}
-
-impl<'n, A> InOrder<'n, A> {
-    fn of(nodes: &'n [u32], ask: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<Vec<A>, Fault> {
-        let mut turns = Self { nodes: nodes.iter(), answers: Vec::with_capacity(nodes.len()) };
-        ask(&mut turns)?;
-        Ok(turns.answers)
-    }
-}
-
-impl<A> Turns<A> for InOrder<'_, A> {
-    fn next(&mut self) -> Option<u32> {
-        self.nodes.next().copied()
-    }
-
-    fn answer(&mut self, answer: A) {
-        self.answers.push(answer);
     }
 }
 
@@ -106,24 +82,16 @@ impl Policy for GuestPolicy {
         })
     }
 
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
-        InOrder::of(nodes, |turns| self.filter_in_turn(ask, turns))
-    }
-
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
-        InOrder::of(nodes, |turns| self.score_in_turn(ask, turns))
-    }
-
-    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
-        self.each(ask, Verb::Filter, turns, |answer| match answer {
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        self.each(ask, Verb::Filter, nodes, |answer| match answer {
             abi::WitVerdict::Fits => Ok(Verdict::Fits),
             abi::WitVerdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
             abi::WitVerdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
         })
     }
 
-    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
-        self.each(ask, Verb::Score, turns, Ok::<u32, Stop>)
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        self.each(ask, Verb::Score, nodes, Ok::<u32, Stop>)
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
@@ -140,8 +108,8 @@ impl Policy for GuestPolicy {
     }
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        InOrder::of(candidates, |turns| {
-            self.each(ask, Verb::Preempt, turns, |answer| match answer {
+        NodeList::collect(candidates, |candidates| {
+            self.each(ask, Verb::Preempt, candidates, |answer| match answer {
                 abi::WitPreemption::Keep => Ok(Preemption::Keep),
                 abi::WitPreemption::Reject(reason) => checked(reason).map(Preemption::Reject),
                 abi::WitPreemption::Replace(victims) => Ok(Preemption::Replace(victims)),

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Mode, NodeRead, PodRead, Policy, PolicyConfig,
-    Preemption, Read, Value, Verb, Verbs, Verdict,
+    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Mode, NodeList, NodeRead, NodeSource, PodRead,
+    Policy, PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -141,11 +141,11 @@ impl Policy for Fake {
         Ok(Ok(()))
     }
 
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         each(self.filter.as_ref(), ask, nodes)
     }
 
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         each(self.score.as_ref(), ask, nodes)
     }
 
@@ -154,7 +154,7 @@ impl Policy for Fake {
     }
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        each(self.preempt.as_ref(), ask, candidates)
+        NodeList::collect(candidates, |candidates| each(self.preempt.as_ref(), ask, candidates))
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
@@ -163,9 +163,12 @@ impl Policy for Fake {
     }
 }
 
-fn each<A>(rule: Option<&Rule<A>>, ask: &Ask, items: &[u32]) -> Result<Vec<A>, Fault> {
+fn each<A>(rule: Option<&Rule<A>>, ask: &Ask, items: &mut dyn NodeSource<A>) -> Result<(), Fault> {
     let rule = rule.ok_or_else(|| Fault::new(FaultKind::Host, "the fake has no such verb"))?;
-    Ok(items.iter().map(|item| rule(ask, *item)).collect())
+    while let Some(item) = items.next() {
+        items.answer(rule(ask, item));
+    }
+    Ok(())
 }
 
 // === impl Gate ===

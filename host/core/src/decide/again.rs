@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc};
 
 use crate::{
-    Ask, Difference, Disabled, Fault, FaultKind, Member, Policy, ReadLine, Turns, Verb, Verdict, View,
+    Ask, Difference, Disabled, Fault, FaultKind, Member, NodeSource, Policy, ReadLine, Verb, Verdict, View,
     cache::{CachedAnswer, Recording},
 };
 
@@ -36,7 +36,7 @@ impl<A> Told<A> {
     }
 }
 
-impl<A> Turns<A> for One<A> {
+impl<A> NodeSource<A> for One<A> {
     fn next(&mut self) -> Option<u32> {
         let node = self.node.take()?;
         self.recording.begin(node);

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc, time::Instant};
 
 use crate::{
-    Fault, FaultKind, Member, Turns, Verb, View,
+    Fault, FaultKind, Member, NodeList, NodeSource, Verb, View,
     answer::Answer,
     cache::{Answers, CachedAnswer, Evaluation, Lookup, Recording, Update, ViewSource},
 };
@@ -11,12 +11,12 @@ use crate::{
 use super::{Caller, DecideError, again, call::or_skip};
 
 /// An evaluation that ends at the first answer that breaks the contract.
-struct CheckedTurns<'e, A: CachedAnswer> {
+struct CheckedSource<'e, A: CachedAnswer> {
     evaluation: &'e mut Evaluation<A>,
     breach: Option<String>,
 }
 
-impl<A: CachedAnswer + Answer> Turns<A> for CheckedTurns<'_, A> {
+impl<A: CachedAnswer + Answer> NodeSource<A> for CheckedSource<'_, A> {
     fn next(&mut self) -> Option<u32> {
         if self.breach.is_some() { None } else { self.evaluation.next_miss() }
     }
@@ -49,7 +49,9 @@ impl Caller {
         let lookup = A::cache(&member.cache).lookup(&source, rows);
         if !lookup.is_cached() {
             return self
-                .call(member, verb, view(), |ask, nodes| A::ask_all(member.policy.as_ref(), ask, nodes))
+                .call(member, verb, view(), |ask, nodes| {
+                    NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes))
+                })
                 .map(Answers::plain);
         }
         if lookup.is_complete() {
@@ -110,9 +112,9 @@ impl Caller {
         evaluation: &mut Evaluation<A>,
     ) -> Result<(), Fault> {
         let asked = view.node_count();
-        let mut turns = CheckedTurns { evaluation, breach: None };
-        self.bounded(member, verb, Arc::clone(view), begun, |ask| A::ask(member.policy.as_ref(), ask, &mut turns))?;
-        let CheckedTurns { evaluation, breach } = turns;
+        let mut nodes = CheckedSource { evaluation, breach: None };
+        self.bounded(member, verb, Arc::clone(view), begun, |ask| A::ask(member.policy.as_ref(), ask, &mut nodes))?;
+        let CheckedSource { evaluation, breach } = nodes;
         let answered = evaluation.answered();
         match breach {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),

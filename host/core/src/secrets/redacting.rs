@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Secrets;
-use crate::{Annotation, Ask, Fault, MAX_REASON_BYTES, Policy, Preemption, Turns, Verbs, Verdict};
+use crate::{Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict};
 
 /// Takes the secrets out of the reasons and faults of a policy as they come from it, so that nothing behind it
 /// (replies, remembered answers, explanations, the log) has them.
@@ -13,8 +13,8 @@ struct RedactingPolicy {
 }
 
 /// Hands on the answers of a call without secrets.
-struct RedactingTurns<'t> {
-    turns: &'t mut dyn Turns<Verdict>,
+struct RedactingSource<'t> {
+    nodes: &'t mut dyn NodeSource<Verdict>,
     secrets: &'t Secrets,
 }
 
@@ -49,22 +49,13 @@ impl Policy for RedactingPolicy {
         Ok(answer.map_err(|text| self.secrets.hide(&text).into_owned()))
     }
 
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
-        let verdicts = self.faults(self.policy.filter(ask, nodes))?;
-        Ok(verdicts.into_iter().map(|verdict| self.secrets.verdict(verdict)).collect())
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        let mut nodes = RedactingSource { nodes, secrets: &self.secrets };
+        self.faults(self.policy.filter_each(ask, &mut nodes))
     }
 
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
-        self.faults(self.policy.score(ask, nodes))
-    }
-
-    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
-        let mut turns = RedactingTurns { turns, secrets: &self.secrets };
-        self.faults(self.policy.filter_in_turn(ask, &mut turns))
-    }
-
-    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
-        self.faults(self.policy.score_in_turn(ask, turns))
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        self.faults(self.policy.score_each(ask, nodes))
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
@@ -93,15 +84,15 @@ impl RedactingPolicy {
     }
 }
 
-// === impl RedactingTurns ===
+// === impl RedactingSource ===
 
-impl Turns<Verdict> for RedactingTurns<'_> {
+impl NodeSource<Verdict> for RedactingSource<'_> {
     fn next(&mut self) -> Option<u32> {
-        self.turns.next()
+        self.nodes.next()
     }
 
     fn answer(&mut self, answer: Verdict) {
-        self.turns.answer(self.secrets.verdict(answer));
+        self.nodes.answer(self.secrets.verdict(answer));
     }
 }
 

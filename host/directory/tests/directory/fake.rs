@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, FaultKind, LoadError, Loader, PodRead, Policy, Preemption, Read, Value, Verb, Verbs,
-    Verdict,
+    Annotation, Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Preemption, Read, Value, Verb,
+    Verbs, Verdict,
 };
 
 /// Loads `good <tag> end`; anything else is refused. Remembers what it was asked.
@@ -88,17 +88,20 @@ impl Policy for FakePolicy {
     }
 
     /// One whose tag begins with `fails` fails for every pod but that of the trial, from which nobody can tell.
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
         }
         if self.tag.starts_with("never") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
         }
-        Ok(nodes.iter().map(|_| Verdict::Unschedulable(self.tag.as_str().into())).collect())
+        while nodes.next().is_some() {
+            nodes.answer(Verdict::Unschedulable(self.tag.as_str().into()));
+        }
+        Ok(())
     }
 
-    fn score(&self, _: &Ask, _: &[u32]) -> Result<Vec<u32>, Fault> {
+    fn score_each(&self, _: &Ask, _: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
     }
 

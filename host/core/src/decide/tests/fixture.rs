@@ -15,9 +15,9 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Circuit, Clock, Cluster, DecideError,
-    DecisionCache, Difference, Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, Nodes,
-    Observer, Outcome, Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender,
-    ShadowRejections, Turns, Value, Verb, Verbs, Verdict, Victims, View,
+    DecisionCache, Difference, Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource,
+    Nodes, Observer, Outcome, Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster,
+    Sender, ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -111,28 +111,12 @@ impl Policy for FakePolicy {
         Ok(Ok(()))
     }
 
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Answers<Verdict> {
-        self.filter.as_ref().unwrap()(ask, nodes)
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        self.each(ask, nodes, self.filter.as_ref().unwrap())
     }
 
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Answers<u32> {
-        self.score.as_ref().unwrap()(ask, nodes)
-    }
-
-    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
-        if self.is_function {
-            each_alone(turns, |node| self.filter(ask, node))
-        } else {
-            at_once(ask, turns, |nodes| self.filter(ask, nodes))
-        }
-    }
-
-    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
-        if self.is_function {
-            each_alone(turns, |node| self.score(ask, node))
-        } else {
-            at_once(ask, turns, |nodes| self.score(ask, nodes))
-        }
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        self.each(ask, nodes, self.score.as_ref().unwrap())
     }
 
     fn rank(&self, ask: &Ask) -> Answers<u32> {
@@ -148,17 +132,27 @@ impl Policy for FakePolicy {
     }
 }
 
-fn each_alone<A>(turns: &mut dyn Turns<A>, closure: impl Fn(&[u32]) -> Answers<A>) -> Result<(), Fault> {
-    while let Some(node) = turns.next() {
-        closure(&[node])?.into_iter().for_each(|answer| turns.answer(answer));
+impl FakePolicy {
+    fn each<A: Clone>(
+        &self,
+        ask: &Ask,
+        nodes: &mut dyn NodeSource<A>,
+        closure: impl Fn(&Ask, &[u32]) -> Answers<A>,
+    ) -> Result<(), Fault> {
+        if !self.is_function {
+            return at_once(ask, nodes, |nodes| closure(ask, nodes));
+        }
+        while let Some(node) = nodes.next() {
+            closure(ask, &[node])?.into_iter().for_each(|answer| nodes.answer(answer));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Asks about all nodes in one call, and lets nothing be remembered: a closure knows more than what it reads.
 fn at_once<A: Clone>(
     ask: &Ask,
-    turns: &mut dyn Turns<A>,
+    source: &mut dyn NodeSource<A>,
     closure: impl FnOnce(&[u32]) -> Answers<A>,
 ) -> Result<(), Fault> {
     let Ok(Value::Number(nodes)) = ask.view.read(Read::NodeCount) else { panic!("a view has a number of nodes") };
@@ -166,8 +160,8 @@ fn at_once<A: Clone>(
     if answers.len() != nodes as usize {
         return Err(Fault::new(FaultKind::Output, format!("{} answers for {nodes} nodes", answers.len())));
     }
-    while let Some(node) = turns.next() {
-        turns.answer(answers[node as usize].clone());
+    while let Some(node) = source.next() {
+        source.answer(answers[node as usize].clone());
     }
     Ok(())
 }

@@ -9,7 +9,8 @@ use plimsoll_random::Random;
 
 use super::super::fixture::*;
 use crate::{
-    Ask, Fault, FaultKind, NodeRead, PlacedRead, PodRead, Policy, Preemption, Read, Turns, Verb, Verbs, Verdict, View,
+    Ask, Fault, FaultKind, NodeRead, NodeSource, PlacedRead, PodRead, Policy, Preemption, Read, Verb, Verbs, Verdict,
+    View,
 };
 
 /// A policy.
@@ -214,15 +215,10 @@ fn mix(read: &mut u64, value: u64) {
 // === Behind the port ===
 
 impl Program {
-    fn all<A>(&self, ask: &Ask, nodes: &[u32], answer: impl Fn(u64) -> A) -> Result<Vec<A>, Fault> {
+    fn each<A>(&self, ask: &Ask, nodes: &mut dyn NodeSource<A>, answer: impl Fn(u64) -> A) -> Result<(), Fault> {
         let mut instance = self.instance();
-        nodes.iter().map(|node| instance.evaluate(&ask.view, *node).map(&answer)).collect()
-    }
-
-    fn in_turn<A>(&self, ask: &Ask, turns: &mut dyn Turns<A>, answer: impl Fn(u64) -> A) -> Result<(), Fault> {
-        let mut instance = self.instance();
-        while let Some(node) = turns.next() {
-            turns.answer(answer(instance.evaluate(&ask.view, node)?));
+        while let Some(node) = nodes.next() {
+            nodes.answer(answer(instance.evaluate(&ask.view, node)?));
         }
         Ok(())
     }
@@ -237,20 +233,12 @@ impl Policy for Program {
         Ok(Ok(()))
     }
 
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
-        self.all(ask, nodes, verdict)
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        self.each(ask, nodes, verdict)
     }
 
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
-        self.all(ask, nodes, score)
-    }
-
-    fn filter_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<Verdict>) -> Result<(), Fault> {
-        self.in_turn(ask, turns, verdict)
-    }
-
-    fn score_in_turn(&self, ask: &Ask, turns: &mut dyn Turns<u32>) -> Result<(), Fault> {
-        self.in_turn(ask, turns, score)
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        self.each(ask, nodes, score)
     }
 
     fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
