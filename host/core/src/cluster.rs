@@ -42,7 +42,7 @@ impl Cluster {
                 || old.node.name() == new.node.name()
         };
         let same_names = slots.differing(&self.slots).all(has_name);
-        let names = self.names.get().map(|own| if same_names { own.clone() } else { own.successor(&slots).into() });
+        let names = self.names.get().map(|own| if same_names { Arc::clone(own) } else { Names::new(&slots).into() });
         let reserved = Arc::clone(&self.reserved);
         Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), reserved, ..Self::default() }
     }
@@ -88,8 +88,9 @@ impl Cluster {
         self.names().find(name)
     }
 
-    /// The nodes' names; made when they are first asked for, since a request's own nodes are not looked up.
-    pub fn names(&self) -> &Names {
+    /// The nodes' names; made when they are first asked for, since a request's own nodes are not looked up. Snapshots
+    /// with the same names share them.
+    pub fn names(&self) -> &Arc<Names> {
         self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))
     }
 
@@ -203,7 +204,7 @@ mod tests {
         let first = Cluster::new(slots(&["a", "b"]));
         // It is made when it is first asked for; what was not made cannot be shared.
         first.names();
-        let shares = |second: &Cluster| std::ptr::eq(first.names(), second.names());
+        let shares = |second: &Cluster| Arc::ptr_eq(first.names(), second.names());
         assert!(shares(&first.successor(slots(&["a", "b"]))));
         for other in [&["a", "c"][..], &["b", "a"], &["a"], &["a", "b", "c"]] {
             let second = first.successor(slots(other));

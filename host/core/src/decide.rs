@@ -4,6 +4,7 @@ mod again;
 mod bind;
 mod call;
 mod chain;
+mod context;
 mod cores;
 mod explain;
 mod filter;
@@ -13,7 +14,6 @@ mod prioritize;
 mod query;
 mod recall;
 mod rejection;
-mod scene;
 mod survey;
 mod unbound;
 
@@ -29,11 +29,11 @@ pub use unbound::{BindOutcome, Unbound};
 
 pub(crate) use bind::{BindLocks, Done, bind, shadow_bind};
 pub(crate) use call::Caller;
+pub(crate) use context::{OwnPlace, RequestContext};
 pub(crate) use explain::explain;
 pub(crate) use filter::filter;
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;
-pub(crate) use scene::{OwnPlace, Scene};
 pub(crate) use survey::{shadow, survey};
 
 #[cfg(test)]

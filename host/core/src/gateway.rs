@@ -11,18 +11,16 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use bytes::Bytes;
 
 use crate::{
-    BindQuery, BindReport, Binder, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Mode,
-    ObjectError, Observer, Pod, Pulse, RequestId, Roster, Sender, Turn, Verb,
+    BindQuery, BindReport, Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes,
+    Mode, Observer, Pod, Pulse, RequestId, Roster, Sender, Turn, Verb,
     cache::Recheck,
     decide::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
-        PreemptOutcome, PrioritizeOutcome, Query, Scene, Survey, Unbound,
+        PreemptOutcome, PrioritizeOutcome, Query, RequestContext, Survey, Unbound,
     },
     memory::Memories,
-    recent_pods::RecentPods,
 };
 
 /// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
@@ -30,7 +28,6 @@ pub struct Gateway {
     roster: ArcSwap<Roster>,
     cluster: ArcSwapOption<Cluster>,
     memories: Memories,
-    pods: RecentPods,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindLocks,
     clock: Arc<dyn Clock>,
@@ -41,6 +38,7 @@ pub struct Gateway {
     /// Whether a view of the cluster is on its way.
     expects_cluster: AtomicBool,
     pulse: OnceLock<Arc<Pulse>>,
+    blocking: OnceLock<Blocking>,
 }
 
 /// Work that a request leaves behind: run it when the reply is out.
@@ -69,7 +67,6 @@ impl Gateway {
             roster,
             cluster,
             memories,
-            pods: RecentPods::default(),
             binder,
             binds,
             clock,
@@ -79,6 +76,7 @@ impl Gateway {
             recheck,
             expects_cluster: AtomicBool::new(false),
             pulse: OnceLock::new(),
+            blocking: OnceLock::new(),
         }
     }
 
@@ -115,14 +113,6 @@ impl Gateway {
         self.memories.known(sender)
     }
 
-    /// Reads the JSON of a pod being scheduled, unless one of the last requests has brought the same.
-    ///
-    /// # Errors
-    /// As for [`Pod::from_json`].
-    pub fn pod(&self, json: Bytes) -> Result<Arc<Pod>, ObjectError> {
-        self.pods.read(json)
-    }
-
     /// Replaces the cluster.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
         // No request shall wait for it.
@@ -142,6 +132,11 @@ impl Gateway {
     /// Declines requests while the view of the cluster is behind; of several calls the first counts.
     pub fn set_pulse(&self, pulse: Arc<Pulse>) {
         let _ = self.pulse.set(pulse);
+    }
+
+    /// Runs what may take long in this way, such as calls of guests; of several calls the first counts.
+    pub fn set_blocking(&self, blocking: Blocking) {
+        let _ = self.blocking.set(blocking);
     }
 
     /// Whether a request that came at this moment may be answered from the view of the cluster.
@@ -175,9 +170,9 @@ impl Gateway {
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
         self.check_pulse(query.received)?;
         let group = self.group(group)?;
-        let scene = self.scene(query)?;
-        let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &scene))?;
-        self.look_after(&mut after, group, scene, &[Verb::Filter]);
+        let context = self.context(query)?;
+        let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &context))?;
+        self.look_after(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
     }
 
@@ -188,9 +183,10 @@ impl Gateway {
     pub fn prioritize(&self, group: &str, query: &Query<'_>) -> Result<(PrioritizeOutcome, After), DecideError> {
         self.check_pulse(query.received)?;
         let group = self.group(group)?;
-        let scene = self.scene(query)?;
-        let (outcome, mut after) = self.decide(query.received, |caller| decide::prioritize(caller, &group, &scene))?;
-        self.look_after(&mut after, group, scene, &[Verb::Score, Verb::Rank]);
+        let context = self.context(query)?;
+        let (outcome, mut after) =
+            self.decide(query.received, |caller| decide::prioritize(caller, &group, &context))?;
+        self.look_after(&mut after, group, context, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }
 
@@ -267,8 +263,8 @@ impl Gateway {
     /// If the request makes no sense.
     pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
         let group = self.group(group)?;
-        let scene = self.scene(query)?.without_own_pod(OwnPlace::Anywhere);
-        Ok(decide::survey(&self.caller(query.received).in_background(), &group, &scene))
+        let context = self.context(query)?.without_own_pod(OwnPlace::Anywhere);
+        Ok(decide::survey(&self.caller(query.received).in_background(), &group, &context))
     }
 
     /// What each matching policy says about the node with this index in the request, and what it reads to say so.
@@ -277,8 +273,8 @@ impl Gateway {
     /// If the request makes no sense, or the cluster does not have the node.
     pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
         let group = self.group(group)?;
-        let scene = self.scene(query)?.without_own_pod(OwnPlace::Anywhere);
-        decide::explain(&self.caller(query.received).in_background(), &group, &scene, node)
+        let context = self.context(query)?.without_own_pod(OwnPlace::Anywhere);
+        decide::explain(&self.caller(query.received).in_background(), &group, &context, node)
     }
 
     /// The decision tables that a policy (with its group: `gpu/binpack`) has shown so far, by verb.
@@ -310,14 +306,16 @@ impl Gateway {
         self.roster.load().group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))
     }
 
-    fn scene(&self, query: &Query<'_>) -> Result<Scene, DecideError> {
+    fn context(&self, query: &Query<'_>) -> Result<RequestContext, DecideError> {
         let cluster = self.cluster();
-        let scene = Scene::new(query, cluster.as_ref(), &self.memories, self.clock.unix_seconds());
-        Ok(scene.map_err(|error| self.explained(error))?.without_own_pod(OwnPlace::AsThePodSays))
+        let context = RequestContext::new(query, cluster.as_ref(), &self.memories, self.clock.unix_seconds());
+        Ok(context.map_err(|error| self.explained(error))?.without_own_pod(OwnPlace::AsThePodSays))
     }
 
     fn caller(&self, received: Instant) -> Caller {
+        let blocking = self.blocking.get().copied().unwrap_or_default();
         Caller::new(Arc::clone(&self.clock), Arc::clone(&self.observer), received, self.request_timeout)
+            .with_blocking(blocking)
     }
 
     /// Decides; what policies have answered is learned when the reply is out, whatever it is.
@@ -344,11 +342,11 @@ impl Gateway {
     }
 
     /// Has shadow policies asked once the reply is out.
-    fn look_after(&self, after: &mut After, group: Group, scene: Scene, verbs: &'static [Verb]) {
-        let pod = scene.pod();
+    fn look_after(&self, after: &mut After, group: Group, context: RequestContext, verbs: &'static [Verb]) {
+        let pod = context.pod();
         let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
         if verbs.iter().any(in_shadow) {
-            after.ask.push(self.shadow(move |caller| decide::shadow(caller, &group, &scene, verbs)));
+            after.ask.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
         }
     }
 

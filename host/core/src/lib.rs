@@ -12,8 +12,8 @@
 
 mod annotation;
 mod answer;
-mod aside;
 mod bind;
+mod blocking;
 mod cache;
 mod cache_limit;
 mod circuit;
@@ -25,20 +25,17 @@ mod failed_call;
 mod fault;
 mod gateway;
 mod key_locks;
-mod lists;
 mod matching;
 mod memory;
 mod names;
 mod object;
 mod observer;
-mod order;
 mod pace;
 mod placed;
 mod policy;
 mod pulse;
 mod quantity;
 mod read;
-mod recent_pods;
 mod request;
 mod roster;
 mod secrets;
@@ -52,8 +49,8 @@ mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
 pub use answer::{MAX_REASON_BYTES, MAX_SCORE, Preemption, SurveyAnswer, Verdict};
-pub use aside::{Aside, on_shared_thread};
 pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
+pub use blocking::Blocking;
 pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
 pub use cache_limit::CacheLimit;
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
@@ -68,7 +65,6 @@ pub use decide::{
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Gateway};
-pub use lists::{Elements, Lists};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::KnownNodes;
 pub use names::Names;
@@ -76,7 +72,6 @@ pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Node, ObjectError, Pod, Pool, Quantities, Taint,
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
-pub use order::Order;
 pub use placed::Placed;
 pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeList, NodeSource, Policy};
 pub use pulse::{LONGEST_PAUSE, Pause, Pulse};

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use plimsoll_core::{After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query, Sender};
 
 use crate::{
+    RequestCache,
     decode::{self, ExtenderArgs, MAX_ELEMENTS},
     encode,
     error::{LoggedPod, WireError},
@@ -66,11 +67,22 @@ pub(crate) struct Arrival {
     pub(crate) sender: Sender,
 }
 
-/// Answers the body of a POST to `path`, as a server without peers does.
+/// Answers the body of a POST to `path`, as a server without peers does that has had no request before.
 pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
+    answer_with(gateway, &RequestCache::default(), path, body, received)
+}
+
+/// The same as one of many requests.
+pub fn answer_with(
+    gateway: &Gateway,
+    cache: &RequestCache,
+    path: &str,
+    body: &Bytes,
+    received: Instant,
+) -> ExtenderReply {
     let (mut unlimited, arrival) = (MemoryReservation::unlimited(), Arrival { received, sender: Sender::default() });
     match ExtenderVerb::from_path(path) {
-        Some((group, verb)) => match verb.answer(gateway, group, body, arrival, &mut unlimited) {
+        Some((group, verb)) => match verb.answer((gateway, cache), group, body, arrival, &mut unlimited) {
             Handling::Reply(answer) => answer,
             Handling::Forward(peer) => verb.error(WireError::not_forwarded(&peer, "there is no way to it")),
         },
@@ -103,16 +115,16 @@ impl ExtenderVerb {
     /// Reads the body, decides and writes the reply; the memory for each step is reserved before it.
     pub(crate) fn answer(
         self,
-        gateway: &Gateway,
+        (gateway, cache): (&Gateway, &RequestCache),
         group: &str,
         body: &Bytes,
         arrival: Arrival,
         memory: &mut MemoryReservation,
     ) -> Handling {
         let decision = match self {
-            Self::Filter => filter(gateway, group, body, arrival, memory),
-            Self::Prioritize => prioritize(gateway, group, body, arrival, memory),
-            Self::Preempt => preempt(gateway, group, body, arrival, memory),
+            Self::Filter => filter(gateway, cache, group, body, arrival, memory),
+            Self::Prioritize => prioritize(gateway, cache, group, body, arrival, memory),
+            Self::Preempt => preempt(gateway, cache, group, body, arrival, memory),
             Self::Bind => match bind(gateway, group, body, arrival.received) {
                 Ok(BindRoute::Forward(peer)) => return Handling::Forward(peer),
                 Ok(BindRoute::Done(after)) => {
@@ -214,6 +226,7 @@ const READ: usize = 32;
 /// Reads a filter or prioritize request.
 fn extender_args(
     gateway: &Gateway,
+    cache: &RequestCache,
     sender: Sender,
     cluster: Option<&Cluster>,
     body: &Bytes,
@@ -222,7 +235,8 @@ fn extender_args(
     let before = memory.bytes();
     // An element of a list has at least two bytes: one of its own, and a comma.
     memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))?;
-    let args = decode::extender_args(body, cluster, &gateway.known_nodes(sender))?;
+    let known = cache.known_nodes(sender, gateway.known_nodes(sender));
+    let args = decode::extender_args(body, &cache.names(cluster), &known)?;
     memory.shrink_to(before + READ * args.nodes.len());
     reserve_to_decide(&args, memory)?;
     Ok(args)
@@ -244,15 +258,16 @@ fn commas(json: &[u8]) -> usize {
 
 fn filter(
     gateway: &Gateway,
+    cache: &RequestCache,
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
     memory: &mut MemoryReservation,
 ) -> Result<DecidedReply, WireError> {
     let cluster = gateway.cluster();
-    let args = extender_args(gateway, sender, cluster.as_deref(), body, memory)?;
+    let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: gateway.pod(args.pod)?, nodes, received, sender };
+    let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = gateway.filter(group, &query).map_err(|error| about(&query.pod, error))?;
     let pieces = encode::filter(&args.nodes, &outcome, |bytes| memory.grow(bytes))?;
     Ok(DecidedReply { pieces, nodes: args.nodes.len(), after })
@@ -260,15 +275,16 @@ fn filter(
 
 fn prioritize(
     gateway: &Gateway,
+    cache: &RequestCache,
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
     memory: &mut MemoryReservation,
 ) -> Result<DecidedReply, WireError> {
     let cluster = gateway.cluster();
-    let args = extender_args(gateway, sender, cluster.as_deref(), body, memory)?;
+    let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: gateway.pod(args.pod)?, nodes, received, sender };
+    let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = gateway.prioritize(group, &query).map_err(|error| about(&query.pod, error))?;
     let pieces = vec![encode::prioritize(&args.nodes, &outcome, |bytes| memory.grow(bytes))?.into()];
     Ok(DecidedReply { pieces, nodes: args.nodes.len(), after })
@@ -276,6 +292,7 @@ fn prioritize(
 
 fn preempt(
     gateway: &Gateway,
+    cache: &RequestCache,
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
@@ -284,7 +301,7 @@ fn preempt(
     // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.
     memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
     let args = decode::preempt_args(body)?;
-    let pod = gateway.pod(args.pod)?;
+    let pod = cache.pod(args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];

@@ -19,12 +19,15 @@ mod preempt;
 use std::time::Instant;
 
 use bytes::Bytes;
-use plimsoll_core::{BindQuery, CandidateQuery, Cluster, KnownNodes, Names, Victims};
+use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
 pub(crate) use self::nodes::WireNodes;
-use crate::error::WireError;
+use crate::{
+    error::WireError,
+    request_cache::{KnownNodeOrder, NameIndex},
+};
 
 /// A filter or prioritize request.
 #[derive(Debug)]
@@ -50,15 +53,13 @@ pub(crate) const MAX_ELEMENTS: usize = 100_000;
 /// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
 const MAX_POD: usize = 8 << 20;
 
-/// Reads an `ExtenderArgs`; names are looked up in the cluster, and whole nodes among those that are known.
+/// Reads an `ExtenderArgs`; names are looked up in the index, and whole nodes among those that are known.
 pub(crate) fn extender_args(
     body: &Bytes,
-    cluster: Option<&Cluster>,
-    known: &KnownNodes,
+    names: &NameIndex,
+    known: &KnownNodeOrder,
 ) -> Result<ExtenderArgs, WireError> {
-    let nobody = Names::default();
-    let names = cluster.map_or(&nobody, Cluster::names);
-    fast_path::args(body, names, known).map_or_else(|| by_serde(body, names), Ok)
+    fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)
 }
 
 /// Reads any valid `ExtenderArgs`, or reports the error.

@@ -16,7 +16,7 @@ use self::{
 };
 use crate::{
     decode::WireNodes,
-    text::{push_integer, push_part, push_text},
+    text::{push_integer, push_text},
 };
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
@@ -106,24 +106,12 @@ pub(crate) fn prioritize<E>(
         separate(&mut out);
         out.extend_from_slice(b"{\"Host\":");
         push_name(&mut out, nodes, at);
-        push_score(&mut out, *score);
+        out.extend_from_slice(b",\"Score\":");
+        push_integer(&mut out, i64::from(*score));
+        out.push(b'}');
     }
     out.push(b']');
     Ok(out)
-}
-
-/// Fast path: most scores have one digit.
-#[inline]
-fn push_score(out: &mut Vec<u8>, score: u8) {
-    let mut end = *b",\"Score\":0}";
-    if score <= 9 {
-        end[9] += score;
-        out.extend_from_slice(&end);
-        return;
-    }
-    out.extend_from_slice(&end[..9]);
-    push_integer(out, i64::from(score));
-    out.push(b'}');
 }
 
 /// An `ExtenderPreemptionResult`: UIDs in both modes, and never a null.
@@ -171,7 +159,7 @@ fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
     if nodes.are_objects() {
         push_text(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
     } else {
-        push_part(out, nodes.text(), nodes.place(at));
+        out.extend_from_slice(nodes.json(at));
     }
 }
 

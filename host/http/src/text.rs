@@ -1,7 +1,5 @@
 //! Writes JSON strings and integers.
 
-use std::ops::Range;
-
 /// Writes a JSON string: quotes, backslashes and control characters are escaped, all else stays.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -16,24 +14,6 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(rest);
     out.push(b'"');
-}
-
-/// Bytes of one block copy.
-pub(crate) const BLOCK: usize = 64;
-
-/// Writes a part of a text, usually a name.
-///
-/// Copying a block of constant size and truncating is faster than a copy of variable length.
-#[inline]
-pub(crate) fn push_part(out: &mut Vec<u8>, text: &[u8], part: Range<usize>) {
-    match text.get(part.start..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        Some(block) if part.len() <= BLOCK => {
-            let end = out.len() + part.len();
-            out.extend_from_slice(block);
-            out.truncate(end);
-        }
-        _ => out.extend_from_slice(&text[part]),
-    }
 }
 
 /// Writes a bare integer; Go refuses `5.0` and `1e1` for an `int64`.

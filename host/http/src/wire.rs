@@ -29,7 +29,7 @@ use self::{
     reply_body::{PostReplyExecutor, ReplyBody},
 };
 use crate::{
-    AllowedHosts, BindAccess, FORWARDED, Forward, WireConfig,
+    AllowedHosts, BindAccess, FORWARDED, Forward, RequestCache, WireConfig,
     access::Client,
     answer::{Arrival, ExtenderReply, ExtenderVerb, Handling},
     decode,
@@ -60,6 +60,7 @@ const SHORT: usize = 256 << 10;
 /// The state that all requests share.
 struct Wire {
     gateway: Arc<Gateway>,
+    cache: Arc<RequestCache>,
     observer: Arc<dyn WireObserver>,
     peers: Arc<dyn Forward>,
     access: BindAccess,
@@ -83,8 +84,10 @@ pub async fn serve_wire(
     config: WireConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    gateway.set_blocking(inline::blocking());
     let wire = Wire {
         gateway,
+        cache: Arc::default(),
         peers,
         access: config.bind.clone(),
         hosts: config.tls.is_none().then(|| config.hosts.clone()),
@@ -222,13 +225,14 @@ impl Wire {
             Ok(permit) => permit,
             Err(error) => return (Handling::Reply(verb.error(error)), None),
         };
-        let (gateway, group, is_short) = (Arc::clone(&self.gateway), group.to_owned(), taken.bytes.len() <= SHORT);
+        let (gateway, cache) = (Arc::clone(&self.gateway), Arc::clone(&self.cache));
+        let (group, is_short) = (group.to_owned(), taken.bytes.len() <= SHORT);
         let id = id.clone();
         let decide = move || {
             // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;
             let ReceivedBody { bytes, mut reserved } = taken;
-            let reply = id.scope(|| verb.answer(&gateway, &group, &bytes, arrival, &mut reserved));
+            let reply = id.scope(|| verb.answer((&gateway, &cache), &group, &bytes, arrival, &mut reserved));
             // From here on only the reply is held, and the body that it may borrow from.
             let size = |answer: &ExtenderReply| answer.pieces.iter().map(Bytes::len).sum::<usize>();
             reserved.shrink_to(bytes.len() + if let Handling::Reply(answer) = &reply { size(answer) } else { 0 });

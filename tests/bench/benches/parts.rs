@@ -12,7 +12,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use plimsoll_core::{
     Cluster, Gateway, NoObserver, Node, NodeRead, Pod, PodRead, Read, Roster, SystemClock, Value, View,
 };
-use plimsoll_http::answer;
+use plimsoll_http::{RequestCache, answer_with};
 
 #[allow(dead_code, reason = "the bench proper uses the rest")]
 #[path = "../src/world.rs"]
@@ -28,6 +28,7 @@ fn wire(criterion: &mut Criterion) {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(4));
     gateway.set_roster(Arc::new(Roster::of_root(vec![])));
     gateway.set_cluster(cluster());
+    let cache = RequestCache::default();
     let mut group = criterion.benchmark_group("wire, names");
     for nodes in [500, NODES] {
         let body = world::names_body(nodes);
@@ -35,7 +36,7 @@ fn wire(criterion: &mut Criterion) {
         for path in ["/filter", "/prioritize"] {
             group.bench_with_input(BenchmarkId::new(path, nodes), &body, |bencher, body| {
                 bencher.iter(|| {
-                    let answer = answer(&gateway, path, body, Instant::now());
+                    let answer = answer_with(&gateway, &cache, path, body, Instant::now());
                     assert_eq!(answer.status, 200);
                     black_box(answer.body())
                 });

@@ -5,7 +5,6 @@
 //! ratio of medians. Servers are started anew several times, since two processes of one build differ for as long as
 //! they live.
 
-mod interval;
 mod trio;
 
 use std::{
@@ -19,18 +18,16 @@ use bytes::Bytes;
 use plimsoll_harness::samples::{self, Sample};
 use serde::Serialize;
 
-use self::{
-    interval::Interval,
-    trio::{Builds, Rounds, Trio},
-};
+use self::trio::{Builds, Rounds, Trio};
 use crate::{
     changed::Changing,
+    interval::{self, Interval},
     modules::Modules,
     plan::Plan,
     report,
     servers::Setting,
     toggles::Toggles,
-    wire::{CHANGED, CLUSTER, NODE_BYTES, VERBS},
+    wire::{CHANGED, CLUSTER, NODE_BYTES, VERBS, window},
     world,
 };
 
@@ -65,7 +62,10 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, old: &Path) -> Result<Exit
         (1, CLUSTER, "steady"),
         (10, 500, "steady"),
         (10, CLUSTER, "steady"),
+        (10, 500, "window"),
+        (10, 500, "unseen"),
         (10, CLUSTER, "unseen"),
+        (10, CLUSTER, "ranks"),
         (10, CLUSTER, "changed"),
         (10, CLUSTER, "cold"),
     ] {
@@ -87,16 +87,25 @@ fn names(
     if !plan.wants(&row) {
         return Ok(());
     }
-    let samples = if policies == 1 { samples::one() } else { samples::ten() };
+    let samples = match (policies, work) {
+        (_, "ranks") => samples::five_twice(),
+        (1, _) => samples::one(),
+        _ => samples::ten(),
+    };
     let rounds = match work {
         "changed" => changed(plan, modules, builds, &samples)?,
         "cold" => cold(plan, modules, builds, &samples)?,
         work => {
             let setting = Setting::new(modules, &samples, Some(world::snapshot(CLUSTER).as_bytes()))?;
             let (body, mut number) = (world::names_body(nodes), 0);
-            by_call(plan, &setting, builds, if work == "steady" { 100 } else { 30 }, || {
+            let calls = if matches!(work, "steady" | "window") { 100 } else { 30 };
+            by_call(plan, &setting, builds, calls, || {
                 number += 1;
-                if work == "steady" { body.clone() } else { world::names_body_of(&world::unseen_pod(number), 0..nodes) }
+                match work {
+                    "window" => window(number, nodes),
+                    "unseen" => world::names_body_of(&world::unseen_pod(number), 0..nodes),
+                    _ => body.clone(),
+                }
             })?
         }
     };

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
-use plimsoll_http::answer;
+use plimsoll_http::{RequestCache, answer_with};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -41,12 +41,12 @@ struct SplitNodes<'a> {
 /// Measures the wire with nodes that it has never seen, and with nodes that it knows.
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> Result<()> {
     let body = world::objects_body(NODES, BYTES);
-    let known = gateway();
+    let known = server();
     let (mut split, mut new, mut again) = (Sample::default(), Sample::default(), Sample::default());
     plan.effort(6, 30).rounds(|counts| {
         let parts: Split<'_> = split.time(counts, || serde_json::from_slice(&body))?;
         ensure!(parts.nodes.items.len() == NODES && !parts.pod.get().is_empty(), "the body is split wrongly");
-        reply(&gateway(), &body, counts.then_some(&mut new))?;
+        reply(&server(), &body, counts.then_some(&mut new))?;
         reply(&known, &body, counts.then_some(&mut again))
     })?;
 
@@ -61,15 +61,15 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn gateway() -> Gateway {
+fn server() -> (Gateway, RequestCache) {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(4));
     gateway.set_roster(Arc::new(Roster::of_root(vec![])));
-    gateway
+    (gateway, RequestCache::default())
 }
 
-fn reply(gateway: &Gateway, body: &Bytes, sample: Option<&mut Sample>) -> Result<()> {
+fn reply((gateway, cache): &(Gateway, RequestCache), body: &Bytes, sample: Option<&mut Sample>) -> Result<()> {
     let started = Instant::now();
-    let answer = answer(gateway, "/filter", body, started);
+    let answer = answer_with(gateway, cache, "/filter", body, started);
     if let Some(sample) = sample {
         sample.add(started.elapsed());
     }

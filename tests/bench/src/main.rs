@@ -22,7 +22,9 @@ mod cold;
 mod compare;
 mod echo;
 mod engine;
+mod interval;
 mod languages;
+mod mechanisms;
 mod memory;
 mod modules;
 mod page;
@@ -53,6 +55,9 @@ fn main() -> Result<ExitCode> {
     let modules = Modules::find(args.policies.clone().unwrap_or_else(|| report::target().join("policies")))?;
     if let Some(old) = &args.against {
         return against::measure(&plan, &modules, old);
+    }
+    if !args.mechanisms.is_empty() {
+        return mechanisms::measure(&plan, &modules, &args.mechanisms).map(|()| ExitCode::SUCCESS);
     }
     let mut report = Report::default();
     if plan.wants("engine") {

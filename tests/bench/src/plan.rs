@@ -27,6 +27,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BINARY", conflicts_with_all = ["alone", "plots"])]
     pub(crate) against: Option<PathBuf>,
 
+    /// Measure what each of these mechanisms gains, and nothing else; for a build with `tests/bench/mechanisms.patch`
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = ["alone", "plots", "against"])]
+    pub(crate) mechanisms: Vec<String>,
+
     /// Write charts and tables into docs/performance
     #[arg(long)]
     pub(crate) plots: bool,

@@ -114,7 +114,7 @@ fn measure_names(plan: &Plan, modules: &Modules, report: &mut Report, set: &Set,
 }
 
 /// The next nodes of the cluster, from where the last call ended.
-fn window(number: usize, nodes: usize) -> bytes::Bytes {
+pub(crate) fn window(number: usize, nodes: usize) -> bytes::Bytes {
     let first = number * nodes;
     world::names_body_of(&world::pod(), (first..first + nodes).map(|at| at % CLUSTER))
 }

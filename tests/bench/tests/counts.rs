@@ -14,7 +14,7 @@ use bytes::Bytes;
 use plimsoll_core::{Cluster, Gateway, Member, Node, Observer, Outcome, SystemClock, Verb};
 use plimsoll_directory::{Directory, DirectoryConfig};
 use plimsoll_harness::{policies, samples, tempdir, wait_until};
-use plimsoll_http::answer;
+use plimsoll_http::{RequestCache, answer_with};
 use plimsoll_wasm::{EngineConfig, WasmLoader};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -68,10 +68,10 @@ fn a_steady_request_asks_no_guest_and_allocates_by_the_request_not_by_the_node()
 
 /// The least that a call takes once nothing is new.
 fn cost(gateway: &Gateway, evaluations: &Evaluations, path: &str, nodes: usize) -> Cost {
-    let body = world::names_body(nodes);
+    let (body, cache) = (world::names_body(nodes), RequestCache::default());
     let call = || {
         let (region, before) = (Region::new(ALLOCATOR), evaluations.0.load(Ordering::Relaxed));
-        let answer = answer(gateway, path, &body, Instant::now());
+        let answer = answer_with(gateway, &cache, path, &body, Instant::now());
         assert!(answer.error.is_none(), "{path}: {:?}", answer.error);
         let spent = region.change();
         answer.after.run();

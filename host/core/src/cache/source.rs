@@ -5,16 +5,21 @@ use std::{hash::Hash, ops::Range};
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
 use super::attribute::{Attribute, Columns, Kind, Of};
-use crate::{Grouping, Read, Shown, Slot, Value, View, aside::aside};
+use crate::{Blocking, Grouping, Read, Shown, Slot, Value, View};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
-pub(crate) struct ViewSource(View);
+pub(crate) struct ViewSource(View, Blocking);
 
 impl ViewSource {
     /// The pod and the time of a view, and all of its cluster.
     pub(crate) fn of(view: &View) -> Self {
-        Self(view.of_all_slots())
+        Self(view.of_all_slots(), Blocking::default())
+    }
+
+    /// The same; what takes long is run in this way.
+    pub(crate) fn with_blocking(self, blocking: Blocking) -> Self {
+        Self(self.0, blocking)
     }
 }
 
@@ -48,7 +53,7 @@ impl Source for ViewSource {
     }
 
     fn run_long<R>(&self, work: impl FnOnce() -> R) -> R {
-        aside(work)
+        self.1.run(work)
     }
 }
 

@@ -8,10 +8,9 @@ use std::{
 };
 
 use crate::{
-    Ask, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
+    Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Secrets, Verb, View,
     answer::Answer,
-    aside::aside,
     cache::{Draw, Recheck},
 };
 
@@ -32,6 +31,7 @@ pub(crate) struct Caller {
     deadline: Instant,
     request_timeout: Duration,
     class: CallClass,
+    blocking: Blocking,
     /// What the calls have taught, to be learned when the reply is out.
     lessons: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// None where nothing that is remembered is asked again.
@@ -56,6 +56,7 @@ impl Caller {
             deadline: received + request_timeout,
             request_timeout,
             class: CallClass::Decision,
+            blocking: Blocking::default(),
             lessons: Mutex::default(),
             again: None,
         }
@@ -66,6 +67,11 @@ impl Caller {
         Self { again: Some(Draw::of(recheck)), ..self }
     }
 
+    /// The same; what may take long is run in this way.
+    pub(crate) fn with_blocking(self, blocking: Blocking) -> Self {
+        Self { blocking, ..self }
+    }
+
     /// The same for calls that no decision waits for.
     pub(crate) fn in_background(self) -> Self {
         Self { class: CallClass::Background, ..self }
@@ -73,6 +79,10 @@ impl Caller {
 
     pub(super) fn observer(&self) -> &dyn Observer {
         self.observer.as_ref()
+    }
+
+    pub(super) fn blocking(&self) -> Blocking {
+        self.blocking
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -144,8 +154,9 @@ impl Caller {
         let pace = &member.cache.pace;
         let cut = if matches!(verb, Verb::Filter | Verb::Score) { pieces(pace.last(verb)) } else { 1 };
         let begun = self.now();
-        let result =
-            self.bounded(member, verb, view, begun, |question| split(&nodes, cut, |nodes| ask(question, nodes)));
+        let result = self.bounded(member, verb, view, begun, |question| {
+            split(self.blocking, &nodes, cut, |nodes| ask(question, nodes))
+        });
         let result = result.and_then(|answers| check(answers, asked));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let told = result.as_ref().map(|answers| (asked, rejected(answers), asked));
@@ -242,7 +253,9 @@ impl Caller {
         let (request, mode) = (self.request.clone(), member.config.mode);
         let origin = Origin { request, version: member.version, mode, verb: Some(verb) };
         let question = Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin };
-        let result = aside(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
+        let result = self
+            .blocking
+            .run(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
             .map_err(|fault| fault.without(&Secrets::of(&member.settings)));
         if let Err(fault) = &result {

@@ -5,7 +5,7 @@
 
 use std::{num::NonZero, panic::resume_unwind, sync::OnceLock, thread, time::Duration};
 
-use crate::aside::aside;
+use crate::Blocking;
 
 /// Work that takes less is not worth a thread, which costs about a tenth of this to start.
 const WORTHWHILE: Duration = Duration::from_micros(500);
@@ -26,6 +26,7 @@ fn threads() -> usize {
 
 /// Does each of some jobs, those that are worth it beside the others; what they come to, in their order.
 pub(super) fn side_by_side<J: Sync, R: Send>(
+    blocking: Blocking,
     jobs: &[J],
     is_worth_a_thread: impl Fn(&J) -> bool,
     work: impl Fn(&J) -> R + Sync,
@@ -55,7 +56,7 @@ pub(super) fn side_by_side<J: Sync, R: Send>(
             joined.flatten().collect()
         })
     };
-    if spared.is_some() { aside(all) } else { all() }
+    if spared.is_some() { blocking.run(all) } else { all() }
 }
 
 fn named() -> thread::Builder {
@@ -67,6 +68,7 @@ fn named() -> thread::Builder {
 /// # Errors
 /// The first in the order of the pieces.
 pub(super) fn split<T: Sync, R: Send, E: Send>(
+    blocking: Blocking,
     list: &[T],
     pieces: usize,
     work: impl Fn(&[T]) -> Result<Vec<R>, E> + Sync,
@@ -76,7 +78,7 @@ pub(super) fn split<T: Sync, R: Send, E: Send>(
     }
     let pieces: Vec<&[T]> = list.chunks(list.len().div_ceil(pieces)).collect();
     let mut all = Vec::with_capacity(list.len());
-    for result in side_by_side(&pieces, |_| true, |piece| work(piece)) {
+    for result in side_by_side(blocking, &pieces, |_| true, |piece| work(piece)) {
         all.extend(result?);
     }
     Ok(all)
@@ -90,7 +92,7 @@ mod tests {
     fn results_come_in_the_order_of_the_jobs_wherever_they_were_done() {
         let jobs: Vec<u32> = (0..40).collect();
         for share in 1..4 {
-            let done = side_by_side(&jobs, |job| job % share == 0, |job| job * 2);
+            let done = side_by_side(Blocking::default(), &jobs, |job| job % share == 0, |job| job * 2);
             assert_eq!(done, jobs.iter().map(|job| job * 2).collect::<Vec<_>>());
         }
     }
@@ -99,10 +101,15 @@ mod tests {
     fn a_list_that_is_cut_comes_to_the_same() {
         for (length, pieces) in [(0, 4), (1, 4), (7, 4), (100, 1), (100, 3), (100, 8)] {
             let list: Vec<u32> = (0..length).collect();
-            let doubled = split(&list, pieces, |piece| Ok::<_, ()>(piece.iter().map(|one| one * 2).collect()));
+            let doubled = split(Blocking::default(), &list, pieces, |piece| {
+                Ok::<_, ()>(piece.iter().map(|one| one * 2).collect())
+            });
             assert_eq!(doubled.unwrap(), list.iter().map(|one| one * 2).collect::<Vec<_>>());
-            let fails_at =
-                |at: u32| split(&list, pieces, |piece| if piece.contains(&at) { Err(at) } else { Ok(piece.to_vec()) });
+            let fails_at = |at: u32| {
+                split(Blocking::default(), &list, pieces, |piece| {
+                    if piece.contains(&at) { Err(at) } else { Ok(piece.to_vec()) }
+                })
+            };
             assert_eq!(fails_at(length / 2).is_err(), length > 0);
         }
     }

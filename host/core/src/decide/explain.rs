@@ -8,7 +8,7 @@ use crate::{
 };
 
 use super::{
-    Caller, DecideError, Scene, Unbound,
+    Caller, DecideError, RequestContext, Unbound,
     again::{Told, tell},
     bind,
     chain::reason_text,
@@ -46,28 +46,34 @@ pub struct Explained {
 }
 
 /// Asks each policy that is not off about the node with this index in the request.
-pub(crate) fn explain(caller: &Caller, group: &Group, scene: &Scene, index: u32) -> Result<Explanation, DecideError> {
-    let node = scene.known_index(index).ok_or(DecideError::UnknownNode)?;
+pub(crate) fn explain(
+    caller: &Caller,
+    group: &Group,
+    context: &RequestContext,
+    index: u32,
+) -> Result<Explanation, DecideError> {
+    let node = context.known_index(index).ok_or(DecideError::UnknownNode)?;
     let mut answers = Vec::new();
     for verb in [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind] {
         for mode in [Mode::Enforce, Mode::Shadow] {
-            for member in group.answering(mode, verb, scene.pod()) {
-                answers.push(explain_one(caller, member, verb, scene, node));
+            for member in group.answering(mode, verb, context.pod()) {
+                answers.push(explain_one(caller, member, verb, context, node));
             }
         }
     }
-    let not_asked = super::survey::not_asked(group, scene.pod());
-    Ok(Explanation { verdict: verdict(&answers), bind: binding(&answers, scene), answers, not_asked })
+    let not_asked = super::survey::not_asked(group, context.pod());
+    Ok(Explanation { verdict: verdict(&answers), bind: binding(&answers, context), answers, not_asked })
 }
 
-fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, scene: &Scene, node: u32) -> Explained {
-    let everyone = || scene.stage().view(&scene.stage().everyone());
+fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &RequestContext, node: u32) -> Explained {
+    let everyone = || context.node_set().view(&context.node_set().everyone());
     let Told { answer, reads, reads_whole } = match verb {
         Verb::Filter => checked(tell::<Verdict>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Verdict),
         Verb::Score => checked(tell::<u32>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Score),
         // A bind is about the one node, with what is placed there.
         Verb::Bind => {
-            let told = tell_once(caller, member, verb, &scene.stage().view(&[node]), |ask| member.policy.bind(ask, 0));
+            let told =
+                tell_once(caller, member, verb, &context.node_set().view(&[node]), |ask| member.policy.bind(ask, 0));
             checked(told).map(SurveyAnswer::Bind)
         }
         _ => checked(tell_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
@@ -142,7 +148,7 @@ fn verdict(answers: &[Explained]) -> Result<Verdict, DecideError> {
     Ok(Verdict::Fits)
 }
 
-fn binding(answers: &[Explained], scene: &Scene) -> Option<DryBind> {
+fn binding(answers: &[Explained], context: &RequestContext) -> Option<DryBind> {
     deciding(answers, Verb::Bind).next()?;
     let merge = || {
         let mut merged = bind::Merged::new();
@@ -153,7 +159,7 @@ fn binding(answers: &[Explained], scene: &Scene) -> Option<DryBind> {
             annotations.iter().try_for_each(|one| bind::merge(&mut merged, one.clone(), &told.member))?;
         }
         let annotations = merged.into_iter().map(|(key, (value, _))| (key, value)).collect();
-        bind::check_size(scene.pod(), &annotations)?;
+        bind::check_size(context.pod(), &annotations)?;
         Ok(annotations)
     };
     Some(merge())

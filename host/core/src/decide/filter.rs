@@ -3,7 +3,7 @@
 use crate::{Group, Mode, Verb};
 
 use super::{
-    Caller, DecideError, Rejection, Scene,
+    Caller, DecideError, Rejection, RequestContext,
     chain::{Filtered, Reasons, run_filters},
     jointly,
     rejection::NOT_SEEN,
@@ -18,21 +18,21 @@ pub struct FilterOutcome {
     pub reasons: Vec<Box<str>>,
 }
 
-pub(crate) fn filter(caller: &Caller, group: &Group, scene: &Scene) -> Result<FilterOutcome, DecideError> {
-    let (stage, mut reasons) = (scene.stage(), Reasons::default());
-    let all = stage.whole_view();
+pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
+    let (node_set, mut reasons) = (context.node_set(), Reasons::default());
+    let all = node_set.whole_view();
     let filtered = if let Some(rejected) = jointly::filter(caller, group, &all, &mut reasons) {
         Filtered { rejected, left_out: 0 }
     } else {
-        let (mut standing, view) = (stage.everyone(), |standing: &[u32]| stage.view(standing));
-        run_filters(caller, group, scene.pod(), Some(&all), &mut standing, &mut reasons, view)?
+        let (mut standing, view) = (node_set.everyone(), |standing: &[u32]| node_set.view(standing));
+        run_filters(caller, group, context.pod(), Some(&all), &mut standing, &mut reasons, view)?
     };
-    let mut rejected = scene.in_request(filtered.rejected);
+    let mut rejected = context.in_request(filtered.rejected);
     // A node that no policy can be asked about only matters where one has a say.
-    let with_a_say = || group.answering(Mode::Enforce, Verb::Filter, scene.pod()).count() - filtered.left_out;
-    if !scene.unknown().is_empty() && with_a_say() > 0 {
+    let with_a_say = || group.answering(Mode::Enforce, Verb::Filter, context.pod()).count() - filtered.left_out;
+    if !context.unknown().is_empty() && with_a_say() > 0 {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
-        rejected.extend(scene.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
+        rejected.extend(context.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
     }
     // Each policy's are in order already, which the stable sort makes use of.
     rejected.sort_by_key(|rejection| rejection.node);

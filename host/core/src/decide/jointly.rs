@@ -43,7 +43,7 @@ struct Count {
 pub(super) fn filter(caller: &Caller, group: &Group, view: &View, reasons: &mut Reasons) -> Option<Vec<Rejection>> {
     let started = caller.now();
     let members = group.answering(Mode::Enforce, Verb::Filter, view.pod()).collect();
-    let together = Together::<Verdict>::of(members, group, Verb::Filter, view)?;
+    let together = Together::<Verdict>::of(caller, members, group, Verb::Filter, view)?;
     let mut counts = vec![Count::default(); together.known.len()];
     let mut refusals = vec![(FITS, 0); together.combined.count()];
     for (class, nodes) in together.present() {
@@ -69,7 +69,7 @@ pub(super) fn score(caller: &Caller, group: &Group, view: &View) -> Option<Total
     let members: Vec<_> =
         group.answering(Mode::Enforce, Verb::Score, view.pod()).filter(|member| member.config.weight > 0).collect();
     let weights: Vec<u64> = members.iter().map(|member| u64::from(member.config.weight)).collect();
-    let together = Together::<u32>::of(members, group, Verb::Score, view)?;
+    let together = Together::<u32>::of(caller, members, group, Verb::Score, view)?;
     let mut by_class = vec![0; together.combined.count()];
     for (class, _) in together.present() {
         for (at, number) in together.numbers(class).enumerate() {
@@ -84,11 +84,11 @@ pub(super) fn score(caller: &Caller, group: &Group, view: &View) -> Option<Total
 // === impl Together ===
 
 impl<'g, A: Answer + CachedAnswer + Debug> Together<'g, A> {
-    fn of(members: Vec<&'g Arc<Member>>, group: &Group, verb: Verb, view: &View) -> Option<Self> {
+    fn of(caller: &Caller, members: Vec<&'g Arc<Member>>, group: &Group, verb: Verb, view: &View) -> Option<Self> {
         if members.is_empty() || view.node_count() == 0 {
             return None;
         }
-        let source = ViewSource::of(view);
+        let source = ViewSource::of(view).with_blocking(caller.blocking());
         let known =
             members.iter().map(|member| A::cache(&member.cache).by_class(&source)).collect::<Option<Vec<_>>>()?;
         let combined = group.combined(verb).get(&known)?;

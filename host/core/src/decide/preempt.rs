@@ -15,8 +15,8 @@ use crate::{
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
     chain::{Reasons, run_filters},
+    context::NodeSet,
     rejection::NOT_SEEN,
-    scene::Stage,
 };
 
 /// What a preempt request comes to.
@@ -39,11 +39,11 @@ pub struct SurvivingCandidate {
     pub pdb_violations: i64,
 }
 
-/// The state of one preempt request: candidates by index of the stage's nodes.
+/// The state of one preempt request: candidates by index of the set's nodes.
 struct Preempting<'p> {
     caller: &'p Caller,
     group: &'p Group,
-    stage: Stage,
+    node_set: NodeSet,
     candidates: Vec<Candidate>,
     /// The index in the request of each candidate.
     origins: Vec<u32>,
@@ -131,25 +131,25 @@ impl<'p> Preempting<'p> {
             }
         }
         let numbers = (0..slots.len() as u32).collect();
-        let stage = Stage { pod, cluster: Arc::new(Cluster::new(slots)), slots: numbers, now };
+        let node_set = NodeSet { pod, cluster: Arc::new(Cluster::new(slots)), slots: numbers, now };
         let stands = vec![true; candidates.len()];
-        Ok(Self { caller, group, stage, candidates, origins, stands, reasons, dropped })
+        Ok(Self { caller, group, node_set, candidates, origins, stands, reasons, dropped })
     }
 
     /// All candidates as kube-scheduler proposed them.
     fn proposal(&self) -> View {
-        self.stage.view(&self.stage.everyone()).with_candidates(self.candidates.as_slice().into())
+        self.node_set.view(&self.node_set.everyone()).with_candidates(self.candidates.as_slice().into())
     }
 
     fn standing(&self) -> Vec<u32> {
-        self.stage.everyone().into_iter().filter(|candidate| self.stands[*candidate as usize]).collect()
+        self.node_set.everyone().into_iter().filter(|candidate| self.stands[*candidate as usize]).collect()
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
     fn filter(&mut self, mut candidates: Vec<u32>) -> Result<(), DecideError> {
-        let (stage, current) = (&self.stage, &self.candidates);
-        let view = |standing: &[u32]| stage.view_without(standing, current);
-        let (pod, reasons) = (&self.stage.pod, &mut self.reasons);
+        let (node_set, current) = (&self.node_set, &self.candidates);
+        let view = |standing: &[u32]| node_set.view_without(standing, current);
+        let (pod, reasons) = (&self.node_set.pod, &mut self.reasons);
         let filtered = run_filters(self.caller, self.group, pod, None, &mut candidates, reasons, view)?;
         for rejection in filtered.rejected {
             self.drop_candidate(rejection.node, rejection.reason);
@@ -159,14 +159,14 @@ impl<'p> Preempting<'p> {
 
     /// Asks the `preempt` policies one after another; each sees what the last left.
     fn run_chain(&mut self) -> Result<(), DecideError> {
-        let pod = Arc::clone(&self.stage.pod);
+        let pod = Arc::clone(&self.node_set.pod);
         for member in self.group.answering(Mode::Enforce, Verb::Preempt, &pod) {
             let standing = self.standing();
             if standing.is_empty() {
                 break;
             }
             let candidates = standing.iter().map(|at| self.candidates[*at as usize].clone()).collect();
-            let view = self.stage.view(&standing).with_candidates(candidates);
+            let view = self.node_set.view(&standing).with_candidates(candidates);
             let ask = |ask: &Ask, candidates: &[u32]| ask_preempt(member, ask, candidates);
             let Some(answers) = self.caller.call_or_skip(member, Verb::Preempt, view, ask)? else { continue };
             self.apply(member, &standing, answers)?;
@@ -202,7 +202,7 @@ impl<'p> Preempting<'p> {
     }
 
     fn pods_of(&self, candidate: u32) -> &[Arc<Pod>] {
-        self.stage.cluster.slots()[candidate as usize].placed.as_deref().map_or(&[], Placed::pods)
+        self.node_set.cluster.slots()[candidate as usize].placed.as_deref().map_or(&[], Placed::pods)
     }
 
     fn finish(mut self, queries: &[CandidateQuery<'_>]) -> PreemptOutcome {

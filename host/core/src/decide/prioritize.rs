@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{Ask, Group, Member, Mode, Verb, View, cache::Answers};
 
 use super::{
-    Caller, DecideError, Scene,
+    Caller, DecideError, RequestContext,
     cores::{pieces, side_by_side},
     jointly,
 };
@@ -20,26 +20,32 @@ pub struct PrioritizeOutcome {
     pub scores: Vec<u8>,
 }
 
-pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Result<PrioritizeOutcome, DecideError> {
-    let all = scene.stage().whole_view();
+pub(crate) fn prioritize(
+    caller: &Caller,
+    group: &Group,
+    context: &RequestContext,
+) -> Result<PrioritizeOutcome, DecideError> {
+    let all = context.node_set().whole_view();
     let known = jointly::score(caller, group, &all);
     let asked = |verb| {
-        let members = group.answering(Mode::Enforce, verb, scene.pod());
+        let members = group.answering(Mode::Enforce, verb, context.pod());
         members.filter(|member| member.config.weight > 0).map(move |member| (member, verb))
     };
     let scores = asked(Verb::Score).filter(|_| known.is_none());
     let jobs: Vec<_> = if all.node_count() == 0 { vec![] } else { scores.chain(asked(Verb::Rank)).collect() };
     if let (Some(known), true) = (&known, jobs.is_empty()) {
         let by_node = known.map(all.slots(), |total| weighted_mean(total, known.weights));
-        return Ok(PrioritizeOutcome { scores: scene.by_request(by_node) });
+        return Ok(PrioritizeOutcome { scores: context.by_request(by_node) });
     }
-    let everyone = scene.stage().everyone();
+    let everyone = context.node_set().everyone();
     let (mut totals, mut weights) = match known {
         Some(known) => (known.map(all.slots(), |total| total), known.weights),
         None => (vec![0; everyone.len()], 0),
     };
     let takes_long = |(member, verb): &(&Arc<Member>, Verb)| pieces(member.cache.pace.last(*verb)) > 1;
-    let answers = side_by_side(&jobs, takes_long, |(member, verb)| ask(caller, member, *verb, &all, &everyone));
+    let answers = side_by_side(caller.blocking(), &jobs, takes_long, |(member, verb)| {
+        ask(caller, member, *verb, &all, &everyone)
+    });
     for ((member, _), scores) in jobs.iter().zip(answers) {
         let Some(scores) = scores? else { continue };
         let weight = u64::from(member.config.weight);
@@ -50,7 +56,7 @@ pub(crate) fn prioritize(caller: &Caller, group: &Group, scene: &Scene) -> Resul
         }
     }
     let by_node = totals.iter().map(|total| weighted_mean(*total, weights)).collect();
-    Ok(PrioritizeOutcome { scores: scene.by_request(by_node) })
+    Ok(PrioritizeOutcome { scores: context.by_request(by_node) })
 }
 
 /// A score is of one node and remembered; a rank is of all, and asked for each time.

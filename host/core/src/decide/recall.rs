@@ -44,7 +44,7 @@ impl Caller {
         view: impl FnOnce() -> View,
     ) -> Result<Answers<A>, Fault> {
         let started = self.now();
-        let source = ViewSource::of(all);
+        let source = ViewSource::of(all).with_blocking(self.blocking());
         let rows = nodes.iter().map(|node| all.slots()[*node as usize]);
         let lookup = A::cache(&member.cache).lookup(&source, rows);
         if !lookup.is_cached() {

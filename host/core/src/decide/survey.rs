@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View, cache::Answers};
 
-use super::{Caller, Scene, prioritize::ask_scores};
+use super::{Caller, RequestContext, prioritize::ask_scores};
 
 /// What each matching policy says about each node of a request.
 #[derive(Debug, Default)]
@@ -29,13 +29,13 @@ pub struct SurveyColumn {
 }
 
 /// Asks each policy that is not off about all nodes, outside the chain.
-pub(crate) fn survey(caller: &Caller, group: &Group, scene: &Scene) -> Survey {
-    let not_asked = not_asked(group, scene.pod());
-    let mut survey = Survey { unknown: scene.unknown().to_vec(), not_asked, ..Survey::default() };
+pub(crate) fn survey(caller: &Caller, group: &Group, context: &RequestContext) -> Survey {
+    let not_asked = not_asked(group, context.pod());
+    let mut survey = Survey { unknown: context.unknown().to_vec(), not_asked, ..Survey::default() };
     for verb in [Verb::Filter, Verb::Score, Verb::Rank] {
         for mode in [Mode::Enforce, Mode::Shadow] {
-            for member in group.answering(mode, verb, scene.pod()) {
-                let answers = ask(caller, member, verb, scene).map(|answers| by_request(scene, answers));
+            for member in group.answering(mode, verb, context.pod()) {
+                let answers = ask(caller, member, verb, context).map(|answers| by_request(context, answers));
                 survey.columns.push(SurveyColumn { member: Arc::clone(member), verb, answers });
             }
         }
@@ -56,10 +56,10 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
 /// Asks the matching policies in shadow mode; only the observer hears what they say.
 ///
 /// Their answers are remembered as those of others are, so that their decision tables fill.
-pub(crate) fn shadow(caller: &Caller, group: &Group, scene: &Scene, verbs: &[Verb]) {
-    let (all, everyone) = (scene.stage().whole_view(), scene.stage().everyone());
+pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
+    let (all, everyone) = (context.node_set().whole_view(), context.node_set().everyone());
     for verb in verbs {
-        for member in group.answering(Mode::Shadow, *verb, scene.pod()) {
+        for member in group.answering(Mode::Shadow, *verb, context.pod()) {
             // The observer has been told of faults and scores; nobody else may learn of them.
             match verb {
                 Verb::Filter => {
@@ -69,7 +69,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, scene: &Scene, verbs: &[Ver
                     }
                 }
                 Verb::Score => drop(caller.recall::<u32>(member, *verb, &all, &everyone, || all.clone())),
-                _ => drop(ask(caller, member, *verb, scene)),
+                _ => drop(ask(caller, member, *verb, context)),
             }
         }
     }
@@ -95,8 +95,8 @@ fn reason(verdict: &Verdict) -> Option<&str> {
     }
 }
 
-fn ask(caller: &Caller, member: &Member, verb: Verb, scene: &Scene) -> Result<Vec<SurveyAnswer>, Fault> {
-    let view = scene.stage().view(&scene.stage().everyone());
+fn ask(caller: &Caller, member: &Member, verb: Verb, context: &RequestContext) -> Result<Vec<SurveyAnswer>, Fault> {
+    let view = context.node_set().view(&context.node_set().everyone());
     if verb == Verb::Filter {
         let verdicts = caller.call(member, verb, view, |ask, nodes| member.policy.filter(ask, nodes))?;
         return Ok(verdicts.into_iter().map(SurveyAnswer::Verdict).collect());
@@ -105,10 +105,10 @@ fn ask(caller: &Caller, member: &Member, verb: Verb, scene: &Scene) -> Result<Ve
     Ok(scores.into_iter().map(SurveyAnswer::Score).collect())
 }
 
-fn by_request(scene: &Scene, answers: Vec<SurveyAnswer>) -> Vec<Option<SurveyAnswer>> {
-    let mut placed = vec![None; scene.len()];
+fn by_request(context: &RequestContext, answers: Vec<SurveyAnswer>) -> Vec<Option<SurveyAnswer>> {
+    let mut placed = vec![None; context.len()];
     for (node, answer) in answers.into_iter().enumerate() {
-        placed[scene.request_index(node as u32) as usize] = Some(answer);
+        placed[context.request_index(node as u32) as usize] = Some(answer);
     }
     placed
 }

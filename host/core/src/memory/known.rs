@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Cluster, Node, Order};
+use crate::{Cluster, Node};
 
 /// What stands before a node's name, and how far into its JSON that is looked for: Go writes `metadata`
 /// first and `name` first in it; others sort the keys, and labels and annotations come before.
@@ -23,13 +23,9 @@ impl KnownNodes {
         Self(cluster)
     }
 
-    pub(super) const fn cluster(&self) -> &Arc<Cluster> {
+    /// The nodes as a snapshot of a cluster.
+    pub const fn cluster(&self) -> &Arc<Cluster> {
         &self.0
-    }
-
-    /// The order in which requests bring them.
-    pub fn order(&self) -> &Order {
-        self.0.names().order()
     }
 
     /// The node of a slot.

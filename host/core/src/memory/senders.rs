@@ -127,8 +127,8 @@ mod tests {
         bring(&memories, Sender::of("scheduler"), "c");
         assert_eq!(zone(&memories, scheduler).as_deref(), Some("c"));
         assert_eq!(zone(&memories, Sender::default()), None);
-        assert_eq!(memories.known(scheduler).order().len(), 1);
-        assert_eq!(memories.known(Sender::default()).order().len(), 0);
+        assert_eq!(memories.known(scheduler).cluster().slots().len(), 1);
+        assert_eq!(memories.known(Sender::default()).cluster().slots().len(), 0);
     }
 
     #[test]

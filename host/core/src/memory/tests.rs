@@ -48,7 +48,7 @@ fn an_unchanged_node_is_the_same_record_and_a_changed_one_is_read_again() {
     assert_eq!(second[0].node.labels().get("zone"), Some("2"));
     assert_eq!(memory.find("b").unwrap().labels().get("zone"), Some("2"));
     assert!(memory.find("c").is_none());
-    assert_eq!(memory.known().order().len(), 2);
+    assert_eq!(memory.known().cluster().slots().len(), 2);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn two_nodes_of_one_name_are_both_judged_and_the_last_is_kept() {
         let zones: Vec<_> = nodes.iter().map(|slot| slot.node.labels().get("zone")).collect();
         assert_eq!(zones, [Some("1"), Some("2"), Some("1")]);
         assert_eq!(memory.find("a").unwrap().labels().get("zone"), Some("2"));
-        assert_eq!(memory.known().order().len(), 2);
+        assert_eq!(memory.known().cluster().slots().len(), 2);
     }
 }
 

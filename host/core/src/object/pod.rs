@@ -79,7 +79,7 @@ impl Pod {
     }
 
     /// The JSON that it was read from, of a pod being scheduled.
-    pub(crate) fn json(&self) -> Option<&Bytes> {
+    pub fn json(&self) -> Option<&Bytes> {
         self.whole.as_ref().map(|whole| &whole.json)
     }
 

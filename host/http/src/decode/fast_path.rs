@@ -5,7 +5,6 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Elements, KnownNodes, Names};
 
 use super::{
     ExtenderArgs, WireNodes,
@@ -13,6 +12,7 @@ use super::{
     cursor::Cursor,
     predict,
 };
+use crate::request_cache::{Elements, KnownNodeOrder, NameIndex};
 
 /// The fields of the wrapper that were read so far.
 #[derive(Default)]
@@ -24,14 +24,14 @@ struct PartialArgs {
 }
 
 /// Reads a request: names are looked up among those of a cluster, whole nodes among those that are known.
-pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<ExtenderArgs> {
+pub(super) fn args(body: &Bytes, names: &NameIndex, known: &KnownNodeOrder) -> Option<ExtenderArgs> {
     let (mut cursor, mut parts) = (Cursor::new(body), PartialArgs::default());
     cursor.fields(|cursor, key| parts.read(key, cursor, names, known))?;
     if cursor.peek().is_some() {
         return None;
     }
     let nodes = match parts.whole {
-        Some(whole) => WireNodes::by_prediction(body, whole, known),
+        Some(whole) => WireNodes::by_prediction(body, whole, &known.nodes),
         None => WireNodes::by_name(body, parts.names),
     };
     Some(ExtenderArgs { pod: super::within_bounds(body.slice(parts.pod?))?, nodes })
@@ -40,7 +40,7 @@ pub(super) fn args(body: &Bytes, names: &Names, known: &KnownNodes) -> Option<Ex
 // === impl PartialArgs ===
 
 impl PartialArgs {
-    fn read(&mut self, key: &str, cursor: &mut Cursor<'_>, names: &Names, known: &KnownNodes) -> Option<()> {
+    fn read(&mut self, key: &str, cursor: &mut Cursor<'_>, names: &NameIndex, known: &KnownNodeOrder) -> Option<()> {
         // The last of several equal fields wins.
         match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key)) {
             Some(0) if cursor.null().is_some() => return None,
@@ -58,7 +58,7 @@ impl PartialArgs {
 }
 
 /// Reads a list of names and its offset. A list that came before is only compared (a memcmp).
-fn name_list(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, usize)> {
+fn name_list(cursor: &mut Cursor<'_>, known: &NameIndex) -> Option<(Arc<Elements>, usize)> {
     cursor.peek()?;
     let (list, text) = (cursor.at(), cursor.rest());
     if let Some((elements, bytes)) = known.lists().again(text) {
@@ -71,7 +71,7 @@ fn name_list(cursor: &mut Cursor<'_>, known: &Names) -> Option<(Arc<Elements>, u
 }
 
 /// Reads a `NodeList`: its items, and where they begin.
-fn node_list(cursor: &mut Cursor<'_>, known: &KnownNodes) -> Option<(Elements, usize)> {
+fn node_list(cursor: &mut Cursor<'_>, known: &KnownNodeOrder) -> Option<(Elements, usize)> {
     let mut items = <_>::default();
     cursor.fields(|cursor, key| {
         if ITEMS.eq_ignore_ascii_case(key) {

@@ -3,13 +3,16 @@
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Cluster, Elements, KnownNodes, Names, NodeObject, Nodes, Order};
+use plimsoll_core::{Cluster, KnownNodes, Names, NodeObject, Nodes};
 
 use super::{
     cursor::Cursor,
     predict::{ElementMatch, KnownElements},
 };
-use crate::text::push_text;
+use crate::{
+    request_cache::{Elements, KnownNodeOrder, NameIndex, SuccessorTable},
+    text::push_text,
+};
 
 /// Bytes that most names need, quotes included.
 const NAME_SIZE: usize = 64;
@@ -134,8 +137,8 @@ impl WireNodes {
     }
 }
 
-impl KnownElements for Names {
-    fn order(&self) -> &Order {
+impl KnownElements for NameIndex {
+    fn order(&self) -> &SuccessorTable {
         self.order()
     }
 
@@ -144,26 +147,22 @@ impl KnownElements for Names {
     }
 
     fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
-        Some(self.find(cursor.text()?).map_or(ElementMatch::Unknown, ElementMatch::Known))
+        Some(self.names().find(cursor.text()?).map_or(ElementMatch::Unknown, ElementMatch::Known))
     }
 }
 
-impl KnownElements for KnownNodes {
-    fn order(&self) -> &Order {
+impl KnownElements for KnownNodeOrder {
+    fn order(&self) -> &SuccessorTable {
         self.order()
     }
 
     fn bytes(&self, slot: u32) -> &[u8] {
-        self.node(slot).map_or(&[], |node| node.json())
+        self.nodes.node(slot).map_or(&[], |node| node.json())
     }
 
     fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
         let json = cursor.value_text()?;
-        let Some(slot) = self.find(json) else { return Some(ElementMatch::Unknown) };
-        Some(if KnownElements::bytes(self, slot) == json {
-            ElementMatch::Known(slot)
-        } else {
-            ElementMatch::Changed(slot)
-        })
+        let Some(slot) = self.nodes.find(json) else { return Some(ElementMatch::Unknown) };
+        Some(if self.bytes(slot) == json { ElementMatch::Known(slot) } else { ElementMatch::Changed(slot) })
     }
 }

@@ -1,8 +1,9 @@
 //! Reads a list by prediction: each element is compared with the predicted next one, and looked up only if it differs.
 
-use plimsoll_core::{Elements, Nodes, Order};
+use plimsoll_core::Nodes;
 
 use super::{MAX_ELEMENTS, cursor::Cursor};
+use crate::request_cache::{Elements, SuccessorTable};
 
 /// How many successors are tried per element. A scheduler leaves out the nodes that a filter has rejected.
 const TRIES: usize = 4;
@@ -10,7 +11,7 @@ const TRIES: usize = 4;
 /// The known elements of a list, by slot.
 pub(super) trait KnownElements {
     /// The order in which the elements came before (a successor table).
-    fn order(&self) -> &Order;
+    fn order(&self) -> &SuccessorTable;
 
     /// The bytes of an element as it came before; empty if no prediction is possible.
     fn bytes(&self, slot: u32) -> &[u8];

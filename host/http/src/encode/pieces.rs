@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::text::push_part;
-
 /// Shorter parts are copied: one more piece would cost more than copying its bytes.
 const WORTH_A_PIECE: usize = 16 << 10;
 
@@ -25,7 +23,7 @@ impl Pieces {
     /// Adds a part of the request, without a copy if it is long.
     pub(super) fn push(&mut self, source: &Bytes, part: Range<usize>) {
         if is_copied(&part) {
-            push_part(&mut self.text, source, part);
+            self.text.extend_from_slice(&source[part]);
         } else {
             self.slices.push((self.text.len(), source.slice(part)));
         }

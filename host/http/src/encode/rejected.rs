@@ -5,16 +5,13 @@ use std::ops::Range;
 use plimsoll_core::{FilterOutcome, Rejection};
 
 use super::{push_name, separate};
-use crate::{
-    decode::WireNodes,
-    text::{BLOCK, push_part, push_text},
-};
+use crate::{decode::WireNodes, text::push_text};
 
 /// The two maps of a reply. Thousands of nodes share a few reasons, so each reason is encoded once and copied.
 pub(super) struct Rejected<'r> {
     nodes: &'r WireNodes,
     rejections: &'r [Rejection],
-    /// Every reason as JSON, concatenated, and one block of padding.
+    /// Every reason as JSON, concatenated.
     reasons: Vec<u8>,
     /// Where each reason ends.
     ends: Vec<usize>,
@@ -29,8 +26,6 @@ impl<'r> Rejected<'r> {
             push_text(&mut reasons, reason);
             ends.push(reasons.len());
         }
-        // Padding, so that the last reason can be copied in whole blocks, too.
-        reasons.resize(reasons.len() + BLOCK, 0);
         Self { nodes, rejections: &outcome.rejected, reasons, ends }
     }
 
@@ -47,7 +42,7 @@ impl<'r> Rejected<'r> {
             separate(out);
             push_name(out, self.nodes, rejection.node as usize);
             out.push(b':');
-            push_part(out, &self.reasons, self.reason(rejection.reason));
+            out.extend_from_slice(&self.reasons[self.reason(rejection.reason)]);
         }
         out.push(b'}');
     }

@@ -1,19 +1,25 @@
 //! Runs short work on the async threads, where two thread switches would cost as much as the work.
 
-use plimsoll_core::on_shared_thread;
+use plimsoll_core::Blocking;
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     task::{JoinHandle, block_in_place, spawn_blocking},
 };
 
+/// How a gateway calls guests within this runtime: the thread's other tasks go to another thread first. On a thread
+/// that has no tasks, nothing is to be done.
+pub(super) fn blocking() -> Blocking {
+    // A current-thread runtime has no other thread: see `spawn`.
+    if is_single() { Blocking::default() } else { Blocking::new(|work| block_in_place(work)) }
+}
+
 /// Spawns a decision as a task of its own, so that closing its connection does not cancel it.
 ///
-/// It may block its thread while it reads a short request. Before a guest is called, `block_in_place` hands the
-/// thread's other tasks to another thread.
+/// It may block its thread while it reads a short request.
 pub(super) fn spawn<T: Send + 'static>(decide: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    // A current-thread runtime has no other thread to hand tasks to.
-    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
-        return spawn_blocking(decide);
-    }
-    tokio::spawn(async { on_shared_thread(|work| block_in_place(work), decide) })
+    if is_single() { spawn_blocking(decide) } else { tokio::spawn(async { decide() }) }
+}
+
+fn is_single() -> bool {
+    Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread
 }

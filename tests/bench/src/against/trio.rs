@@ -10,8 +10,10 @@ use plimsoll_harness::{Client, Peer};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::interval::median;
-use crate::servers::{Setting, beside};
+use crate::{
+    interval::median,
+    servers::{Setting, beside},
+};
 
 /// The binaries that are compared: the new one, the old one, and a copy of the new one.
 ///

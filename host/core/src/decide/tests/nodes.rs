@@ -112,8 +112,8 @@ fn a_node_of_an_earlier_request_is_not_read_again() {
     ask(&fixture, &objects).unwrap();
     let node = |at: usize| {
         let query = fixture.query(Nodes::Objects(&objects));
-        let scene = crate::decide::Scene::new(&query, None, fixture.gateway.node_memories(), 0).unwrap();
-        Arc::clone(&scene.stage().cluster.slots()[at].node)
+        let scene = crate::decide::RequestContext::new(&query, None, fixture.gateway.node_memories(), 0).unwrap();
+        Arc::clone(&scene.node_set().cluster.slots()[at].node)
     };
     assert!(Arc::ptr_eq(&node(0), &node(0)));
     assert!(Arc::ptr_eq(&node(1), &node(1)));

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plimsoll_core::{Gateway, NoObserver, Node, NodeObject, Roster, Slot, SystemClock};
+use plimsoll_core::{Cluster, Gateway, NoObserver, Node, NodeObject, Roster, Sender, Slot, SystemClock};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
-use crate::answer;
+use crate::{RequestCache, answer};
 
 /// As they stand in a request: the first four are in the cluster.
 const NAMES: [&str; 12] = [
@@ -49,6 +49,11 @@ fn cluster() -> Cluster {
     let node = |name: &str| Node::from_json(format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into()).unwrap();
     let slot = |name: &str| Slot { node: Arc::new(node(name)), placed: None };
     Cluster::new(Vec::from(["n1", "n2", "n3", "é"].map(slot)))
+}
+
+/// What the gateway has of the nodes that were brought.
+fn known(cache: &RequestCache, gateway: &Gateway) -> KnownNodeOrder {
+    cache.known_nodes(Sender::default(), gateway.known_nodes(Sender::default()))
 }
 
 fn any_list(usual: &'static [&'static str], all: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
@@ -163,7 +168,10 @@ fn a_text_with_a_tab_or_a_line_break_in_it_is_left_to_serde() {
     for body in [r#"{"Po@":{},"Pod":{}}"#, r#"{"Pod":{},"NodeNames":["n1@"]}"#, r#"{"Pod":{},"NodeNames":["@n1"]}"#] {
         for wrong in ["\t", "\n", " \r", "\u{1}"] {
             let body = Bytes::from(body.replace('@', wrong));
-            assert!(fast_path::args(&body, cluster().names(), &KnownNodes::default()).is_none(), "{body:?}");
+            assert!(
+                fast_path::args(&body, &NameIndex::of(&cluster()), &KnownNodeOrder::default()).is_none(),
+                "{body:?}"
+            );
             assert!(by_serde(&body, cluster().names()).is_err(), "{body:?}");
         }
     }
@@ -175,10 +183,10 @@ proptest! {
     #[test]
     fn what_is_read_quickly_is_read_as_by_serde(bodies in vec(any_body(), 1..4)) {
         // One cluster and one gateway for several: what was learned from one body is expected of the next.
-        let (cluster, gateway) = (cluster(), gateway());
+        let (index, cache, gateway) = (NameIndex::of(&cluster()), RequestCache::default(), gateway());
         for body in bodies {
-            let Some(fast_path) = fast_path::args(&body, cluster.names(), &gateway.known_nodes(plimsoll_core::Sender::default())) else { continue };
-            let slow = by_serde(&body, cluster.names());
+            let Some(fast_path) = fast_path::args(&body, &index, &known(&cache, &gateway)) else { continue };
+            let slow = by_serde(&body, index.names());
             let slow = slow.map_err(|error| TestCaseError::fail(format!("{body:?}: {error}")))?;
             prop_assert_eq!(read(&fast_path), read(&slow));
             learn(&gateway, &body);
@@ -189,7 +197,7 @@ proptest! {
     fn what_a_scheduler_writes_is_read_quickly(names in vec(select(&NAMES[..6]), 0..9), pod_first in any::<bool>()) {
         let names = format!(r#""Nodes":null,"NodeNames":[{}]"#, names.join(","));
         let body = if pod_first { format!(r#"{{"Pod":{{}},{names}}}"#) } else { format!(r#"{{{names},"Pod":{{}}}}"#) };
-        prop_assert!(fast_path::args(&body.into(), cluster().names(), &KnownNodes::default()).is_some());
+        prop_assert!(fast_path::args(&body.into(), &NameIndex::of(&cluster()), &KnownNodeOrder::default()).is_some());
     }
 
     #[test]
@@ -197,15 +205,15 @@ proptest! {
         lists in vec((vec(select(&NAMES[..4]), 60..70), select(&[",", ", "][..]), 0..3usize), 1..4),
         requests in vec((any::<prop::sample::Index>(), select(&["{}", r#"{"a":1}"#][..]), select(&["", "]", "[", ","][..])), 1..8),
     ) {
-        let cluster = cluster();
+        let index = NameIndex::of(&cluster());
         for (which, pod, odd) in requests {
             let (names, comma, cut) = which.get(&lists);
             let names = names[..names.len() - cut].join(comma);
             let body = Bytes::from(format!(r#"{{"Pod":{pod},"NodeNames":[{names}]{odd}}}"#));
-            let fast_path = fast_path::args(&body, cluster.names(), &KnownNodes::default());
+            let fast_path = fast_path::args(&body, &index, &KnownNodeOrder::default());
             prop_assert_eq!(fast_path.is_some(), odd.is_empty());
             if let Some(fast_path) = fast_path {
-                prop_assert_eq!(read(&fast_path), read(&by_serde(&body, cluster.names()).unwrap()));
+                prop_assert_eq!(read(&fast_path), read(&by_serde(&body, index.names()).unwrap()));
             }
         }
     }
@@ -214,9 +222,9 @@ proptest! {
     fn every_known_node_is_recognised_whatever_its_place(
         requests in vec((vec(select(&NODES[..4]), 0..9), any::<bool>()), 1..4),
     ) {
-        let gateway = gateway();
+        let (cache, gateway) = (RequestCache::default(), gateway());
         for (nodes, as_go) in requests {
-            let args = fast_path::args(&whole(&nodes, as_go), cluster().names(), &gateway.known_nodes(plimsoll_core::Sender::default())).unwrap();
+            let args = fast_path::args(&whole(&nodes, as_go), &NameIndex::of(&cluster()), &known(&cache, &gateway)).unwrap();
             let Nodes::Objects(objects) = args.nodes.as_query(None) else { panic!("whole nodes") };
             for (object, json) in objects.iter().zip(nodes) {
                 prop_assert_eq!(matches!(object, NodeObject::Known(_)), json != NODES[3]);

@@ -1,50 +1,45 @@
-//! What came after what the last time.
+//! Successor prediction: which slot followed which in the last request.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The order in which requests list the slots of a cluster.
 ///
-/// It is a guess, and whoever takes it checks it: writers need not agree, and no write waits for another.
+/// A prediction that its user checks: writers need not agree, and no write waits for another.
 #[derive(Debug, Default)]
-pub struct Order {
+pub(crate) struct SuccessorTable {
     /// What comes first, then what comes after each slot.
     next: Box<[AtomicU32]>,
 }
 
-// === impl Order ===
+// === impl SuccessorTable ===
 
-impl Order {
+impl SuccessorTable {
     /// Slots in their own order.
-    pub(crate) fn new(slots: usize) -> Self {
+    pub(super) fn new(slots: usize) -> Self {
         Self { next: (0..=slots as u32).map(AtomicU32::new).collect() }
     }
 
     /// The same of another number of slots.
-    pub(crate) fn successor(&self, slots: usize) -> Self {
+    pub(super) fn successor(&self, slots: usize) -> Self {
         let next = |at: u32| self.next.get(at as usize).map_or(at, |next| next.load(Ordering::Relaxed));
         Self { next: (0..=slots as u32).map(|at| AtomicU32::new(next(at))).collect() }
     }
 
     /// How many slots there are.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.next.len().saturating_sub(1)
-    }
-
-    /// Whether there is no slot.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The slot that came after this one, or first of all.
     #[inline]
-    pub fn after(&self, slot: Option<u32>) -> Option<u32> {
+    pub(crate) fn after(&self, slot: Option<u32>) -> Option<u32> {
         let next = self.next.get(place(slot))?.load(Ordering::Relaxed);
         ((next as usize) < self.len()).then_some(next)
     }
 
     /// Keeps what comes after a slot, or first of all.
-    pub fn learn(&self, before: Option<u32>, slot: u32) {
+    pub(crate) fn learn(&self, before: Option<u32>, slot: u32) {
         if let Some(next) = self.next.get(place(before)) {
             next.store(slot, Ordering::Relaxed);
         }
@@ -62,7 +57,7 @@ mod tests {
 
     #[test]
     fn slots_come_in_their_own_order_until_another_is_learned() {
-        let order = Order::new(3);
+        let order = SuccessorTable::new(3);
         let after = |slot| order.after(slot);
         assert_eq!([None, Some(0), Some(1), Some(2), Some(3)].map(after), [Some(0), Some(1), Some(2), None, None]);
         order.learn(None, 2);
@@ -73,9 +68,9 @@ mod tests {
 
     #[test]
     fn no_slot_is_named_that_does_not_exist() {
-        assert_eq!(Order::default().after(None), None);
-        assert_eq!(Order::new(0).after(None), None);
-        let order = Order::new(2);
+        assert_eq!(SuccessorTable::default().after(None), None);
+        assert_eq!(SuccessorTable::new(0).after(None), None);
+        let order = SuccessorTable::new(2);
         order.learn(None, 5);
         assert_eq!(order.after(None), None);
     }

@@ -1,4 +1,4 @@
-//! Lists of names as requests gave them: one that comes again, byte for byte, is not taken apart again.
+//! NameListCache of names as requests gave them: one that comes again, byte for byte, is not parsed again.
 
 use std::{
     ops::Range,
@@ -9,13 +9,12 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use plimsoll_core::Nodes;
 
-use crate::slots::UNKNOWN;
-
-/// Of filter and prioritize each may have its own list, which comes with pod after pod.
+/// Filter and prioritize may each have a list of their own, which comes with pod after pod.
 const KEPT: usize = 2;
 
-/// A shorter list is taken apart as fast as it is kept.
+/// A shorter list is parsed as fast as it is kept.
 const WORTH_KEEPING: usize = 64;
 
 /// The most bytes of a list that is kept.
@@ -23,16 +22,16 @@ const MAX_BYTES: usize = 2 << 20;
 
 /// The elements of a list.
 #[derive(Debug, Default)]
-pub struct Elements {
+pub(crate) struct Elements {
     /// Where each stands, from the beginning of the list.
-    pub places: Vec<Range<usize>>,
-    /// The slot of each, or [`Nodes::UNKNOWN`](crate::Nodes::UNKNOWN).
-    pub slots: Arc<[u32]>,
+    pub(crate) places: Vec<Range<usize>>,
+    /// The slot of each, or [`Nodes::UNKNOWN`].
+    pub(crate) slots: Arc<[u32]>,
 }
 
-/// The lists that came last.
+/// The lists that came last, of one snapshot.
 #[derive(Debug, Default)]
-pub struct Lists {
+pub(crate) struct NameListCache {
     last: [ArcSwapOption<List>; KEPT],
     /// Counts the lists: each takes the place of the oldest.
     count: AtomicUsize,
@@ -44,11 +43,11 @@ struct List {
     elements: Arc<Elements>,
 }
 
-// === impl Lists ===
+// === impl NameListCache ===
 
-impl Lists {
+impl NameListCache {
     /// The list that this text begins with, if it is one of the last, and how many bytes it has.
-    pub fn again(&self, text: &[u8]) -> Option<(Arc<Elements>, usize)> {
+    pub(crate) fn again(&self, text: &[u8]) -> Option<(Arc<Elements>, usize)> {
         self.last.iter().find_map(|kept| {
             let kept = kept.load();
             let list = kept.as_ref().filter(|list| text.starts_with(&list.text))?;
@@ -57,9 +56,9 @@ impl Lists {
     }
 
     /// Keeps a list for when it comes again, unless it is odd.
-    pub fn keep(&self, text: &[u8], elements: &Arc<Elements>) {
+    pub(crate) fn keep(&self, text: &[u8], elements: &Arc<Elements>) {
         // A name that is not known now may be known the next time.
-        let is_worth_it = elements.slots.len() >= WORTH_KEEPING && !elements.slots.contains(&UNKNOWN);
+        let is_worth_it = elements.slots.len() >= WORTH_KEEPING && !elements.slots.contains(&Nodes::UNKNOWN);
         if is_worth_it && text.len() <= MAX_BYTES {
             let list = List { text: text.into(), elements: Arc::clone(elements) };
             self.last[self.count.fetch_add(1, Ordering::Relaxed) % KEPT].store(Some(Arc::new(list)));
@@ -75,13 +74,13 @@ mod tests {
         Arc::new(Elements { places: Vec::new(), slots: slots.collect() })
     }
 
-    fn slots(lists: &Lists, text: &str) -> Option<(u32, usize)> {
+    fn slots(lists: &NameListCache, text: &str) -> Option<(u32, usize)> {
         lists.again(text.as_bytes()).map(|(elements, bytes)| (elements.slots[0], bytes))
     }
 
     #[test]
     fn the_last_two_lists_are_known_again() {
-        let lists = Lists::default();
+        let lists = NameListCache::default();
         for (text, first) in [("[a]", 1), ("[b]", 2), ("[c]", 3)] {
             lists.keep(text.as_bytes(), &elements(first..first + 64));
         }
@@ -92,9 +91,9 @@ mod tests {
 
     #[test]
     fn a_list_that_is_short_or_long_or_has_an_unknown_name_is_not_kept() {
-        let lists = Lists::default();
+        let lists = NameListCache::default();
         lists.keep(b"[a]", &elements(0..63));
-        lists.keep(b"[b]", &elements((0..64).chain([UNKNOWN])));
+        lists.keep(b"[b]", &elements((0..64).chain([Nodes::UNKNOWN])));
         lists.keep(&vec![b'['; MAX_BYTES + 1], &elements(0..64));
         assert!(["[a]", "[b]", &"[".repeat(MAX_BYTES + 1)].iter().all(|text| slots(&lists, text).is_none()));
     }

@@ -8,9 +8,9 @@ use super::{DecideError, Nodes, Query, Rejection};
 
 /// The pod and the nodes of a filter or prioritize request.
 #[derive(Debug)]
-pub(crate) struct Scene {
-    stage: Stage,
-    /// The index in the request of each node of the stage; none where that has every node of the request.
+pub(crate) struct RequestContext {
+    node_set: NodeSet,
+    /// The index in the request of each node of the set; none where that has every node of the request.
     known: Option<Vec<u32>>,
     /// The indices of names that the cluster does not know, ascending.
     unknown: Vec<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct Scene {
 
 /// Nodes that policies can be asked about, and views of some of them.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct NodeSet {
     pub(super) pod: Arc<Pod>,
     pub(super) cluster: Arc<Cluster>,
     pub(super) slots: Arc<[u32]>,
@@ -34,9 +34,9 @@ pub(crate) enum OwnPlace {
     Anywhere,
 }
 
-// === impl Scene ===
+// === impl RequestContext ===
 
-impl Scene {
+impl RequestContext {
     pub(crate) fn new(
         query: &Query<'_>,
         cluster: Option<&Arc<Cluster>>,
@@ -61,47 +61,47 @@ impl Scene {
 
     /// Names of the request by their slots.
     fn of_slots(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: Arc<[u32]>, now: u64) -> Self {
-        let stage = |slots: Arc<[u32]>| Stage { pod, cluster, slots, now };
+        let node_set = |slots: Arc<[u32]>| NodeSet { pod, cluster, slots, now };
         if !slots.contains(&Nodes::UNKNOWN) {
-            return Self { stage: stage(slots), known: None, unknown: vec![] };
+            return Self { node_set: node_set(slots), known: None, unknown: vec![] };
         }
         let (known, unknown) = (0..slots.len() as u32).partition(|at| slots[*at as usize] != Nodes::UNKNOWN);
         let slots = slots.iter().copied().filter(|slot| *slot != Nodes::UNKNOWN).collect();
-        Self { stage: stage(slots), known: Some(known), unknown }
+        Self { node_set: node_set(slots), known: Some(known), unknown }
     }
 
     /// The same without the pod itself, where it is placed already: it must not stand in its own way.
     pub(crate) fn without_own_pod(mut self, place: OwnPlace) -> Self {
-        let Stage { pod, cluster, .. } = &self.stage;
+        let NodeSet { pod, cluster, .. } = &self.node_set;
         let without = match place {
             OwnPlace::AsThePodSays => cluster.without_placed(pod),
             OwnPlace::Anywhere => cluster.without(pod),
         };
         if let Some(cluster) = without {
-            self.stage.cluster = Arc::new(cluster);
+            self.node_set.cluster = Arc::new(cluster);
         }
         self
     }
 
     pub(crate) fn pod(&self) -> &Pod {
-        &self.stage.pod
+        &self.node_set.pod
     }
 
-    pub(super) fn stage(&self) -> &Stage {
-        &self.stage
+    pub(super) fn node_set(&self) -> &NodeSet {
+        &self.node_set
     }
 
     /// How many nodes the request has.
     pub(super) fn len(&self) -> usize {
-        self.stage.slots.len() + self.unknown.len()
+        self.node_set.slots.len() + self.unknown.len()
     }
 
-    /// The index in the request of a node of the stage.
+    /// The index in the request of a node of the set.
     pub(super) fn request_index(&self, node: u32) -> u32 {
         self.known.as_ref().map_or(node, |known| known[node as usize])
     }
 
-    /// Nodes of the stage that are turned down, by their index in the request.
+    /// Nodes of the set that are turned down, by their index in the request.
     pub(super) fn in_request(&self, mut rejected: Vec<Rejection>) -> Vec<Rejection> {
         if let Some(known) = &self.known {
             for rejection in &mut rejected {
@@ -111,7 +111,7 @@ impl Scene {
         rejected
     }
 
-    /// What the nodes of the stage have, for each node of the request; 0 for those that are not known.
+    /// What the nodes of the set have, for each node of the request; 0 for those that are not known.
     pub(super) fn by_request(&self, by_node: Vec<u8>) -> Vec<u8> {
         let Some(known) = &self.known else { return by_node };
         let mut by_request = vec![0; self.len()];
@@ -121,10 +121,10 @@ impl Scene {
         by_request
     }
 
-    /// The node of the stage with this index in the request.
+    /// The node of the set with this index in the request.
     pub(super) fn known_index(&self, request: u32) -> Option<u32> {
         match &self.known {
-            None => (request < self.stage.slots.len() as u32).then_some(request),
+            None => (request < self.node_set.slots.len() as u32).then_some(request),
             Some(known) => known.binary_search(&request).ok().map(|node| node as u32),
         }
     }
@@ -134,15 +134,15 @@ impl Scene {
     }
 }
 
-// === impl Stage ===
+// === impl NodeSet ===
 
-impl Stage {
-    /// Every node of the stage.
+impl NodeSet {
+    /// Every node of the set.
     pub(super) fn everyone(&self) -> Vec<u32> {
         (0..self.slots.len() as u32).collect()
     }
 
-    /// A view of every node of the stage.
+    /// A view of every node of the set.
     pub(super) fn whole_view(&self) -> View {
         View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), Arc::clone(&self.slots), self.now)
     }
@@ -156,7 +156,7 @@ impl Stage {
         View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), slots, self.now)
     }
 
-    /// The same, as if the victims of the candidates (one for each node of the stage) were gone.
+    /// The same, as if the victims of the candidates (one for each node of the set) were gone.
     pub(super) fn view_without(&self, standing: &[u32], candidates: &[Candidate]) -> View {
         let gone = standing.iter().map(|node| {
             let mut victims = candidates[*node as usize].victims.clone();

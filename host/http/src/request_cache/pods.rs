@@ -7,10 +7,9 @@ use std::sync::{
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use plimsoll_core::{ObjectError, Pod};
 
-use crate::{ObjectError, Pod};
-
-/// Requests about so many pods may be under way at once.
+/// Maximum pods that are kept: so many may be under way at once.
 const KEPT: usize = 8;
 
 /// The most bytes of a pod that is kept.
@@ -39,7 +38,7 @@ impl RecentPods {
         if json.len() > MAX_BYTES {
             return Pod::from_json(json).map(Arc::new);
         }
-        // What is kept shall not hold the whole request.
+        // A slice would keep the whole request in memory.
         let pod = Arc::new(Pod::from_json(Bytes::copy_from_slice(&json))?);
         self.last[self.count.fetch_add(1, Ordering::Relaxed) % KEPT].store(Some(Arc::clone(&pod)));
         Ok(pod)

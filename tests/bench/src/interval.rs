@@ -8,17 +8,17 @@ use serde::Serialize;
 ///
 /// Its ends are figures themselves (order statistics), so nothing is assumed of how they are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Interval {
-    pub(super) low: f64,
-    pub(super) median: f64,
-    pub(super) high: f64,
+pub(crate) struct Interval {
+    pub(crate) low: f64,
+    pub(crate) median: f64,
+    pub(crate) high: f64,
 }
 
 // === impl Interval ===
 
 impl Interval {
     /// None of fewer than six figures: their ends do not hold the median in 95 of 100 cases.
-    pub(super) fn of(mut figures: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut figures: Vec<f64>) -> Option<Self> {
         figures.sort_unstable_by(f64::total_cmp);
         let outside = left_out(figures.len())?;
         let (low, high) = (figures[outside], figures[figures.len() - 1 - outside]);
@@ -33,7 +33,7 @@ impl fmt::Display for Interval {
 }
 
 /// The median of figures in any order.
-pub(super) fn median(figures: &[f64]) -> f64 {
+pub(crate) fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let middle = sorted.len() / 2;

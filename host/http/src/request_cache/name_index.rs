@@ -1,0 +1,166 @@
+//! The names of a snapshot's nodes as requests write them, and the order in which they come.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use plimsoll_core::{Cluster, KnownNodes, Names, Sender};
+
+use super::{name_lists::NameListCache, successors::SuccessorTable};
+
+/// Maximum indexes that are kept: that of the cluster in force, and those of four senders of whole nodes.
+const KEPT: usize = 5;
+
+/// Slots by name, and each name as a request writes it.
+///
+/// The reader of a request compares each name with the predicted one, and looks it up only if they differ: most
+/// requests have the names in the order of the last one.
+#[derive(Debug, Default)]
+pub(crate) struct NameIndex {
+    names: Arc<Names>,
+    /// Every name as JSON, concatenated.
+    text: Vec<u8>,
+    /// Where in the text the name of each slot ends.
+    ends: Vec<usize>,
+    order: SuccessorTable,
+    lists: NameListCache,
+}
+
+/// The indexes of the snapshots that requests were about, by the sender of whole nodes; none: the cluster in force.
+#[derive(Debug, Default)]
+pub(super) struct NameIndexes(ArcSwap<Vec<(Option<Sender>, Arc<NameIndex>)>>);
+
+/// The whole nodes that a sender has brought, and the order in which it brings them.
+#[derive(Debug, Default)]
+pub(crate) struct KnownNodeOrder {
+    pub(crate) nodes: KnownNodes,
+    pub(super) index: Arc<NameIndex>,
+}
+
+// === impl NameIndex ===
+
+impl NameIndex {
+    /// The names of a snapshot; what an earlier index knows of the order stays.
+    fn new(cluster: &Cluster, earlier: Option<&Self>) -> Self {
+        let slots = cluster.slots();
+        let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(slots.len()));
+        for slot in slots.iter() {
+            push_quoted(&mut text, slot.node.name());
+            ends.push(text.len());
+        }
+        let first = || SuccessorTable::new(slots.len());
+        let order = earlier.map_or_else(first, |earlier| earlier.order.successor(slots.len()));
+        Self { names: Arc::clone(cluster.names()), text, ends, order, lists: NameListCache::default() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        Self::new(cluster, None)
+    }
+
+    /// Slots by name.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The name of a slot as JSON; empty if there is no such slot, or the name cannot stand in JSON as it is.
+    #[inline]
+    pub(crate) fn quoted(&self, slot: u32) -> &[u8] {
+        let at = slot as usize;
+        let Some(end) = self.ends.get(at) else { return &[] };
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.text[start..*end]
+    }
+
+    /// The lists of these names that came last.
+    pub(crate) fn lists(&self) -> &NameListCache {
+        &self.lists
+    }
+
+    /// The order in which requests give the names.
+    #[inline]
+    pub(crate) fn order(&self) -> &SuccessorTable {
+        &self.order
+    }
+}
+
+/// Writes a name in quotes, or nothing if it needs an escape: then it is never predicted.
+fn push_quoted(out: &mut Vec<u8>, name: &str) {
+    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        return;
+    }
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'"');
+}
+
+// === impl NameIndexes ===
+
+impl NameIndexes {
+    /// The index of a snapshot. A new one is made when the names have changed.
+    pub(super) fn of(&self, sender: Option<Sender>, cluster: &Cluster) -> Arc<NameIndex> {
+        let kept = self.0.load();
+        let own = kept.iter().find(|(of, _)| *of == sender).map(|(_, index)| index);
+        if let Some(index) = own.filter(|index| Arc::ptr_eq(&index.names, cluster.names())) {
+            return Arc::clone(index);
+        }
+        let index = Arc::new(NameIndex::new(cluster, own.map(AsRef::as_ref)));
+        let others = kept.iter().filter(|(of, _)| *of != sender).take(KEPT - 1).cloned();
+        self.0.store(Arc::new(std::iter::once((sender, Arc::clone(&index))).chain(others).collect()));
+        index
+    }
+}
+
+// === impl KnownNodeOrder ===
+
+impl KnownNodeOrder {
+    #[inline]
+    pub(crate) fn order(&self) -> &SuccessorTable {
+        self.index.order()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{Node, Slot};
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster(names: &[&str]) -> Cluster {
+        let node = |name: &&str| Node::from_json(json!({"metadata": {"name": name}}).to_string().into()).unwrap();
+        let slot = |name: &&str| Slot { node: Arc::new(node(name)), placed: None };
+        Cluster::new(names.iter().map(slot).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_name_is_kept_as_a_request_writes_it_unless_it_needs_an_escape() {
+        let index = NameIndex::of(&cluster(&["a", "b\"c", "é", "d\\", "e\n", "f"]));
+        let quoted: Vec<&str> = (0..7).map(|slot| std::str::from_utf8(index.quoted(slot)).unwrap()).collect();
+        assert_eq!(quoted, ["\"a\"", "", "\"é\"", "", "", "\"f\"", ""]);
+        let find = |name| index.names().find(name);
+        assert_eq!((find("b\"c"), find("f"), find("g")), (Some(1), Some(5), None));
+    }
+
+    #[test]
+    fn the_order_outlives_a_change_of_the_names() {
+        let indexes = NameIndexes::default();
+        let first = indexes.of(None, &cluster(&["a", "b", "c"]));
+        first.order().learn(None, 2);
+        let after = indexes.of(None, &cluster(&["a", "b", "c", "d"]));
+        assert_eq!((after.order().after(None), after.order().after(Some(2))), (Some(2), Some(3)));
+        assert_eq!(indexes.of(None, &cluster(&["a"])).order().after(None), None);
+    }
+
+    #[test]
+    fn an_index_is_made_once_for_the_names_and_senders_have_their_own() {
+        let (indexes, cluster) = (NameIndexes::default(), cluster(&["a", "b"]));
+        let first = indexes.of(None, &cluster);
+        assert!(Arc::ptr_eq(&first, &indexes.of(None, &cluster)));
+        let same_names = cluster.successor(cluster.slots().clone());
+        assert!(Arc::ptr_eq(&first, &indexes.of(None, &same_names)), "names are shared by snapshots");
+        for sender in 0..2 * KEPT {
+            assert!(!Arc::ptr_eq(&first, &indexes.of(Some(Sender::of(&sender.to_string())), &cluster)));
+        }
+        assert_eq!(indexes.0.load().len(), KEPT);
+    }
+}
