@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test simulate lint advisories bench bench-micro throughput soak fuzz e2e fmt policies
+.PHONY: help demo demo-cluster test simulate lint advisories bench bench-micro mechanisms throughput soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -48,6 +48,9 @@ bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=
 
 bench-micro: ## Time the parts of a request by themselves (criterion)
 	$(CARGO) bench --workspace --bench parts --bench decision_cache --profile dev
+
+mechanisms: policies ## What each speed mechanism gains, with and without it (builds a copy with switches)
+	tests/bench/mechanisms $(BENCH)
 
 throughput: policies ## Pods per second of a real kube-scheduler, by extender (needs Go and openssl)
 	tests/e2e/control-plane/build
