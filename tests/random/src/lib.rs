@@ -11,7 +11,7 @@ use std::{
 /// The variable that names a seed.
 const SEED: &str = "PLIMSOLL_SEED";
 
-/// SplitMix64: consecutive seeds give numbers that have nothing in common.
+/// The generator `SplitMix64`: consecutive seeds give numbers that have nothing in common.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
