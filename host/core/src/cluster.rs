@@ -148,10 +148,10 @@ impl Cluster {
 fn changed(before: &Slots, after: &Slots) -> Vec<(u32, Parts)> {
     let changed = |at: usize| {
         let new = after.get(at)?;
-        let parts = before.get(at).map_or(NODE.and(PODS), |old| {
+        let parts = before.get(at).map_or(NODE.union(PODS), |old| {
             let node = if is_same_node(old, new) { Parts::NONE } else { NODE };
             let pods = if is_same_pods(old, new) { Parts::NONE } else { PODS };
-            node.and(pods)
+            node.union(pods)
         });
         (parts != Parts::NONE).then_some((at as u32, parts))
     };

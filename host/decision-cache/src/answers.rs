@@ -10,22 +10,22 @@ use crate::{
     witness::{Witness, Witnesses},
 };
 
-/// One answer for each row that was asked for: a number, and what the numbers stand for.
+/// One answer per row: its number, and the answers that the numbers stand for.
 #[derive(Debug)]
 pub struct Answers<T, A> {
     pub(crate) class: Option<Arc<Class<T, A>>>,
     /// The answers of this call; their numbers come after those of the class.
     pub(crate) new: Arc<NewAnswers<T, A>>,
-    pub(crate) which: Vec<u32>,
+    pub(crate) numbers: Vec<u32>,
 }
 
-/// The answers of one call, and what was read for them.
+/// The answers of one call, and their reads.
 #[derive(Debug)]
 pub(crate) struct NewAnswers<T, A> {
     pub(crate) trie: Trie<A>,
-    /// What the trie's numbers stand for.
+    /// The attributes that the trie's numbers stand for.
     pub(crate) attributes: AttributeList<T>,
-    /// What was read of the subject.
+    /// The attributes that were read of the subject.
     pub(crate) subject: Vec<T>,
 }
 
@@ -34,24 +34,24 @@ pub(crate) struct NewAnswers<T, A> {
 impl<T, A: Answer> Answers<T, A> {
     /// These answers, one for each row.
     pub fn plain(answers: Vec<A>) -> Self {
-        let which = (0..answers.len() as u32).collect();
+        let numbers = (0..answers.len() as u32).collect();
         let new = NewAnswers { trie: Trie::of_answers(answers), ..NewAnswers::default() };
-        Self { class: None, new: Arc::new(new), which }
+        Self { class: None, new: Arc::new(new), numbers }
     }
 
     /// The answer at a position.
     pub fn get(&self, position: usize) -> Option<&A> {
-        let number = *self.which.get(position)? as usize;
+        let number = *self.numbers.get(position)? as usize;
         let known = self.class.as_ref().map_or(&[][..], |class| class.trie.answers());
         known.get(number).or_else(|| self.new.trie.answers().get(number - known.len()))
     }
 
     /// The number of the answer at each position.
     pub fn numbers(&self) -> &[u32] {
-        &self.which
+        &self.numbers
     }
 
-    /// What the numbers stand for, in their order. Some may be no row's answer.
+    /// The answers that the numbers stand for, in their order. Some may be no row's answer.
     pub fn distinct(&self) -> impl Iterator<Item = &A> {
         self.class.iter().flat_map(|class| class.trie.answers()).chain(self.new.trie.answers())
     }
@@ -63,7 +63,7 @@ impl<T, A: Answer> Answers<T, A> {
             return 0;
         }
         // A call that failed leaves rows without an answer.
-        self.which.iter().filter(|which| counted.get(**which as usize).copied().unwrap_or_default()).count()
+        self.numbers.iter().filter(|number| counted.get(**number as usize).copied().unwrap_or_default()).count()
     }
 }
 
@@ -74,8 +74,8 @@ impl<T: Attribute, A: Answer> Answers<T, A> {
     /// call it when nobody waits for a reply.
     pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
         let known = self.class.as_ref().map_or(0, |class| class.trie.answers().len());
-        let is_known = |position: usize| (self.which[position] as usize) < known;
-        let positions = || (0..rows.len()).filter(|position| *position < self.which.len());
+        let is_known = |position: usize| (self.numbers[position] as usize) < known;
+        let positions = || (0..rows.len()).filter(|position| *position < self.numbers.len());
         let (of_class, of_call) = positions().partition::<Vec<_>, _>(|position| is_known(*position));
         let rows = |positions: Vec<usize>| positions.into_iter().map(|position| rows[position]).collect::<Vec<_>>();
         let mut witnesses = Vec::new();

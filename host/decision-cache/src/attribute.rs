@@ -1,4 +1,4 @@
-//! What a function can read, without the row that it is read of.
+//! Attributes: the reads of a function, without their row.
 
 use std::{fmt::Debug, hash::Hash};
 
@@ -19,7 +19,7 @@ pub trait HeapSize {
 ///
 /// Its arguments are part of it, and may be values that were read before.
 pub trait Attribute: HeapSize + Clone + Eq + Hash + Debug + Send + Sync + 'static {
-    /// What it is read of.
+    /// The subject, the row or the snapshot.
     fn scope(&self) -> Scope;
 
     /// Which parts of a row it is read of.
@@ -35,7 +35,7 @@ pub trait Attribute: HeapSize + Clone + Eq + Hash + Debug + Send + Sync + 'stati
     }
 }
 
-/// What an attribute is read of.
+/// The kind of thing that has an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The subject of a request: one value for all rows of it. A function may keep it from one row to the next.
@@ -51,11 +51,11 @@ pub enum Scope {
 pub struct Parts(u8);
 
 /// An attribute as it is read. To compare it with one that is known must not allocate.
-pub trait ReadOf<T>: Equivalent<T> + Hash {
+pub trait BorrowedAttribute<T>: Equivalent<T> + Hash {
     /// The attribute.
     fn to_attribute(&self) -> T;
 
-    /// Bytes that [`ReadOf::to_attribute`] will own.
+    /// Bytes that [`BorrowedAttribute::to_attribute`] will own.
     fn heap_size(&self) -> usize;
 }
 
@@ -67,8 +67,8 @@ pub(crate) struct AttributeList<T> {
     numbers: HashMap<T, u32, foldhash::fast::RandomState>,
 }
 
-/// Up to this many are searched one after another.
-const FEW: usize = 16;
+/// Lists of at most this length are searched linearly.
+const LINEAR_SEARCH_MAX: usize = 16;
 
 // === impl Parts ===
 
@@ -79,25 +79,25 @@ impl Parts {
     pub const ALL: Self = Self(u8::MAX);
 
     /// The part with this number, 0 to 7.
-    pub const fn part(number: u8) -> Self {
+    pub const fn single(number: u8) -> Self {
         Self(1 << (number & 7))
     }
 
-    /// The parts of either.
+    /// The parts of both.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether both have a part in common.
-    pub const fn meets(self, other: Self) -> bool {
+    /// Whether they have a part in common.
+    pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-// === impl ReadOf ===
+// === impl BorrowedAttribute ===
 
-impl<T: Attribute> ReadOf<T> for T {
+impl<T: Attribute> BorrowedAttribute<T> for T {
     fn to_attribute(&self) -> T {
         self.clone()
     }
@@ -111,7 +111,7 @@ impl<T: Attribute> ReadOf<T> for T {
 
 impl<T: Attribute> AttributeList<T> {
     pub(crate) fn number_of(&self, read: &(impl Equivalent<T> + Hash + ?Sized)) -> Option<u32> {
-        if self.list.len() > FEW {
+        if self.list.len() > LINEAR_SEARCH_MAX {
             return self.numbers.get(read).copied();
         }
         self.list.iter().position(|own| read.equivalent(own)).map(|at| at as u32)
@@ -121,7 +121,7 @@ impl<T: Attribute> AttributeList<T> {
     pub(crate) fn push(&mut self, attribute: T) -> u32 {
         let number = self.list.len() as u32;
         self.list.push(attribute);
-        if self.list.len() > FEW {
+        if self.list.len() > LINEAR_SEARCH_MAX {
             let new = self.numbers.len()..self.list.len();
             self.numbers.extend(self.list[new.clone()].iter().cloned().zip(new.start as u32..));
         }

@@ -18,13 +18,14 @@ use crate::{
     trie::Conflict,
 };
 
-/// What one function has answered, by the values that it read.
+/// The answers of one function, by the values that it read.
 ///
-/// Lookups take no lock. Answers are inserted by one writer at a time.
+/// A lookup never waits for an insert; the first one in a new snapshot may wait for another that numbers the same
+/// classes of rows. One writer inserts at a time.
 pub struct AnswerCache<S: Source, A> {
     classes: ClassTree<S, A>,
     row_classes: RecentRowClasses<S::Attribute>,
-    /// Held by writers, so that two of them do not lose each other's answers.
+    /// Serializes writers.
     writing: Mutex<()>,
     disabled: OnceLock<Disabled>,
 }
@@ -36,11 +37,11 @@ pub enum Disabled {
     TooManyReads,
     /// The same values led it to another read or another answer.
     NotAFunction,
-    /// A cached answer was another when the function was evaluated again.
+    /// A re-evaluation gave a different answer.
     Differed,
 }
 
-/// What one call has found out: to be inserted when nobody waits for it.
+/// The results of one call, to be inserted after the reply.
 pub struct Update<S: Source, A> {
     pub(crate) source: S,
     pub(crate) new: Arc<NewAnswers<S::Attribute, A>>,
@@ -51,7 +52,7 @@ pub struct Update<S: Source, A> {
 // === impl AnswerCache ===
 
 impl<S: Source, A: Answer> AnswerCache<S, A> {
-    /// Finds the answers about these rows, as far as they are known.
+    /// Looks up the answers about these rows.
     pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row>) -> Lookup<S::Attribute, A> {
         if self.disabled().is_some() {
             return Lookup::blank(rows.len(), None, false);
@@ -63,7 +64,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         }
     }
 
-    /// The answers about a source's subject by class of rows; none where they are not found in this way.
+    /// The answers about a source's subject by class of rows; `None` if there is no such table.
     pub fn by_class(&self, source: &S) -> Option<ByClass<S::Attribute, A>> {
         if self.disabled().is_some() {
             return None;
@@ -73,10 +74,10 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         Some(ByClass { class, table, column })
     }
 
-    /// Inserts what a call has found out, beside what others have inserted meanwhile.
+    /// Inserts the results of a call, beside those that others have inserted meanwhile.
     ///
     /// # Errors
-    /// If that ends the caching of this function.
+    /// If this disables the cache.
     pub fn insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.disabled().is_some() {
@@ -100,13 +101,13 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
             let empty = Class::empty(subject);
             let class = known.unwrap_or(&empty).with(&new.attributes, &new.trie, &update.source)?;
             if let Some(attributes) = class.row_attributes() {
-                self.row_classes.expect(&attributes, &update.source);
+                self.row_classes.build_ahead(&attributes, &update.source);
             }
             Ok(Some(class))
         })
     }
 
-    /// Why nothing is cached any more, if that is so.
+    /// Why nothing is cached any more; `None` if the cache works.
     #[inline]
     pub fn disabled(&self) -> Option<Disabled> {
         self.disabled.get().copied()
@@ -125,7 +126,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         self.row_classes.clear();
     }
 
-    /// Everything that is known, as a tree of reads. Values are looked up in this source.
+    /// All answers as a tree of reads. Values are looked up in this source.
     pub fn tree(&self, source: &S) -> Option<Tree<S, A>> {
         Tree::of(&self.classes.classes()?, source)
     }
@@ -136,8 +137,8 @@ impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
         self.classes.bytes() + self.row_classes.bytes()
     }
 
-    fn ages(&self) -> Vec<(u64, usize)> {
-        self.classes.ages()
+    fn last_uses(&self) -> Vec<(u64, usize)> {
+        self.classes.last_uses()
     }
 
     fn evict_before(&self, since: u64) {
@@ -183,7 +184,7 @@ impl fmt::Display for Disabled {
         f.write_str(match self {
             Self::TooManyReads => "it reads too many different attributes of one subject",
             Self::NotAFunction => "the same values led it to another read or another answer",
-            Self::Differed => "a cached answer was another when it was asked again",
+            Self::Differed => "a re-evaluation gave a different answer",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Versions of a snapshot, and what the last ones have changed.
+//! Versions of a snapshot, and the rows that the last ones have changed.
 
 use crate::{
     attribute::{Parts, Row},
@@ -30,7 +30,7 @@ struct Change {
     parts: Parts,
 }
 
-/// The most changes that are listed. Values from before the list are read anew for every row.
+/// Maximum changes in the list. Values from before the list are read again for every row.
 const MAX_CHANGES: usize = 2_048;
 
 impl ChangeLog {
@@ -64,8 +64,9 @@ impl ChangeLog {
         if !is_older || made.number < self.complete_after {
             return (0..rows as Row).collect();
         }
-        let is_stale =
-            |change: &&Change| change.number > made.number && change.parts.meets(parts) && (change.row as usize) < rows;
+        let is_stale = |change: &&Change| {
+            change.number > made.number && change.parts.intersects(parts) && (change.row as usize) < rows
+        };
         self.changes.iter().filter(is_stale).map(|change| change.row).collect()
     }
 
@@ -91,9 +92,9 @@ mod tests {
                 let (log, before) = history.last().unwrap();
                 let mut after = before.clone();
                 let changes: Vec<_> = changes.into_iter().filter(|(row, _)| (*row as usize) < before.len()).collect();
-                let mut changed: Vec<(Row, Parts)> = changes.iter().map(|(row, part)| (*row, Parts::part(*part))).collect();
+                let mut changed: Vec<(Row, Parts)> = changes.iter().map(|(row, part)| (*row, Parts::single(*part))).collect();
                 if all && at % 10 == 0 {
-                    changed.extend((0..before.len() as Row).map(|row| (row, Parts::part(1))));
+                    changed.extend((0..before.len() as Row).map(|row| (row, Parts::single(1))));
                     for row in &mut after {
                         row[1] = at + 1;
                     }
@@ -110,7 +111,7 @@ mod tests {
             }
             let (last, now) = history.last().unwrap();
             for (log, then) in &history {
-                for (part, parts) in [(0, Parts::part(0)), (1, Parts::part(1))] {
+                for (part, parts) in [(0, Parts::single(0)), (1, Parts::single(1))] {
                     let stale = last.stale_rows(log.version(), parts, now.len());
                     for row in 0..now.len().min(then.len()) {
                         prop_assert!(then[row][part] == now[row][part] || stale.contains(&(row as Row)));

@@ -1,4 +1,4 @@
-//! What is known about the subjects of one class, and its answers by class of rows.
+//! The answers about the subjects of one class, by path and by class of rows.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use hashbrown::{HashMap, HashSet};
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
     fingerprint::Fingerprint,
-    memory::Reservation,
+    memory::MemoryCharge,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::{MAX_WIDTH, Reader, Source},
     trie::{Conflict, Trie},
 };
 
-/// The number of no answer.
+/// Stands for a missing answer.
 pub(crate) const MISS: u32 = u32::MAX;
 
-/// The most attributes of a class: one that comes to more begins anew.
-const MAX_ATTRIBUTES: usize = 16 << 10;
+/// Maximum attributes of a class. A class with more is emptied.
+const MAX_CLASS_ATTRIBUTES: usize = 16 << 10;
 
-/// Stale values are dropped once a step has twice as many as there are rows, and this many more.
+/// Stale values are dropped once a step has more than `2 * rows + SPARE_EDGES` values.
 const SPARE_EDGES: usize = 64;
 
 /// An answer that can be cached.
@@ -31,15 +31,15 @@ impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
 /// The answers about the subjects of one class.
 #[derive(Debug)]
 pub(crate) struct Class<T, A> {
-    /// What the trie's numbers stand for.
+    /// The attributes that the trie's numbers stand for.
     pub(crate) attributes: AttributeList<T>,
     pub(crate) trie: Trie<A>,
     /// The attributes of its subjects.
     pub(crate) subject: Box<[T]>,
-    /// For these subjects the function read what answers cannot be cached by: it is evaluated each time.
+    /// The function read something outside the model, such as another row. It is evaluated every time.
     pub(crate) is_uncacheable: bool,
     bytes: usize,
-    /// Made when the class is first looked up: subjects that come once need none.
+    /// Built at the first lookup: subjects that come once need none.
     table: ArcSwapOption<AnswerTable<T>>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct AnswerTable<T> {
     sources: Box<[ValueOf]>,
     /// The answer's number by class of rows.
     pub(crate) answers: Box<[u32]>,
-    reservation: Reservation,
+    charge: MemoryCharge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,15 +63,15 @@ enum ValueOf {
 }
 
 /// The answers' numbers by position, and the positions that have none.
-pub(crate) struct Walk {
-    pub(crate) which: Vec<u32>,
+pub(crate) struct LookupResult {
+    pub(crate) numbers: Vec<u32>,
     pub(crate) misses: Vec<u32>,
 }
 
 // === impl Class ===
 
 impl<T: Attribute, A: Answer> Class<T, A> {
-    /// A class of which nothing is known yet.
+    /// A class without answers.
     pub(crate) fn empty(subject: Vec<T>) -> Self {
         Self::new(subject.into(), AttributeList::default(), Trie::default(), false)
     }
@@ -87,14 +87,14 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         Self { subject, attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
     }
 
-    /// The same with the paths of another trie, whose numbers stand for `attributes`.
+    /// This class with the paths of another trie, whose numbers stand for `attributes`.
     pub(crate) fn with(
         &self,
         attributes: &AttributeList<T>,
         learned: &Trie<A>,
         source: &impl Source<Attribute = T>,
     ) -> Result<Self, Conflict> {
-        let is_full = self.attributes.len() > MAX_ATTRIBUTES;
+        let is_full = self.attributes.len() > MAX_CLASS_ATTRIBUTES;
         let (mut own, mut trie) =
             if is_full { Default::default() } else { (self.attributes.clone(), self.trie.clone()) };
         for (mut path, answer) in learned.paths() {
@@ -107,7 +107,7 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         Ok(Self::new(self.subject.clone(), own, trie, false))
     }
 
-    /// The attributes that rows are told apart by; none if they are too many for a table.
+    /// The row attributes that the answers depend on; `None` if they are too many for a table.
     pub(crate) fn row_attributes(&self) -> Option<Vec<&T>> {
         let of_rows = self.attributes.as_slice().iter().filter(|attribute| attribute.scope() == Scope::Row);
         let of_rows: Vec<&T> = of_rows.take(MAX_WIDTH + 1).collect();
@@ -120,17 +120,17 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         recent: &RecentRowClasses<T>,
         source: &impl Source<Attribute = T>,
         rows: impl Iterator<Item = Row>,
-    ) -> Walk {
+    ) -> LookupResult {
         if let Some((table, column)) = self.table(recent, source) {
-            return Walk::of(rows, |row| table.answers[column.by_row[row as usize] as usize]);
+            return LookupResult::of(rows, |row| table.answers[column.by_row[row as usize] as usize]);
         }
         let reader = Reader::new(source, &self.attributes);
-        Walk::of(rows, |row| {
+        LookupResult::of(rows, |row| {
             self.trie.walk(|number| reader.read(source, &self.attributes, number, row)).unwrap_or(MISS)
         })
     }
 
-    /// The answers by class of rows, and the classes of the source's rows; none where such a table would be too large.
+    /// The answers by class of rows, and the classes of the source's rows; `None` if the table would be too large.
     pub(crate) fn table(
         &self,
         recent: &RecentRowClasses<T>,
@@ -156,22 +156,22 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         Some((table, column))
     }
 
-    /// The classes of rows that its table is by.
+    /// The classes of rows that index its table.
     pub(crate) fn row_classes(&self) -> Option<Arc<RowClasses<T>>> {
         self.table.load().as_ref().map(|table| Arc::clone(&table.row_classes))
     }
 
-    /// Bytes that it was made with.
+    /// Bytes without its table.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that are free once it is gone: its table and its share of the classes of rows included.
+    /// Bytes that dropping it frees, with its table and its share of the classes of rows.
     pub(crate) fn weight(&self) -> usize {
         let share = |table: &Arc<AnswerTable<T>>| {
-            // One of the owners is the list of recent ones.
+            // One owner is usually the list of recent ones.
             let tables = (Arc::strong_count(&table.row_classes) - 1).max(1);
-            table.reservation.bytes() + table.row_classes.bytes() / tables
+            table.charge.bytes() + table.row_classes.bytes() / tables
         };
         self.bytes + self.table.load().as_ref().map_or(0, share)
     }
@@ -187,18 +187,18 @@ impl<T: Attribute> AnswerTable<T> {
     ) -> Self {
         let value_of = |attribute: &T| match row_classes.position(attribute) {
             Some(position) => ValueOf::Tuple(position),
-            None => ValueOf::Snapshot(source.shared(attribute)),
+            None => ValueOf::Snapshot(source.shared_fingerprint(attribute)),
         };
         let sources = attributes.as_slice().iter().map(value_of).collect();
-        let reservation = row_classes.reserve(0);
-        Self { row_classes, sources, answers: Box::default(), reservation }
+        let charge = row_classes.charge(0);
+        Self { row_classes, sources, answers: Box::default(), charge }
     }
 
-    /// Whether the attributes of the snapshot have the values that it was made with.
+    /// Whether the attributes of the snapshot still have the values that it was built with.
     fn holds(&self, source: &impl Source<Attribute = T>, attributes: &AttributeList<T>) -> bool {
         self.sources.iter().zip(attributes.as_slice()).all(|(value_of, attribute)| match value_of {
             ValueOf::Tuple(_) => true,
-            ValueOf::Snapshot(value) => source.shared(attribute) == *value,
+            ValueOf::Snapshot(value) => source.shared_fingerprint(attribute) == *value,
         })
     }
 
@@ -213,28 +213,28 @@ impl<T: Attribute> AnswerTable<T> {
         });
         let bytes = size_of::<Self>() + size_of_val(&*answers) + size_of_val(&*self.sources);
         let (row_classes, sources) = (Arc::clone(&self.row_classes), self.sources.clone());
-        Self { reservation: row_classes.reserve(bytes), row_classes, sources, answers: answers.into() }
+        Self { charge: row_classes.charge(bytes), row_classes, sources, answers: answers.into() }
     }
 }
 
-// === impl Walk ===
+// === impl LookupResult ===
 
-impl Walk {
+impl LookupResult {
     /// Nothing is known.
     pub(crate) fn blank(rows: usize) -> Self {
-        Self { which: vec![MISS; rows], misses: (0..rows as u32).collect() }
+        Self { numbers: vec![MISS; rows], misses: (0..rows as u32).collect() }
     }
 
     fn of(rows: impl Iterator<Item = Row>, answer: impl Fn(Row) -> u32) -> Self {
         let mut is_missed = false;
-        let which: Vec<u32> = rows.map(answer).inspect(|which| is_missed |= *which == MISS).collect();
-        let unanswered = |(at, which): (usize, &u32)| (*which == MISS).then_some(at as u32);
-        let misses = if is_missed { which.iter().enumerate().filter_map(unanswered).collect() } else { Vec::new() };
-        Self { which, misses }
+        let numbers: Vec<u32> = rows.map(answer).inspect(|number| is_missed |= *number == MISS).collect();
+        let unanswered = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
+        let misses = if is_missed { numbers.iter().enumerate().filter_map(unanswered).collect() } else { Vec::new() };
+        Self { numbers, misses }
     }
 }
 
-/// Drops values that no row has any more, once a step has many.
+/// Drops values of no row, if a step has many.
 fn without_stale<T: Attribute, A: Answer>(
     trie: Trie<A>,
     attributes: &AttributeList<T>,
@@ -247,8 +247,8 @@ fn without_stale<T: Attribute, A: Answer>(
     let present = |number: &u32| {
         let attribute = attributes.get(*number);
         let values: HashSet<Fingerprint> = match attribute.scope() {
-            Scope::Row => (0..source.row_count() as Row).map(|row| source.row(attribute, row)).collect(),
-            Scope::Subject | Scope::Snapshot => [source.shared(attribute)].into(),
+            Scope::Row => (0..source.row_count() as Row).map(|row| source.row_fingerprint(attribute, row)).collect(),
+            Scope::Subject | Scope::Snapshot => [source.shared_fingerprint(attribute)].into(),
         };
         (*number, values)
     };

@@ -18,19 +18,19 @@ use crate::{
     source::Source,
 };
 
-/// A writer copies the list of shards, and the shards that it changes: with about as many shards as edges in each, that
-/// is the least.
+/// A write copies the list of shards, and one or two shards. With about as many shards as edges in each, that is the
+/// least.
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 7;
 
-/// The most edges.
+/// Maximum edges.
 const MAX_EDGES: usize = 8_192;
 
 /// Readers take the current version; there is one writer at a time.
-pub(crate) struct ClassTree<S: Source, A>(ArcSwapOption<Edges<S, A>>);
+pub(crate) struct ClassTree<S: Source, A>(ArcSwapOption<TreeVersion<S, A>>);
 
 /// One version of the tree.
-struct Edges<S: Source, A> {
+struct TreeVersion<S: Source, A> {
     root: Option<Arc<Edge<S, A>>>,
     shards: Vec<Arc<Shard<S, A>>>,
     count: usize,
@@ -39,15 +39,15 @@ struct Edges<S: Source, A> {
 
 type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState>;
 
-/// A subject's way through the tree, as far as it goes.
-struct Way<S: Source, A> {
-    /// The edge that is the last; none: the root.
+/// A subject's path through the tree, as far as it is known.
+struct SubjectPath<S: Source, A> {
+    /// The last edge. `None` at the root.
     last: Option<EdgeKey>,
     attributes: Vec<S::Attribute>,
     class: Option<Arc<ClassOf<S, A>>>,
 }
 
-/// More attributes of a subject are read than a way may have.
+/// A path has too many attributes.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -58,18 +58,18 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
     pub(crate) fn get(&self, source: &S) -> Option<Arc<ClassOf<S, A>>> {
         let edges = self.0.load();
         let edges = edges.as_ref()?;
-        // All edges of a way get the same time, so that none is evicted before those that follow it.
+        // All edges of a path get the same time, so that they are evicted together.
         let now = tick();
         let mut next = edges.root.as_ref()?.follow(now);
         loop {
             next = match next {
                 Next::Class(class) => return Some(Arc::clone(class)),
-                Next::Node(node) => edges.follow(&(node.number, source.shared(&node.attribute)), now)?,
+                Next::Node(node) => edges.follow(&(node.number, source.shared_fingerprint(&node.attribute)), now)?,
             };
         }
     }
 
-    /// Replaces the class of a source's subject by what `change` makes of it and of all attributes of the subject, these
+    /// Replaces the class of a source's subject. `change` gets the class and all attributes of the subject, the new ones
     /// included.
     ///
     /// A class that was made without one of them is dropped first: its answers may depend on the attribute's value.
@@ -79,28 +79,28 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         attributes: &[S::Attribute],
         change: impl FnOnce(Option<&ClassOf<S, A>>, Vec<S::Attribute>) -> Result<Option<ClassOf<S, A>>, E>,
     ) -> Result<(), E> {
-        let mut edges = self.version();
-        let way = edges.way(source);
-        let new: Vec<_> = attributes.iter().filter(|attribute| !way.attributes.contains(attribute)).cloned().collect();
-        if way.attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
+        let mut edges = self.next_version();
+        let path = edges.path(source);
+        let new: Vec<_> = attributes.iter().filter(|attribute| !path.attributes.contains(attribute)).cloned().collect();
+        if path.attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
             return Err(TooLong.into());
         }
-        let known = way.class.as_deref().filter(|_| new.is_empty());
-        let of_class = way.attributes.iter().chain(&new).cloned().collect();
+        let known = path.class.as_deref().filter(|_| new.is_empty());
+        let of_class = path.attributes.iter().chain(&new).cloned().collect();
         let Some(class) = change(known, of_class)? else { return Ok(()) };
         let mut next = Next::Class(Arc::new(class));
         for attribute in new.into_iter().rev() {
             let node = Node { number: tick(), attribute };
-            let key = (node.number, source.shared(&node.attribute));
+            let key = (node.number, source.shared_fingerprint(&node.attribute));
             edges.put(source, key, &node.attribute, next);
             next = Next::Node(Arc::new(node));
         }
-        match (way.last, way.attributes.last()) {
+        match (path.last, path.attributes.last()) {
             (Some(key), Some(attribute)) => edges.put(source, key, attribute, next),
             _ => edges.put_root(next),
         }
         if edges.count > MAX_EDGES {
-            edges.drop_before(edges.middle_age());
+            edges.drop_before(edges.median_last_use());
         }
         self.0.store(Some(Arc::new(edges)));
         Ok(())
@@ -111,18 +111,18 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         self.0.store(None);
     }
 
-    /// Drops the edges that were not used since.
+    /// Drops the edges that were last used before this.
     pub(crate) fn evict_before(&self, since: u64) {
         if self.0.load().is_none() {
             return;
         }
-        let mut edges = self.version();
+        let mut edges = self.next_version();
         edges.drop_before(since);
         self.0.store(Some(Arc::new(edges)));
     }
 
-    /// When each edge was last used, and the bytes that are free once it is gone.
-    pub(crate) fn ages(&self) -> Vec<(u64, usize)> {
+    /// When each edge was last used, and the bytes that dropping it frees.
+    pub(crate) fn last_uses(&self) -> Vec<(u64, usize)> {
         let edges = self.0.load();
         edges.iter().flat_map(|edges| edges.iter()).map(|edge| (edge.used(), edge.weight())).collect()
     }
@@ -145,10 +145,10 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         Some(edges.root.as_ref()?.next.classes(&by_node))
     }
 
-    /// The current version, to make the next one of.
-    fn version(&self) -> Edges<S, A> {
+    /// A copy of the current version, to be changed and published.
+    fn next_version(&self) -> TreeVersion<S, A> {
         let current = self.0.load();
-        current.as_deref().map_or_else(Edges::empty, Clone::clone)
+        current.as_deref().map_or_else(TreeVersion::empty, Clone::clone)
     }
 }
 
@@ -158,9 +158,9 @@ impl<S: Source, A> Default for ClassTree<S, A> {
     }
 }
 
-// === impl Edges ===
+// === impl TreeVersion ===
 
-impl<S: Source, A: Answer> Edges<S, A> {
+impl<S: Source, A: Answer> TreeVersion<S, A> {
     fn empty() -> Self {
         Self { root: None, shards: vec![Arc::default(); SHARDS], count: 0, bytes: 0 }
     }
@@ -174,26 +174,26 @@ impl<S: Source, A: Answer> Edges<S, A> {
         self.shards[shard_of(key)].get(key).map(|edge| edge.follow(now))
     }
 
-    /// The way of a source's subject.
-    fn way(&self, source: &S) -> Way<S, A> {
-        let mut way = Way { last: None, attributes: Vec::new(), class: None };
+    /// The path of a source's subject.
+    fn path(&self, source: &S) -> SubjectPath<S, A> {
+        let mut path = SubjectPath { last: None, attributes: Vec::new(), class: None };
         let now = tick();
         let mut next = self.root.as_ref().map(|root| root.follow(now));
         while let Some(known) = next {
             match known {
                 Next::Class(class) => {
-                    way.class = Some(Arc::clone(class));
+                    path.class = Some(Arc::clone(class));
                     break;
                 }
                 Next::Node(node) => {
-                    let key = (node.number, source.shared(&node.attribute));
+                    let key = (node.number, source.shared_fingerprint(&node.attribute));
                     next = self.follow(&key, now);
-                    way.last = Some(key);
-                    way.attributes.push(node.attribute.clone());
+                    path.last = Some(key);
+                    path.attributes.push(node.attribute.clone());
                 }
             }
         }
-        way
+        path
     }
 
     fn put(&mut self, source: &S, key: EdgeKey, attribute: &S::Attribute, next: Next<S, A>) {
@@ -212,7 +212,7 @@ impl<S: Source, A: Answer> Edges<S, A> {
         self.count_out(before.as_deref());
     }
 
-    /// Drops the edges that were not used since.
+    /// Drops the edges that were last used before this.
     fn drop_before(&mut self, since: u64) {
         let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
         let mut dropped: Vec<_> = self.root.take_if(|root| is_old(root)).into_iter().collect();
@@ -226,8 +226,8 @@ impl<S: Source, A: Answer> Edges<S, A> {
         }
     }
 
-    /// Half of the edges were not used since: so many are dropped at once that it is rare.
-    fn middle_age(&self) -> u64 {
+    /// Half of the edges were last used before this. Dropping half at once makes it rare.
+    fn median_last_use(&self) -> u64 {
         let mut used: Vec<u64> = self.iter().map(|edge| edge.used()).collect();
         let middle = used.len() / 2;
         *used.select_nth_unstable(middle).1
@@ -246,7 +246,7 @@ impl<S: Source, A: Answer> Edges<S, A> {
     }
 }
 
-impl<S: Source, A> Clone for Edges<S, A> {
+impl<S: Source, A> Clone for TreeVersion<S, A> {
     fn clone(&self) -> Self {
         Self { root: self.root.clone(), shards: self.shards.clone(), count: self.count, bytes: self.bytes }
     }

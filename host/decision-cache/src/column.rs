@@ -22,15 +22,15 @@ use crate::{
 /// The bytes that all columns of a snapshot may take unless [`Columns::set_limit`] says otherwise.
 const DEFAULT_BYTES: usize = 64 << 20;
 
-/// The most columns, whatever their size.
+/// Maximum columns, of any size.
 const MAX_COLUMNS: usize = 512;
 
 /// This many neighbours are read at once.
 const STRETCH: Row = 16;
 
-/// What was read of the rows of one snapshot. Each snapshot owns one.
+/// The fingerprints that were read of the rows of one snapshot. Each snapshot owns one.
 pub struct Columns<T> {
-    /// Some may be of an earlier version: they are brought up to date when they are next asked for.
+    /// Some may be of an earlier version. They are updated at their next use.
     by_attribute: ArcSwap<ByAttribute<T>>,
     max_bytes: AtomicUsize,
     log: OnceLock<ChangeLog>,
@@ -61,7 +61,7 @@ impl<T: Attribute> Columns<T> {
         self.by_attribute.load().values().map(|column| column.bytes()).sum()
     }
 
-    /// Follows an earlier snapshot, of which these rows have changed: what still holds of its columns is taken over.
+    /// Follows an earlier snapshot, of which these rows have changed: the fingerprints of the others are shared.
     ///
     /// Rows that the earlier snapshot did not have count as changed. Call it before this snapshot is used. Of several
     /// snapshots that would follow one, only the first does; the others begin with nothing.
@@ -133,11 +133,11 @@ impl<T: Attribute> Columns<T> {
             return;
         }
         let used = |column: &Arc<Column>| column.used.load(Ordering::Relaxed);
-        let mut ages: Vec<_> =
+        let mut last_uses: Vec<_> =
             columns.iter().map(|(attribute, column)| (used(column), Arc::clone(attribute))).collect();
-        ages.sort_unstable_by_key(|(used, _)| *used);
-        // A quarter more than needed, so that this is rare.
-        for (_, attribute) in ages.iter().filter(|(_, attribute)| **attribute != *newest) {
+        last_uses.sort_unstable_by_key(|(used, _)| *used);
+        // Of columns that are too many, a quarter more goes, so that this is rare.
+        for (_, attribute) in last_uses.iter().filter(|(_, attribute)| **attribute != *newest) {
             if bytes <= most && columns.len() <= MAX_COLUMNS / 4 * 3 {
                 break;
             }

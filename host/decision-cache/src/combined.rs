@@ -1,4 +1,4 @@
-//! Classes of rows by several functions at once: one look for each row, however many functions there are.
+//! Classes of rows by several functions at once: one lookup per row, however many functions there are.
 
 use std::sync::{
     Arc, Weak,
@@ -15,15 +15,15 @@ use crate::{
     row_classes::{RowClassColumn, RowClasses},
 };
 
-/// Below this many rows for each combined class, to look functions up one by one takes no longer; with few rows the
-/// number of classes does not matter.
+/// With fewer rows per combined class, separate lookups are as fast. `SPARE_CLASSES` more are allowed, so that small
+/// snapshots are always combined.
 const ROWS_PER_CLASS: usize = 4;
 const SPARE_CLASSES: usize = 64;
 
 /// Functions whose classes were too many are combined again after this many requests.
 const RETRY_AFTER: u32 = 4_096;
 
-/// This many lists of functions are kept: which ones are asked depends on the subject.
+/// At most 16 lists of functions are kept: which functions are asked depends on the subject.
 const RECENT: usize = 16;
 
 /// Columns are compared by this many rows at once.
@@ -38,7 +38,7 @@ pub struct CombinedClasses {
     tuples: TupleInterner<u32>,
 }
 
-/// The combined classes of the lists of functions that were used last.
+/// The combined classes of the lists of functions that came last.
 #[derive(Debug)]
 pub struct RecentCombined<T>(ArcSwap<Vec<Arc<Entry<T>>>>);
 
@@ -47,8 +47,8 @@ struct Entry<T> {
     /// Whose classes are combined.
     of: Box<[Weak<RowClasses<T>>]>,
     combined: ArcSwapOption<CombinedClasses>,
-    /// Requests until it is tried again to combine them.
-    rests: AtomicU32,
+    /// Requests to skip before the next attempt.
+    backoff: AtomicU32,
 }
 
 // === impl CombinedClasses ===
@@ -60,7 +60,7 @@ impl CombinedClasses {
         self.by_row[row as usize] as usize
     }
 
-    /// Every combined class is below.
+    /// All combined class numbers are less than this.
     pub fn count(&self) -> usize {
         self.tuples.len()
     }
@@ -76,7 +76,7 @@ impl CombinedClasses {
         size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.by_row) + self.tuples.bytes()
     }
 
-    /// None if they are too many.
+    /// `None` if there are too many.
     fn new(columns: &[Arc<RowClassColumn>], earlier: Option<&Self>) -> Option<Self> {
         let rows = columns.iter().map(|column| column.by_row.len()).min()?;
         let earlier = earlier.filter(|earlier| earlier.by_row.len() == rows);
@@ -91,7 +91,7 @@ impl CombinedClasses {
             }
             by_row[row] = tuples.number(&classes);
             if tuples.len() > rows / ROWS_PER_CLASS + SPARE_CLASSES {
-                // Classes that no row is of any more may be among them.
+                // Classes of no row may be among them.
                 return earlier.and_then(|_| Self::new(columns, None));
             }
         }
@@ -103,7 +103,7 @@ impl CombinedClasses {
 fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn>]>, rows: usize) -> Vec<usize> {
     let Some(earlier) = earlier else { return (0..rows).collect() };
     let mut changed = Vec::new();
-    for (new, old) in columns.iter().zip(earlier).filter(|(new, old)| !new.is_same(old)) {
+    for (new, old) in columns.iter().zip(earlier).filter(|(new, old)| !new.shares_rows_with(old)) {
         for (at, (new, old)) in new.by_row.chunks(STRIDE).zip(old.by_row.chunks(STRIDE)).enumerate() {
             if new != old {
                 let differs = |(row, (new, old)): (usize, (&u32, &u32))| (new != old).then_some(at * STRIDE + row);
@@ -117,12 +117,12 @@ fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn
 // === impl RecentCombined ===
 
 impl<T: Attribute> RecentCombined<T> {
-    /// The combined classes of some functions; none where they are too many, or the first time that these are asked.
+    /// The combined classes of some functions; `None` if there are too many, or if this list is new.
     pub fn get<A: Answer>(&self, functions: &[ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
         let entries = self.0.load();
         let Some(entry) = entries.iter().find(|entry| entry.is_of(functions)) else {
             let of = functions.iter().map(|function| Arc::downgrade(function.row_classes())).collect();
-            let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), rests: AtomicU32::new(0) });
+            let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), backoff: AtomicU32::new(0) });
             self.0.store(Arc::new([&entry].into_iter().chain(entries.iter().take(RECENT - 1)).cloned().collect()));
             return None;
         };
@@ -134,7 +134,7 @@ impl<T: Attribute> RecentCombined<T> {
         self.0.load().iter().filter_map(|entry| entry.combined.load().as_ref().map(|own| own.bytes())).sum()
     }
 
-    /// Drops all. They are made anew when they are next needed.
+    /// Drops all. The second request for a list builds it again.
     pub fn clear(&self) {
         self.0.store(Arc::default());
     }
@@ -159,20 +159,20 @@ impl<T: Attribute> Entry<T> {
     fn current<A: Answer>(&self, functions: &[ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
         let known = self.combined.load_full();
         let is_current = |combined: &Arc<CombinedClasses>| {
-            combined.columns.iter().zip(functions).all(|(column, function)| column.is_same(function.column()))
+            combined.columns.iter().zip(functions).all(|(column, function)| column.shares_rows_with(function.column()))
         };
         if known.as_ref().is_some_and(is_current) {
             return known;
         }
-        let rests = |rests: u32| rests.checked_sub(1);
-        if self.rests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rests).is_ok() {
+        let backoff = |backoff: u32| backoff.checked_sub(1);
+        if self.backoff.fetch_update(Ordering::Relaxed, Ordering::Relaxed, backoff).is_ok() {
             return None;
         }
         let columns: Vec<Arc<RowClassColumn>> =
             functions.iter().map(|function| Arc::clone(function.column())).collect();
         let combined = CombinedClasses::new(&columns, known.as_deref()).map(Arc::new);
         if combined.is_none() {
-            self.rests.store(RETRY_AFTER, Ordering::Relaxed);
+            self.backoff.store(RETRY_AFTER, Ordering::Relaxed);
         }
         self.combined.store(combined.clone());
         combined

@@ -25,13 +25,13 @@ pub(crate) type EdgesOf<S, A> = HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>
 
 /// Where a value leads.
 pub(crate) struct Edge<S: Source, A> {
-    /// None: the edge to the root.
+    /// `None` for the edge to the root.
     value: Option<S::Value>,
     pub(crate) next: Next<S, A>,
     used: AtomicU64,
 }
 
-/// A node, or the class at the end of a way.
+/// A node, or the class at the end of a path.
 pub(crate) enum Next<S: Source, A> {
     Node(Arc<Node<S::Attribute>>),
     Class(Arc<ClassOf<S, A>>),
@@ -56,7 +56,7 @@ impl<S: Source, A: Answer> Edge<S, A> {
         Self { value, next, used: AtomicU64::new(tick()) }
     }
 
-    /// Where it leads; it is used now.
+    /// Where it leads. Marks it as used.
     #[inline]
     pub(crate) fn follow(&self, now: u64) -> &Next<S, A> {
         self.used.store(now, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl<S: Source, A: Answer> Edge<S, A> {
         size_of::<(EdgeKey, Self)>() + value + self.next.bytes()
     }
 
-    /// Bytes that are free once it is gone.
+    /// Bytes that dropping it frees.
     pub(crate) fn weight(&self) -> usize {
         let more = if let Next::Class(class) = &self.next { class.weight() - class.bytes() } else { 0 };
         self.bytes() + more

@@ -1,4 +1,4 @@
-//! One call of the function: about one representative of each combination of values that is not known.
+//! One call of the function: it evaluates one representative of each unknown combination of values.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::{
     answers::{Answers, NewAnswers},
     attribute::{Attribute, AttributeList, Row},
     cache::Update,
-    class::{Answer, Class, MISS, Walk},
+    class::{Answer, Class, LookupResult, MISS},
     fingerprint::Fingerprint,
     lookup::Lookup,
     read_log::SharedLog,
@@ -17,14 +17,14 @@ use crate::{
 
 /// Evaluates the function for the misses of a lookup, one row after another.
 ///
-/// After each answer the other rows are looked up again, so that of rows with the same values one is evaluated.
+/// After each answer the other rows are looked up again, so that only one of the rows with the same values is evaluated.
 pub struct Evaluation<S: Source, A> {
     source: S,
     rows: Arc<[Row]>,
     log: SharedLog<S::Attribute>,
     class: Option<Arc<Class<S::Attribute, A>>>,
-    which: Vec<u32>,
-    /// The positions that are still to be looked at.
+    numbers: Vec<u32>,
+    /// The positions without an answer yet.
     misses: Vec<u32>,
     /// The position that is evaluated.
     current: u32,
@@ -34,18 +34,18 @@ pub struct Evaluation<S: Source, A> {
 
 type AnswersOf<S, A> = Answers<<S as Source>::Attribute, A>;
 
-/// What this call has found out so far.
+/// The results of this call so far.
 struct Found<T, A> {
     trie: Trie<A>,
     attributes: AttributeList<T>,
     reader: Reader,
     speculation: Option<Speculation<T>>,
     has_conflict: bool,
-    /// Whether answers cannot be told from what was read.
-    is_blind: bool,
+    /// The reads do not determine the answers, so every row is evaluated.
+    is_uncacheable: bool,
 }
 
-/// The assumption that the function reads nothing beyond what these classes of rows are told apart by.
+/// Speculates that the function reads only the attributes of these classes of rows.
 struct Speculation<T> {
     row_classes: Arc<RowClasses<T>>,
     column: Arc<RowClassColumn>,
@@ -58,7 +58,7 @@ struct Speculation<T> {
 impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Evaluates the misses of a lookup of these rows in this source.
     pub fn new(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
-        let Lookup { class, walk: Walk { which, misses }, row_classes, .. } = lookup;
+        let Lookup { class, walk: LookupResult { numbers, misses }, row_classes, .. } = lookup;
         let speculation = row_classes.and_then(|row_classes| {
             let column = row_classes.likely_column(&source)?;
             Some(Speculation { answers: vec![MISS; column.count], row_classes, column })
@@ -69,25 +69,25 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             reader: Reader::default(),
             speculation,
             has_conflict: false,
-            is_blind: false,
+            is_uncacheable: false,
         };
         let log = SharedLog::default();
-        Self { source, rows, log, class, which, misses, current: 0, found, evaluated: 0 }
+        Self { source, rows, log, class, numbers, misses, current: 0, found, evaluated: 0 }
     }
 
-    /// Where the function's reads are to be written down.
+    /// The log for the function's reads.
     pub fn log(&self) -> &SharedLog<S::Attribute> {
         &self.log
     }
 
-    /// The position of the row to evaluate next; none when all have answers.
+    /// The position of the row to evaluate next; `None` when all have answers.
     ///
     /// Positions come in descending order: otherwise a function that reads row 0 as *another* row could not be told
     /// from one that reads the row that it is evaluated for.
     pub fn next_miss(&mut self) -> Option<u32> {
         while let Some(position) = self.misses.pop() {
             if let Some(own) = self.found.get(&self.source, self.rows[position as usize]) {
-                self.which[position as usize] = self.number(own);
+                self.numbers[position as usize] = self.number(own);
                 continue;
             }
             self.current = position;
@@ -97,16 +97,16 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         None
     }
 
-    /// Takes the answer about the row that [`Evaluation::next_miss`] returned last.
-    pub fn answer(&mut self, answer: A) {
+    /// Records the answer about the row that [`Evaluation::next_miss`] returned last.
+    pub fn record_answer(&mut self, answer: A) {
         self.evaluated += 1;
         let own = self.keep(answer);
-        self.which[self.current as usize] = self.number(own);
+        self.numbers[self.current as usize] = self.number(own);
     }
 
     /// How many positions have an answer.
     pub fn answered(&self) -> usize {
-        self.which.iter().filter(|answer| **answer != MISS).count()
+        self.numbers.iter().filter(|answer| **answer != MISS).count()
     }
 
     /// How many rows were evaluated.
@@ -114,7 +114,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         self.evaluated
     }
 
-    /// The answers, and what is to be inserted into the cache. A row that was not evaluated has no answer.
+    /// The answers, and the insert for the cache. A row that was not evaluated has no answer.
     pub fn finish(self) -> (AnswersOf<S, A>, Option<Update<S, A>>) {
         let log = self.log.lock();
         let Found { trie, attributes, has_conflict, .. } = self.found;
@@ -123,14 +123,14 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         let update = Update { source: self.source, new: Arc::clone(&new), is_uncacheable, has_conflict };
         let update = (self.evaluated > 0).then_some(update);
         drop(log);
-        (Answers { class: self.class, new, which: self.which }, update)
+        (Answers { class: self.class, new, numbers: self.numbers }, update)
     }
 
-    /// Keeps an answer by what was read for it, where that is known.
+    /// Records an answer by its reads, if they are known.
     fn keep(&mut self, answer: A) -> u32 {
         let mut log = self.log.lock();
         let Some(steps) = log.finish().map(<[u32]>::to_vec) else {
-            self.found.is_blind = true;
+            self.found.is_uncacheable = true;
             return self.found.trie.push_answer(answer);
         };
         self.found.read_more(log.attributes().as_slice(), &self.source);
@@ -146,9 +146,9 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 // === impl Found ===
 
 impl<T: Attribute, A: Answer> Found<T, A> {
-    /// The answer about a row by what was found out in this call.
+    /// The answer about a row from this call.
     fn get<S: Source<Attribute = T>>(&mut self, source: &S, row: Row) -> Option<u32> {
-        if self.is_blind {
+        if self.is_uncacheable {
             return None;
         }
         let cell = self.speculation.as_mut().map(|speculation| speculation.cell(row));
@@ -162,7 +162,7 @@ impl<T: Attribute, A: Answer> Found<T, A> {
         Some(own)
     }
 
-    /// Takes in the attributes that the function has come to read.
+    /// Adds the attributes that the function has read since.
     fn read_more<S: Source<Attribute = T>>(&mut self, attributes: &[T], source: &S) {
         for attribute in &attributes[self.attributes.len()..] {
             let is_known = |speculation: &Speculation<T>| speculation.row_classes.position(attribute).is_some();
@@ -176,7 +176,7 @@ impl<T: Attribute, A: Answer> Found<T, A> {
         let read = |step: &u32| (*step, self.reader.read(source, &self.attributes, *step, row));
         let path: Vec<(u32, Fingerprint)> = steps.iter().map(read).collect();
         let Ok(own) = self.trie.insert(&path, answer.clone()) else {
-            (self.has_conflict, self.is_blind) = (true, true);
+            (self.has_conflict, self.is_uncacheable) = (true, true);
             return self.trie.push_answer(answer);
         };
         if let Some(speculation) = &mut self.speculation {

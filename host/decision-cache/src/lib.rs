@@ -1,8 +1,8 @@
-//! Caches what a deterministic function answered, by the values that it read.
+//! Caches the answers of a deterministic function by the values that it read.
 //!
 //! A *function* answers a question about a *subject* and one *row* of a snapshot. It has no inputs but the *attributes*
 //! that it reads: of the subject, of the row, or of the snapshot as a whole. The same values, read in the same order,
-//! lead to the same answer, however many rows or subjects have them. So the cache writes down what an evaluation reads,
+//! lead to the same answer, however many rows or subjects have them. So the cache records the reads of an evaluation,
 //! and finds its answer again for every row and subject with these values. The function is evaluated once for each
 //! combination of values that was never seen, and nothing has to be invalidated: a value that changes leads elsewhere.
 //!
@@ -12,20 +12,20 @@
 //!   │                         subject.team ── "red" ──> subject.limit-of-red ── 5 ──> Class
 //!   │                                      └─ "blue" ─> subject.limit-of-blue ─ 7 ──> Class
 //!   │   └─ Class
-//!   │       ├─ Trie         what is read of rows, and the answers at the ends of the paths:
+//!   │       ├─ Trie         the reads of rows, and the answers at the ends of the paths:
 //!   │       │                 row.zone ── "a" ──> row.free ── 3 ──> no
 //!   │       │                          │                   └─ 8 ──> yes
 //!   │       │                          └─ "b" ──> no
-//!   │       └─ AnswerTable  the same by class of rows: one look for each row
+//!   │       └─ AnswerTable  the answers by class of rows: one lookup per row
 //!   └─ RowClasses           rows that a list of attributes cannot tell apart are one class, with a number
 //!  Columns                  of one snapshot: the fingerprint of an attribute by row
-//!   └─ ChangeLog            which rows the last snapshots changed: columns and classes are brought up to date by it
+//!   └─ ChangeLog            rows that recent snapshots changed: used to update columns and classes
 //! ```
 //!
 //! A request goes like this. [`AnswerCache::lookup`] finds the class of the subject, then the answer of each row.
-//! [`Evaluation`] names one missed row after another; whatever the function reads is written into its [`ReadLog`].
-//! What it answered holds for all other rows with the same values at once. After the reply [`AnswerCache::insert`]
-//! publishes it. [`Answers::witnesses`] says what the answers follow from.
+//! [`Evaluation`] returns the missed rows one by one; each read of the function is recorded in its [`ReadLog`].
+//! An answer holds at once for all other rows with the same values. After the reply [`AnswerCache::insert`] publishes
+//! it. [`Answers::witnesses`] says which values the answers follow from.
 //!
 //! ```
 //! use plimsoll_decision_cache::*;
@@ -56,8 +56,8 @@
 //!     type Value = String;
 //!     fn row_count(&self) -> usize { self.zones.len() }
 //!     fn columns(&self) -> &Columns<Read> { &self.columns }
-//!     fn shared(&self, read: &Read) -> Fingerprint { Fingerprint::of(&self.text(read, 0)) }
-//!     fn row(&self, read: &Read, row: Row) -> Fingerprint { Fingerprint::of(&self.text(read, row)) }
+//!     fn shared_fingerprint(&self, read: &Read) -> Fingerprint { Fingerprint::of(&self.text(read, 0)) }
+//!     fn row_fingerprint(&self, read: &Read, row: Row) -> Fingerprint { Fingerprint::of(&self.text(read, row)) }
 //!     fn value(&self, read: &Read, row: Row) -> String { self.text(read, row) }
 //! }
 //!
@@ -75,7 +75,7 @@
 //!         log.lock().subject(&limit);
 //!         log.lock().row(position, &Read::Zone);
 //!         let fits = world.text(&limit, 0) == world.text(&Read::Zone, position);
-//!         evaluation.answer(u32::from(fits));
+//!         evaluation.record_answer(u32::from(fits));
 //!     }
 //!     let evaluated = evaluation.evaluated();
 //!     let (answers, update) = evaluation.finish();
@@ -103,18 +103,18 @@
 //!
 //! | what | at most | beyond it |
 //! |---|---|---|
-//! | bytes of all caches | what [`evict_to`] is given | the least recently used classes go |
+//! | bytes of all caches | the argument of [`evict_to`] | the least recently used classes go |
 //! | bytes of a snapshot's columns | [`Columns::set_limit`] | the least recently used columns go |
 //! | attributes of one row in one path | 16 | [`Attribute::whole_row`] stands for the others |
 //! | attributes of rows in a table | 256 | each row is looked up in the trie |
 //! | attributes of one subject | 256 | the cache is disabled |
-//! | attributes of a class | 16,384 | the class begins anew |
+//! | attributes of a class | 16,384 | the class is emptied |
 //! | edges of all subjects | 8,192 | the older half goes |
 //!
 //! # In the literature
 //!
 //! This is *selective memoization* (Acar, Blelloch, Harper: *Selective Memoization*, POPL 2003): a result is stored under
-//! what the computation has looked at, and not under all of its arguments. In the terms of *Build Systems à la Carte*
+//! the values that the computation has read, and not under all of its arguments. In the terms of *Build Systems à la Carte*
 //! (Mokhov, Mitchell, Peyton Jones, ICFP 2018) the paths of a trie are *constructive traces*: dependencies are found out
 //! while a task runs, compared by hash, and lead to the stored result. The manifests of ccache's *direct mode* work in the
 //! same way: a list of included files with their hashes, found by the hash of the source file, leads to an object file.
@@ -144,7 +144,7 @@ mod trie;
 mod witness;
 
 pub use answers::Answers;
-pub use attribute::{Attribute, HeapSize, Parts, ReadOf, Row, Scope};
+pub use attribute::{Attribute, BorrowedAttribute, HeapSize, Parts, Row, Scope};
 pub use cache::{AnswerCache, Disabled, Update};
 pub use class::Answer;
 pub use column::Columns;

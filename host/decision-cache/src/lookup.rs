@@ -1,11 +1,11 @@
-//! What is known without an evaluation.
+//! The results of a lookup.
 
 use std::sync::Arc;
 
 use crate::{
     answers::Answers,
     attribute::{Attribute, Row},
-    class::{Answer, AnswerTable, Class, MISS, Walk},
+    class::{Answer, AnswerTable, Class, LookupResult, MISS},
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::Source,
     witness::{Witness, Witnesses},
@@ -14,10 +14,10 @@ use crate::{
 /// The hits and misses of one lookup, by position among the rows that were asked for.
 pub struct Lookup<T, A> {
     pub(crate) class: Option<Arc<Class<T, A>>>,
-    pub(crate) walk: Walk,
+    pub(crate) walk: LookupResult,
     /// By which the rows that are left are most likely told apart.
     pub(crate) row_classes: Option<Arc<RowClasses<T>>>,
-    is_cached: bool,
+    is_cacheable: bool,
 }
 
 /// The answers about one subject by class of rows.
@@ -38,16 +38,16 @@ impl<T: Attribute, A: Answer> Lookup<T, A> {
     ) -> Self {
         let walk = class.walk(recent, source, rows);
         let row_classes = if walk.misses.is_empty() { None } else { class.row_classes().or_else(|| recent.latest()) };
-        Self { class: Some(class), walk, row_classes, is_cached: true }
+        Self { class: Some(class), walk, row_classes, is_cacheable: true }
     }
 
-    pub(crate) fn blank(rows: usize, row_classes: Option<Arc<RowClasses<T>>>, is_cached: bool) -> Self {
-        Self { class: None, walk: Walk::blank(rows), row_classes, is_cached }
+    pub(crate) fn blank(rows: usize, row_classes: Option<Arc<RowClasses<T>>>, is_cacheable: bool) -> Self {
+        Self { class: None, walk: LookupResult::blank(rows), row_classes, is_cacheable }
     }
 
     /// Whether answers about this subject are cached; otherwise the function is evaluated for every row.
-    pub fn is_cached(&self) -> bool {
-        self.is_cached
+    pub fn is_cacheable(&self) -> bool {
+        self.is_cacheable
     }
 
     /// Whether every row has an answer.
@@ -57,7 +57,7 @@ impl<T: Attribute, A: Answer> Lookup<T, A> {
 
     /// The answers. A row that was missed has none.
     pub fn into_answers(self) -> Answers<T, A> {
-        Answers { class: self.class, new: Arc::default(), which: self.walk.which }
+        Answers { class: self.class, new: Arc::default(), numbers: self.walk.numbers }
     }
 }
 
@@ -70,7 +70,7 @@ impl<T: Attribute, A: Answer> ByClass<T, A> {
         self.table.answers.get(class as usize).copied().filter(|number| *number != MISS)
     }
 
-    /// What the numbers stand for.
+    /// The answers that the numbers stand for.
     pub fn answers(&self) -> &[A] {
         self.class.trie.answers()
     }

@@ -1,31 +1,31 @@
-//! Counts of bytes, and of uses.
+//! A logical clock, and counts of bytes.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-/// Counts uses, so that the least recently used entry is known.
+/// A process-wide logical clock. It orders uses, and numbers nodes and versions.
 pub(crate) fn tick() -> u64 {
     static NOW: AtomicU64 = AtomicU64::new(1);
     NOW.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Bytes that are part of a total until this is dropped.
+/// Bytes that count towards a total until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub(crate) struct MemoryCharge {
     bytes: AtomicUsize,
     total: Arc<AtomicUsize>,
 }
 
-impl Reservation {
+impl MemoryCharge {
     pub(crate) fn new(bytes: usize, total: &Arc<AtomicUsize>) -> Self {
-        let reservation = Self { bytes: AtomicUsize::new(0), total: Arc::clone(total) };
-        reservation.set(bytes);
-        reservation
+        let charge = Self { bytes: AtomicUsize::new(0), total: Arc::clone(total) };
+        charge.set(bytes);
+        charge
     }
 
-    /// Another part of the same total.
+    /// Another charge to the same total.
     pub(crate) fn another(&self, bytes: usize) -> Self {
         Self::new(bytes, &self.total)
     }
@@ -41,7 +41,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         self.set(0);
     }

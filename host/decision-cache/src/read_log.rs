@@ -1,23 +1,23 @@
-//! What one call of a function reads.
+//! The reads of one call of a function.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::attribute::{Attribute, AttributeList, ReadOf, Scope};
+use crate::attribute::{Attribute, AttributeList, BorrowedAttribute, Scope};
 
 /// Attributes of one row that a path has one by one; those that follow are replaced by all of the row.
 const MAX_STEPS: usize = 16;
 
-/// The most steps of one evaluation, attributes of the snapshot included.
+/// Maximum steps of one evaluation, attributes of the snapshot included.
 const MAX_PATH: usize = 128;
 
-/// The most attributes of subjects that a call may read.
+/// Maximum subject attributes of one call.
 pub(crate) const MAX_SUBJECT_ATTRIBUTES: usize = 256;
 
-/// The most other attributes that a call may read, and the most bytes that all attributes of a call may own.
-const MAX_ATTRIBUTES: usize = 16 << 10;
+/// Maximum other attributes of one call, and maximum heap bytes of all its attributes.
+const MAX_CALL_ATTRIBUTES: usize = 16 << 10;
 const MAX_BYTES: usize = 1 << 20;
 
-/// What one call has read so far. Whatever answers the function's reads writes them down here.
+/// The reads of one call so far. The code that answers the function's reads records them here.
 #[derive(Debug)]
 pub struct ReadLog<T> {
     /// The position of the row under way.
@@ -54,7 +54,7 @@ impl<T: Attribute> ReadLog<T> {
     }
 
     /// An attribute of the subject was read. It counts for all rows that are evaluated after it in this call.
-    pub fn subject(&mut self, read: &impl ReadOf<T>) {
+    pub fn subject(&mut self, read: &impl BorrowedAttribute<T>) {
         // A function that reads the subject anew for each row reads it in the same order.
         let next = if self.cursor as usize + 1 < self.subject.len() { self.cursor + 1 } else { 0 };
         if self.subject.as_slice().get(next as usize).is_some_and(|own| read.equivalent(own)) {
@@ -67,7 +67,7 @@ impl<T: Attribute> ReadLog<T> {
     }
 
     /// An attribute of the snapshot was read, to answer about the row under way.
-    pub fn snapshot(&mut self, read: &impl ReadOf<T>) {
+    pub fn snapshot(&mut self, read: &impl BorrowedAttribute<T>) {
         if self.position.is_none() || self.steps.len() >= MAX_PATH {
             return self.other();
         }
@@ -77,7 +77,7 @@ impl<T: Attribute> ReadLog<T> {
     }
 
     /// An attribute of the row at a position was read. Says whether that is the row under way.
-    pub fn row(&mut self, position: u32, read: &impl ReadOf<T>) -> bool {
+    pub fn row(&mut self, position: u32, read: &impl BorrowedAttribute<T>) -> bool {
         if self.position != Some(position) {
             self.other();
             return false;
@@ -97,14 +97,14 @@ impl<T: Attribute> ReadLog<T> {
         true
     }
 
-    /// The position of the row under way; none between two evaluations.
+    /// The position of the row that is evaluated; `None` between two evaluations.
     pub const fn position(&self) -> Option<u32> {
         self.position
     }
 
     /// Something was read that answers cannot be cached by, such as another row.
     ///
-    /// It holds to the end of the call: a function may go on using what it has read.
+    /// It holds to the end of the call: a function may keep values that it has read.
     pub fn other(&mut self) {
         self.is_uncacheable = true;
     }
@@ -114,18 +114,18 @@ impl<T: Attribute> ReadLog<T> {
         self.is_uncacheable
     }
 
-    /// What was read since [`ReadLog::begin`]; none if the answer cannot be cached.
+    /// The reads since [`ReadLog::begin`]; `None` if the answer cannot be cached.
     pub(crate) fn finish(&mut self) -> Option<&[u32]> {
         self.position = None;
         if self.is_uncacheable { None } else { Some(&self.steps) }
     }
 
-    /// What the numbers of [`ReadLog::finish`] stand for.
+    /// The attributes that the numbers of [`ReadLog::finish`] stand for.
     pub(crate) fn attributes(&self) -> &AttributeList<T> {
         &self.attributes
     }
 
-    /// What was read of the subject.
+    /// The attributes that were read of the subject.
     pub(crate) fn subject_attributes(&self) -> &[T] {
         self.subject.as_slice()
     }
@@ -150,7 +150,7 @@ impl<T: Attribute> ReadLog<T> {
     }
 
     /// The number of an attribute.
-    fn step(&mut self, read: &impl ReadOf<T>) -> Option<u32> {
+    fn step(&mut self, read: &impl BorrowedAttribute<T>) -> Option<u32> {
         let likely = self.before.get(self.steps.len()).copied();
         if let Some(step) = likely.filter(|step| read.equivalent(self.attributes.get(*step))) {
             return Some(step);
@@ -158,11 +158,11 @@ impl<T: Attribute> ReadLog<T> {
         if let Some(known) = self.attributes.number_of(read) {
             return Some(known);
         }
-        let has_room = self.has_room(read, self.attributes.len() < MAX_ATTRIBUTES);
+        let has_room = self.has_room(read, self.attributes.len() < MAX_CALL_ATTRIBUTES);
         has_room.then(|| self.attributes.push(read.to_attribute()))
     }
 
-    fn has_room(&mut self, read: &impl ReadOf<T>, has_number: bool) -> bool {
+    fn has_room(&mut self, read: &impl BorrowedAttribute<T>, has_number: bool) -> bool {
         self.bytes += read.heap_size();
         let fits = has_number && self.bytes <= MAX_BYTES;
         self.is_uncacheable |= !fits;

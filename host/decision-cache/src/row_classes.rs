@@ -1,4 +1,4 @@
-//! Classes of rows: rows that a list of attributes cannot tell apart have one number.
+//! Classes of rows: rows with equal values of a list of attributes have the same number.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -12,18 +12,18 @@ use crate::{
     change_log::Version,
     fingerprint::Fingerprint,
     interner::TupleInterner,
-    memory::Reservation,
+    memory::MemoryCharge,
     source::Source,
 };
 
-/// Classes are numbered anew once there are this many for each row, and some: by then most are of no row any more.
+/// Classes are numbered again above `CLASSES_PER_ROW * rows + SPARE_CLASSES`: by then most belong to no row.
 const CLASSES_PER_ROW: usize = 4;
 const SPARE_CLASSES: usize = 1_024;
 
 /// This many lists of attributes are kept for subjects that come next.
 const RECENT: usize = 8;
 
-/// To read this many values takes about a millisecond: [`Source::run_long`] is told.
+/// Reading this many values takes about a millisecond: it runs in [`Source::run_long`].
 const MANY_VALUES: usize = 1 << 16;
 
 /// The classes of rows by one list of attributes. A number stands for the same values in every snapshot.
@@ -33,20 +33,20 @@ pub(crate) struct RowClasses<T> {
     parts: Parts,
     tuples: Mutex<TupleInterner<Fingerprint>>,
     column: ArcSwapOption<RowClassColumn>,
-    reservation: Reservation,
+    charge: MemoryCharge,
 }
 
 /// The class of each row of one snapshot.
 #[derive(Debug)]
 pub(crate) struct RowClassColumn {
     made: Version,
-    /// Shared with the column of the version before, where that says the same.
+    /// Shared with the column of the version before, if no row has changed its class.
     pub(crate) by_row: Arc<[u32]>,
-    /// Every class is below.
+    /// All class numbers are less than this.
     pub(crate) count: usize,
 }
 
-/// The lists of attributes that were used last.
+/// The classes by the lists of attributes that came last.
 #[derive(Debug)]
 pub(crate) struct RecentRowClasses<T> {
     lists: ArcSwap<Vec<Arc<RowClasses<T>>>>,
@@ -56,8 +56,8 @@ pub(crate) struct RecentRowClasses<T> {
 // === impl RowClassColumn ===
 
 impl RowClassColumn {
-    /// Whether both say the same, as far as that is known without a look at each row.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    /// Whether both share one array. A copy with equal content counts as different.
+    pub(crate) fn shares_rows_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.by_row, &other.by_row)
     }
 
@@ -72,17 +72,17 @@ impl RowClassColumn {
 impl<T: Attribute> RowClasses<T> {
     fn new(attributes: impl Iterator<Item = T>, total: &Arc<AtomicUsize>) -> Self {
         let attributes: AttributeList<T> = attributes.collect();
-        let parts = attributes.as_slice().iter().map(T::depends_on).fold(Parts::NONE, Parts::and);
-        let reservation = Reservation::new(0, total);
-        Self { attributes, parts, tuples: Mutex::default(), column: ArcSwapOption::empty(), reservation }
+        let parts = attributes.as_slice().iter().map(T::depends_on).fold(Parts::NONE, Parts::union);
+        let charge = MemoryCharge::new(0, total);
+        Self { attributes, parts, tuples: Mutex::default(), column: ArcSwapOption::empty(), charge }
     }
 
-    /// Where an attribute stands in the tuples.
+    /// The position of an attribute in the tuples.
     pub(crate) fn position(&self, attribute: &T) -> Option<u32> {
         self.attributes.number_of(attribute)
     }
 
-    /// The classes of a snapshot's rows; none once too many classes have been seen.
+    /// The classes of a snapshot's rows; `None` if there are too many classes.
     pub(crate) fn column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
         let known = self.column.load_full();
         match known {
@@ -95,7 +95,7 @@ impl<T: Attribute> RowClasses<T> {
         }
     }
 
-    /// The same, if there was one for an earlier snapshot: then it costs little.
+    /// The column of this snapshot if there was one for an earlier one: then it costs little.
     pub(crate) fn likely_column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
         if self.column.load().is_some() { self.column(source) } else { None }
     }
@@ -114,7 +114,7 @@ impl<T: Attribute> RowClasses<T> {
         let changed: Vec<(Row, u32)> = stale.into_iter().enumerate().map(number).collect();
         let count = tuples.len();
         let by_row = with_changes(earlier.map(|earlier| &earlier.by_row), rows, &changed);
-        self.reservation.set(size_of::<Self>() + size_of_val(&*by_row) + tuples.bytes());
+        self.charge.set(size_of::<Self>() + size_of_val(&*by_row) + tuples.bytes());
         let has_room = count <= CLASSES_PER_ROW * by_row.len() + SPARE_CLASSES;
         has_room.then(|| RowClassColumn { made: log.version(), by_row, count })
     }
@@ -127,20 +127,20 @@ impl<T: Attribute> RowClasses<T> {
         for row in rows {
             values.extend(columns.iter().map(|(attribute, column)| {
                 let known = column.as_ref().and_then(|column| column.peek(*row));
-                known.unwrap_or_else(|| source.row(attribute, *row))
+                known.unwrap_or_else(|| source.row_fingerprint(attribute, *row))
             }));
         }
         values
     }
 
-    /// Counts bytes with its own.
-    pub(crate) fn reserve(&self, bytes: usize) -> Reservation {
-        self.reservation.another(bytes)
+    /// Charges more bytes to the same total.
+    pub(crate) fn charge(&self, bytes: usize) -> MemoryCharge {
+        self.charge.another(bytes)
     }
 
     /// Bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
-        self.reservation.bytes()
+        self.charge.bytes()
     }
 
     /// Goes over the tuples of the classes from a number on.
@@ -150,7 +150,7 @@ impl<T: Attribute> RowClasses<T> {
     }
 }
 
-/// Classes by row with those that have changed. Mostly none has, and the earlier ones are shared.
+/// The classes by row after these changes. Usually none has changed, and the earlier array is shared.
 fn with_changes(earlier: Option<&Arc<[u32]>>, rows: usize, changed: &[(Row, u32)]) -> Arc<[u32]> {
     let is_same = |earlier: &&Arc<[u32]>| {
         earlier.len() == rows && changed.iter().all(|(row, class)| earlier[*row as usize] == *class)
@@ -179,15 +179,17 @@ impl<T: Attribute> RecentRowClasses<T> {
         let new = || Arc::new(RowClasses::new(attributes.iter().copied().cloned(), &self.bytes));
         let classes = lists.iter().find(serves).cloned().unwrap_or_else(new);
         if lists.first().is_none_or(|first| !Arc::ptr_eq(first, &classes)) {
-            let others = lists.iter().filter(|other| !Arc::ptr_eq(other, &classes)).take(RECENT - 1);
-            self.lists.store(Arc::new([&classes].into_iter().chain(others).cloned().collect()));
+            self.lists.rcu(|lists| {
+                let others = lists.iter().filter(|other| !Arc::ptr_eq(other, &classes)).take(RECENT - 1);
+                [&classes].into_iter().chain(others).cloned().collect::<Vec<_>>()
+            });
         }
         classes
     }
 
-    /// Makes the column of these attributes ahead, if they were read before: subjects that come next are likely to
-    /// be answered by them.
-    pub(crate) fn expect(&self, attributes: &[&T], source: &impl Source<Attribute = T>) {
+    /// Builds the column of these attributes before it is needed, if the list was used before: the next subjects are
+    /// likely to be answered by it.
+    pub(crate) fn build_ahead(&self, attributes: &[&T], source: &impl Source<Attribute = T>) {
         let before = self.lists.load_full();
         let classes = self.by(attributes);
         if before.iter().any(|known| Arc::ptr_eq(known, &classes)) && classes.column(source).is_none() {
@@ -195,16 +197,15 @@ impl<T: Attribute> RecentRowClasses<T> {
         }
     }
 
-    /// New classes by the same attributes, without those that no row is of any more.
+    /// New classes by the same attributes, without those of no row.
     pub(crate) fn renumber(&self, crowded: &RowClasses<T>) -> Arc<RowClasses<T>> {
-        let lists = self.lists.load();
         let attributes = crowded.attributes.as_slice();
-        let others = lists.iter().filter(|other| other.attributes.as_slice() != attributes).cloned();
-        self.lists.store(Arc::new(others.collect()));
+        let is_other = |other: &&Arc<RowClasses<T>>| other.attributes.as_slice() != attributes;
+        self.lists.rcu(|lists| lists.iter().filter(is_other).cloned().collect::<Vec<_>>());
         self.by(&attributes.iter().collect::<Vec<_>>())
     }
 
-    /// The classes by which the last subjects were answered.
+    /// The list that came last. The next subject is likely to be answered by it.
     pub(crate) fn latest(&self) -> Option<Arc<RowClasses<T>>> {
         self.lists.load().first().cloned()
     }

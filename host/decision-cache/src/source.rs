@@ -1,4 +1,4 @@
-//! What a function reads.
+//! The source of the values that a function reads.
 
 use std::{ops::Range, sync::Arc};
 
@@ -10,9 +10,9 @@ use crate::{
 
 /// The subject of one request, and one immutable snapshot of rows.
 ///
-/// Every read of the same attribute must come to the same value as long as the source exists.
+/// Every read of an attribute must give the same value as long as the source exists.
 pub trait Source: Send + Sync + 'static {
-    /// What can be read.
+    /// The attributes that can be read.
     type Attribute: Attribute;
     /// A value as people and records see it.
     type Value: HeapSize + Clone + Send + Sync + 'static;
@@ -24,17 +24,17 @@ pub trait Source: Send + Sync + 'static {
     fn columns(&self) -> &Columns<Self::Attribute>;
 
     /// The fingerprint of an attribute of the subject or of the snapshot.
-    fn shared(&self, attribute: &Self::Attribute) -> Fingerprint;
+    fn shared_fingerprint(&self, attribute: &Self::Attribute) -> Fingerprint;
 
     /// The fingerprint of an attribute of a row.
-    fn row(&self, attribute: &Self::Attribute, row: Row) -> Fingerprint;
+    fn row_fingerprint(&self, attribute: &Self::Attribute, row: Row) -> Fingerprint;
 
     /// The value of an attribute; the row does not matter for one of the subject or the snapshot.
     ///
-    /// It is asked for when answers are inserted or shown, not when they are looked up.
+    /// It is needed when answers are inserted or shown, not when they are looked up.
     fn value(&self, attribute: &Self::Attribute, row: Row) -> Self::Value;
 
-    /// [`Source::row`] is about to be called for all of these rows.
+    /// [`Source::row_fingerprint`] is about to be called for all of these rows.
     fn prefetch(&self, _attribute: &Self::Attribute, _rows: Range<Row>) {}
 
     /// Does work that takes about a millisecond or more.
@@ -60,11 +60,11 @@ enum ReadFrom {
     /// One value for all rows.
     Shared(Fingerprint),
     Column(Arc<Column>),
-    /// The row itself: attributes that depend on other rows' values are too many for a column each.
+    /// Read from the source directly: attributes named by row values can be too many for one column each.
     Row,
 }
 
-/// The most attributes of rows that get a column in one call or class.
+/// Maximum row attributes with a column in one call or class.
 pub(crate) const MAX_WIDTH: usize = 256;
 
 // === impl ColumnReader ===
@@ -91,7 +91,7 @@ impl Reader {
         reader
     }
 
-    /// Takes in the attributes that were added to the list.
+    /// Adds the attributes that were added to the list.
     pub(crate) fn extend<S: Source>(&mut self, source: &S, attributes: &AttributeList<S::Attribute>) {
         let new = self.from.len()..attributes.len();
         self.from.extend(new.map(|number| ReadFrom::new(source, attributes.get(number as u32), number)));
@@ -110,7 +110,7 @@ impl Reader {
                 column.peek(row).unwrap_or_else(|| fill(column, source, attributes.get(number), row))
             }
             ReadFrom::Shared(value) => *value,
-            ReadFrom::Row => source.row(attributes.get(number), row),
+            ReadFrom::Row => source.row_fingerprint(attributes.get(number), row),
         }
     }
 }
@@ -120,7 +120,7 @@ impl ReadFrom {
         match attribute.scope() {
             Scope::Row if number < MAX_WIDTH => Self::Column(source.columns().get(attribute, source.row_count())),
             Scope::Row => Self::Row,
-            Scope::Subject | Scope::Snapshot => Self::Shared(source.shared(attribute)),
+            Scope::Subject | Scope::Snapshot => Self::Shared(source.shared_fingerprint(attribute)),
         }
     }
 }
@@ -128,5 +128,5 @@ impl ReadFrom {
 /// Reads an attribute of a row and its neighbours into their column.
 fn fill<S: Source>(column: &Column, source: &S, attribute: &S::Attribute, row: Row) -> Fingerprint {
     let prefetch = |rows| source.prefetch(attribute, rows);
-    column.fill(row, prefetch, |row| source.row(attribute, row))
+    column.fill(row, prefetch, |row| source.row_fingerprint(attribute, row))
 }

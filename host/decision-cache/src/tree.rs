@@ -22,9 +22,9 @@ pub enum Tree<S: Source, A> {
 pub struct Branch<S: Source, A> {
     /// The value's fingerprint.
     pub fingerprint: Fingerprint,
-    /// The value; none if no row of the source has it.
+    /// The value; `None` if no row of the source has it.
     pub value: Option<S::Value>,
-    /// What follows.
+    /// The tree that it leads to.
     pub next: Tree<S, A>,
 }
 
@@ -51,7 +51,7 @@ impl<S: Source, A: Answer> Tree<S, A> {
             let attribute = class.attributes.get(number);
             let row: Option<Row> = match attribute.scope() {
                 Scope::Row => columns[number as usize].as_ref()?.find(fingerprint),
-                Scope::Subject | Scope::Snapshot => (source.shared(attribute) == fingerprint).then_some(0),
+                Scope::Subject | Scope::Snapshot => (source.shared_fingerprint(attribute) == fingerprint).then_some(0),
             };
             Some(source.value(attribute, row?))
         };

@@ -1,16 +1,16 @@
-//! The trie: what to read next, where each value leads, and the answers at the ends.
+//! The trie: which attribute is read next, where each value leads, and the answers at the ends.
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::fingerprint::Fingerprint;
 
-/// Up to this many edges are searched one after another.
-const FEW: usize = 6;
+/// At most this many edges are searched linearly.
+const LINEAR_SEARCH_MAX: usize = 6;
 
 /// A new answer is compared with this many of the last ones, so that equal ones are kept once.
 const LAST_ANSWERS: usize = 8;
 
-/// Answers by what was read on the way to them. Attributes are numbers that the owner gives.
+/// Answers by the reads on the path to them. Attributes are numbers that the owner gives.
 #[derive(Debug, Clone)]
 pub(crate) struct Trie<A> {
     /// The first is the root; empty as long as there is no answer.
@@ -25,17 +25,17 @@ enum Step {
     /// The index of the answer.
     Leaf(u32),
     /// The attribute that is read next.
-    Read(u32, Edges),
+    Read(u32, StepEdges),
 }
 
 /// Where each value leads.
 #[derive(Debug, Clone)]
-enum Edges {
+enum StepEdges {
     Few(Vec<(Fingerprint, u32)>),
     Many(HashMap<Fingerprint, u32, foldhash::fast::RandomState>),
 }
 
-/// What was read in one evaluation: attributes with their values, in the order of the reads.
+/// The reads of one evaluation: attributes with their values, in order.
 pub(crate) type Path = Vec<(u32, Fingerprint)>;
 
 /// The end of a path.
@@ -47,20 +47,20 @@ pub(crate) struct Leaf {
     pub(crate) answer: u32,
 }
 
-/// The same values led to another read or another answer: the function is none of what it reads.
+/// The same values led to another read or another answer: it is not a function of its reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Conflict;
 
 // === impl Trie ===
 
 impl<A> Trie<A> {
-    /// The index of the answer at the end of the path that `read` leads along; none if the path is new.
+    /// The index of the answer at the end of the path that `read` follows; `None` if the path is new.
     #[inline]
     pub(crate) fn walk(&self, read: impl FnMut(u32) -> Fingerprint) -> Option<u32> {
         self.find(read).map(|leaf| leaf.answer)
     }
 
-    /// The end of the path that `read` leads along.
+    /// The end of the path that `read` follows.
     #[inline]
     pub(crate) fn find(&self, mut read: impl FnMut(u32) -> Fingerprint) -> Option<Leaf> {
         let mut at = 0;
@@ -77,12 +77,12 @@ impl<A> Trie<A> {
         &self.answers
     }
 
-    /// Answers that no path leads to.
+    /// Answers without paths.
     pub(crate) fn of_answers(answers: Vec<A>) -> Self {
         Self { steps: Vec::new(), answers }
     }
 
-    /// What the whole comes to, from the answers up; none if there is no answer.
+    /// Folds the trie from the answers up; `None` if there is no answer.
     pub(crate) fn fold<T>(
         &self,
         answer: &impl Fn(&A) -> T,
@@ -172,7 +172,7 @@ impl<A: Clone + PartialEq> Trie<A> {
         let new = self.steps.len() as u32;
         let step = &mut self.steps[at as usize];
         if let Step::Open = step {
-            *step = Step::Read(attribute, Edges::Few(Vec::new()));
+            *step = Step::Read(attribute, StepEdges::Few(Vec::new()));
         }
         match step {
             Step::Read(own, edges) if *own == attribute => {
@@ -187,7 +187,7 @@ impl<A: Clone + PartialEq> Trie<A> {
         }
     }
 
-    /// Keeps an answer that no path leads to.
+    /// Adds an answer without a path.
     pub(crate) fn push_answer(&mut self, answer: A) -> u32 {
         let from = self.answers.len().saturating_sub(LAST_ANSWERS);
         if let Some(at) = self.answers[from..].iter().position(|known| *known == answer) {
@@ -197,7 +197,7 @@ impl<A: Clone + PartialEq> Trie<A> {
         self.answers.len() as u32 - 1
     }
 
-    /// The paths of which every value is to be kept.
+    /// The paths whose values are all kept.
     pub(crate) fn retained(&self, keep: impl Fn(u32, Fingerprint) -> bool) -> Self {
         let mut kept = Self::default();
         for (path, answer) in self.paths() {
@@ -216,9 +216,9 @@ impl<A> Default for Trie<A> {
     }
 }
 
-// === impl Edges ===
+// === impl StepEdges ===
 
-impl Edges {
+impl StepEdges {
     #[inline]
     fn get(&self, value: Fingerprint) -> Option<u32> {
         match self {
@@ -229,7 +229,7 @@ impl Edges {
 
     fn insert(&mut self, value: Fingerprint, next: u32) {
         match self {
-            Self::Few(edges) if edges.len() < FEW => edges.push((value, next)),
+            Self::Few(edges) if edges.len() < LINEAR_SEARCH_MAX => edges.push((value, next)),
             Self::Few(edges) => {
                 *self = Self::Many(edges.drain(..).chain([(value, next)]).collect());
             }

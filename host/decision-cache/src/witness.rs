@@ -46,7 +46,8 @@ impl<'w, T: Attribute, A: Answer> Witnesses<'w, T, A> {
             let read = |number| reader.read(source, self.attributes, number, *row);
             let Some(leaf) = self.trie.find(read) else { continue };
             let at = *known.entry(leaf).or_insert_with(|| {
-                let mut path: Vec<_> = self.subject.iter().map(|own| (own.clone(), source.shared(own))).collect();
+                let mut path: Vec<_> =
+                    self.subject.iter().map(|own| (own.clone(), source.shared_fingerprint(own))).collect();
                 self.trie.find(|number| {
                     let value = read(number);
                     path.push((self.attributes.get(number).clone(), value));

@@ -159,7 +159,11 @@ fn check_witnesses(witnesses: &[Witness<Of, String>], function: &Function, world
         assert_eq!(vec![witness.answer.clone()], expected(function, world, &[witness.row]), "{witness:?}");
         for (attribute, fingerprint) in &witness.path {
             let is_of_row = attribute.scope() == Scope::Row;
-            let value = if is_of_row { world.row(attribute, witness.row) } else { world.shared(attribute) };
+            let value = if is_of_row {
+                world.row_fingerprint(attribute, witness.row)
+            } else {
+                world.shared_fingerprint(attribute)
+            };
             assert_eq!(value, *fingerprint, "{witness:?}");
         }
     }

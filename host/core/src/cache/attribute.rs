@@ -2,14 +2,16 @@
 
 use std::{borrow::Cow, fmt};
 
-use plimsoll_decision_cache::{Attribute as CacheAttribute, Columns as CacheColumns, HeapSize, Parts, ReadOf, Scope};
+use plimsoll_decision_cache::{
+    Attribute as CacheAttribute, BorrowedAttribute, Columns as CacheColumns, HeapSize, Parts, Scope,
+};
 
 use crate::{ImageName, NodeRead, PlacedRead, PodRead, Read, read};
 
 /// The part of a row that is the node's own object.
-pub(crate) const NODE: Parts = Parts::part(0);
+pub(crate) const NODE: Parts = Parts::single(0);
 /// The part of a row that is the pods on the node.
-pub(crate) const PODS: Parts = Parts::part(1);
+pub(crate) const PODS: Parts = Parts::single(1);
 
 /// The attributes that policies have read of the nodes of one cluster, one column each.
 pub(crate) type Columns = CacheColumns<Attribute>;
@@ -166,7 +168,7 @@ impl hashbrown::Equivalent<Attribute> for AttributeRef<'_> {
     }
 }
 
-impl ReadOf<Attribute> for AttributeRef<'_> {
+impl BorrowedAttribute<Attribute> for AttributeRef<'_> {
     fn to_attribute(&self) -> Attribute {
         Attribute { kind: self.kind, text: self.text.as_ref().into() }
     }

@@ -35,12 +35,12 @@ impl Source for ViewSource {
         self.0.columns()
     }
 
-    fn shared(&self, attribute: &Attribute) -> Fingerprint {
+    fn shared_fingerprint(&self, attribute: &Attribute) -> Fingerprint {
         // Attributes of the pod and the time take no node.
         attribute.fingerprint(&self.0, 0)
     }
 
-    fn row(&self, attribute: &Attribute, row: Row) -> Fingerprint {
+    fn row_fingerprint(&self, attribute: &Attribute, row: Row) -> Fingerprint {
         attribute.fingerprint(&self.0, row)
     }
 
@@ -160,7 +160,7 @@ mod tests {
         while let Some(node) = evaluation.next_miss() {
             let team = recorded.read(Read::Pod(PodRead::Label("team"))).unwrap();
             let zone = recorded.read(Read::Node(node, NodeRead::Label("zone"))).unwrap();
-            evaluation.answer(u32::from(team == zone));
+            evaluation.record_answer(u32::from(team == zone));
         }
         let source = ViewSource::of(&view);
         let witnesses = evaluation.finish().0.witnesses(&source, view.slots());

@@ -24,7 +24,7 @@ impl<A: CachedAnswer + Answer> NodeSource<A> for CheckedSource<'_, A> {
     fn answer(&mut self, answer: A) {
         self.breach = answer.breach();
         if self.breach.is_none() {
-            self.evaluation.answer(answer);
+            self.evaluation.record_answer(answer);
         }
     }
 }
@@ -47,7 +47,7 @@ impl Caller {
         let source = ViewSource::of(all).with_blocking(self.blocking());
         let rows = nodes.iter().map(|node| all.slots()[*node as usize]);
         let lookup = A::cache(&member.cache).lookup(&source, rows);
-        if !lookup.is_cached() {
+        if !lookup.is_cacheable() {
             return self
                 .call(member, verb, view(), |ask, nodes| {
                     NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes))

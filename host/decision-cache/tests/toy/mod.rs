@@ -72,7 +72,7 @@ impl Attribute for Of {
 
     fn depends_on(&self) -> Parts {
         match self {
-            Self::Row(key) => Parts::part(part(*key)),
+            Self::Row(key) => Parts::single(part(*key)),
             _ => Parts::ALL,
         }
     }
@@ -105,8 +105,8 @@ impl Snapshot {
                 continue;
             };
             let parts =
-                (0..KEYS).filter(|key| old[*key as usize] != new[*key as usize]).map(|key| Parts::part(part(key)));
-            let parts = parts.fold(Parts::NONE, Parts::and);
+                (0..KEYS).filter(|key| old[*key as usize] != new[*key as usize]).map(|key| Parts::single(part(key)));
+            let parts = parts.fold(Parts::NONE, Parts::union);
             if parts != Parts::NONE {
                 next.stamps[row] = stamp();
                 changed.push((row as Row, parts));
@@ -164,11 +164,11 @@ impl Source for World {
         &self.snapshot.columns
     }
 
-    fn shared(&self, attribute: &Of) -> Fingerprint {
+    fn shared_fingerprint(&self, attribute: &Of) -> Fingerprint {
         self.fingerprint(attribute, 0)
     }
 
-    fn row(&self, attribute: &Of, row: Row) -> Fingerprint {
+    fn row_fingerprint(&self, attribute: &Of, row: Row) -> Fingerprint {
         self.fingerprint(attribute, row)
     }
 
@@ -218,7 +218,7 @@ pub fn ask_with_witnesses(
     mut function: impl FnMut(&Reads<'_>) -> String,
 ) -> Result<(Vec<String>, usize, Witnesses), Disabled> {
     let lookup = cache.lookup(world, rows.iter().copied());
-    if !lookup.is_cached() {
+    if !lookup.is_cacheable() {
         let all = rows.iter().enumerate();
         let answer = |(at, row): (usize, &Row)| function(&Reads { world, position: at as u32, row: *row, log: None });
         return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
@@ -227,7 +227,7 @@ pub fn ask_with_witnesses(
     let log = evaluation.log().clone();
     while let Some(position) = evaluation.next_miss() {
         let row = rows[position as usize];
-        evaluation.answer(function(&Reads { world, position, row, log: Some(&log) }));
+        evaluation.record_answer(function(&Reads { world, position, row, log: Some(&log) }));
     }
     assert_eq!(evaluation.answered(), rows.len());
     let evaluated = evaluation.evaluated();
