@@ -43,24 +43,24 @@ lint: ## Formatting, clippy, dependencies, documentation
 
 # The whole workspace, so that no dependency is built again with other features.
 bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=--quick takes a minute
-	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-bench
-	target/debug/plimsoll-bench $(BENCH)
+	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-bench
+	target/measured/plimsoll-bench $(BENCH)
 
 bench-micro: ## Time the parts of a request by themselves (criterion)
-	$(CARGO) bench --workspace --bench parts --bench decision_cache --profile dev
+	$(CARGO) bench --workspace --bench parts --bench decision_cache --profile measured
 
 mechanisms: policies ## What each speed mechanism gains, with and without it (builds a copy with switches)
 	tests/bench/mechanisms $(BENCH)
 
 throughput: policies ## Pods per second of a real kube-scheduler, by extender (needs Go and openssl)
 	tests/e2e/control-plane/build
-	$(CARGO) build --workspace --bins --features plimsoll-e2e/control-plane
-	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/debug/plimsoll-throughput $(THROUGHPUT)
+	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-throughput --features plimsoll-e2e/control-plane
+	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/measured/plimsoll-throughput $(THROUGHPUT)
 
 # The whole workspace, so that no dependency is built again with other features.
 soak: policies ## Everything at once for ten minutes, with memory and descriptors over time; SOAK='--hours 1'
-	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-soak
-	target/debug/plimsoll-soak $(SOAK)
+	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-soak
+	target/measured/plimsoll-soak $(SOAK)
 
 fuzz: policies ## Feed generated and broken modules to the loader for a minute; FUZZ="--minutes 60" for longer
 	$(CARGO) build --workspace --bin plimsoll --bin plimsoll-fuzz

@@ -40,7 +40,7 @@ mod world;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Parser;
 use plimsoll_harness::workspace;
 
@@ -51,6 +51,8 @@ fn main() -> Result<ExitCode> {
     if args.echo {
         return echo::serve().map(|()| ExitCode::SUCCESS);
     }
+    // `Cargo.toml` sets them for this program in the profile `dev` alone.
+    ensure!(!cfg!(debug_assertions), "built with the profile `dev`, which is not optimised: use `make bench`");
     let plan = args.plan();
     let modules = Modules::find(args.policies.clone().unwrap_or_else(|| report::target().join("policies")))?;
     if let Some(old) = &args.against {

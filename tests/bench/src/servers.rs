@@ -87,7 +87,8 @@ impl Setting {
 
     /// The same with more environment variables.
     pub(crate) fn serve_with(&self, binary: &Path, args: &[&str], env: &[(&str, &str)]) -> Result<Peer> {
-        ensure!(binary.exists(), "{} is missing: run `cargo build --workspace --bins`", binary.display());
+        let build = "cargo build --workspace --profile measured --bin plimsoll";
+        ensure!(binary.exists(), "{} is missing: run `{build}`", binary.display());
         let mut command = Command::new(binary);
         command
             // By variables, as a flag that one of two compared builds does not know would be an error.

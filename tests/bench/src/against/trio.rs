@@ -53,8 +53,9 @@ impl Builds {
     pub(super) fn of(old: &Path) -> Result<Self> {
         let (new, copies) = (beside("plimsoll")?, tempfile::tempdir()?);
         let copy = copies.path().join("plimsoll");
-        std::fs::copy(&new, &copy)
-            .with_context(|| format!("{}: run `cargo build --workspace --bins`", new.display()))?;
+        std::fs::copy(&new, &copy).with_context(|| {
+            format!("{}: run `cargo build --workspace --profile measured --bin plimsoll`", new.display())
+        })?;
         Ok(Self { binaries: [new, old.to_owned(), copy], _copies: copies })
     }
 }
