@@ -22,7 +22,7 @@ pub use plimsoll_decision_cache::Disabled;
 
 pub(crate) use self::{
     attribute::{Attribute, Columns, NODE, PODS},
-    recheck::{Draw, Recheck},
+    recheck::{Recheck, RecheckSampler},
     recording::Recording,
     source::{ViewSource, fingerprints_of_nodes},
 };
@@ -30,7 +30,7 @@ use plimsoll_decision_cache::{Evict, HeapSize};
 
 use std::sync::Arc;
 
-use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, pace::Pace};
+use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, call_times::LastCallTimes};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
@@ -46,7 +46,7 @@ pub struct DecisionCache {
     filter: AnswerCache<Verdict>,
     score: AnswerCache<u32>,
     /// How long it takes to answer.
-    pub(crate) pace: Pace,
+    pub(crate) call_times: LastCallTimes,
 }
 
 /// An answer that is cached, and the verb that it answers.

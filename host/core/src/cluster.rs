@@ -1,4 +1,4 @@
-//! An immutable picture of the cluster: nodes by slot, and the pods placed on each.
+//! An immutable snapshot of the cluster: nodes by slot, and the pods placed on each.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,12 +26,12 @@ pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
 // === impl Cluster ===
 
 impl Cluster {
-    /// A picture of these nodes; of two with one name the later wins when it is looked up.
+    /// A snapshot of these nodes; of two with one name the later wins when it is looked up.
     pub fn new(slots: impl Into<Slots>) -> Self {
         Self { slots: slots.into(), ..Self::default() }
     }
 
-    /// The picture after this one; where every slot has the node of the same name, it shares the names.
+    /// The snapshot after this one; where every slot has the node of the same name, it shares the names.
     #[must_use]
     pub fn successor(&self, slots: impl Into<Slots>) -> Self {
         let slots = slots.into();
@@ -47,7 +47,7 @@ impl Cluster {
         Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), reserved, ..Self::default() }
     }
 
-    /// The same picture, in which these pods are where they have a place reserved.
+    /// The same snapshot, in which these pods are where they have a place reserved.
     #[must_use]
     pub fn with_reserved(self, reserved: Reserved) -> Self {
         Self { reserved, ..self }
@@ -58,7 +58,7 @@ impl Cluster {
         &self.reserved
     }
 
-    /// A picture of nodes and of the pods that are bound to them and have not ended.
+    /// A snapshot of nodes and of the pods that are bound to them and have not ended.
     ///
     /// Pods that are bound to no node of the list are left out.
     pub fn from_objects(nodes: Vec<Node>, pods: Vec<Pod>) -> Self {
@@ -94,7 +94,7 @@ impl Cluster {
         self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))
     }
 
-    /// Takes over what is known of the picture before this one; call it before this one is used.
+    /// Takes over what is known of the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
         self.columns.follow(&before.columns, || changed(&before.slots, &self.slots));
     }

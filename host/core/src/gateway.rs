@@ -1,4 +1,4 @@
-//! The gateway: holds what is in force, and answers each request from one picture of it.
+//! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
 
 use std::{
     fmt,
@@ -41,14 +41,14 @@ pub struct Gateway {
     blocking: OnceLock<Blocking>,
 }
 
-/// Work that a request leaves behind: run it when the reply is out.
+/// Work that a request defers: run it after the reply.
 #[must_use = "shadow policies are asked by `run`"]
 #[derive(Default)]
 pub struct After {
-    /// Takes the host some milliseconds at most.
-    learn: Vec<Work>,
-    /// Asks guests, and takes as long as they may.
-    ask: Vec<Work>,
+    /// They take the host some milliseconds at most.
+    cache_inserts: Vec<Work>,
+    /// They take as long as guests may.
+    guest_calls: Vec<Work>,
 }
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -80,7 +80,7 @@ impl Gateway {
         }
     }
 
-    /// Bounds what is cached of answers.
+    /// Bounds the decision cache.
     #[must_use]
     pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
         let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, self.clock.now()));
@@ -115,7 +115,7 @@ impl Gateway {
 
     /// Replaces the cluster.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
-        // No request shall wait for it.
+        // No request must wait for it.
         cluster.names();
         cluster.columns().set_limit(self.cache_limit.columns());
         if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
@@ -144,8 +144,8 @@ impl Gateway {
         if self.pulse.get().is_some_and(|pulse| pulse.is_behind(received)) { Err(DecideError::Behind) } else { Ok(()) }
     }
 
-    /// The same error, unless the view is only not there yet.
-    fn explained(&self, error: DecideError) -> DecideError {
+    /// Turns `NoCluster` into `Listing` while the first list is under way.
+    fn with_listing(&self, error: DecideError) -> DecideError {
         match error {
             DecideError::NoCluster if self.expects_cluster.load(Ordering::Relaxed) => DecideError::Listing,
             error => error,
@@ -172,7 +172,7 @@ impl Gateway {
         let group = self.group(group)?;
         let context = self.context(query)?;
         let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &context))?;
-        self.look_after(&mut after, group, context, &[Verb::Filter]);
+        self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
     }
 
@@ -186,7 +186,7 @@ impl Gateway {
         let context = self.context(query)?;
         let (outcome, mut after) =
             self.decide(query.received, |caller| decide::prioritize(caller, &group, &context))?;
-        self.look_after(&mut after, group, context, &[Verb::Score, Verb::Rank]);
+        self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }
 
@@ -212,10 +212,10 @@ impl Gateway {
         let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
             decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), (&self.memories, sender), now)
-                .map_err(|error| self.explained(error))?;
+                .map_err(|error| self.with_listing(error))?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
-            after.ask.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
         }
         Ok((outcome, after))
     }
@@ -239,7 +239,7 @@ impl Gateway {
         let Done { outcome, view, .. } = result?;
         let mut after = After::default();
         if let Some(view) = view {
-            after.ask.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
         }
         Ok((outcome, after))
     }
@@ -309,7 +309,7 @@ impl Gateway {
     fn context(&self, query: &Query<'_>) -> Result<RequestContext, DecideError> {
         let cluster = self.cluster();
         let context = RequestContext::new(query, cluster.as_ref(), &self.memories, self.clock.unix_seconds());
-        Ok(context.map_err(|error| self.explained(error))?.without_own_pod(OwnPlace::AsThePodSays))
+        Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(OwnPlace::AsThePodSays))
     }
 
     fn caller(&self, received: Instant) -> Caller {
@@ -318,7 +318,7 @@ impl Gateway {
             .with_blocking(blocking)
     }
 
-    /// Decides; what policies have answered is learned when the reply is out, whatever it is.
+    /// Decides. New answers are inserted into the cache after the reply; if the decision failed, before it.
     fn decide<T>(
         &self,
         received: Instant,
@@ -326,27 +326,28 @@ impl Gateway {
     ) -> Result<(T, After), DecideError> {
         let caller = self.caller(received).with_recheck(&self.recheck);
         let outcome = decide(&caller);
-        let mut after = After { learn: caller.take_lessons(), ask: caller.take_recheck().into_iter().collect() };
+        let mut after =
+            After { cache_inserts: caller.take_deferred(), guest_calls: caller.take_recheck().into_iter().collect() };
         if !after.is_empty() {
             let (roster, limit) = (self.roster(), self.cache_limit);
-            after.learn.push(Box::new(move || limit.keep_within(&roster)));
+            after.cache_inserts.push(Box::new(move || limit.keep_within(&roster)));
         }
         match outcome {
             Ok(outcome) => Ok((outcome, after)),
             Err(error) => {
-                // The reply is not out yet: no guest is asked now.
+                // The reply waits for this, so no guest is called.
                 after.split().0.run();
                 Err(error)
             }
         }
     }
 
-    /// Has shadow policies asked once the reply is out.
-    fn look_after(&self, after: &mut After, group: Group, context: RequestContext, verbs: &'static [Verb]) {
+    /// Defers the calls of shadow policies until after the reply.
+    fn defer_shadow(&self, after: &mut After, group: Group, context: RequestContext, verbs: &'static [Verb]) {
         let pod = context.pod();
         let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
         if verbs.iter().any(in_shadow) {
-            after.ask.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
         }
     }
 
@@ -360,7 +361,7 @@ impl Gateway {
             let caller = request.scope(|| Caller::new(clock, observer, started, timeout)).in_background();
             ask(&caller);
             // Nobody waits for a reply any more: what was learned is learned at once.
-            caller.take_lessons().into_iter().for_each(|lesson| lesson());
+            caller.take_deferred().into_iter().for_each(|insert| insert());
         })
     }
 }
@@ -376,18 +377,21 @@ impl fmt::Debug for Gateway {
 impl After {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.learn.is_empty() && self.ask.is_empty()
+        self.cache_inserts.is_empty() && self.guest_calls.is_empty()
     }
 
     /// What is to be learned, which takes little, and the guests that are to be asked, which may take long: so that
     /// the one need not wait for the other.
     pub fn split(self) -> (Self, Self) {
-        (Self { learn: self.learn, ..Self::default() }, Self { ask: self.ask, ..Self::default() })
+        (
+            Self { cache_inserts: self.cache_inserts, ..Self::default() },
+            Self { guest_calls: self.guest_calls, ..Self::default() },
+        )
     }
 
     /// Does the work; it may take as long as the shadow policies may.
     pub fn run(self) {
-        for work in self.learn.into_iter().chain(self.ask) {
+        for work in self.cache_inserts.into_iter().chain(self.guest_calls) {
             // A bug that one policy sets off must not keep another's work from being done; the panic has told of it.
             let _ = catch_unwind(AssertUnwindSafe(work));
         }
@@ -396,6 +400,6 @@ impl After {
 
 impl fmt::Debug for After {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("After").field("learn", &self.learn.len()).field("ask", &self.ask.len()).finish()
+        f.debug_struct("After").field("learn", &self.cache_inserts.len()).field("ask", &self.guest_calls.len()).finish()
     }
 }

@@ -1,8 +1,8 @@
 //! Nodes that requests brought: one whose bytes have not changed is not parsed again.
 
 mod known;
-mod picture;
 mod senders;
+mod snapshot;
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -13,8 +13,8 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 
 pub use self::known::KnownNodes;
-use self::picture::Picture;
 pub(crate) use self::senders::Memories;
+use self::snapshot::NodeSnapshot;
 use crate::{Cluster, Node, NodeObject, ObjectError, Slots};
 
 /// The most bytes of nodes that are kept, of all senders together, where nothing else is said.
@@ -22,18 +22,18 @@ const MAX_BYTES: usize = 512 << 20;
 
 /// Nodes of earlier requests, for schedulers that send full objects (`nodeCacheCapable: false`).
 ///
-/// They are a picture of the cluster like any other, so that what is known of its columns outlives a request. A
-/// request that brings anything new puts the next picture in force before it is decided.
+/// They are a snapshot of the cluster like any other, so that what is known of its columns outlives a request. A
+/// request that brings anything new puts the next snapshot in force before it is decided.
 #[derive(Debug)]
 pub(crate) struct NodeMemory {
-    picture: ArcSwap<Picture>,
-    /// Held by writers alone: no picture gets lost, and each is followed by one.
+    snapshot: ArcSwap<NodeSnapshot>,
+    /// Held by writers alone: no snapshot gets lost, and each is followed by one.
     changing: Mutex<()>,
     max_bytes: AtomicUsize,
     max_column_bytes: AtomicUsize,
 }
 
-/// A picture of the cluster, and the slot of each node of a request.
+/// A snapshot of the cluster, and the slot of each node of a request.
 type Resolved = (Arc<Cluster>, Vec<u32>);
 
 // === impl NodeMemory ===
@@ -41,9 +41,9 @@ type Resolved = (Arc<Cluster>, Vec<u32>);
 impl NodeMemory {
     /// A memory without nodes; `max_column_bytes` bounds its columns.
     pub(crate) fn new(max_column_bytes: usize) -> Self {
-        let (picture, changing) = (ArcSwap::default(), Mutex::default());
+        let (snapshot, changing) = (ArcSwap::default(), Mutex::default());
         let (max_bytes, max_column_bytes) = (AtomicUsize::new(MAX_BYTES), AtomicUsize::new(max_column_bytes));
-        Self { picture, changing, max_bytes, max_column_bytes }
+        Self { snapshot, changing, max_bytes, max_column_bytes }
     }
 
     /// Bounds the bytes of the nodes that it keeps, and of their columns.
@@ -58,26 +58,26 @@ impl NodeMemory {
 
     /// The nodes that are known.
     pub(crate) fn known(&self) -> KnownNodes {
-        self.picture.load().nodes.clone()
+        self.snapshot.load().nodes.clone()
     }
 
     /// The node that was last seen under a name.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Node>> {
-        let picture = self.picture.load();
-        picture.nodes.node(picture.nodes.cluster().find(name)?).cloned()
+        let snapshot = self.snapshot.load();
+        snapshot.nodes.node(snapshot.nodes.cluster().find(name)?).cloned()
     }
 
     /// Bytes of what is known of its columns.
     pub(crate) fn column_bytes(&self) -> usize {
-        self.picture.load().nodes.cluster().columns().bytes()
+        self.snapshot.load().nodes.cluster().columns().bytes()
     }
 
-    /// A picture that has the nodes of a request, with the pods that the cluster in force has on them.
+    /// A snapshot that has the nodes of a request, with the pods that the cluster in force has on them.
     ///
     /// # Errors
     /// If an object is not a node; the text says which.
     pub(crate) fn resolve(&self, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Result<Resolved, ObjectError> {
-        let current = self.picture.load();
+        let current = self.snapshot.load();
         let fits = objects.iter().map(least_weight).sum::<usize>() <= self.max_bytes();
         let nodes = nodes(&current.nodes, objects, fits)?;
         if current.shows(seen)
@@ -89,21 +89,21 @@ impl NodeMemory {
         Ok(taken_in.unwrap_or_else(|| apart(nodes, seen)))
     }
 
-    /// Puts a picture with these nodes in force; none if they are too many to keep, or if two that differ have one
+    /// Puts a snapshot with these nodes in force; none if they are too many to keep, or if two that differ have one
     /// name, of which it has the last.
     fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Resolved> {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = self.picture.load().with(nodes, seen);
+        let mut next = self.snapshot.load().with(nodes, seen);
         if next.bytes > self.max_bytes() {
             // Names that come no more would stay for ever.
-            next = Picture::default().with(nodes, seen);
+            next = NodeSnapshot::default().with(nodes, seen);
             if next.bytes > self.max_bytes() {
                 return None;
             }
         }
         next.nodes.cluster().columns().set_limit(self.max_column_bytes.load(Ordering::Relaxed));
         let placed = next.slots(nodes).map(|slots| (Arc::clone(next.nodes.cluster()), slots));
-        self.picture.store(Arc::new(next));
+        self.snapshot.store(Arc::new(next));
         placed
     }
 }
@@ -111,8 +111,8 @@ impl NodeMemory {
 /// What a node takes at least: most is known once it is read.
 fn least_weight(object: &NodeObject) -> usize {
     match object {
-        NodeObject::Known(node) => picture::weight(node),
-        NodeObject::Json(json) => json.len() + picture::NODE_BYTES,
+        NodeObject::Known(node) => snapshot::weight(node),
+        NodeObject::Json(json) => json.len() + snapshot::NODE_BYTES,
     }
 }
 
@@ -134,11 +134,11 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
     objects.iter().enumerate().map(node).collect()
 }
 
-/// A picture of these nodes alone, each in a slot of its own.
+/// A snapshot of these nodes alone, each in a slot of its own.
 fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
-    let slots: Slots = nodes.into_iter().map(|node| picture::slot(node, seen)).collect();
-    (Arc::new(picture::with_reserved_of(Cluster::new(slots), seen)), all)
+    let slots: Slots = nodes.into_iter().map(|node| snapshot::slot(node, seen)).collect();
+    (Arc::new(snapshot::with_reserved_of(Cluster::new(slots), seen)), all)
 }
 
 #[cfg(test)]

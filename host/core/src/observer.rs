@@ -26,7 +26,7 @@ pub enum Outcome<'a> {
         asked: usize,
         /// How many of them it turned down.
         rejected: usize,
-        /// How many answers the guest itself gave; the others were remembered.
+        /// How many answers the guest itself gave; the others were cached.
         evaluated: usize,
     },
     /// It failed.

@@ -1,4 +1,4 @@
-//! The nodes of a cluster by slot, of which one picture shares most with the next.
+//! The nodes of a cluster by slot, of which one snapshot shares most with the next.
 
 use std::{
     ops::Index,

@@ -1,4 +1,4 @@
-//! When a remembered answer is asked again.
+//! When a cached answer is evaluated again.
 
 use std::{
     sync::{
@@ -8,62 +8,65 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A recheck is followed by a rest of so many times its length: with the instance that is made for it and cleared away
-/// it takes several times as long as is measured here.
+/// A recheck is followed by a rest of 500 times its length: creating and dropping its instance takes several times as
+/// long as the time that is measured here.
 const REST: u32 = 500;
 
 /// Stands for a time that has not come: a recheck is under way.
 const CLAIMED: u64 = u64::MAX;
 
-/// Counts remembered answers: every so many, one is to be asked again.
+/// Counts cached answers; one in `every` is evaluated again.
 #[derive(Debug)]
 pub(crate) struct Recheck {
     every: u64,
-    remembered: AtomicU64,
+    cached: AtomicU64,
     born: Instant,
-    /// Nanoseconds after `born` until which nothing is asked again.
+    /// Nanoseconds after `born` until which nothing is rechecked.
     rests_until: AtomicU64,
 }
 
-/// Of the answers of one request that are due, the one that is asked again: each is as likely.
-pub(crate) struct Draw {
+/// A reservoir sample of size one: each due answer of a request is as likely to be rechecked.
+pub(crate) struct RecheckSampler {
     recheck: Arc<Recheck>,
-    drawn: Mutex<Drawn>,
+    drawn: Mutex<SampledRecheck>,
 }
 
 #[derive(Default)]
-struct Drawn {
+struct SampledRecheck {
     due: u64,
     work: Option<Work>,
 }
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// As long as it is held, nobody else asks again.
-struct Claim(Option<Arc<Recheck>>);
+/// Held by the one recheck that is under way.
+struct RecheckSlot(Option<Arc<Recheck>>);
 
 // === impl Recheck ===
 
 impl Recheck {
-    /// One in so many; 0: none.
+    /// Rechecks one in `every` answers; 0: none.
     pub(crate) fn new(every: u64, now: Instant) -> Self {
-        Self { every, remembered: AtomicU64::new(0), born: now, rests_until: AtomicU64::new(0) }
+        Self { every, cached: AtomicU64::new(0), born: now, rests_until: AtomicU64::new(0) }
     }
 
-    /// Counts answers; where one of them is to be asked again, a number to pick it by.
-    fn due(&self, remembered: usize, now: Instant) -> Option<u64> {
-        if self.every == 0 || remembered == 0 {
+    /// Counts answers; if one of them is due, returns a number to pick it by.
+    fn due(&self, cached: usize, now: Instant) -> Option<u64> {
+        if self.every == 0 || cached == 0 {
             return None;
         }
-        let before = self.remembered.fetch_add(remembered as u64, Ordering::Relaxed);
-        let is_due = before / self.every != (before + remembered as u64) / self.every;
+        let before = self.cached.fetch_add(cached as u64, Ordering::Relaxed);
+        let is_due = before / self.every != (before + cached as u64) / self.every;
         // Another one each time, wherever the count stands.
         (is_due && self.has_rested(now)).then(|| before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32)
     }
 
-    fn claim(self: &Arc<Self>, now: Instant) -> Option<Claim> {
-        let is_mine = self.has_rested(now) && self.rests_until.swap(CLAIMED, Ordering::Relaxed) != CLAIMED;
-        is_mine.then(|| Claim(Some(Arc::clone(self))))
+    fn claim(self: &Arc<Self>, now: Instant) -> Option<RecheckSlot> {
+        let until = self.rests_until.load(Ordering::Relaxed);
+        // Compared, so that a rest that began meanwhile is not cut short.
+        let is_mine = self.nanos(now) >= until
+            && self.rests_until.compare_exchange(until, CLAIMED, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        is_mine.then(|| RecheckSlot(Some(Arc::clone(self))))
     }
 
     fn has_rested(&self, now: Instant) -> bool {
@@ -76,20 +79,19 @@ impl Recheck {
     }
 }
 
-// === impl Draw ===
+// === impl RecheckSampler ===
 
-impl Draw {
+impl RecheckSampler {
     pub(crate) fn of(recheck: &Arc<Recheck>) -> Self {
         Self { recheck: Arc::clone(recheck), drawn: Mutex::default() }
     }
 
-    /// Counts answers that were remembered; if one is due, `pick` gives the work that asks again about one of them,
-    /// by a number.
-    pub(crate) fn count<W>(&self, remembered: usize, now: Instant, pick: impl FnOnce(u64) -> Option<W>)
+    /// Counts cached answers; if one is due, `pick` returns the work that rechecks one of them, chosen by a number.
+    pub(crate) fn count<W>(&self, cached: usize, now: Instant, pick: impl FnOnce(u64) -> Option<W>)
     where
         W: FnOnce() + Send + 'static,
     {
-        let Some(number) = self.recheck.due(remembered, now) else { return };
+        let Some(number) = self.recheck.due(cached, now) else { return };
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         drawn.due += 1;
         if number.is_multiple_of(drawn.due)
@@ -99,7 +101,7 @@ impl Draw {
         }
     }
 
-    /// The work that was drawn, unless another request's is under way; `now` tells the time.
+    /// The sampled recheck, unless another request's is under way.
     pub(crate) fn take(&self, now: impl Fn() -> Instant + Send + 'static) -> Option<Work> {
         let work = self.drawn.lock().unwrap_or_else(PoisonError::into_inner).work.take()?;
         let claim = self.recheck.claim(now())?;
@@ -112,10 +114,10 @@ impl Draw {
     }
 }
 
-// === impl Claim ===
+// === impl RecheckSlot ===
 
-impl Claim {
-    /// What was asked took so long.
+impl RecheckSlot {
+    /// Starts the rest after a recheck that took this long.
     fn rest(mut self, now: Instant, took: Duration) {
         if let Some(recheck) = self.0.take() {
             recheck.rests_until.store(recheck.nanos(now + took * REST), Ordering::Relaxed);
@@ -123,8 +125,8 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
-    /// Work that was left undone shall not be the last.
+impl Drop for RecheckSlot {
+    /// A recheck that was dropped must not block the next.
     fn drop(&mut self) {
         if let Some(recheck) = &self.0 {
             recheck.rests_until.store(0, Ordering::Relaxed);
@@ -156,7 +158,7 @@ mod tests {
         let now = Instant::now();
         let recheck = Arc::new(Recheck::new(1, now));
         let drawn = || {
-            let draw = Draw::of(&recheck);
+            let draw = RecheckSampler::of(&recheck);
             draw.count(5, now, |_| Some(|| ()));
             draw.take(move || now)
         };
@@ -173,7 +175,7 @@ mod tests {
         let recheck = Arc::new(Recheck::new(1_000, now));
         let (sender, drawn) = mpsc::channel();
         for _ in 0..4_000 {
-            let draw = Draw::of(&recheck);
+            let draw = RecheckSampler::of(&recheck);
             for policy in 0..8 {
                 let sender = sender.clone();
                 draw.count(5_000, now, move |_| Some(move || sender.send(policy).unwrap()));

@@ -11,7 +11,7 @@ use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Secrets, Verb, View,
     answer::Answer,
-    cache::{Draw, Recheck},
+    cache::{Recheck, RecheckSampler},
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     cores::{pieces, split},
 };
 
-/// A request has at most this much time, whatever the operator says, so that its deadline can be told.
+/// Upper bound of a request's time, so that the deadline does not overflow.
 const LONGEST_REQUEST: Duration = Duration::from_hours(24);
 
 /// Calls policies within the time of one request.
@@ -32,10 +32,10 @@ pub(crate) struct Caller {
     request_timeout: Duration,
     class: CallClass,
     blocking: Blocking,
-    /// What the calls have taught, to be learned when the reply is out.
-    lessons: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
-    /// None where nothing that is remembered is asked again.
-    again: Option<Draw>,
+    /// Cache inserts to run after the reply.
+    deferred: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    /// `None` if no cached answer is rechecked.
+    sampler: Option<RecheckSampler>,
 }
 
 // === impl Caller ===
@@ -57,22 +57,22 @@ impl Caller {
             request_timeout,
             class: CallClass::Decision,
             blocking: Blocking::default(),
-            lessons: Mutex::default(),
-            again: None,
+            deferred: Mutex::default(),
+            sampler: None,
         }
     }
 
-    /// The same, and remembered answers are asked again now and then.
+    /// Also samples cached answers for a recheck.
     pub(crate) fn with_recheck(self, recheck: &Arc<Recheck>) -> Self {
-        Self { again: Some(Draw::of(recheck)), ..self }
+        Self { sampler: Some(RecheckSampler::of(recheck)), ..self }
     }
 
-    /// The same; what may take long is run in this way.
+    /// Runs long work in this way.
     pub(crate) fn with_blocking(self, blocking: Blocking) -> Self {
         Self { blocking, ..self }
     }
 
-    /// The same for calls that no decision waits for.
+    /// For calls that no decision waits for.
     pub(crate) fn in_background(self) -> Self {
         Self { class: CallClass::Background, ..self }
     }
@@ -89,13 +89,13 @@ impl Caller {
         self.clock.now()
     }
 
-    /// Draws what is asked again.
-    pub(super) fn again(&self) -> Option<&Draw> {
-        self.again.as_ref()
+    /// Samples the cached answers that are rechecked.
+    pub(super) fn sampler(&self) -> Option<&RecheckSampler> {
+        self.sampler.as_ref()
     }
 
-    /// A caller for work behind the reply, whose time starts when it is made.
-    pub(super) fn behind_the_reply(&self) -> impl FnOnce() -> Self + Send + 'static {
+    /// A caller for work after the reply, whose time starts when it is made.
+    pub(super) fn after_reply(&self) -> impl FnOnce() -> Self + Send + 'static {
         let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
         let request = self.request.clone();
         move || {
@@ -104,20 +104,20 @@ impl Caller {
         }
     }
 
-    /// Leaves work for when the reply is out.
-    pub(super) fn leave(&self, work: impl FnOnce() + Send + 'static) {
-        self.lessons.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
+    /// Defers work until after the reply.
+    pub(super) fn defer(&self, work: impl FnOnce() + Send + 'static) {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
     }
 
-    /// What the calls so far have taught: it is learned by calling each.
-    pub(crate) fn take_lessons(&self) -> Vec<Box<dyn FnOnce() + Send>> {
-        std::mem::take(&mut *self.lessons.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The deferred cache inserts of the calls so far.
+    pub(crate) fn take_deferred(&self) -> Vec<Box<dyn FnOnce() + Send>> {
+        std::mem::take(&mut *self.deferred.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is to be asked again, if anything is: it is asked by calling it.
+    /// The recheck that was sampled, if any.
     pub(crate) fn take_recheck(&self) -> Option<Box<dyn FnOnce() + Send>> {
         let clock = Arc::clone(&self.clock);
-        self.again.as_ref()?.take(move || clock.now())
+        self.sampler.as_ref()?.take(move || clock.now())
     }
 
     /// When the request's time is over.
@@ -151,8 +151,9 @@ impl Caller {
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
         let pod = Arc::clone(view.shared_pod());
         // Each piece is put to an instance of its own, so only answers about single nodes can be cut.
-        let pace = &member.cache.pace;
-        let cut = if matches!(verb, Verb::Filter | Verb::Score) { pieces(pace.last(verb)) } else { 1 };
+        let call_times = &member.cache.call_times;
+        let is_by_node = matches!(verb, Verb::Filter | Verb::Score);
+        let cut = if is_by_node { pieces(call_times.last(verb), asked) } else { 1 };
         let begun = self.now();
         let result = self.bounded(member, verb, view, begun, |question| {
             split(self.blocking, &nodes, cut, |nodes| ask(question, nodes))
@@ -160,14 +161,14 @@ impl Caller {
         let result = result.and_then(|answers| check(answers, asked));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let told = result.as_ref().map(|answers| (asked, rejected(answers), asked));
-        let elapsed = self.tell(&pod, member, verb, (started, begun), told);
-        pace.set(verb, elapsed * cut as u32);
+        let elapsed = self.report(&pod, member, verb, (started, begun), told);
+        call_times.set(verb, elapsed * cut as u32);
         result
     }
 
-    /// Tells the observer and the circuit: of how many nodes, how many were turned down, and how many were put to
-    /// the guest; how long it took. The host's own work came first, the guest was asked from `begun` on.
-    pub(super) fn tell(
+    /// Reports a call to the observer and the circuit: the number of nodes, of rejected ones and of evaluated ones, and
+    /// the time. The host worked from `started` on, the guest from `begun` on.
+    pub(super) fn report(
         &self,
         pod: &Pod,
         member: &Member,
@@ -178,7 +179,7 @@ impl Caller {
         let elapsed = self.clock.now().saturating_duration_since(started);
         match result {
             Ok((asked, rejected, evaluated)) => {
-                // An answer that was remembered says nothing about the guest's health.
+                // A cached answer says nothing about the guest's health.
                 if evaluated > 0 {
                     member.circuit.succeeded();
                 }
@@ -200,19 +201,13 @@ impl Caller {
         CallOf { request: &self.request, pod, member, verb }
     }
 
-    /// Tells the observer that every answer was remembered: of how many nodes, how many were turned down.
-    pub(super) fn tell_remembered(
-        &self,
-        member: &Member,
-        verb: Verb,
-        (asked, rejected): (usize, usize),
-        took: Duration,
-    ) {
+    /// Reports to the observer that every answer was cached: about how many nodes, and how many were rejected.
+    pub(super) fn report_cached(&self, member: &Member, verb: Verb, (asked, rejected): (usize, usize), took: Duration) {
         self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
-        member.cache.pace.set(verb, took);
+        member.cache.call_times.set(verb, took);
     }
 
-    /// As [`Caller::call`]; none where the policy's faults leave it out of the decision.
+    /// As [`Caller::call`]; `None` if the policy's `onError` leaves it out of the decision.
     pub(super) fn call_or_skip<A: Answer + Send>(
         &self,
         member: &Member,

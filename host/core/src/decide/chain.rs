@@ -1,4 +1,4 @@
-//! The filter chain: policies in order, each asked about the nodes still standing.
+//! The filter chain: policies in order, each asked about the nodes that all earlier ones accepted.
 
 use std::sync::Arc;
 
@@ -15,38 +15,38 @@ pub(super) struct Reasons {
     numbers: HashMap<Box<str>, u32>,
 }
 
-/// What the filters say together.
+/// The result of all filters.
 #[derive(Debug, Default)]
 pub(super) struct Filtered {
-    /// The nodes turned down, by index in the chain's list of nodes.
+    /// The rejected nodes, by index in the chain's list of nodes.
     pub(super) rejected: Vec<Rejection>,
-    /// How many policies were left out for their faults.
+    /// How many policies were left out because of a fault.
     pub(super) left_out: usize,
 }
 
-/// Puts nodes to the matching filters; `standing` keeps those that pass all of them.
+/// Calls the matching filters; `remaining` keeps the nodes that pass all of them.
 ///
-/// `all` shows every node, where that is the world as it is: about that answers are remembered.
+/// `all` is the unmodified view of all nodes, or `None` if victims are removed. Answers are cached only with `all`.
 pub(super) fn run_filters(
     caller: &Caller,
     group: &Group,
     pod: &Pod,
     all: Option<&View>,
-    standing: &mut Vec<u32>,
+    remaining: &mut Vec<u32>,
     reasons: &mut Reasons,
     view: impl Fn(&[u32]) -> View,
 ) -> Result<Filtered, DecideError> {
     let mut filtered = Filtered::default();
     for member in group.answering(Mode::Enforce, Verb::Filter, pod) {
-        if standing.is_empty() {
+        if remaining.is_empty() {
             break;
         }
         let verdicts = match all {
-            Some(all) => caller.recall_or_skip(member, Verb::Filter, all, standing, || view(standing))?,
-            None => ask(caller, member, view(standing))?,
+            Some(all) => caller.lookup_or_skip(member, Verb::Filter, all, remaining, || view(remaining))?,
+            None => ask(caller, member, view(remaining))?,
         };
         match verdicts {
-            Some(verdicts) => apply(member, &verdicts, standing, reasons, &mut filtered.rejected),
+            Some(verdicts) => apply(member, &verdicts, remaining, reasons, &mut filtered.rejected),
             None => filtered.left_out += 1,
         }
     }
@@ -61,25 +61,25 @@ fn ask(caller: &Caller, member: &Arc<Member>, view: View) -> Result<Option<Answe
 fn apply(
     member: &Member,
     verdicts: &Answers<Verdict>,
-    standing: &mut Vec<u32>,
+    remaining: &mut Vec<u32>,
     reasons: &mut Reasons,
     rejected: &mut Vec<Rejection>,
 ) {
-    // A policy has few reasons for many nodes: their texts are made once.
+    // A policy has few reasons for many nodes: each text is made once.
     let distinct: Vec<&Verdict> = verdicts.distinct().collect();
     if distinct.iter().all(|verdict| **verdict == Verdict::Fits) {
         return;
     }
     let mut numbers: Vec<Option<u32>> = vec![None; distinct.len()];
-    let mut which = verdicts.numbers().iter();
-    standing.retain(|node| {
-        let Some(which) = which.next().map(|which| *which as usize) else { return true };
-        let (reason, unresolvable) = match distinct[which] {
+    let mut number = verdicts.numbers().iter();
+    remaining.retain(|node| {
+        let Some(number) = number.next().map(|number| *number as usize) else { return true };
+        let (reason, unresolvable) = match distinct[number] {
             Verdict::Fits => return true,
             Verdict::Unschedulable(reason) => (reason, false),
             Verdict::Unresolvable(reason) => (reason, true),
         };
-        let number = *numbers[which].get_or_insert_with(|| reasons.number(&member.name, reason));
+        let number = *numbers[number].get_or_insert_with(|| reasons.number(&member.name, reason));
         rejected.push(Rejection { node: *node, reason: number, unresolvable });
         false
     });

@@ -1,4 +1,4 @@
-//! Several cores for one request, where that is worth the threads.
+//! Several threads for one request, if it is worth them.
 //!
 //! Threads live as long as the request needs them and share the cores as the system sees fit: a slow policy
 //! has no queue in which another group's could wait behind it.
@@ -10,12 +10,18 @@ use crate::Blocking;
 /// Work that takes less is not worth a thread, which costs about a tenth of this to start.
 const WORTHWHILE: Duration = Duration::from_micros(500);
 
-/// The most threads of one request.
+/// Maximum threads of one request.
 const MAX_THREADS: usize = 8;
 
-/// Into how many pieces of equal size work is worth cutting that takes so long.
-pub(super) fn pieces(took: Duration) -> usize {
+/// The number of threads worth using for work that takes `took` on one core.
+pub(super) fn threads_for(took: Duration) -> usize {
     usize::try_from(took.as_nanos() / WORTHWHILE.as_nanos()).unwrap_or(usize::MAX).clamp(1, threads())
+}
+
+/// The number of pieces to cut a list of this length into, if all of it takes `took` on one core.
+pub(super) fn pieces(took: Duration, length: usize) -> usize {
+    let pieces = threads_for(took);
+    if length < 2 * pieces { 1 } else { pieces }
 }
 
 /// How many threads one request may use.
@@ -24,16 +30,16 @@ fn threads() -> usize {
     *THREADS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS))
 }
 
-/// Does each of some jobs, those that are worth it beside the others; what they come to, in their order.
-pub(super) fn side_by_side<J: Sync, R: Send>(
+/// Runs all jobs, the long ones on threads of their own, and returns the results in order.
+pub(super) fn run_all<J: Sync, R: Send>(
     blocking: Blocking,
     jobs: &[J],
-    is_worth_a_thread: impl Fn(&J) -> bool,
+    is_long: impl Fn(&J) -> bool,
     work: impl Fn(&J) -> R + Sync,
 ) -> Vec<R> {
-    let worth: Vec<bool> = jobs.iter().map(is_worth_a_thread).collect();
-    // Whoever waits may as well do one of them.
-    let spared = worth.iter().rposition(|worth| *worth);
+    let worth: Vec<bool> = jobs.iter().map(is_long).collect();
+    // This thread runs one long job itself.
+    let run_here = worth.iter().rposition(|worth| *worth);
     let mut room = threads() - 1;
     let mut all = || {
         thread::scope(|scope| {
@@ -41,9 +47,9 @@ pub(super) fn side_by_side<J: Sync, R: Send>(
                 .iter()
                 .enumerate()
                 .map(|(at, job)| {
-                    let apart = worth[at] && Some(at) != spared && room > 0;
+                    let apart = worth[at] && Some(at) != run_here && room > 0;
                     room -= usize::from(apart);
-                    // Where the system has no thread to give, the work is done here.
+                    // If the system has no thread to give, the work is done here.
                     if apart { named().spawn_scoped(scope, || work(job)).ok() } else { None }
                 })
                 .collect();
@@ -56,14 +62,14 @@ pub(super) fn side_by_side<J: Sync, R: Send>(
             joined.flatten().collect()
         })
     };
-    if spared.is_some() { blocking.run(all) } else { all() }
+    if run_here.is_some() { blocking.run(all) } else { all() }
 }
 
 fn named() -> thread::Builder {
     thread::Builder::new().name("guest-calls".to_owned())
 }
 
-/// Cuts a list into so many pieces, works on them side by side, and puts the results together.
+/// Cuts a list into pieces, works on them in parallel, and concatenates the results.
 ///
 /// # Errors
 /// The first in the order of the pieces.
@@ -73,12 +79,12 @@ pub(super) fn split<T: Sync, R: Send, E: Send>(
     pieces: usize,
     work: impl Fn(&[T]) -> Result<Vec<R>, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    if pieces <= 1 || list.len() < 2 * pieces {
+    if pieces <= 1 || list.is_empty() {
         return work(list);
     }
     let pieces: Vec<&[T]> = list.chunks(list.len().div_ceil(pieces)).collect();
     let mut all = Vec::with_capacity(list.len());
-    for result in side_by_side(blocking, &pieces, |_| true, |piece| work(piece)) {
+    for result in run_all(blocking, &pieces, |_| true, |piece| work(piece)) {
         all.extend(result?);
     }
     Ok(all)
@@ -92,7 +98,7 @@ mod tests {
     fn results_come_in_the_order_of_the_jobs_wherever_they_were_done() {
         let jobs: Vec<u32> = (0..40).collect();
         for share in 1..4 {
-            let done = side_by_side(Blocking::default(), &jobs, |job| job % share == 0, |job| job * 2);
+            let done = run_all(Blocking::default(), &jobs, |job| job % share == 0, |job| job * 2);
             assert_eq!(done, jobs.iter().map(|job| job * 2).collect::<Vec<_>>());
         }
     }
@@ -116,7 +122,8 @@ mod tests {
 
     #[test]
     fn only_what_takes_long_is_cut() {
-        assert_eq!((pieces(Duration::ZERO), pieces(WORTHWHILE)), (1, 1));
-        assert_eq!((pieces(WORTHWHILE * 100), pieces(Duration::MAX)), (threads(), threads()));
+        assert_eq!((threads_for(Duration::ZERO), threads_for(WORTHWHILE)), (1, 1));
+        assert_eq!((threads_for(WORTHWHILE * 100), threads_for(Duration::MAX)), (threads(), threads()));
+        assert_eq!((pieces(Duration::MAX, 2 * threads()), pieces(Duration::MAX, 1)), (threads(), 1));
     }
 }

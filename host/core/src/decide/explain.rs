@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     Caller, DecideError, RequestContext, Unbound,
-    again::{Told, tell},
+    again::{Evaluated, evaluate_one},
     bind,
     chain::reason_text,
 };
@@ -41,7 +41,7 @@ pub struct Explained {
     pub answer: Result<SurveyAnswer, Fault>,
     /// Every read in order; of a very long list the beginning.
     pub reads: Vec<ReadLine>,
-    /// Whether such an answer is remembered; otherwise the policy is asked each time.
+    /// Whether such an answer is cached; otherwise the policy is called every time.
     pub is_cached: bool,
 }
 
@@ -67,16 +67,19 @@ pub(crate) fn explain(
 
 fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &RequestContext, node: u32) -> Explained {
     let everyone = || context.node_set().view(&context.node_set().everyone());
-    let Told { answer, reads, reads_whole } = match verb {
-        Verb::Filter => checked(tell::<Verdict>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Verdict),
-        Verb::Score => checked(tell::<u32>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Score),
+    let Evaluated { answer, reads, reads_whole } = match verb {
+        Verb::Filter => {
+            checked(evaluate_one::<Verdict>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Verdict)
+        }
+        Verb::Score => checked(evaluate_one::<u32>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Score),
         // A bind is about the one node, with what is placed there.
         Verb::Bind => {
-            let told =
-                tell_once(caller, member, verb, &context.node_set().view(&[node]), |ask| member.policy.bind(ask, 0));
+            let told = evaluate_once(caller, member, verb, &context.node_set().view(&[node]), |ask| {
+                member.policy.bind(ask, 0)
+            });
             checked(told).map(SurveyAnswer::Bind)
         }
-        _ => checked(tell_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
+        _ => checked(evaluate_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
             .map(SurveyAnswer::Score),
     };
     let is_cached = !reads_whole && member.cache.disabled(verb).is_none();
@@ -84,29 +87,29 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &Requ
 }
 
 /// An answer that breaks the contract is a fault, here as in a decision.
-fn checked<A: Answer>(told: Told<A>) -> Told<A> {
+fn checked<A: Answer>(told: Evaluated<A>) -> Evaluated<A> {
     let answer = told.answer.and_then(|answer| match answer.breach() {
         Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
         None => Ok(answer),
     });
-    Told { answer, ..told }
+    Evaluated { answer, ..told }
 }
 
-/// As [`tell`], for verbs whose answers are not remembered.
-fn tell_once<A>(
+/// As [`evaluate_one`], for verbs whose answers are not cached.
+fn evaluate_once<A>(
     caller: &Caller,
     member: &Member,
     verb: Verb,
     view: &View,
     ask: impl FnOnce(&Ask) -> Result<A, Fault>,
-) -> Told<A> {
+) -> Evaluated<A> {
     let recording = Recording::of_story();
     let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
     if view.node_count() == 1 {
         recording.begin(0);
     }
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
-    Told { answer, reads: recording.take_story(), reads_whole: true }
+    Evaluated { answer, reads: recording.take_story(), reads_whole: true }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {

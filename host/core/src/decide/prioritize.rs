@@ -6,7 +6,7 @@ use crate::{Ask, Group, Member, Mode, Verb, View, cache::Answers};
 
 use super::{
     Caller, DecideError, RequestContext,
-    cores::{pieces, side_by_side},
+    cores::{run_all, threads_for},
     jointly,
 };
 
@@ -42,10 +42,9 @@ pub(crate) fn prioritize(
         Some(known) => (known.map(all.slots(), |total| total), known.weights),
         None => (vec![0; everyone.len()], 0),
     };
-    let takes_long = |(member, verb): &(&Arc<Member>, Verb)| pieces(member.cache.pace.last(*verb)) > 1;
-    let answers = side_by_side(caller.blocking(), &jobs, takes_long, |(member, verb)| {
-        ask(caller, member, *verb, &all, &everyone)
-    });
+    let takes_long = |(member, verb): &(&Arc<Member>, Verb)| threads_for(member.cache.call_times.last(*verb)) > 1;
+    let answers =
+        run_all(caller.blocking(), &jobs, takes_long, |(member, verb)| ask(caller, member, *verb, &all, &everyone));
     for ((member, _), scores) in jobs.iter().zip(answers) {
         let Some(scores) = scores? else { continue };
         let weight = u64::from(member.config.weight);
@@ -59,7 +58,7 @@ pub(crate) fn prioritize(
     Ok(PrioritizeOutcome { scores: context.by_request(by_node) })
 }
 
-/// A score is of one node and remembered; a rank is of all, and asked for each time.
+/// A score is about one node and cached; a rank is about all, and computed every time.
 fn ask(
     caller: &Caller,
     member: &Arc<Member>,
@@ -68,7 +67,7 @@ fn ask(
     nodes: &[u32],
 ) -> Result<Option<Answers<u32>>, DecideError> {
     if verb == Verb::Score {
-        return caller.recall_or_skip(member, verb, all, nodes, || all.clone());
+        return caller.lookup_or_skip(member, verb, all, nodes, || all.clone());
     }
     let ask = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
     Ok(caller.call_or_skip(member, verb, all.clone(), ask)?.map(Answers::plain))

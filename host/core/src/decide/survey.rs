@@ -55,7 +55,7 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
 
 /// Asks the matching policies in shadow mode; only the observer hears what they say.
 ///
-/// Their answers are remembered as those of others are, so that their decision tables fill.
+/// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
     let (all, everyone) = (context.node_set().whole_view(), context.node_set().everyone());
     for verb in verbs {
@@ -63,12 +63,12 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
             // The observer has been told of faults and scores; nobody else may learn of them.
             match verb {
                 Verb::Filter => {
-                    let verdicts = caller.recall::<Verdict>(member, *verb, &all, &everyone, || all.clone());
+                    let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &everyone, || all.clone());
                     if let Ok(verdicts) = verdicts {
-                        tell_rejections(caller, member, &all, &verdicts);
+                        report_rejections(caller, member, &all, &verdicts);
                     }
                 }
-                Verb::Score => drop(caller.recall::<u32>(member, *verb, &all, &everyone, || all.clone())),
+                Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &everyone, || all.clone())),
                 _ => drop(ask(caller, member, *verb, context)),
             }
         }
@@ -76,7 +76,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
 }
 
 /// Tells which nodes a policy in shadow mode would have turned down.
-fn tell_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &Answers<Verdict>) {
+fn report_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &Answers<Verdict>) {
     let (asked, rejected) = (verdicts.numbers().len(), verdicts.count(|verdict| reason(verdict).is_some()));
     if rejected == 0 {
         return;

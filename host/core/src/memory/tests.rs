@@ -30,12 +30,12 @@ fn memory() -> NodeMemory {
 
 /// What each node of these tests takes.
 fn weight() -> usize {
-    picture::weight(&Node::from_json(json("a", "1")).unwrap())
+    snapshot::weight(&Node::from_json(json("a", "1")).unwrap())
 }
 
 fn bytes_kept(memory: &NodeMemory) -> usize {
     let known = memory.known();
-    known.cluster().slots().iter().map(|slot| picture::weight(&slot.node)).sum()
+    known.cluster().slots().iter().map(|slot| snapshot::weight(&slot.node)).sum()
 }
 
 #[test]
@@ -179,7 +179,7 @@ proptest! {
                 prop_assert_eq!(slot.placed.map(|placed| Arc::as_ptr(&placed)), expected.map(|placed| Arc::as_ptr(&placed)));
             }
             prop_assert!(bytes_kept(&memory) <= memory.max_bytes());
-            prop_assert_eq!(memory.picture.load().bytes, bytes_kept(&memory));
+            prop_assert_eq!(memory.snapshot.load().bytes, bytes_kept(&memory));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Secrets;
 use crate::{Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict};
 
 /// Takes the secrets out of the reasons and faults of a policy as they come from it, so that nothing behind it
-/// (replies, remembered answers, explanations, the log) has them.
+/// (replies, cached answers, explanations, the log) has them.
 struct RedactingPolicy {
     policy: Arc<dyn Policy>,
     secrets: Secrets,

@@ -9,9 +9,9 @@ use crate::Verb;
 
 /// How long the last call of each verb took, on one core.
 #[derive(Debug, Default)]
-pub(crate) struct Pace([AtomicU64; Verb::ALL.len()]);
+pub(crate) struct LastCallTimes([AtomicU64; Verb::ALL.len()]);
 
-impl Pace {
+impl LastCallTimes {
     pub(crate) fn last(&self, verb: Verb) -> Duration {
         Duration::from_nanos(self.0[verb as usize].load(Ordering::Relaxed))
     }

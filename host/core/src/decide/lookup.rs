@@ -1,4 +1,4 @@
-//! Answers from memory: a policy is asked about what is new, and now and then about what is not.
+//! Cached answers: a policy is called about the misses, and now and then about a hit.
 
 use std::{fmt::Debug, sync::Arc, time::Instant};
 
@@ -32,10 +32,10 @@ impl<A: CachedAnswer + Answer> NodeSource<A> for CheckedSource<'_, A> {
 // === impl Caller ===
 
 impl Caller {
-    /// As [`Caller::call`] for the verbs whose answers are remembered: the policy is asked about what is new.
+    /// As [`Caller::call`] for the verbs whose answers are cached: the policy is called about the misses.
     ///
-    /// Of the nodes of a view some are in question; `view` makes the view that shows a guest these alone.
-    pub(super) fn recall<A: Answer + CachedAnswer + Debug>(
+    /// `nodes` are some of the nodes of the view `all`; `view` makes the view that shows a guest only these.
+    pub(super) fn lookup_or_call<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -59,24 +59,24 @@ impl Caller {
             self.recheck_later(member, verb, all, (nodes.len(), nodes.len()), |at| {
                 Some((nodes[at], answers.get(at)?.clone()))
             });
-            let elapsed = self.tell(
+            let elapsed = self.report(
                 all.pod(),
                 member,
                 verb,
                 (started, started),
                 Ok((nodes.len(), answers.count(Answer::rejects), 0)),
             );
-            member.cache.pace.set(verb, elapsed);
+            member.cache.call_times.set(verb, elapsed);
             return Ok(answers);
         }
-        let (answers, evaluated, begun, result) = self.ask_the_rest(member, verb, lookup, view());
+        let (answers, evaluated, begun, result) = self.evaluate_misses(member, verb, lookup, view());
         let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
-        let elapsed = self.tell(all.pod(), member, verb, (started, begun), told);
-        member.cache.pace.set(verb, elapsed);
+        let elapsed = self.report(all.pod(), member, verb, (started, begun), told);
+        member.cache.call_times.set(verb, elapsed);
         result.map(|()| answers)
     }
 
-    fn ask_the_rest<A: Answer + CachedAnswer + Debug>(
+    fn evaluate_misses<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -124,7 +124,7 @@ impl Caller {
     }
 
     /// As [`Caller::recall`]; none where the policy's faults leave it out of the decision.
-    pub(super) fn recall_or_skip<A: Answer + CachedAnswer + Debug>(
+    pub(super) fn lookup_or_skip<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -132,31 +132,31 @@ impl Caller {
         nodes: &[u32],
         view: impl FnOnce() -> View,
     ) -> Result<Option<Answers<A>>, DecideError> {
-        or_skip(member, verb, self.recall(member, verb, all, nodes, view))
+        or_skip(member, verb, self.lookup_or_call(member, verb, all, nodes, view))
     }
 
     fn insert_later<A: CachedAnswer>(&self, member: &Arc<Member>, verb: Verb, update: Update<A>) {
-        let (member, caller) = (Arc::clone(member), self.behind_the_reply());
-        self.leave(move || {
+        let (member, caller) = (Arc::clone(member), self.after_reply());
+        self.defer(move || {
             if let Err(why) = A::cache(&member.cache).insert(&update) {
                 caller().observer().cache_disabled(&member, verb, why);
             }
         });
     }
 
-    /// Counts answers that were remembered, of so many; if one is due it is picked, with its node, and asked for again.
+    /// Adds cache hits to the sampler; if one is due, `pick` selects it, and it is evaluated again after the reply.
     pub(super) fn recheck_later<A: CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         view: &View,
-        (remembered, asked): (usize, usize),
+        (cached, asked): (usize, usize),
         pick: impl FnOnce(usize) -> Option<(u32, A)>,
     ) {
-        let Some(again) = self.again() else { return };
-        again.count(remembered, self.now(), |number| {
+        let Some(sampler) = self.sampler() else { return };
+        sampler.count(cached, self.now(), |number| {
             let (node, answer) = pick(number as usize % asked.max(1))?;
-            let (member, view, caller) = (Arc::clone(member), view.clone(), self.behind_the_reply());
+            let (member, view, caller) = (Arc::clone(member), view.clone(), self.after_reply());
             Some(move || again::recheck(&caller(), &member, verb, &view, node, &answer))
         });
     }

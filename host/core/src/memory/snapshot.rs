@@ -1,4 +1,4 @@
-//! Nodes of earlier requests as a picture of the cluster; each keeps its slot as long as it is known.
+//! Nodes of earlier requests as a snapshot of the cluster; each keeps its slot as long as it is known.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,7 @@ pub(super) const NODE_BYTES: usize = 1 << 10;
 
 /// Nodes that requests brought, with the pods that one cluster has on them.
 #[derive(Debug, Default)]
-pub(super) struct Picture {
+pub(super) struct NodeSnapshot {
     pub(super) nodes: KnownNodes,
     /// What the nodes take.
     pub(super) bytes: usize,
@@ -20,9 +20,9 @@ pub(super) struct Picture {
     seen: Option<Weak<Cluster>>,
 }
 
-// === impl Picture ===
+// === impl NodeSnapshot ===
 
-impl Picture {
+impl NodeSnapshot {
     /// Whether its pods are those of this cluster.
     pub(super) fn shows(&self, seen: Option<&Arc<Cluster>>) -> bool {
         match (&self.seen, seen) {
@@ -42,7 +42,7 @@ impl Picture {
         nodes.iter().map(slot).collect()
     }
 
-    /// The picture after this one: it has these nodes too, instead of others of their names.
+    /// The snapshot after this one: it has these nodes too, instead of others of their names.
     pub(super) fn with(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Self {
         let before = self.nodes.cluster();
         let (mut slots, mut bytes) = (before.slots().to_vec(), self.bytes);
@@ -78,9 +78,9 @@ pub(super) fn slot(node: Arc<Node>, seen: Option<&Arc<Cluster>>) -> Slot {
     Slot { placed: seen.and_then(placed), node }
 }
 
-/// The picture with the places that the cluster in force has reserved.
-pub(super) fn with_reserved_of(picture: Cluster, seen: Option<&Arc<Cluster>>) -> Cluster {
-    picture.with_reserved(seen.map(|seen| Arc::clone(seen.reserved())).unwrap_or_default())
+/// The snapshot with the places that the cluster in force has reserved.
+pub(super) fn with_reserved_of(snapshot: Cluster, seen: Option<&Arc<Cluster>>) -> Cluster {
+    snapshot.with_reserved(seen.map(|seen| Arc::clone(seen.reserved())).unwrap_or_default())
 }
 
 /// What a node takes.
