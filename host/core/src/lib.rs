@@ -79,7 +79,7 @@ pub use quantity::{QuantityError, parse_quantity};
 pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
-pub use secrets::{Secrets, redacting, shown_settings, unredacted};
+pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings, unredacted};
 pub use sender::Sender;
 pub use slots::{Slot, Slots};
 pub use text::{bounded, escaped, excerpt, is_unprintable, one_line};

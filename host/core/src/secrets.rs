@@ -5,26 +5,39 @@
 
 mod redacting;
 mod shape;
+mod written;
 
 use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
 
 pub use self::redacting::{redacting, unredacted};
-use self::shape::{is_secret_name, secrets_in};
-use crate::one_line;
+use self::{
+    shape::{is_secret_name, secrets_in},
+    written::spots,
+};
+use crate::escaped;
 
 /// What stands for a secret.
 const HIDDEN: &str = "<not shown>";
 
-/// A shorter text would be found by chance.
-const SHORTEST: usize = 4;
+/// A shorter text is no secret to anybody, and would be found everywhere.
+const SHORTEST: usize = 2;
 
-/// The same in reasons, which are read by many people.
-const SHORTEST_IN_REASONS: usize = 8;
+/// A shorter number, such as a limit on tokens, is no secret; a PIN has four digits.
+const SHORTEST_NUMBER: usize = 4;
 
-/// So many bytes of a secret's beginning are enough to hide what they begin: a text may have been cut.
-const BEGINNING: usize = 12;
+/// A shorter line of a secret of several lines is no secret by itself.
+const SHORTEST_LINE: usize = 4;
+
+/// A shorter secret is hidden only where it is a word of its own.
+const SHORTEST_ANYWHERE: usize = 4;
+
+/// The same in reasons, which are read by many people and have few words.
+const SHORTEST_ANYWHERE_IN_REASONS: usize = 8;
+
+/// Maximum characters of a quotation from a file.
+const MAX_QUOTED_CHARS: usize = 80;
 
 /// The most texts that are looked for in another one; with more of them, no text is shown at all. A chain of
 /// certificates with its key has about 150 lines.
@@ -46,7 +59,10 @@ const PAIR_FIELDS: usize = 3;
 /// The secrets in the settings of one policy, to be taken out of texts about it.
 #[derive(Debug, Default)]
 pub struct Secrets {
+    /// As they are, each once, and their lines.
     texts: Vec<String>,
+    /// A shorter one is hidden only where it is a word of its own.
+    shortest_anywhere: usize,
     are_too_many: bool,
 }
 
@@ -55,6 +71,23 @@ pub fn shown_settings(settings: &str) -> String {
     let Ok(mut settings) = serde_json::from_str(settings) else { return HIDDEN.to_owned() };
     visit(&mut settings, false, &mut |secret, _| *secret = HIDDEN.into());
     settings.to_string()
+}
+
+/// Whether a text has a secret in it by its form.
+pub fn looks_secret(text: &str) -> bool {
+    !secrets_in(text).is_empty()
+}
+
+/// A part of a file as a message may quote it: on one line, not long, and no secret by its form.
+pub fn quotable(part: &str) -> Cow<'_, str> {
+    if looks_secret(part) {
+        return Cow::Borrowed(HIDDEN);
+    }
+    let end = part.char_indices().nth(MAX_QUOTED_CHARS).map(|(end, _)| end);
+    match end {
+        None => escaped(part, |_| false),
+        Some(end) => Cow::Owned(format!("{}…", escaped(&part[..end], |_| false))),
+    }
 }
 
 // === impl Secrets ===
@@ -66,26 +99,25 @@ impl Secrets {
         if let Ok(mut settings) = serde_json::from_str(settings) {
             visit(&mut settings, false, &mut |secret, by_name| match secret {
                 Value::String(text) => {
-                    for part in secrets_in(text).into_iter().filter(|part| part.len() >= SHORTEST_IN_REASONS) {
-                        push_lines(part, &mut texts);
-                    }
+                    secrets_in(text).into_iter().for_each(|part| push_lines(part, &mut texts));
                     // Where only a part is secret, the other lines may be ordinary words.
-                    if by_name { push_lines(text, &mut texts) } else { push_forms(text, &mut texts) }
+                    if by_name { push_lines(text, &mut texts) } else { texts.push(text.clone()) }
                 }
                 _ => texts.push(secret.to_string()),
             });
         }
-        texts.retain(|text| text.len() >= SHORTEST);
+        texts.retain(|text| {
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+            text.len() >= if is_number { SHORTEST_NUMBER } else { SHORTEST }
+        });
         texts.sort_unstable();
         texts.dedup();
-        Self { are_too_many: texts.len() > MAX_SECRETS, texts }
+        Self { are_too_many: texts.len() > MAX_SECRETS, texts, shortest_anywhere: SHORTEST_ANYWHERE }
     }
 
-    /// Those that are long enough to be looked for in reasons.
+    /// The same, to be taken out of reasons.
     fn of_reasons(settings: &str) -> Self {
-        let mut secrets = Self::of(settings);
-        secrets.texts.retain(|text| text.len() >= SHORTEST_IN_REASONS);
-        secrets
+        Self { shortest_anywhere: SHORTEST_ANYWHERE_IN_REASONS, ..Self::of(settings) }
     }
 
     fn is_empty(&self) -> bool {
@@ -97,7 +129,8 @@ impl Secrets {
         if self.are_too_many && !text.is_empty() {
             return Cow::Owned(HIDDEN.to_owned());
         }
-        let mut spots: Vec<Range<usize>> = self.texts.iter().flat_map(|secret| spots(secret, text)).collect();
+        let mut spots: Vec<Range<usize>> =
+            self.texts.iter().flat_map(|secret| spots(secret, text, secret.len() < self.shortest_anywhere)).collect();
         if spots.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -116,32 +149,11 @@ impl Secrets {
     }
 }
 
-/// Where a text has a secret, or enough of its beginning.
-fn spots<'a>(secret: &'a str, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
-    let beginning = &secret[..secret.floor_char_boundary(BEGINNING)];
-    let step = beginning.chars().next().map_or(1, char::len_utf8);
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        let at = from + text[from..].find(beginning)?;
-        from = at + step;
-        let same = text[at..].chars().zip(secret.chars()).take_while(|(one, other)| one == other);
-        Some(at..at + same.map(|(one, _)| one.len_utf8()).sum::<usize>())
-    })
-}
-
-/// The ways in which a secret, or one of its lines, can stand in a text: a guest may write line by line.
+/// A secret and its lines: a guest may write line by line.
 fn push_lines(secret: &str, texts: &mut Vec<String>) {
-    push_forms(secret, texts);
-    for line in secret.lines().map(str::trim).filter(|line| line.len() < secret.len()) {
-        push_forms(line, texts);
-    }
-}
-
-/// As it is, as it is written between quotes, and as it is logged on one line.
-fn push_forms(secret: &str, texts: &mut Vec<String>) {
-    texts.push(format!("{secret:?}").trim_matches('"').to_owned());
-    texts.push(one_line(secret));
     texts.push(secret.to_owned());
+    let lines = secret.lines().map(str::trim).filter(|line| line.len() < secret.len());
+    texts.extend(lines.filter(|line| line.len() >= SHORTEST_LINE).map(str::to_owned));
 }
 
 /// Visits each secret that is no list and no object, also those among the keys; and tells whether a name says so.
@@ -206,6 +218,7 @@ fn visit_items(items: &mut [Value], is_secret: bool, found: &mut impl FnMut(&mut
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::one_line;
 
     #[test]
     fn values_whose_keys_sound_secret_are_not_shown_and_others_are() {
@@ -285,6 +298,45 @@ mod tests {
     }
 
     #[test]
+    fn the_escapes_of_json_and_of_languages_hide_no_secret() {
+        let secret = "p<w>&\u{8}\u{1b}ä";
+        for secrets in
+            [Secrets::of, Secrets::of_reasons].map(|of| of(&serde_json::json!({"password": secret}).to_string()))
+        {
+            for text in [
+                serde_json::json!(secret).to_string(),
+                r#""p\u003cw\u003e\u0026\b\u001b\u00e4""#.to_owned(),
+                format!("{secret:?}"),
+            ] {
+                assert_eq!(secrets.hide(&format!("no: {text}")), "no: \"<not shown>\"", "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_secret_is_hidden_in_reasons_as_a_word_and_in_the_log_also_within_words() {
+        let settings = r#"{"password":"hunter2","pin":"x1","tokens":4711}"#;
+        let (reasons, log) = (Secrets::of_reasons(settings), Secrets::of(settings));
+        assert_eq!(
+            reasons.hide("hunter2 x1, 4711; hunter22 x11"),
+            "<not shown> <not shown>, <not shown>; hunter22 x11"
+        );
+        assert_eq!(
+            log.hide("hunter2 x1, 4711; hunter22 x11"),
+            "<not shown> <not shown>, <not shown>; <not shown>2 x11"
+        );
+    }
+
+    #[test]
+    fn a_quotation_is_short_on_one_line_and_no_secret() {
+        assert_eq!(quotable("a\nb"), "a\\u000ab");
+        assert_eq!(quotable(&"ü".repeat(80)), "ü".repeat(80));
+        assert_eq!(quotable(&"ü".repeat(81)), "ü".repeat(80) + "…");
+        assert_eq!(quotable(&["gh", "p_abcdefghijklmnop"].concat()), HIDDEN);
+        assert_eq!(quotable("password=hunter2"), HIDDEN);
+    }
+
+    #[test]
     fn with_very_many_secrets_no_text_is_shown() {
         let tokens =
             |count: usize| serde_json::json!({"tokens": (0..count).map(|at| format!("t{at:08}")).collect::<Vec<_>>()});
@@ -295,7 +347,7 @@ mod tests {
     #[test]
     fn texts_about_settings_lose_their_secrets_even_where_they_were_cut_or_quoted() {
         let secrets = Secrets::of(
-            r#"{"token":"correct horse battery staple","key":"say \"please\"\n","pin_secret":271828,"short_key":"ab","size":"large"}"#,
+            r#"{"token":"correct horse battery staple","key":"say \"please\"\n","pin_secret":271828,"short_key":"ab","max_tokens":5,"size":"large"}"#,
         );
         let table = [
             ("nothing", "nothing"),
@@ -307,7 +359,8 @@ mod tests {
             ("key: invalid value: string \"say \\\"please\\\"\\n\"", "key: invalid value: string \"<not shown>\""),
             ("say \"please\"\n!", "<not shown>!"),
             ("271828 is no text", "<not shown> is no text"),
-            ("ab", "ab"),
+            ("ab: 'ab', cab", "<not shown>: '<not shown>', cab"),
+            ("of 5 large", "of 5 large"),
             ("", ""),
         ];
         for (text, expected) in table {
