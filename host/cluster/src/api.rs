@@ -8,6 +8,7 @@ use std::{
 };
 
 use kube::{Client, Config, config::Kubeconfig};
+use plimsoll_system::bounded_file::check_input;
 
 use crate::lease::{Term, fenced_client};
 
@@ -16,6 +17,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for writing a request.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum bytes of a kubeconfig, and of each file that it names.
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// The path of a pod's service account.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -105,12 +109,15 @@ impl Credentials {
             Self::ServiceAccount => {
                 return Config::incluster().map_err(|error| ConnectError::ServiceAccount(chain(&error)));
             }
-            Self::File(path) => (path.clone(), Kubeconfig::read_from(path)),
+            Self::File(path) => (path.clone(), check_files([path]).map(|()| Kubeconfig::read_from(path))),
             Self::Environment => {
                 let path = env::var_os("KUBECONFIG").map(PathBuf::from).unwrap_or_default();
-                (path, Kubeconfig::from_env().map(Option::unwrap_or_default))
+                let checked = check_files(env::split_paths(&path));
+                (path, checked.map(|()| Kubeconfig::from_env().map(Option::unwrap_or_default)))
             }
         };
+        let irregular = |cause: String| ConnectError::Kubeconfig { path: path.clone(), cause };
+        let file = file.map_err(irregular)?;
         let wrong = |error: &(dyn std::error::Error + 'static)| ConnectError::Kubeconfig {
             path: path.clone(),
             cause: chain(error),
@@ -119,12 +126,35 @@ impl Credentials {
         if let Some(context) = context {
             file.current_context = Some(context.to_owned());
         }
+        check_files(files_of_context(&file)).map_err(irregular)?;
         let config = Config::try_from(file).map_err(|error| wrong(&error))?;
         match &config.proxy_url {
             Some(proxy) => Err(ConnectError::Proxy { path, proxy: proxy.to_string() }),
             None => Ok(config),
         }
     }
+}
+
+/// Refuses pipes, devices and huge files, which the Kubernetes client would read to their end.
+fn check_files(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<(), String> {
+    files.into_iter().try_for_each(|file| {
+        let file = file.as_ref();
+        check_input(file, MAX_FILE_BYTES).map_err(|error| format!("{} {error}", file.display()))
+    })
+}
+
+/// The files that the current context of a kubeconfig names.
+fn files_of_context(file: &Kubeconfig) -> impl Iterator<Item = &str> {
+    let current = file.contexts.iter().find(|named| Some(&named.name) == file.current_context.as_ref());
+    let context = current.and_then(|named| named.context.as_ref());
+    let cluster = context.and_then(|context| file.clusters.iter().find(|named| named.name == context.cluster));
+    let cluster = cluster.and_then(|named| named.cluster.as_ref());
+    let user =
+        context.and_then(|context| file.auth_infos.iter().find(|named| Some(&named.name) == context.user.as_ref()));
+    let user = user.and_then(|named| named.auth_info.as_ref());
+    let of_user = user.map(|user| [&user.client_certificate, &user.client_key, &user.token_file]);
+    let of_cluster = cluster.and_then(|cluster| cluster.certificate_authority.as_deref());
+    of_cluster.into_iter().chain(of_user.into_iter().flatten().filter_map(Option::as_deref))
 }
 
 // === impl ApiServer ===

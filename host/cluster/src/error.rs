@@ -1,6 +1,8 @@
 //! Errors of snapshot files.
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
+
+use plimsoll_system::bounded_file::ReadFileError;
 
 use crate::document::DocumentError;
 
@@ -11,12 +13,14 @@ pub(crate) const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o jso
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The file cannot be read.
-    #[error("{} cannot be read: {cause}", path.display())]
+    #[error("{} {cause}: expected {expected}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The system's error.
-        cause: io::Error,
+        /// Why not.
+        cause: ReadFileError,
+        /// What should be in it.
+        expected: &'static str,
     },
     /// There is nothing in the file.
     #[error("{} is empty: expected {expected}", path.display())]

@@ -2,19 +2,26 @@
 
 use std::{
     collections::HashMap,
-    fs,
     hash::{DefaultHasher, Hasher},
+    io,
     path::Path,
 };
 
 use bytes::Bytes;
 use plimsoll_core::{Cluster, Node, Pod};
+use plimsoll_system::bounded_file::{ReadFileError, read_input};
 
 use crate::{
     SnapshotError,
     document::{DocumentError, DocumentObject, each_object},
     error::RECIPE,
 };
+
+/// Maximum bytes of a snapshot: 150,000 pods of 10 kB have less than half of it.
+const MAX_SNAPSHOT_BYTES: u64 = 4 << 30;
+
+/// Maximum bytes of a file with pods to ask about: some ten thousand of them.
+const MAX_PODS_BYTES: u64 = 128 << 20;
 
 /// A fingerprint of a file's content. It is not cryptographic: at worst, a change is missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +44,7 @@ impl FileFingerprint {
 /// # Errors
 /// Names the place of the error in the file, and the expected form.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
-    parse_snapshot(path, &read_text(path, RECIPE)?)
+    parse_snapshot(path, &read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?)
 }
 
 /// As [`read_snapshot`], with the fingerprint of the text that was parsed: between two reads, the file could change.
@@ -45,7 +52,7 @@ pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
 /// # Errors
 /// As for [`read_snapshot`].
 pub fn read_snapshot_with_fingerprint(path: &Path) -> Result<(Cluster, FileFingerprint), SnapshotError> {
-    let text = read_text(path, RECIPE)?;
+    let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?;
     Ok((parse_snapshot(path, &text)?, FileFingerprint::of(text.as_bytes())))
 }
 
@@ -54,7 +61,7 @@ pub(crate) fn read_if_changed(
     path: &Path,
     published: &mut Option<FileFingerprint>,
 ) -> Option<Result<Cluster, SnapshotError>> {
-    let text = read_text(path, RECIPE);
+    let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE);
     let content = text.as_ref().ok().map(|text| FileFingerprint::of(text.as_bytes()));
     if content.is_some() && content == *published {
         return None;
@@ -87,7 +94,7 @@ pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
 /// # Errors
 /// As for [`read_snapshot`]; also if there is an object other than a pod.
 pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
-    let text = read_text(path, "a Pod in YAML or JSON")?;
+    let text = read_text(path, MAX_PODS_BYTES, "a Pod in YAML or JSON")?;
     let mut pods = Vec::new();
     let read = each_object(&text, |object| {
         match object.kind.as_deref() {
@@ -160,8 +167,15 @@ fn put<K: std::hash::Hash + Eq, T>(objects: &mut Vec<T>, at: &mut HashMap<K, usi
     0
 }
 
-fn read_text(path: &Path, expected: &'static str) -> Result<String, SnapshotError> {
-    let text = fs::read_to_string(path).map_err(|cause| SnapshotError::Unreadable { path: path.to_owned(), cause })?;
+fn read_text(path: &Path, limit: u64, expected: &'static str) -> Result<String, SnapshotError> {
+    let bytes = read_input(path, limit);
+    let text = bytes.and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| {
+            let text = format!("byte {} is not UTF-8", error.utf8_error().valid_up_to());
+            ReadFileError::Unreadable(io::Error::new(io::ErrorKind::InvalidData, text))
+        })
+    });
+    let text = text.map_err(|cause| SnapshotError::Unreadable { path: path.to_owned(), cause, expected })?;
     if text.trim().is_empty() {
         return Err(SnapshotError::Empty { path: path.to_owned(), expected });
     }
@@ -174,6 +188,8 @@ fn malformed(path: &Path, cause: DocumentError) -> SnapshotError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const NODE: &str = r#"{"kind": "Node", "metadata": {"name": "n"}}"#;

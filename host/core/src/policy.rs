@@ -127,6 +127,13 @@ pub trait Loader: Send + Sync {
     /// # Errors
     /// Says what is wrong with the module and what was expected, and whether it is worth another try.
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
+
+    /// The error that `load` would return at once for the module with this digest (`sha256:…`), since it was refused
+    /// before; `None` if it would be tried.
+    fn refusal(&self, digest: &str) -> Option<LoadError> {
+        let _ = digest;
+        None
+    }
 }
 
 // === impl Policy ===

@@ -15,6 +15,7 @@ use crate::{
     retry::Retry,
     scan::{File, PolicyId, Scan, Sources},
     source::{ContentDigests, FileRefusal, SidecarSummary, Stamps},
+    stamp::Stamp,
     table::Timing,
 };
 
@@ -224,7 +225,18 @@ impl PolicyEntry {
             refused: self.refused.iter().filter(|_| !retries).map(|(digests, _)| digests.clone()).collect(),
             may_restore: self.is_first && !self.is_loaded(),
             is_slow: !self.is_loaded() || self.retry.next().is_some(),
+            is_retry: self.retry.next().is_some(),
+            size: self.module_size(sources, scan),
         })
+    }
+
+    /// Bytes of its module, as far as the scan knows.
+    fn module_size(&self, sources: &Sources, scan: &Scan) -> u64 {
+        let module = self.named_module().or(sources.module.as_ref());
+        match module.and_then(|module| scan.files.get(module)) {
+            Some(Stamp::File { length, .. }) => *length,
+            _ => 0,
+        }
     }
 
     /// Whether the files are to be read now.

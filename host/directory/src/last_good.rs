@@ -199,27 +199,45 @@ impl LastGood {
 
     /// The last good version of a policy.
     pub(crate) fn good(&self, id: &PolicyId) -> Option<StoredVersion> {
-        let bytes = self.read(id, GOOD).ok()?;
-        let at = bytes.iter().position(|byte| *byte == b'\n')?;
-        let header: VersionHeader = serde_json::from_slice(&bytes[..at]).ok()?;
-        let module = bytes[at + 1..].to_vec();
-        let is_whole = digest(&module) == header.module && header.policy == id.to_string();
-        let digests = header.digests();
-        is_whole.then_some(StoredVersion { module, sidecar: header.sidecar, digests })
+        self.decode(id, GOOD, |bytes| {
+            let at = bytes.iter().position(|byte| *byte == b'\n')?;
+            let header: VersionHeader = serde_json::from_slice(&bytes[..at]).ok()?;
+            let module = bytes[at + 1..].to_vec();
+            let is_whole = digest(&module) == header.module && header.policy == id.to_string();
+            let digests = header.digests();
+            is_whole.then_some(StoredVersion { module, sidecar: header.sidecar, digests })
+        })
     }
 
     /// The digests of the content that was rolled back last, and why.
     pub(crate) fn taken_back(&self, id: &PolicyId) -> Option<(ContentDigests, String)> {
-        let note: RejectionNote = serde_json::from_slice(&self.read(id, BAD).ok()?).ok()?;
-        (note.policy == id.to_string())
-            .then_some((ContentDigests { module: note.module, sidecar: note.sidecar }, note.why))
+        self.decode(id, BAD, |bytes| {
+            let note: RejectionNote = serde_json::from_slice(bytes).ok()?;
+            let digests = ContentDigests { module: note.module, sidecar: note.sidecar };
+            (note.policy == id.to_string()).then_some((digests, note.why))
+        })
+    }
+
+    /// Reads a file. A damaged one is removed: it would keep its room, and nothing could replace it.
+    fn decode<T>(&self, id: &PolicyId, kind: &str, decode: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+        let decoded = match self.read(id, kind) {
+            Ok(bytes) => decode(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
+            // There is none, or it may be readable later.
+            Err(_) => return None,
+        };
+        if decoded.is_none() {
+            tracing::warn!(policy = %id, "{} is damaged: it is removed", self.directory.shown(&self.name(id, kind)));
+            self.remove(id, kind);
+        }
+        decoded
     }
 
     fn read(&self, id: &PolicyId, kind: &str) -> io::Result<Vec<u8>> {
         let file = self.directory.open_file(&self.name(id, kind))?;
         let length = file.metadata()?.len();
         if length > MAX_BYTES {
-            return Err(io::Error::other("it is no file that was written here"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no file that was written here"));
         }
         let mut bytes = Vec::with_capacity(length as usize);
         file.take(MAX_BYTES).read_to_end(&mut bytes)?;

@@ -15,6 +15,7 @@ mod config;
 mod entry;
 mod error;
 mod first;
+mod known_modules;
 mod last_good;
 mod load;
 mod past_versions;
@@ -34,7 +35,7 @@ mod worker_pool;
 
 pub use config::DirectoryConfig;
 pub use error::DirectoryError;
-pub use load::{load_one, module_of};
+pub use load::{load_one, module_bytes, module_of};
 pub use sidecar::sidecar_schema;
 pub use update::{PolicyChange, RosterUpdate};
 pub use watch::{Directory, DirectoryWatch};

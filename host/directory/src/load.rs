@@ -14,9 +14,13 @@ use plimsoll_core::{
 use crate::{
     DirectoryError,
     config::ReadLimits,
+    known_modules::KnownModules,
     last_good::{LastGood, StagedVersion},
     scan::{PolicyId, Scan, Sources},
-    source::{Content, ContentDigests, FileRefusal, Reading, SidecarSummary, Stamps, parse_sidecar, read_sidecar},
+    source::{
+        Content, ContentDigests, FileRefusal, ModuleReader, Reading, SidecarSummary, Stamps, parse_sidecar,
+        read_module, read_sidecar,
+    },
 };
 
 /// Timeout of the call that validates a policy's settings.
@@ -46,6 +50,10 @@ pub(crate) struct LoadJob {
     pub(crate) may_restore: bool,
     /// Whether it may take long, so that others may go first.
     pub(crate) is_slow: bool,
+    /// Whether its files were refused before.
+    pub(crate) is_retry: bool,
+    /// Bytes of the module, as far as the scan knows.
+    pub(crate) size: u64,
 }
 
 /// The outcome of a load job.
@@ -97,6 +105,7 @@ pub(crate) struct LoadContext {
     pub(crate) root: PathBuf,
     pub(crate) bounds: ReadLimits,
     pub(crate) loader: Arc<dyn Loader>,
+    pub(crate) known_modules: KnownModules,
     pub(crate) last_good: Option<Arc<LastGood>>,
 }
 
@@ -116,7 +125,8 @@ impl LoadContext {
     pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
         let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
-        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds);
+        let modules = ModuleReader { known: &self.known_modules, loader: &loader };
+        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, modules);
         let (result, staged) = match reading.content {
             None => (LoadResult::Changing, None),
             Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
@@ -235,6 +245,10 @@ impl Loader for TimedLoader<'_> {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) += started.elapsed();
         loaded
     }
+
+    fn refusal(&self, digest: &str) -> Option<LoadError> {
+        self.loader.refusal(digest)
+    }
 }
 
 /// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
@@ -249,13 +263,21 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
 
+/// Reads the bytes of a module's file.
+///
+/// # Errors
+/// If it is no regular file, larger than a module may be, or cannot be read.
+pub fn module_bytes(module: &Path) -> Result<Vec<u8>, DirectoryError> {
+    read_module(module, &ReadLimits::default()).map_err(|refusal| DirectoryError::Refused(refusal.text))
+}
+
 /// The module that a sidecar belongs to.
 ///
 /// # Errors
 /// If the sidecar cannot be read or is refused.
 pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
     let named = read_sidecar(sidecar)
-        .and_then(|text| parse_sidecar(Some(sidecar), Some(&text), &ReadLimits::default()))
+        .and_then(|text| parse_sidecar(None, Some(sidecar), Some(&text), &ReadLimits::default()))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))?;
     let Some(module) = named.module else { return Ok(sidecar.with_extension("wasm")) };
     let folder = sidecar.parent().unwrap_or(Path::new(""));
@@ -273,7 +295,7 @@ pub(crate) fn build(
 ) -> Result<Member, FileRefusal> {
     let policy = match current.filter(|member| *member.digest == *content.digests.module) {
         Some(member) => unredacted(&member.policy),
-        None => loader.load(&content.module).map_err(|error| refusal_of(content, &error))?,
+        None => loader.load(&content.module).map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
     };
     let policy = redacting(policy, &content.sidecar.settings);
     let size = content.module.len() as u64;
@@ -293,11 +315,6 @@ pub(crate) fn build(
         circuit: Circuit::new(Instant::now()),
         cache: DecisionCache::default(),
     })
-}
-
-fn refusal_of(content: &Content, error: &LoadError) -> FileRefusal {
-    let text = format!("{}: {error}", content.module_label);
-    if error.is_transient() { FileRefusal::passing(text) } else { FileRefusal::new(text) }
 }
 
 /// Calls the policy's validation of its settings, unless it is switched off.

@@ -7,12 +7,15 @@ use std::{
     sync::Arc,
 };
 
-use plimsoll_core::Failure;
+use plimsoll_core::{Failure, escaped};
 
 use crate::{DirectoryError, stamp::Stamp};
 
 /// Maximum policy files (modules and sidecars) of a directory.
 const MAX_FILES: usize = 2_000;
+
+/// The endings of policy files.
+const ENDINGS: [&str; 3] = ["wasm", "yaml", "yml"];
 
 /// Maximum length of a policy's or group's name, which prefixes every reason.
 const MAX_NAME_BYTES: usize = 63;
@@ -73,7 +76,7 @@ impl Scan {
                 Err(ListError::TooMany) => return Err(scan_error(root, ListError::TooMany)),
                 Err(ListError::Io(error)) => {
                     let text = format!("{} cannot be read: {error}", root.join(&*group).display());
-                    scan.problems.insert(PolicyId::whole(&group), text);
+                    scan.note(PolicyId::whole(&group), &text);
                     scan.unreadable.insert(Arc::clone(&group));
                     scan.groups.insert(group);
                 }
@@ -82,17 +85,41 @@ impl Scan {
         Ok(scan)
     }
 
+    /// As this scan, with the files of its policies as they are now.
+    ///
+    /// For a directory that holds too many files to be listed: changes of known policies, `mode: off` above all, count.
+    pub(crate) fn again(&self, root: &Path, error: &DirectoryError) -> Self {
+        let (groups, unreadable) = (self.groups.clone(), self.unreadable.clone());
+        let mut scan = Self { groups, unreadable, files: BTreeMap::new(), problems: self.problems.clone() };
+        let policies: BTreeSet<_> = self.files.keys().filter_map(|file| Some((&file.group, file.parts()?.0))).collect();
+        for (group, stem) in policies {
+            for ending in ENDINGS {
+                let file = File { group: Arc::clone(group), name: Arc::from(format!("{stem}.{ending}")) };
+                let path = file.path(root);
+                let stamp = match path.symlink_metadata() {
+                    Ok(_) if path.is_dir() => None,
+                    Ok(_) => Some(Stamp::of(&path)),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    // It may be there.
+                    Err(_) => self.files.get(&file).copied(),
+                };
+                scan.files.extend(stamp.map(|stamp| (file, stamp)));
+            }
+        }
+        scan.note(PolicyId::whole(&Arc::from("")), &error.to_string());
+        scan
+    }
+
     /// The policies, by name.
     pub(crate) fn policies(&self) -> BTreeMap<PolicyId, Sources> {
         let mut policies: BTreeMap<PolicyId, Sources> = BTreeMap::new();
         for file in self.files.keys() {
             let Some((stem, kind)) = file.parts() else { continue };
-            let id = PolicyId { group: Arc::clone(&file.group), name: Arc::from(stem) };
-            let sources = policies.entry(id).or_default();
+            let sources = policies.entry(PolicyId::of(&file.group, stem)).or_default();
             if !is_policy_name(stem) {
                 sources.problem = Some(format!(
                     "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}",
-                    stem.escape_debug()
+                    escaped(stem, |_| false)
                 ));
             }
             match (kind, &sources.sidecar) {
@@ -145,7 +172,7 @@ impl Scan {
         // A name that is valid text belongs to a hidden file.
         if name.to_str().is_none() && FileKind::of(&shown).is_some() && self.problems.len() < MAX_FILES {
             let text = format!("the name of '{}' is not UTF-8: the file is passed over", entry.path().display());
-            self.problems.insert(PolicyId { group: Arc::clone(group), name: Arc::from(shown) }, text);
+            self.note(PolicyId::of(group, &shown), &text);
         }
     }
 
@@ -156,7 +183,7 @@ impl Scan {
                 "{} is a link that leads out of the directory: expected a directory, or a link to one inside",
                 path.display()
             );
-            self.problems.insert(PolicyId { group: Arc::from(""), name: Arc::from(name) }, text);
+            self.note(PolicyId::of(&Arc::from(""), name), &text);
         }
     }
 
@@ -166,8 +193,13 @@ impl Scan {
             let text = format!(
                 "'{name}' is no name for a group: expected a to z, 0 to 9 and '-', at most {MAX_NAME_BYTES} characters"
             );
-            self.problems.insert(PolicyId { group: Arc::from(""), name: Arc::from(name) }, text);
+            self.note(PolicyId::of(&Arc::from(""), name), &text);
         }
+    }
+
+    /// Notes a problem. Names of files are others' texts, so it is escaped.
+    fn note(&mut self, id: PolicyId, text: &str) {
+        self.problems.insert(id, escaped(text, |_| false).into_owned());
     }
 }
 
@@ -186,6 +218,16 @@ enum ListError {
 // === impl PolicyId ===
 
 impl PolicyId {
+    /// The ID of files with this stem. A name that is no name for a policy is changed where it could be taken for
+    /// something else: it is shown in logs and on pages.
+    fn of(group: &Arc<str>, stem: &str) -> Self {
+        let name = match stem {
+            Failure::DIRECTORY => Arc::from(format!("'{stem}'")),
+            _ => Arc::from(escaped(stem, |_| false)),
+        };
+        Self { group: Arc::clone(group), name }
+    }
+
     /// The ID that stands for a group's whole directory.
     pub(crate) fn whole(group: &Arc<str>) -> Self {
         Self { group: Arc::clone(group), name: Arc::from(Failure::DIRECTORY) }

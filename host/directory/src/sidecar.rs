@@ -68,6 +68,14 @@ impl Default for Sidecar {
 
 // === impl SidecarError ===
 
+impl SidecarError {
+    /// The error of a file that was not written as a sidecar: its place alone, since the text may quote the file.
+    pub(crate) fn unquoted(self) -> Self {
+        let text = "it is no sidecar; nothing of it is quoted, since the link leads out of the directory".to_owned();
+        Self { at: self.at, field: String::new(), text }
+    }
+}
+
 impl fmt::Display for SidecarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((line, column)) = self.at {

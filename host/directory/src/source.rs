@@ -1,17 +1,16 @@
 //! The content of one policy's files, read as one consistent set.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{collections::BTreeMap, io, path::Path};
 
-use plimsoll_core::{PolicyConfig, excerpt};
-use plimsoll_system::digest::digest;
+use plimsoll_core::{LoadError, Loader, PolicyConfig, excerpt};
+use plimsoll_system::{
+    bounded_file::{ReadFileError, read_file},
+    digest::digest,
+};
 
 use crate::{
     config::ReadLimits,
+    known_modules::KnownModules,
     last_good::StoredVersion,
     scan::{File, PolicyId, Scan, Sources},
     sidecar::{self, Sidecar},
@@ -74,11 +73,24 @@ pub(crate) struct SidecarSummary {
     pub(crate) module: Option<File>,
 }
 
+/// Reads modules, except those that the loader would refuse again.
+#[derive(Clone, Copy)]
+pub(crate) struct ModuleReader<'a> {
+    pub(crate) known: &'a KnownModules,
+    pub(crate) loader: &'a dyn Loader,
+}
+
 // === impl FileRefusal ===
 
 impl FileRefusal {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self { text: excerpt(text.as_ref(), LONGEST_TEXT), passing: false, taken_back: false }
+    }
+
+    /// The refusal of a module by the loader.
+    pub(crate) fn of_module(label: &str, error: &LoadError) -> Self {
+        let text = format!("{label}: {error}");
+        if error.is_transient() { Self::passing(text) } else { Self::new(text) }
     }
 
     pub(crate) fn passing(text: impl AsRef<str>) -> Self {
@@ -96,34 +108,38 @@ impl Content {
     /// Reads a module and its sidecar where they are.
     pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
         let text = sidecar.map(read_sidecar).transpose()?;
-        let parsed = parse_sidecar(sidecar, text.as_deref(), bounds)?;
-        Self::complete(module, sidecar, text.as_deref(), parsed, bounds)
+        let parsed = parse_sidecar(None, sidecar, text.as_deref(), bounds)?;
+        let bytes = read_module(module, bounds)?;
+        let digest = digest(&bytes);
+        Self::complete(None, module, (bytes, digest), sidecar, text.as_deref(), parsed)
     }
 
     /// The content of a stored version.
     pub(crate) fn of_kept(id: &PolicyId, kept: StoredVersion, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
         let label = format!("the last good version of {id}");
         let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
-        let sidecar = parse_sidecar(path, kept.sidecar.as_deref(), bounds)?;
+        let sidecar = parse_sidecar(None, path, kept.sidecar.as_deref(), bounds)?;
         let StoredVersion { module, sidecar: sidecar_text, digests } = kept;
         Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text })
     }
 
+    /// Checks the module's digest. Of a file that a link out of `root` leads to nothing is told.
     fn complete(
+        root: Option<&Path>,
         module: &Path,
+        (bytes, digest): (Vec<u8>, String),
         sidecar: Option<&Path>,
         text: Option<&str>,
         parsed: Sidecar,
-        bounds: &ReadLimits,
     ) -> Result<Self, FileRefusal> {
-        let bytes = read_bounded(module, bounds.module_bytes, "module")?;
         let module_label = module.display().to_string();
         let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
-        let digest = digest(&bytes);
         if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *digest) {
-            return Err(FileRefusal::new(format!(
-                "{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}"
-            )));
+            return Err(FileRefusal::new(if root.is_some_and(|root| leads_out(root, module)) {
+                format!("{module_label}: its digest is not the one that {sidecar_label} says")
+            } else {
+                format!("{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}")
+            }));
         }
         let digests = ContentDigests {
             module: digest,
@@ -131,6 +147,22 @@ impl Content {
         };
         let sidecar_text = text.map(str::to_owned);
         Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text })
+    }
+}
+
+// === impl ModuleReader ===
+
+impl ModuleReader<'_> {
+    /// The bytes of a module and their digest.
+    pub(crate) fn read(&self, module: &Path, bounds: &ReadLimits) -> Result<(Vec<u8>, String), FileRefusal> {
+        let before = Stamp::of(module);
+        if let Some(error) = self.known.of(before).and_then(|digest| self.loader.refusal(&digest)) {
+            return Err(FileRefusal::of_module(&module.display().to_string(), &error));
+        }
+        let bytes = read_module(module, bounds)?;
+        let digest = digest(&bytes);
+        self.known.note(module, before, &digest);
+        Ok((bytes, digest))
     }
 }
 
@@ -147,7 +179,7 @@ impl SidecarSummary {
         }
         let path = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = path.as_deref().map(read_sidecar).transpose()?;
-        let parsed = parse_sidecar(path.as_deref(), text.as_deref(), bounds)?;
+        let parsed = parse_sidecar(Some(root), path.as_deref(), text.as_deref(), bounds)?;
         Ok(Self::of(sources, &parsed, path.as_deref()))
     }
 
@@ -164,10 +196,16 @@ impl Reading {
     ///
     /// The stamps are compared before and after, so that a sidecar is never paired with another version's module: a
     /// ConfigMap may be swapped in between.
-    pub(crate) fn take(root: &Path, scan: &Scan, sources: &Sources, bounds: &ReadLimits) -> Self {
+    pub(crate) fn take(
+        root: &Path,
+        scan: &Scan,
+        sources: &Sources,
+        bounds: &ReadLimits,
+        modules: ModuleReader<'_>,
+    ) -> Self {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
         let mut told = None;
-        let content = Self::read(root, scan, sources, bounds, &mut stamps, &mut told);
+        let content = Self::read(root, scan, sources, bounds, modules, &mut stamps, &mut told);
         let is_still = |(file, stamp): (&File, &Option<Stamp>)| *stamp == stamp_now(&file.path(root));
         let content = stamps.iter().all(is_still).then_some(content);
         Self { stamps, told, content }
@@ -178,6 +216,7 @@ impl Reading {
         scan: &Scan,
         sources: &Sources,
         bounds: &ReadLimits,
+        modules: ModuleReader<'_>,
         stamps: &mut Stamps,
         told: &mut Option<SidecarSummary>,
     ) -> Result<Content, FileRefusal> {
@@ -186,11 +225,13 @@ impl Reading {
         }
         let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = sidecar.as_deref().map(read_sidecar).transpose()?;
-        let parsed = parse_sidecar(sidecar.as_deref(), text.as_deref(), bounds)?;
+        let parsed = parse_sidecar(Some(root), sidecar.as_deref(), text.as_deref(), bounds)?;
         *told = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
-        Content::complete(&module.path(root), sidecar.as_deref(), text.as_deref(), parsed, bounds)
+        let path = module.path(root);
+        let read = modules.read(&path, bounds)?;
+        Content::complete(Some(root), &path, read, sidecar.as_deref(), text.as_deref(), parsed)
     }
 }
 
@@ -220,6 +261,11 @@ fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Resul
     }
 }
 
+/// Reads a module by itself.
+pub(crate) fn read_module(path: &Path, bounds: &ReadLimits) -> Result<Vec<u8>, FileRefusal> {
+    read_bounded(path, bounds.module_bytes, "module")
+}
+
 pub(crate) fn read_sidecar(path: &Path) -> Result<String, FileRefusal> {
     let bytes = read_bounded(path, sidecar::MOST_BYTES, "sidecar")?;
     String::from_utf8(bytes).map_err(|error| {
@@ -228,46 +274,42 @@ pub(crate) fn read_sidecar(path: &Path) -> Result<String, FileRefusal> {
     })
 }
 
+/// Parses a sidecar's text. The error of one that a link outside of `root` leads to does not quote it.
 pub(crate) fn parse_sidecar(
+    root: Option<&Path>,
     path: Option<&Path>,
     text: Option<&str>,
     bounds: &ReadLimits,
 ) -> Result<Sidecar, FileRefusal> {
     let (Some(path), Some(text)) = (path, text) else { return Ok(Sidecar::default()) };
-    Sidecar::parse(text, bounds.memory).map_err(|error| FileRefusal::new(format!("{}:{error}", path.display())))
+    Sidecar::parse(text, bounds.memory).map_err(|error| {
+        let error = if root.is_some_and(|root| leads_out(root, path)) { error.unquoted() } else { error };
+        FileRefusal::new(format!("{}:{error}", path.display()))
+    })
+}
+
+/// Whether a path leads to a file outside of the directory, or nobody can tell.
+fn leads_out(root: &Path, path: &Path) -> bool {
+    match (root.canonicalize(), path.canonicalize()) {
+        (Ok(root), Ok(target)) => !target.starts_with(root),
+        _ => true,
+    }
 }
 
 fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefusal> {
-    let unreadable = |error: io::Error| {
-        let text = format!("{} cannot be read: {error}: expected a {what}", path.display());
-        // A missing file gets a new stamp when it appears; other errors may be transient.
-        if error.kind() == io::ErrorKind::NotFound { FileRefusal::new(text) } else { FileRefusal::passing(text) }
-    };
-    let irregular = || FileRefusal::new(format!("{} is not a regular file: expected a {what}", path.display()));
-    // Checked before opening, too: opening some devices has side effects.
-    if !path.metadata().map_err(unreadable)?.is_file() {
-        return Err(irregular());
-    }
-    let file = open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(irregular());
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(most)).unwrap_or(0));
-    file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > most {
-        return Err(FileRefusal::new(format!("{} is larger than {most} bytes, the most for a {what}", path.display())));
-    }
-    Ok(bytes)
-}
-
-/// Opens a file without blocking, unlike a pipe and some files of `/proc` that look regular.
-fn open(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    options.open(path)
+    read_file(path, most).map_err(|error| {
+        let path = path.display();
+        match error {
+            // A missing file gets a new stamp when it appears; other errors may be transient.
+            ReadFileError::Unreadable(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                FileRefusal::passing(format!("{path} cannot be read: {cause}: expected a {what}"))
+            }
+            ReadFileError::TooLarge { limit } => {
+                FileRefusal::new(format!("{path} is larger than {limit} bytes, the most for a {what}"))
+            }
+            error => FileRefusal::new(format!("{path} {error}: expected a {what}")),
+        }
+    })
 }
 
 /// The stamp as a scan would find it.

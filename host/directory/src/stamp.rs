@@ -11,7 +11,7 @@ use std::{
 const TICK: Duration = Duration::from_millis(20);
 
 /// The metadata of a file that identifies its content; symbolic links are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Stamp {
     /// A regular file.
     File { length: u64, modified: Option<SystemTime>, identity: FileIdentity },
@@ -22,7 +22,7 @@ pub(crate) enum Stamp {
 }
 
 /// Tells a file from another one that replaced it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,

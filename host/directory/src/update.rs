@@ -24,7 +24,7 @@ pub enum PolicyChange {
         mode: Mode,
         /// `sha256:…` of its module.
         digest: String,
-        /// `sha256:…` of its sidecar's text; none without a sidecar.
+        /// A keyed hash of its sidecar's text, by which one process tells versions apart; none without a sidecar.
         sidecar: Option<String>,
         /// Its module is that of the version before.
         only_settings: bool,

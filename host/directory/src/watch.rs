@@ -20,6 +20,7 @@ use self::worker::Worker;
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
     first::read_sidecars,
+    known_modules::KnownModules,
     last_good::LastGood,
     load::{LoadContext, LoadOutcome},
     scan::Scan,
@@ -106,7 +107,13 @@ impl Directory {
         let scan = Arc::new(Scan::take(&config.path)?);
         let last_good = config.last_good.as_deref().and_then(|directory| last_good(directory, &config.path));
         let table = PolicyTable::new(&config, last_good.clone());
-        let context = LoadContext { root: config.path.clone(), bounds: config.bounds(), loader, last_good };
+        let context = LoadContext {
+            root: config.path.clone(),
+            bounds: config.bounds(),
+            loader,
+            known_modules: KnownModules::default(),
+            last_good,
+        };
         let (sender, events) = mpsc::channel();
         Ok(Self { table, config, scan, worker_pool: WorkerPool::new(context), sender, events })
     }

@@ -15,6 +15,13 @@ const MAX_THREADS: usize = 8;
 /// Maximum concurrent slow jobs, so that a policy in force finds a thread even if many others are slow.
 const MAX_SLOW: usize = 6;
 
+/// Modules above this size are large. The loader compiles one of them at a time.
+const SMALL_BYTES: u64 = 1 << 20;
+
+/// Maximum concurrent slow jobs with large modules: more of them would wait for each other, with their bytes in memory
+/// and a thread each, which smaller ones could use.
+const MAX_LARGE: usize = 2;
+
 /// Maximum idle threads; starting a thread takes less than a thousandth of a load.
 const MAX_IDLE: usize = 1;
 
@@ -33,11 +40,15 @@ struct PoolState {
 struct JobQueue {
     /// Jobs of policies that are in force and have not failed before.
     urgent: VecDeque<LoadJob>,
+    /// Jobs that were refused before come last, and of the others small ones first: many large modules that are
+    /// refused must not delay the small ones, which are most.
     slow: VecDeque<LoadJob>,
     threads: usize,
     idle: usize,
     /// Slow jobs in progress.
     slow_busy: usize,
+    /// Those with large modules.
+    large_busy: usize,
     is_closed: bool,
 }
 
@@ -53,7 +64,9 @@ impl WorkerPool {
     pub(crate) fn take<E: From<LoadOutcome> + Send + 'static>(&self, job: LoadJob, done: &Sender<E>) {
         let mut queue = self.shared.queue();
         if job.is_slow {
-            queue.slow.push_back(job);
+            let rank = |job: &LoadJob| (job.is_retry, job.size);
+            let at = queue.slow.partition_point(|other| rank(other) <= rank(&job));
+            queue.slow.insert(at, job);
         } else {
             queue.urgent.push_back(job);
         }
@@ -98,10 +111,10 @@ impl PoolState {
                 continue;
             };
             drop(queue);
-            let is_slow = job.is_slow;
+            let (is_slow, is_large) = (job.is_slow, is_large(&job));
             let is_heard = done.send(self.carry_out(job).into()).is_ok();
             queue = self.queue();
-            queue.slow_busy -= usize::from(is_slow);
+            queue.end(is_slow, is_large);
             if !is_heard {
                 break;
             }
@@ -112,10 +125,10 @@ impl PoolState {
     fn carry_out_all<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
         loop {
             let Some(job) = self.queue().next() else { return };
-            let is_slow = job.is_slow;
+            let (is_slow, is_large) = (job.is_slow, is_large(&job));
             // The receiver is gone.
             let _ = done.send(self.carry_out(job).into());
-            self.queue().slow_busy -= usize::from(is_slow);
+            self.queue().end(is_slow, is_large);
         }
     }
 
@@ -138,13 +151,28 @@ impl JobQueue {
         if urgent.is_some() || self.slow_busy >= MAX_SLOW {
             return urgent;
         }
-        let slow = self.slow.pop_front()?;
+        let may_start = |job: &LoadJob| self.large_busy < MAX_LARGE || !is_large(job);
+        let slow = self.slow.remove(self.slow.iter().position(may_start)?)?;
         self.slow_busy += 1;
+        self.large_busy += usize::from(is_large(&slow));
         Some(slow)
+    }
+
+    /// Notes that a job has ended.
+    fn end(&mut self, is_slow: bool, is_large: bool) {
+        self.slow_busy -= usize::from(is_slow);
+        self.large_busy -= usize::from(is_large);
     }
 
     /// Jobs that a thread could start now.
     fn waiting(&self) -> usize {
-        self.urgent.len() + self.slow.len().min(MAX_SLOW.saturating_sub(self.slow_busy))
+        let large = self.slow.iter().filter(|job| is_large(job)).count();
+        let startable = self.slow.len() - large + large.min(MAX_LARGE.saturating_sub(self.large_busy));
+        self.urgent.len() + startable.min(MAX_SLOW.saturating_sub(self.slow_busy))
     }
+}
+
+/// Whether it is one of the jobs that [`MAX_LARGE`] bounds.
+fn is_large(job: &LoadJob) -> bool {
+    job.is_slow && job.size > SMALL_BYTES
 }

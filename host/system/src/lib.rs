@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · cgroup · private_memory · digest
-//!  the binary ───────────────┘
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest
+//!  cluster, http, binary ────┘
 //! ```
 //!
 //! It names no other crate of the project, and knows nothing of policies.
 
+pub mod bounded_file;
 pub mod cgroup;
 pub mod digest;
 mod private_dir;

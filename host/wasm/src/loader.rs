@@ -13,7 +13,7 @@ use std::{
 };
 
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
-use plimsoll_system::digest::{hex, sha256};
+use plimsoll_system::digest::{hex, parse_sha256, sha256};
 
 use self::{failures::FailedModules, flight::SingleFlight};
 use crate::{
@@ -115,6 +115,10 @@ impl Loader for WasmLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let (policy, _) = self.0.load_once(module, &sha256(module))?;
         Ok(policy)
+    }
+
+    fn refusal(&self, digest: &str) -> Option<LoadError> {
+        self.0.failures.of(&parse_sha256(digest)?, Instant::now())
     }
 }
 

@@ -1,6 +1,10 @@
 //! Applies the outcome of a load: a version is put in force, or its files are refused.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::LazyLock,
+    time::{Duration, Instant, SystemTime},
+};
 
 use super::{PolicyEntry, VanishState};
 use crate::{
@@ -13,6 +17,13 @@ use crate::{
 
 /// How often files that change during a read are read again before the load fails.
 const READINGS: u32 = 50;
+
+/// A hash with a key that only this process knows. A plain digest of settings would tell a short secret in them to
+/// anyone who tries all of them.
+fn fingerprint(digest: &str) -> String {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    format!("{:016x}", KEY.hash_one(digest))
+}
 
 impl PolicyEntry {
     /// Whether this is the outcome of the load under way; another one is of no interest any more.
@@ -97,7 +108,7 @@ impl PolicyEntry {
             id: id.to_string(),
             mode: version.member.config.mode,
             digest: version.digests.module.clone(),
-            sidecar: version.digests.sidecar.clone(),
+            sidecar: version.digests.sidecar.as_deref().map(fingerprint),
             only_settings,
             version: version.member.version,
             took,

@@ -134,3 +134,30 @@ fn a_version_that_did_not_come_into_force_leaves_nothing() {
     drop(staged);
     assert_eq!(files(), 0);
 }
+
+#[test]
+fn a_damaged_version_keeps_no_room_and_no_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let last_good = open(&directory);
+    let id = PolicyId { group: "".into(), name: "p".into() };
+    let size = MAX_BYTES as usize / 3 * 2;
+    for damage in [&b"no header"[..], b"{}\n", b""] {
+        keep(&last_good, &id, &content(&id, &vec![1; size]));
+        let name = last_good.name(&id, GOOD);
+        last_good.directory.write(&name, &[damage, &vec![1; size]]).unwrap();
+        assert!(last_good.good(&id).is_none());
+        assert!(last_good.directory.names().unwrap().is_empty());
+        let next = content(&id, &vec![2; size]);
+        keep(&last_good, &id, &next);
+        assert_eq!(last_good.good(&id).unwrap().digests, next.digests);
+        last_good.forget(&id);
+    }
+    // Larger than any that was written here.
+    let path = directory.path().join("last-good").join(last_good.name(&id, GOOD));
+    last_good.directory.write(&last_good.name(&id, GOOD), &[b"x"]).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+    assert!(last_good.good(&id).is_none() && !path.exists());
+    last_good.directory.write(&last_good.name(&id, BAD), &[b"no note"]).unwrap();
+    assert!(last_good.taken_back(&id).is_none());
+    assert!(last_good.directory.names().unwrap().is_empty());
+}

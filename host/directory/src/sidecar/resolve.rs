@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plimsoll_core::{LabelSelector, Match, Mode, OnError, Operator, PolicyConfig, Requirement, parse_quantity};
+use plimsoll_core::{
+    LabelSelector, Match, Mode, OnError, Operator, PolicyConfig, Requirement, parse_quantity, quotable,
+};
 use serde_saphyr::Spanned;
 
 use super::{
@@ -199,7 +201,6 @@ fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), SidecarError>
 }
 
 fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> SidecarError {
-    let shown: String = found.value.chars().take(80).collect();
-    let text = format!("found '{}': {expected}", shown.escape_debug());
+    let text = format!("found '{}': {expected}", quotable(&found.value));
     SidecarError { at: place(found.referenced), field: field.to_owned(), text }
 }

@@ -245,3 +245,42 @@ fn no_text_about_a_sidecar_quotes_a_secret() {
         }
     }
 }
+
+#[test]
+fn no_text_about_a_sidecar_quotes_what_has_the_form_of_a_secret() {
+    let token = ["gh", "p_abcdefghijklmnopqrst"].concat();
+    for text in [
+        format!("{token}: x\n"),
+        format!("order: 1\n{token}: x\n"),
+        format!("settings: {{{token}: 1, {token}: 2}}\n"),
+        format!("{token}: 1\n{token}: 2\n"),
+        format!("mode: {token}\n"),
+        format!("onError: {token}\n"),
+        format!("order: {token}\n"),
+        format!("order: [{token}]\n"),
+        format!("weight: '{token}'\n"),
+        format!("timeout: {token}\n"),
+        format!("timeout: 'password={token}'\n"),
+        format!("memory: {token}\n"),
+        format!("digest: {token}\n"),
+        format!("module: {token}\n"),
+        format!("match: {token}\n"),
+        format!("match: {{{token}: 1}}\n"),
+        format!("match: {{namespaces: ['a {token}']}}\n"),
+        format!("match: {{podSelector: {{matchLabels: {{{token}: {{}}}}}}}}\n"),
+        format!("match: {{podSelector: {{matchLabels: {{{token}: [1]}}}}}}\n"),
+        format!("match: {{podSelector: {{matchExpressions: [{{key: a, operator: {token}}}]}}}}\n"),
+        format!("settings: *{token}\n"),
+        format!("settings: !{token} x\n"),
+        format!("settings: &{token}\n"),
+        format!("{token}\n"),
+        format!("- {token}\n"),
+        format!("'{token}\n"),
+        format!("%{token}\n"),
+    ] {
+        if let Err(error) = parse(&text) {
+            assert!(!error.contains(&token), "{text}: {error}");
+        }
+    }
+    assert_eq!(parse(&format!("{token}: x\n")).unwrap_err().split(':').nth(2), Some(" unknown key '<not shown>'"));
+}

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::{looks_secret, quotable};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
@@ -50,17 +51,17 @@ fn describe(error: &Error, mut field: String) -> SidecarError {
         Error::SerdeUnknownField { field: key, expected, .. } => {
             // The path ends with the key, which the text repeats.
             field.truncate(field.rfind('.').unwrap_or(0));
-            format!("unknown key '{key}': expected one of {}", expected.join(", "))
+            format!("unknown key '{}': expected one of {}", quotable(key), expected.join(", "))
         }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
-            format!("found '{variant}': expected one of {}", expected.join(", "))
+            format!("found '{}': expected one of {}", quotable(variant), expected.join(", "))
         }
         Error::SerdeMissingField { field, .. } => format!("the key '{field}' is missing"),
         Error::SerdeInvalidType { unexpected, expected, .. }
         | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-            format!("found {unexpected}: expected {expected}")
+            format!("found {}: expected {expected}", quotable(unexpected))
         }
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key '{key}' is there twice"),
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key '{}' is there twice", quotable(key)),
         Error::InvalidScalar { ty: "i32", .. } => format!("expected a whole number from {} to {}", i32::MIN, i32::MAX),
         Error::InvalidScalar { ty: "u32", .. } => format!("expected a whole number from 0 to {}", u32::MAX),
         Error::Unexpected { expected: "mapping start", .. } => "expected a mapping of keys to values".to_owned(),
@@ -70,7 +71,10 @@ fn describe(error: &Error, mut field: String) -> SidecarError {
         Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
             "a second document starts here: expected one".to_owned()
         }
-        other => plain(&other.render_with_options(render_options! { snippets: SnippetMode::Off })),
+        other => {
+            let text = plain(&other.render_with_options(render_options! { snippets: SnippetMode::Off }));
+            if text.split_whitespace().any(looks_secret) { "this is not YAML".to_owned() } else { text }
+        }
     };
     SidecarError { at, field, text }
 }
@@ -93,7 +97,7 @@ fn field_name(path: &Path) -> String {
                 if !name.is_empty() {
                     name.push('.');
                 }
-                name.push_str(key);
+                name.push_str(&quotable(key));
             }
             Segment::Enum { .. } | Segment::Unknown => {}
         }

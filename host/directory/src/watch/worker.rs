@@ -13,7 +13,7 @@ use std::{
 
 use super::{Directory, WorkerEvent};
 use crate::{
-    DirectoryConfig, RosterUpdate,
+    DirectoryConfig, DirectoryError, RosterUpdate,
     load::LoadOutcome,
     scan::{File, Scan},
     settling::Settling,
@@ -30,6 +30,9 @@ const FALLBACK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Minimum pause between two scans: events come in storms.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long a scan that the outcome of a load calls for waits for other outcomes: 2,000 sidecars may each name a module.
+const RESCAN_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a batch of changes is held back until all of them are loaded, so that they are published together.
 const BATCH_WINDOW: Duration = Duration::from_millis(250);
@@ -135,18 +138,10 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
     /// Scans once, and queues jobs.
     fn look(&mut self, now: Instant) {
         match Scan::take(&self.config.path) {
-            Ok(scan) => {
-                self.trouble = None;
-                self.settling.observe(Arc::new(scan), now);
-                self.follow();
-                let jobs = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
-                if !jobs.is_empty() {
-                    self.under_way += jobs.len();
-                    self.held_until = now + BATCH_WINDOW;
-                }
-                for job in jobs {
-                    self.pool.take(job, &self.sender);
-                }
+            Ok(scan) => self.take_over(scan, now),
+            Err(error @ DirectoryError::TooMany { .. }) => {
+                let known = self.settling.scan().again(&self.config.path, &error);
+                self.take_over(known, now);
             }
             Err(error) => {
                 let since = *self.trouble.get_or_insert(now);
@@ -160,6 +155,20 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
         }
     }
 
+    fn take_over(&mut self, scan: Scan, now: Instant) {
+        self.trouble = None;
+        self.settling.observe(Arc::new(scan), now);
+        self.follow();
+        let jobs = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
+        if !jobs.is_empty() {
+            self.under_way += jobs.len();
+            self.held_until = now + BATCH_WINDOW;
+        }
+        for job in jobs {
+            self.pool.take(job, &self.sender);
+        }
+    }
+
     fn take_up(&mut self, outcome: LoadOutcome) {
         let now = Instant::now();
         self.under_way = self.under_way.saturating_sub(1);
@@ -167,7 +176,8 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
             self.next_look = self.next_look.min(now + self.config.settle);
         }
         if self.table.finish(outcome, &Pass { settling: &self.settling, now }) {
-            self.next_look = now;
+            // Of many outcomes that come together each would cost a scan.
+            self.next_look = self.next_look.min(now + RESCAN_PAUSE);
         }
     }
 

@@ -2,13 +2,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Condvar, Mutex},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
 };
 
 use plimsoll_core::{
     Annotation, Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Preemption, Read, Value, Verb,
     Verbs, Verdict,
 };
+use plimsoll_system::digest::digest;
 
 /// Loads `good <tag> end`; anything else is refused. Remembers what it was asked.
 #[derive(Default)]
@@ -19,6 +23,10 @@ pub(crate) struct FakeLoader {
     /// How often the load of a tag fails for a reason that passes.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
+    /// Digests of refused modules.
+    refused: Mutex<BTreeMap<String, LoadError>>,
+    /// How often a module was handed over that is refused for good.
+    pub(crate) refusals: AtomicUsize,
 }
 
 /// Its tag is the reason with which it rejects every node.
@@ -55,7 +63,12 @@ impl Loader for FakeLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let text = String::from_utf8_lossy(module);
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
-        let tag = tag.ok_or_else(|| LoadError::permanent("no module: expected 'good TAG end'"))?.to_owned();
+        let Some(tag) = tag.map(str::to_owned) else {
+            let error = LoadError::permanent("no module: expected 'good TAG end'");
+            self.refusals.fetch_add(1, SeqCst);
+            self.refused.lock().unwrap().insert(digest(module), error.clone());
+            return Err(error);
+        };
         self.loaded.lock().unwrap().push(tag.clone());
         let held = self.held.0.lock().unwrap();
         drop(self.held.1.wait_while(held, |held| held.contains(&tag)).unwrap());
@@ -64,6 +77,10 @@ impl Loader for FakeLoader {
             return Err(LoadError::transient("the compiler was killed"));
         }
         Ok(Arc::new(FakePolicy { tag, validated: Arc::clone(&self.validated) }))
+    }
+
+    fn refusal(&self, digest: &str) -> Option<LoadError> {
+        self.refused.lock().unwrap().get(digest).cloned()
     }
 }
 

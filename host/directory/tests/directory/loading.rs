@@ -130,7 +130,7 @@ fn an_error_is_one_bounded_line() {
     world.write("x.wasm", &good("v1"));
     world.write("x.yaml", &format!("\"a\\n{}\": 1", "b".repeat(1_000)));
     let failure = world.failure(&world.open().roster);
-    assert!(failure.starts_with("x.yaml:1:1: unknown key 'a b"), "{failure}");
+    assert!(failure.starts_with("x.yaml:1:1: unknown key 'a\\u000ab"), "{failure}");
     world.write("x.yaml", &format!("settings: {}", "long ".repeat(1_000)));
     let failure = world.failure(&world.open().roster);
     assert!(failure.chars().count() <= 2_001 && failure.ends_with('…'), "{failure}");

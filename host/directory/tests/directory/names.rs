@@ -57,3 +57,49 @@ fn a_link_makes_a_group_only_of_a_directory_inside() {
     assert_eq!(told, ["here", "outside", "self"]);
     assert!(roster.failures()[0].error.contains("is a link that leads out of the directory"));
 }
+
+#[test]
+fn nothing_of_a_file_outside_is_quoted_through_a_link() {
+    let world = World::new();
+    let outside = world.path("").with_file_name("secrets");
+    fs::create_dir(&outside).unwrap();
+    for (number, text) in
+        ["hunter2: x\n", "hunter2\n", "mode: hunter2\n", "'hunter2", "{hunter2: 1, hunter2: 2}"].iter().enumerate()
+    {
+        fs::write(outside.join(number.to_string()), text).unwrap();
+        symlink(outside.join(number.to_string()), world.path(&format!("x{number}.yaml"))).unwrap();
+        world.write(&format!("x{number}.wasm"), &good("v1"));
+    }
+    symlink(outside.join("0"), world.path("y.wasm")).unwrap();
+    let digest = format!("digest: sha256:{}\n", "0".repeat(64));
+    world.write("y.yaml", &digest);
+    let roster = world.open().roster;
+    assert_eq!(roster.failures().len(), 6, "{:?}", roster.failures());
+    for failure in roster.failures() {
+        assert!(!failure.error.contains("hunter2"), "{failure:?}");
+        assert!(!failure.error.contains("its digest is sha256"), "{failure:?}");
+    }
+    // A link within the directory, as in a mounted ConfigMap, is quoted.
+    let world = World::new();
+    world.write("..data/x.yaml", "lable: x\n");
+    world.write("x.wasm", &good("v1"));
+    symlink("..data/x.yaml", world.path("x.yaml")).unwrap();
+    assert!(world.failure(&world.open().roster).contains("unknown key 'lable'"));
+}
+
+#[test]
+fn a_name_is_escaped_wherever_it_is_told() {
+    let world = World::new();
+    let forged = "x\nERROR policy gone";
+    world.write(&format!("{forged}.wasm"), &good("v1"));
+    world.write(&format!("{forged}/y.wasm"), &good("v1"));
+    world.write("(directory).wasm", &good("v1"));
+    symlink(world.path("").parent().unwrap(), world.path("out")).unwrap();
+    let update = world.open();
+    assert_eq!(update.roster.failures().len(), 3, "{:?}", update.roster.failures());
+    for failure in update.roster.failures() {
+        assert!(!failure.error.contains('\n') && !failure.name.contains('\n'), "{failure:?}");
+        assert!(!failure.is_of_directory(), "{failure:?}");
+    }
+    assert!(update.changes.iter().all(|change| !change.id().contains('\n')), "{:?}", update.changes);
+}

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::SeqCst},
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,9 @@ use crate::{
     fake::good,
     world::{By, World, member, tag, wait_until},
 };
+
+/// After this time a file's stamp is known to be that of its content.
+const TICKS: Duration = Duration::from_millis(50);
 
 /// What somebody does to the files.
 type Deed = fn(&World);
@@ -203,4 +206,50 @@ fn a_file_that_makes_its_reader_wait_is_refused() {
         assert!(member(&roster, id).is_none());
     }
     fs::remove_file(world.path("pipe.wasm")).unwrap();
+}
+
+/// Many sidecars may name one module. A refusal of it is remembered, so its bytes are not read and hashed for each.
+#[test]
+fn many_policies_of_one_refused_module_cost_little_and_good_ones_do_not_wait_for_them() {
+    let world = World::new();
+    // Before the good one by name.
+    let large = vec![b'x'; 24 << 20];
+    fs::write(world.path("a-lib.wasm"), &large).unwrap();
+    wait_until(|| fs::metadata(world.path("a-lib.wasm")).unwrap().modified().unwrap().elapsed().unwrap() > TICKS);
+    for number in 0..150 {
+        world.write(&format!("a{number:03}.yaml"), "module: a-lib.wasm\n");
+    }
+    world.write("z.wasm", &good("v1"));
+    let started = Instant::now();
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("z", "v1");
+    let good_after = started.elapsed();
+    watched.wait_for("150 refusals", |roster| roster.failures().len() == 150);
+    let all_after = started.elapsed();
+    let loads = world.loader.refusals.load(SeqCst);
+    // Loads that were under way together each read the file.
+    assert!(loads <= 8, "{loads} loads, {good_after:?}, {all_after:?}");
+    let digests: Vec<_> = watched.roster.failures().iter().map(|failure| &failure.error).collect();
+    assert!(digests.iter().all(|error| error.contains("no module: expected 'good TAG end'")), "{digests:?}");
+    // Other bytes in its place are tried.
+    world.put("a-lib.wasm", &good("v2"));
+    watched.wait_for_tag("a000", "v2");
+}
+
+#[test]
+fn small_modules_are_loaded_before_large_ones_that_take_long() {
+    let world = World::new();
+    let large = |tag: &str| format!("good {tag} end", tag = tag.to_owned() + &"x".repeat(2 << 20));
+    for number in 0..8 {
+        let text = large(&format!("slow{number}"));
+        world.loader.hold(text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end")).unwrap());
+        world.write(&format!("a{number}.wasm"), &text);
+    }
+    world.write("z.wasm", &good("v1"));
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("z", "v1");
+    // Those that come later, too: large ones do not take all threads.
+    world.write("zz.wasm", &good("v2"));
+    watched.wait_for_tag("zz", "v2");
+    assert!(world.loader.loaded.lock().unwrap().iter().filter(|tag| tag.starts_with("slow")).count() <= 2);
 }

@@ -56,19 +56,20 @@ fn a_policy_whose_module_is_compiling_is_switched_off_at_once() {
 #[test]
 fn a_policy_that_was_never_loaded_is_switched_off_although_many_wait_before_it() {
     let world = World::new();
-    world.loader.hold("stuck");
+    world.loader.hold("s");
     for number in 0..20 {
-        world.write(&format!("a-{number:02}.wasm"), &good("stuck"));
+        world.write(&format!("a-{number:02}.wasm"), &good("s"));
         world.write(&format!("a-{number:02}.yaml"), "onError: ignore\n");
     }
+    // Small modules come first, so it is the largest.
     world.write("x.wasm", &good("v1"));
     let mut watched = world.start(world.config());
-    wait_until(|| world.loader.loads_of("stuck") == 6);
+    wait_until(|| world.loader.loads_of("s") == 6);
     assert!(filter(&watched.roster, "a").is_err());
     world.put("x.yaml", "mode: off\n");
     watched.wait_for("x is off", |roster| roster.state("x") == PolicyState::Off);
     assert_eq!((filter(&watched.roster, "a"), world.loader.loads_of("v1")), (Ok(None), 0));
-    world.loader.let_go("stuck");
+    world.loader.let_go("s");
     watched.wait_for_tag("x", "v1");
     assert!(is_off(&watched.roster, "x"));
 }
@@ -273,4 +274,35 @@ fn a_version_that_fails_is_not_replaced_by_one_that_is_off() {
     world.write("y.wasm", &good("a"));
     watched.wait_for_tag("y", "a");
     assert_eq!((watched.roster.state("x"), is_off(&watched.roster, "x")), (PolicyState::Active, false));
+}
+
+#[test]
+fn a_policy_is_switched_off_though_the_directory_holds_too_many_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let (world, mut watched) = watched(directory.path());
+    world.write("z.wasm", &good("v1"));
+    watched.wait_for_tag("z", "v1");
+    for number in 0..2_000 {
+        world.write(&format!("n{number}.yaml"), "lable: x\n");
+    }
+    let is_full =
+        |roster: &Roster| roster.failures().iter().any(|failure| failure.error.contains("holds more than 2000"));
+    watched.wait_for("the complaint", |roster| is_full(roster));
+    // By a new sidecar, and by one that was there.
+    world.put("x.yaml", "mode: off\n");
+    watched.wait_for("x is off", |roster| is_off(roster, "x") && is_full(roster));
+    world.put("y.yaml", "order: 1\n");
+    watched.wait_for("y is on", |roster| !is_off(roster, "y") && is_full(roster));
+    world.put("z.wasm", &good("v2"));
+    watched.wait_for_tag("z", "v2");
+    world.remove("z.wasm");
+    watched.wait_for("z is gone", |roster| member(roster, "z").is_none() && tag(roster, "x").is_some());
+    // New policies count once there is room.
+    world.write("new.wasm", &good("v1"));
+    for number in 0..2_000 {
+        world.remove(&format!("n{number}.yaml"));
+    }
+    watched.wait_for_tag("new", "v1");
+    watched.wait_for("no complaint", |roster| !is_full(roster));
+    assert!(is_off(&watched.roster, "x") && tag(&watched.roster, "y").is_some());
 }

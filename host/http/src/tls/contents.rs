@@ -1,6 +1,8 @@
 //! The bytes of the files. Reading them is the only I/O; comparing them detects a change.
 
-use std::{fs::File, io::Read, path::Path};
+use std::path::Path;
+
+use plimsoll_system::bounded_file::{ReadFileError, read_file};
 
 use super::{TlsError, TlsFiles};
 
@@ -28,13 +30,12 @@ impl Contents {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
-    match read {
-        Err(source) => Err(TlsError::Read { path: path.to_owned(), source }),
-        Ok(length) if length as u64 > MOST_BYTES => {
-            Err(TlsError::TooLarge { path: path.to_owned(), limit: MOST_BYTES })
+    read_file(path, MOST_BYTES).map_err(|error| {
+        let path = path.to_owned();
+        match error {
+            ReadFileError::Unreadable(source) => TlsError::Read { path, source },
+            ReadFileError::Irregular => TlsError::Irregular { path },
+            ReadFileError::TooLarge { limit } => TlsError::TooLarge { path, limit },
         }
-        Ok(_) => Ok(bytes),
-    }
+    })
 }

@@ -14,6 +14,12 @@ pub enum TlsError {
         #[source]
         source: io::Error,
     },
+    /// A pipe, a device or a directory has the file's name.
+    #[error("{} is not a regular file: expected PEM", path.display())]
+    Irregular {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file has more bytes than any certificate file needs.
     #[error("{} has more than {limit} bytes: expected a few certificates", path.display())]
     TooLarge {

@@ -1,0 +1,43 @@
+//! Remembers the digests of modules, so that a file that many sidecars name is not read for each of them in vain.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use crate::stamp::Stamp;
+
+/// Maximum entries; a directory has at most 2,000 files. With more, all are forgotten.
+const MAX_MODULES: usize = 4_000;
+
+/// Digests of modules by the stamps of their files.
+#[derive(Debug, Default)]
+pub(crate) struct KnownModules(Mutex<HashMap<Stamp, String>>);
+
+// === impl KnownModules ===
+
+impl KnownModules {
+    /// The digest of the file with this stamp.
+    pub(crate) fn of(&self, stamp: Stamp) -> Option<String> {
+        self.digests().get(&stamp).cloned()
+    }
+
+    /// Records the digest of a file that was read after this stamp was taken.
+    pub(crate) fn note(&self, module: &Path, before: Stamp, digest: &str) {
+        let is_certain = matches!(before, Stamp::File { .. }) && !before.may_repeat(SystemTime::now());
+        if !is_certain || before != Stamp::of(module) {
+            return;
+        }
+        let mut digests = self.digests();
+        if digests.len() >= MAX_MODULES {
+            digests.clear();
+        }
+        digests.insert(before, digest.to_owned());
+    }
+
+    fn digests(&self) -> MutexGuard<'_, HashMap<Stamp, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
