@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    fmt::Display,
     io::{self, Write},
     time::Duration,
 };
@@ -16,16 +17,23 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     plimsoll_core::escaped(text, |_| false)
 }
 
+/// Appends a line. The texts of others in it stay on that line: a name with a line break must not look like two lines.
+pub(crate) fn push_line(text: &mut String, line: impl Display) {
+    text.push_str(&one_line(&line.to_string()));
+    text.push('\n');
+}
+
 /// Writes log lines. Unprintable characters that the line's format has not escaped in foreign texts are
-/// escaped here, except the escape character: it begins colours, and the format escapes it in texts.
+/// escaped here, and line breaks, by which a name could forge a line; except the escape character: it begins colours, and the format escapes it in texts.
 pub(crate) struct LogWriter<W>(pub(crate) W);
 
 impl<W: Write> Write for LogWriter<W> {
     /// The format hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        let shown = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t' | '\u{1b}'));
-        self.0.write_all(shown.as_bytes())?;
+        let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
+        let shown = plimsoll_core::escaped(text, |c| matches!(c, '\t' | '\u{1b}'));
+        self.0.write_all(format!("{shown}{end}").as_bytes())?;
         Ok(line.len())
     }
 
@@ -61,9 +69,10 @@ mod tests {
     fn a_log_line_has_nothing_that_cannot_be_seen() {
         let mut written = Vec::new();
         LogWriter(&mut written)
-            .write_all("\u{1b}[2mwarn\u{1b}[0m a\u{202e}b\u{2028}c\u{9b}d\u{7}\n".as_bytes())
+            .write_all("\u{1b}[2mwarn\u{1b}[0m a\u{202e}b\u{2028}c\u{9b}d\u{7}e\nf\r\n".as_bytes())
             .unwrap();
-        assert_eq!(String::from_utf8(written).unwrap(), "\u{1b}[2mwarn\u{1b}[0m a\\u202eb\\u2028c\\u009bd\\u0007\n");
+        let shown = "\u{1b}[2mwarn\u{1b}[0m a\\u202eb\\u2028c\\u009bd\\u0007e\\u000af\\u000d\n";
+        assert_eq!(String::from_utf8(written).unwrap(), shown);
     }
 
     #[test]

@@ -146,15 +146,17 @@ async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> AdminPage 
 fn ready(admin: &dyn Admin) -> AdminPage {
     match admin.ready() {
         Ok(notes) => {
-            let lines: Vec<String> =
-                std::iter::once("ok".to_owned()).chain(notes.iter().map(|note| format!("note: {note}"))).collect();
-            (StatusCode::OK, TEXT, lines.join("\n") + "\n")
+            let notes = notes.iter().map(|note| format!("note: {note}"));
+            (StatusCode::OK, TEXT, lines(std::iter::once("ok".to_owned()).chain(notes)))
         }
-        Err(reasons) => {
-            let lines = if reasons.is_empty() { "not ready".into() } else { reasons.join("\n") };
-            (StatusCode::SERVICE_UNAVAILABLE, TEXT, lines + "\n")
-        }
+        Err(reasons) if reasons.is_empty() => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "not ready\n".to_owned()),
+        Err(reasons) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, lines(reasons.into_iter())),
     }
+}
+
+/// Each text on a line of its own: a line break in one, as in the name of a file, must not look like two.
+fn lines(texts: impl Iterator<Item = String>) -> String {
+    texts.map(|text| plimsoll_core::escaped(&text, |_| false).into_owned() + "\n").collect()
 }
 
 pub(crate) fn metrics(admin: &dyn Admin) -> AdminPage {

@@ -4,9 +4,9 @@ mod purity;
 mod target;
 mod trial;
 
-use std::{fmt::Write, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use plimsoll_core::{Fault, Verb};
 use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
 }
 
 fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, purity: bool) -> Result<CheckReport> {
-    let bytes = std::fs::read(&module).with_context(|| format!("{}", module.display()))?;
+    let bytes = plimsoll_directory::module_bytes(&module)?;
     let inspection = loader.inspect(&bytes)?;
     let callee = match &sidecar {
         None => Callee::alone(inspection.policy.clone()),
@@ -102,14 +102,14 @@ impl CheckedPolicy {
             (None, Some(note)) => format!("accepted, but not tried: {note}"),
             (None, None) => "accepted".to_owned(),
         };
-        let mut text = format!("{}: {verdict}\n", self.target.name);
+        let mut text = String::new();
+        text::push_line(&mut text, format_args!("{}: {verdict}", self.target.name));
         let lines = match &self.report {
             Ok(report) if !self.target.is_listed => report.lines(),
             _ => vec![],
         };
         for (key, value) in lines {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {key:<9}{value}");
+            text::push_line(&mut text, format_args!("  {key:<9}{value}"));
         }
         text
     }

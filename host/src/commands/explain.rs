@@ -19,7 +19,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, &args.node)?;
     match args.output {
         OutputFormat::Text => {
-            let mut text = format!("cluster {}\n{}", offline.origin, as_text(&pod, &args.node, &explanation));
+            let mut text = offline.origin.as_line() + &as_text(&pod, &args.node, &explanation);
             text.extend(offline.other_groups(&args.group).map(|remark| format!("\n{remark}\n")));
             output::print(&text)?;
         }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ClusterArgs, EngineArgs},
-    engine, output, sample,
+    engine, output, sample, text,
 };
 
 /// Longer than for a scheduler, since only a person waits here.
@@ -175,6 +175,13 @@ impl Environment {
 // === impl ClusterOrigin ===
 
 impl ClusterOrigin {
+    /// The first line of a report.
+    pub(super) fn as_line(&self) -> String {
+        let mut line = String::new();
+        text::push_line(&mut line, format_args!("cluster {self}"));
+        line
+    }
+
     pub(super) fn as_json(&self) -> Value {
         let mut json = json!({"nodes": self.nodes, "pods": self.pods});
         match &self.source {

@@ -35,7 +35,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let binds: Vec<_> = explanations.iter().filter_map(|(node, told)| Some((*node, told.bind.as_ref()?))).collect();
     match args.output {
         OutputFormat::Text => {
-            let mut text = format!("cluster {}\n{}", offline.origin, report.as_text(args.rows, &binds));
+            let mut text = offline.origin.as_line() + &report.as_text(args.rows, &binds);
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if args.explain {
                 let told =

@@ -12,6 +12,7 @@ use crate::{
     args::{OutputFormat, TableArgs},
     output,
     render::decision_table::{as_json, as_text},
+    text::push_line,
 };
 
 pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
@@ -42,8 +43,8 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     let tables = offline.gateway.decision_tables(&args.policy)?;
     match args.output {
         OutputFormat::Text => {
-            let mut text = format!("cluster {}\n", offline.origin);
-            text.extend(remarks.iter().map(|remark| format!("{remark}\n")));
+            let mut text = offline.origin.as_line();
+            remarks.iter().for_each(|remark| push_line(&mut text, remark));
             output::print(&format!("{text}\n{}", as_text(&tables)))?;
         }
         OutputFormat::Json => {

@@ -1,12 +1,11 @@
 //! A decision table: which values that were read led to which answer.
 
-use std::fmt::Write;
-
 use comfy_table::{Table, presets};
 use plimsoll_core::{Condition, DecisionRow, DecisionTable, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
+use crate::text::{one_line, push_line};
 
 /// A reminder that the rows are not a rule.
 const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
@@ -14,24 +13,27 @@ const SEEN: &str = "combinations that were seen, not a rule: other values may le
 /// A table for each verb.
 pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
     for (verb, DecisionTable { rows, is_cut, uncacheable }) in tables {
-        let _ = writeln!(text, "{verb}: {SEEN}");
+        push_line(&mut text, format_args!("{verb}: {SEEN}"));
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["where", "it said"]);
         for row in rows {
-            let conditions: Vec<String> = row.conditions.iter().map(condition_text).collect();
+            let conditions: Vec<String> =
+                row.conditions.iter().map(|condition| one_line(&condition_text(condition)).into_owned()).collect();
             let conditions = if conditions.is_empty() { "whatever it read".to_owned() } else { conditions.join("\n") };
             table.add_row([conditions, answer::text(&row.answer)]);
         }
-        let _ = writeln!(text, "{table}");
+        // The table has lines of its own; its cells were escaped one by one.
+        text += &format!("{table}\n");
         if *is_cut {
-            let _ = writeln!(text, "... and more");
+            push_line(&mut text, "... and more");
         }
         if *uncacheable > 0 {
-            let _ = writeln!(
-                text,
-                "{uncacheable} classes of pods are not cached: for them the policy reads more than one node"
+            push_line(
+                &mut text,
+                format_args!(
+                    "{uncacheable} classes of pods are not cached: for them the policy reads more than one node"
+                ),
             );
         }
         text.push('\n');

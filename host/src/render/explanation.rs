@@ -1,13 +1,13 @@
 //! An explanation: what each policy says about a pod and a node, and what it read.
 
-use std::{borrow::Cow, fmt::Write, sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result};
 use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Shown, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::text::one_line;
+use crate::text::{one_line, push_line};
 
 /// Asks about one node among all nodes of the cluster: a policy may read the others.
 pub(crate) fn ask(
@@ -31,24 +31,26 @@ pub(crate) fn ask(
 
 pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> String {
     let verdict = explanation.verdict.as_ref().map_or_else(answer::no_decision, answer::verdict_text);
-    let mut text = format!("pod {}/{} on node {node}: {verdict}\n", pod.namespace(), pod.name());
-    // Writing to a string cannot fail.
+    let mut text = String::new();
+    push_line(&mut text, format_args!("pod {}/{} on node {node}: {verdict}", pod.namespace(), pod.name()));
     if let Some(bind) = &explanation.bind {
-        let _ = writeln!(text, "bind: {}", answer::bind_text(bind));
+        push_line(&mut text, format_args!("bind: {}", answer::bind_text(bind)));
     }
     for Explained { member, verb, answer, reads, is_cached } in &explanation.answers {
         let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);
-        let _ = writeln!(text, "\n{} {verb}: {answer}{}", member.id(), mode_text(member));
+        text.push('\n');
+        push_line(&mut text, format_args!("{} {verb}: {answer}{}", member.id(), mode_text(member)));
         let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
         for line in reads {
-            let _ = writeln!(text, "  {:<width$}  {}{}", line.read, value_text(line), others(line));
+            push_line(&mut text, format_args!("  {:<width$}  {}{}", line.read, value_text(line), others(line)));
         }
         if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
-            let _ = writeln!(text, "  not cached: the policy is called for every request");
+            push_line(&mut text, "  not cached: the policy is called for every request");
         }
     }
     for (member, why) in &explanation.not_asked {
-        let _ = writeln!(text, "\n{} is not asked: {why}", member.id());
+        text.push('\n');
+        push_line(&mut text, format_args!("{} is not asked: {why}", member.id()));
     }
     text
 }

@@ -1,9 +1,6 @@
 //! The table of `plimsoll run`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
@@ -11,7 +8,10 @@ use plimsoll_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{render::answer, text::one_line};
+use crate::{
+    render::answer,
+    text::{one_line, push_line},
+};
 
 /// The result for one pod.
 pub(super) struct RunReport {
@@ -101,29 +101,32 @@ impl RunReport {
     }
 
     pub(super) fn as_text(&self, most_rows: usize, binds: &Binds<'_>) -> String {
-        let mut text = format!("pod {}\n\n{}\n", self.pod, self.table(most_rows));
-        // Writing to a string cannot fail.
+        let mut text = String::new();
+        push_line(&mut text, format_args!("pod {}", self.pod));
+        // The table has lines of its own; its cells were escaped one by one.
+        text += &format!("\n{}\n", self.table(most_rows));
         if self.shown.len() > most_rows {
-            let _ = writeln!(text, "... and {} more nodes (--rows, --node)", self.shown.len() - most_rows);
+            push_line(&mut text, format_args!("... and {} more nodes (--rows, --node)", self.shown.len() - most_rows));
         }
-        let _ = writeln!(text, "\n{}", self.summary());
+        text.push('\n');
+        push_line(&mut text, format_args!("{}", self.summary()));
         for (reason, count) in self.histogram() {
-            let _ = writeln!(text, "  {count:>5}  {reason}");
+            push_line(&mut text, format_args!("  {count:>5}  {reason}"));
         }
         for (node, bind) in binds {
-            let _ = writeln!(text, "bind on {node}: {}", answer::bind_text(bind));
+            push_line(&mut text, format_args!("bind on {node}: {}", answer::bind_text(bind)));
         }
         if let Some(error) = &self.score_error {
-            let _ = writeln!(text, "no scores: {error}: kube-scheduler goes on without them");
+            push_line(&mut text, format_args!("no scores: {error}: kube-scheduler goes on without them"));
         }
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers {
                 let (id, verb) = (column.member.id(), column.verb);
-                let _ = writeln!(text, "policy {id} failed to {verb}: {fault} ({})", consequence(column));
+                push_line(&mut text, format_args!("policy {id} failed to {verb}: {fault} ({})", consequence(column)));
             }
         }
         for (member, why) in &self.survey.not_asked {
-            let _ = writeln!(text, "policy {} is not asked: {why}", member.id());
+            push_line(&mut text, format_args!("policy {} is not asked: {why}", member.id()));
         }
         text
     }
@@ -184,7 +187,7 @@ impl RunReport {
             };
             let score = row.score.map_or_else(String::new, |score| score.to_string());
             let cells = self.survey.columns.iter().map(|column| cell(column, row.at));
-            table.add_row([row.node.clone(), decision.to_owned(), score].into_iter().chain(cells));
+            table.add_row([one_line(&row.node).into_owned(), decision.to_owned(), score].into_iter().chain(cells));
         }
         table
     }

@@ -4,6 +4,7 @@
 mod check;
 mod explain;
 mod help;
+mod hostile_files;
 mod json;
 mod open;
 mod run;
