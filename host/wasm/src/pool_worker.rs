@@ -49,7 +49,7 @@ impl PoolWorker {
         let permits = PoolPermits::new(most_spares);
         let (own_permits, from) = (permits.clone(), Arc::clone(&shares));
         let run = move || run(&jobs, &own_permits, &from, &ticker);
-        let thread = thread::Builder::new().name("plimsoll-keeper".to_owned()).spawn(run)?;
+        let thread = thread::Builder::new().name("plimsoll-pool".to_owned()).spawn(run)?;
         Ok(Self { queue: Some(queue), thread: Some(thread), permits, max_permits: most_spares, shares })
     }
 
