@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test simulate lint advisories bench bench-micro mechanisms throughput soak fuzz e2e fmt policies
+.PHONY: help generate demo demo-cluster test simulate lint advisories bench bench-micro mechanisms throughput soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -38,7 +38,7 @@ lint: ## Formatting, clippy, dependencies, documentation
 	$(TOOLS)/cargo-deny --log-level warn --locked check --hide-inclusion-graph bans licenses sources
 	$(TOOLS)/cargo-shear --locked --deny-warnings --check-test-targets
 	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
-	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting --test defaults --test imports --test links
+	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting --test defaults --test imports --test links --test generated
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # The whole workspace, so that no dependency is built again with other features.
@@ -77,6 +77,11 @@ e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go 
 advisories: ## Look for known vulnerabilities in the dependencies
 	@.ci/get-tools
 	$(TOOLS)/cargo-deny check advisories
+
+# After a change of policy.wit or reads.yaml; `make lint` fails where it was forgotten.
+generate: ## Write the code that follows from the contract (plugin-sdk/wit)
+	$(CARGO) build --workspace --bin plimsoll-generate
+	target/debug/plimsoll-generate
 
 fmt: ## Format everything
 	$(CARGO) fmt --all

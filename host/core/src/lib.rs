@@ -76,7 +76,7 @@ pub use placed::Placed;
 pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeList, NodeSource, Policy};
 pub use pulse::{LONGEST_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
-pub use read::{Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
+pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings, unredacted};

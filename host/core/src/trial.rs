@@ -98,7 +98,7 @@ impl TrialCall {
         let ask = Ask { class: CallClass::Background, ..ask };
         let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
         let reads = recording.take_story();
-        let settings = Read::Settings.to_string();
+        let settings = Read::HostSettings.to_string();
         // Without room for the call, nobody has asked the policy.
         let is_certain = fault.kind != FaultKind::Busy && reads.iter().all(|line| line.read == settings);
         Some(TrialFault { verb, fault, is_certain })
@@ -152,6 +152,6 @@ mod tests {
         assert_eq!(view.read(Read::Pod(PodRead::Name)).unwrap(), Value::text("trial"));
         assert_eq!(view.read(Read::Node(0, NodeRead::Name)).unwrap(), Value::text("trial"));
         assert_eq!(view.read(Read::Placed(0, 0, PlacedRead::Name)).unwrap(), Value::text("placed"));
-        assert_eq!(view.read(Read::CandidateCount).unwrap(), Value::Number(1));
+        assert_eq!(view.read(Read::CandidatesCount).unwrap(), Value::Number(1));
     }
 }

@@ -6,7 +6,7 @@ mod together;
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
+    CandidateRead, Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
     cache::{Columns, Recording},
     object::NOT_KEPT,
 };
@@ -148,7 +148,11 @@ impl View {
     }
 
     /// The same of every pod on a node, by index; of none where there is no such node.
-    pub(crate) fn each_placed<'v>(&'v self, node: u32, read: PlacedRead<'v>) -> impl Iterator<Item = Value<'v>> {
+    pub(crate) fn each_placed<'v, T: AsRef<str>>(
+        &'v self,
+        node: u32,
+        read: &PlacedRead<T>,
+    ) -> impl Iterator<Item = Value<'v>> {
         self.placed(node).into_iter().flatten().map(move |pod| read_placed(pod, read))
     }
 
@@ -156,39 +160,32 @@ impl View {
     pub(crate) fn answer_one(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         Ok(match read {
             Read::Pod(read) => self.read_pod(read),
-            Read::NodeCount => Value::Number(self.nodes.len() as i64),
+            Read::NodesCount => Value::Number(self.nodes.len() as i64),
             Read::Node(node, read) => return self.read_node(node, read),
             Read::PlacedCount(node) => Value::Number(self.placed(node)?.count() as i64),
-            Read::PlacedLabelled { node, namespace, key, value } => {
+            Read::PlacedCountLabelled { node, namespace, key, value } => {
                 let pods = self.placed(node)?.map(AsRef::as_ref);
                 Value::Number(i64::from(labelled(pods, namespace, key, value)))
             }
             // They are answered by columns: see [`View::read`].
-            Read::NodesByLabel(_) | Read::NodesLabelled { .. } => Value::Absent,
-            Read::Placed(node, pod, read) => match read_placed(self.placed_pod(node, pod)?, read) {
+            Read::NodesByLabel(_) | Read::PlacedCountsLabelled { .. } => Value::Absent,
+            Read::Placed(node, pod, read) => match read_placed(self.placed_pod(node, pod)?, &read) {
                 Value::Text(text) if matches!(read, PlacedRead::Annotation(_)) && text == NOT_KEPT => {
                     return Err(ReadError::NotKept(pod));
                 }
                 value => value,
             },
-            Read::CandidateCount => Value::Number(self.candidates.len() as i64),
-            Read::CandidateNode(candidate) => {
-                self.candidate(candidate)?;
-                Value::Number(i64::from(candidate))
-            }
-            Read::CandidateVictims(candidate) => Value::Indices(&self.candidate(candidate)?.victims),
-            Read::CandidatePdbViolations(candidate) => {
-                Value::Number(i64::from(self.candidate(candidate)?.pdb_violations))
-            }
-            Read::Settings => Value::text(&self.settings),
-            Read::Now(granularity) => {
+            Read::CandidatesCount => Value::Number(self.candidates.len() as i64),
+            Read::Candidate(index, read) => read_candidate(index, self.candidate(index)?, read),
+            Read::HostSettings => Value::text(&self.settings),
+            Read::HostNow(granularity) => {
                 let granularity = u64::from(granularity.max(1));
                 Value::Number((self.now - self.now % granularity) as i64)
             }
         })
     }
 
-    fn read_pod(&self, read: PodRead<'_>) -> Value<'_> {
+    fn read_pod(&self, read: PodRead<&str>) -> Value<'_> {
         let pod = &self.pod;
         match read {
             PodRead::Name => Value::text(pod.name()),
@@ -203,7 +200,7 @@ impl View {
         }
     }
 
-    fn read_node(&self, index: u32, read: NodeRead<'_>) -> Result<Value<'_>, ReadError> {
+    fn read_node(&self, index: u32, read: NodeRead<&str>) -> Result<Value<'_>, ReadError> {
         let node = &self.slot(index)?.node;
         Ok(match read {
             NodeRead::Name => Value::text(node.name()),
@@ -267,14 +264,23 @@ impl View {
     }
 }
 
-fn read_placed<'v>(pod: &'v Pod, read: PlacedRead<'_>) -> Value<'v> {
+fn read_candidate(index: u32, candidate: &Candidate, read: CandidateRead) -> Value<'_> {
+    match read {
+        // Each candidate has the index of its node.
+        CandidateRead::Node => Value::Number(i64::from(index)),
+        CandidateRead::Victims => Value::Indices(&candidate.victims),
+        CandidateRead::PdbViolations => Value::Number(i64::from(candidate.pdb_violations)),
+    }
+}
+
+fn read_placed<'v, T: AsRef<str>>(pod: &'v Pod, read: &PlacedRead<T>) -> Value<'v> {
     match read {
         PlacedRead::Name => Value::text(pod.name()),
         PlacedRead::Namespace => Value::text(pod.namespace()),
-        PlacedRead::Label(key) => Value::optional(pod.labels().get(key)),
-        PlacedRead::Annotation(key) => Value::optional(pod.annotations().get(key)),
+        PlacedRead::Label(key) => Value::optional(pod.labels().get(key.as_ref())),
+        PlacedRead::Annotation(key) => Value::optional(pod.annotations().get(key.as_ref())),
         PlacedRead::Priority => Value::Number(i64::from(pod.priority())),
-        PlacedRead::Request(name) => Value::Number(pod.requests().get(name)),
+        PlacedRead::Request(name) => Value::Number(pod.requests().get(name.as_ref())),
         PlacedRead::Created => Value::Number(pod.created()),
     }
 }

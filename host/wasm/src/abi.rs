@@ -2,4 +2,4 @@
 
 mod v0_1;
 
-pub(crate) use v0_1::{Exports, WitAnnotation, WitPreemption, WitVerdict, add_to_linker};
+pub(crate) use v0_1::{Exports, INTERFACES, WitAnnotation, WitPreemption, WitVerdict, add_to_linker};

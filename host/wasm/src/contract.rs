@@ -6,6 +6,8 @@ use wasmtime::{
     component::{Component, types::ComponentItem},
 };
 
+use crate::abi::INTERFACES;
+
 /// The text of the contract. A released version never changes.
 pub(crate) const WIT: &str = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
 pub(crate) const VERSION: &str = "0.1.0";
@@ -14,7 +16,6 @@ pub(crate) const VERSION: &str = "0.1.0";
 pub const CONTRACT: &str = "plimsoll:policy@0.1.0";
 
 const PACKAGE: &str = "plimsoll:policy/";
-const IMPORTS: [&str; 6] = ["types", "pod", "nodes", "placed", "candidates", "host"];
 
 /// How many imports a refusal lists.
 const NAMED: usize = 8;
@@ -106,7 +107,7 @@ pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -
     let (mut imports, mut foreign) = (Vec::new(), Vec::new());
     for (name, item) in ty.imports(engine) {
         let interface = match ContractName::parse(name) {
-            Some(name) if name.version == VERSION && IMPORTS.contains(&name.interface) => name.interface,
+            Some(name) if name.version == VERSION && is_import(name.interface) => name.interface,
             Some(wrong) if wrong.version != VERSION => return Err(RefusedError::Version { name: name.to_owned() }),
             _ if lifted && name == ADAPTER => continue,
             _ => {
@@ -172,7 +173,12 @@ fn verbs() -> String {
 }
 
 fn imports() -> String {
-    IMPORTS[1..].join(", ")
+    INTERFACES.join(", ")
+}
+
+/// Whether a policy may import an interface; `types` has what the others return.
+fn is_import(interface: &str) -> bool {
+    interface == "types" || INTERFACES.contains(&interface)
 }
 
 // === impl ContractName ===

@@ -16,7 +16,7 @@
 
 mod arena;
 mod door;
-mod imports;
+mod generated;
 mod pod;
 mod reply;
 

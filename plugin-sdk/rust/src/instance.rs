@@ -25,7 +25,7 @@ impl<P: Exported> Instance<P> {
     pub fn validate(&self) -> *const Reply {
         set_panic_hook();
         let call = Call::begin();
-        abi::reply(settings::parse::<P>(call.door().settings()).map(drop))
+        abi::reply(settings::parse::<P>(call.door().host_settings()).map(drop))
     }
 
     /// The export `filter`.
@@ -63,7 +63,7 @@ impl<P: Exported> Instance<P> {
         self.0.get_or_init(|| {
             set_panic_hook();
             // The host asked `validate` as it loaded the policy, and refused it then.
-            settings::parse(call.door().settings()).unwrap_or_else(|error| {
+            settings::parse(call.door().host_settings()).unwrap_or_else(|error| {
                 // Not a panic: its place in this file would say nothing to the operator.
                 abi::panic(&format!("settings refused: {error}"));
                 std::process::abort()

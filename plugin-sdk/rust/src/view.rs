@@ -3,6 +3,7 @@
 //! The views are indices and can be copied at will; text that they give lives as long as the call.
 
 mod candidate;
+mod generated;
 mod groups;
 mod node;
 mod placed;

@@ -82,7 +82,7 @@ fn view(criterion: &mut Criterion) {
         ("node label", |node| Read::Node(node, NodeRead::Label("example.com/pool"))),
         ("node annotation", |node| Read::Node(node, NodeRead::Annotation("example.com/gpu-devices"))),
         ("node image", |node| Read::Node(node, NodeRead::ImageSize("registry.example.com/team/app-3:1.3"))),
-        ("placed, labelled", |node| Read::PlacedLabelled { node, namespace: "team-a", key: "app", value: "web" }),
+        ("placed, labelled", |node| Read::PlacedCountLabelled { node, namespace: "team-a", key: "app", value: "web" }),
     ];
     for (name, read) in reads {
         group.bench_function(name, |bencher| {

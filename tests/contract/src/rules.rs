@@ -180,7 +180,7 @@ impl Gate {
         Fake::default().filter(move |ask, _| {
             gate.pass();
             // Who reads of the request as a whole is asked each time.
-            drop(ask.view.read(Read::NodeCount));
+            drop(ask.view.read(Read::NodesCount));
             Verdict::Fits
         })
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_decision_cache::{ReadLog, SharedLog};
 
-use super::attribute::{Attribute, ReadScope};
-use crate::{Read, ReadError, Shown, Value, excerpt, shown_settings};
+use super::attribute::{Attribute, AttributeRef};
+use crate::{Read, ReadError, Shown, Value, excerpt, read::ReadScope, shown_settings};
 
 /// The most lines of a story.
 const MAX_LINES: usize = 1_000;
@@ -66,10 +66,10 @@ impl Recording {
     ) {
         let mut log = self.log.lock();
         let position = log.position();
-        let is_of_others = note(&mut log, read, answer.is_ok());
+        let is_of_others = note(&mut log, *read, answer.is_ok());
         drop(log);
         if let Some(mut story) = self.story().filter(|story| story.len() < MAX_LINES) {
-            let other = match ReadScope::of(read) {
+            let other = match read.scope() {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
                 _ => None,
             };
@@ -90,14 +90,14 @@ impl Recording {
 }
 
 /// Says whether the read is not of the pod, the time or the node in question alone.
-fn note(log: &mut ReadLog<Attribute>, read: &Read<'_>, exists: bool) -> bool {
-    match ReadScope::of(read) {
+fn note(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool {
+    match read.scope() {
         ReadScope::Constant => false,
         ReadScope::Request(attribute) => {
-            log.subject(&attribute);
+            log.subject(&AttributeRef::of(attribute));
             false
         }
-        ReadScope::Node(node, attribute) if exists => !log.row(node, &attribute),
+        ReadScope::Node(node, attribute) if exists => !log.row(node, &AttributeRef::of(attribute)),
         // What is not there, or all nodes at once.
         ReadScope::Node(..) | ReadScope::Whole => {
             log.other();
@@ -109,7 +109,7 @@ fn note(log: &mut ReadLog<Attribute>, read: &Read<'_>, exists: bool) -> bool {
 /// The answer as it may be shown: settings may hold what only the policy should know.
 fn for_people<'v>(read: &Read<'_>, answer: &Result<Value<'v>, ReadError>) -> Result<Value<'v>, ReadError> {
     match (read, answer) {
-        (Read::Settings, Ok(Value::Text(settings))) => Ok(Value::Text(shown_settings(settings).into())),
+        (Read::HostSettings, Ok(Value::Text(settings))) => Ok(Value::Text(shown_settings(settings).into())),
         _ => answer.clone(),
     }
 }

@@ -4,8 +4,8 @@ use std::{hash::Hash, ops::Range};
 
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
-use super::attribute::{Attribute, Columns, Kind, Of};
-use crate::{Blocking, Grouping, Read, Shown, Slot, Value, View};
+use super::attribute::{Attribute, AttributeOf, Columns};
+use crate::{Blocking, Grouping, NodeRead, PlacedRead, Read, Shown, Slot, Value, View, read::ReadAttribute};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
@@ -63,14 +63,14 @@ impl Attribute {
     /// The fingerprint of what a view answers. The node is one of the view; it does not matter for the pod and the time.
     fn fingerprint(&self, view: &View, node: u32) -> Fingerprint {
         let of_stamp = |stamp: u64| Fingerprint::of_number(stamp as i64);
-        match self.kind {
-            Kind::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
-            Kind::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
-            Kind::EachPlaced(of) => fingerprint_of_all(view.each_placed(node, self.of_placed(of))),
-            Kind::NodeImageSize(image) => {
-                view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
-            }
-            _ => self.read(node).map_or(Fingerprint::ABSENT, |read| {
+        if let Some(image) = self.image {
+            return view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint);
+        }
+        match &self.of {
+            AttributeOf::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            AttributeOf::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            AttributeOf::Read(ReadAttribute::EachPlaced(read)) => fingerprint_of_all(view.each_placed(node, read)),
+            AttributeOf::Read(_) => self.read(node).map_or(Fingerprint::ABSENT, |read| {
                 // A node of the view has an answer to every read of it.
                 view.answer_one(read).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
             }),
@@ -81,11 +81,16 @@ impl Attribute {
     fn prefetch(&self, view: &View, nodes: Range<u32>) {
         for Slot { node, placed } in view.records(nodes) {
             let pods = || placed.iter().flat_map(|placed| placed.pods());
-            match self.kind {
-                Kind::NodeLabel => node.labels().fetch(),
-                Kind::NodeAnnotation => node.annotations().fetch(),
-                Kind::PlacedLabelled(..) | Kind::EachPlaced(Of::Label) => pods().for_each(|pod| pod.labels().fetch()),
-                Kind::EachPlaced(Of::Annotation) => pods().for_each(|pod| pod.annotations().fetch()),
+            let AttributeOf::Read(read) = &self.of else { return };
+            match read {
+                ReadAttribute::Node(NodeRead::Label(_)) => node.labels().fetch(),
+                ReadAttribute::Node(NodeRead::Annotation(_)) => node.annotations().fetch(),
+                ReadAttribute::PlacedCountLabelled { .. } | ReadAttribute::EachPlaced(PlacedRead::Label(_)) => {
+                    pods().for_each(|pod| pod.labels().fetch());
+                }
+                ReadAttribute::EachPlaced(PlacedRead::Annotation(_)) => {
+                    pods().for_each(|pod| pod.annotations().fetch());
+                }
                 _ => return,
             }
         }
@@ -94,8 +99,8 @@ impl Attribute {
     /// What a view answers, for people and programs.
     fn shown(&self, view: &View, node: u32) -> Shown {
         let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
-        if let Kind::EachPlaced(of) = self.kind {
-            return Shown::List(view.each_placed(node, self.of_placed(of)).map(shown).collect());
+        if let AttributeOf::Read(ReadAttribute::EachPlaced(read)) = &self.of {
+            return Shown::List(view.each_placed(node, read).map(shown).collect());
         }
         self.read(node).and_then(|read| view.answer_one(read).ok().map(shown)).unwrap_or(Shown::Absent)
     }
@@ -125,7 +130,7 @@ fn fingerprint_of_all<'v>(values: impl Iterator<Item = Value<'v>>) -> Fingerprin
 }
 
 /// The fingerprint of a read for each node of the view, answered by its column; none for a read that is not of a node.
-pub(crate) fn fingerprints_of_nodes(view: &View, read: &Read<'_>) -> Option<Vec<Fingerprint>> {
+pub(crate) fn fingerprints_of_nodes(view: &View, read: Read<'_>) -> Option<Vec<Fingerprint>> {
     let attribute = Attribute::of_node(read)?;
     let source = ViewSource::of(view);
     let column = plimsoll_decision_cache::ColumnReader::new(&source, &attribute);

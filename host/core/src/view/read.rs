@@ -20,7 +20,7 @@ impl View {
     fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         match read {
             Read::NodesByLabel(key) => Ok(Value::Grouping(self.by_label(key))),
-            Read::NodesLabelled { namespace, key, value } => {
+            Read::PlacedCountsLabelled { namespace, key, value } => {
                 Ok(Value::Counts(self.counts_labelled(namespace, key, value)))
             }
             _ => self.answer_one(read),

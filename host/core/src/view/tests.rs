@@ -126,7 +126,7 @@ fn every_read_of_a_placed_pod_has_its_value() {
     assert_eq!(view.read(Read::PlacedCount(0)), Ok(Value::Number(3)));
     assert_eq!(view.read(Read::PlacedCount(1)), Ok(Value::Number(0)));
     for (namespace, value, expected) in [("web", "db", 2), ("web", "web", 1), ("ml", "db", 0), ("web", "", 0)] {
-        let read = Read::PlacedLabelled { node: 0, namespace, key: "app", value };
+        let read = Read::PlacedCountLabelled { node: 0, namespace, key: "app", value };
         assert_eq!(view.read(read), Ok(Value::Number(expected)), "{read:?}");
     }
 }
@@ -145,7 +145,7 @@ fn a_read_of_all_nodes_is_what_the_reads_of_each_come_to() {
     let grouping = |values, groups| Ok(Value::Grouping(Grouping { values, groups }));
     assert_eq!(view.read(Read::NodesByLabel("zone")), grouping(vec!["b", "a"], vec![0, 2, 1, 0]));
     assert_eq!(view.read(Read::NodesByLabel("other")), grouping(vec![], vec![0, 0, 0, 0]));
-    let labelled = Read::NodesLabelled { namespace: "web", key: "app", value: "db" };
+    let labelled = Read::PlacedCountsLabelled { namespace: "web", key: "app", value: "db" };
     assert_eq!(view.read(labelled), Ok(Value::Counts(vec![1, 0, 0, 2])));
     let without = view.clone().without(Arc::from([vec![], vec![], vec![], vec![1]]));
     assert_eq!(without.read(labelled), Ok(Value::Counts(vec![1, 0, 0, 1])));
@@ -163,31 +163,31 @@ fn mk_view_of_nothing() -> View {
 #[test]
 fn counts_settings_and_candidates_have_their_values() {
     let view = mk_view();
-    assert_eq!(view.read(Read::NodeCount), Ok(Value::Number(2)));
-    assert_eq!(view.read(Read::CandidateCount), Ok(Value::Number(0)));
-    assert_eq!(view.read(Read::Settings), Ok(text("{\"a\":1}")));
+    assert_eq!(view.read(Read::NodesCount), Ok(Value::Number(2)));
+    assert_eq!(view.read(Read::CandidatesCount), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::HostSettings), Ok(text("{\"a\":1}")));
     let candidates = [(vec![2, 0], 1), (vec![], 0)];
     let candidates = candidates.map(|(victims, violations)| Candidate { victims, pdb_violations: violations });
     let view = view.with_candidates(Arc::from(candidates));
-    assert_eq!(view.read(Read::CandidateCount), Ok(Value::Number(2)));
-    assert_eq!(view.read(Read::CandidateNode(1)), Ok(Value::Number(1)));
-    assert_eq!(view.read(Read::CandidateVictims(0)), Ok(Value::Indices(&[2, 0])));
-    assert_eq!(view.read(Read::CandidateVictims(1)), Ok(Value::Indices(&[])));
-    assert_eq!(view.read(Read::CandidatePdbViolations(0)), Ok(Value::Number(1)));
+    assert_eq!(view.read(Read::CandidatesCount), Ok(Value::Number(2)));
+    assert_eq!(view.read(Read::Candidate(1, CandidateRead::Node)), Ok(Value::Number(1)));
+    assert_eq!(view.read(Read::Candidate(0, CandidateRead::Victims)), Ok(Value::Indices(&[2, 0])));
+    assert_eq!(view.read(Read::Candidate(1, CandidateRead::Victims)), Ok(Value::Indices(&[])));
+    assert_eq!(view.read(Read::Candidate(0, CandidateRead::PdbViolations)), Ok(Value::Number(1)));
 }
 
 #[test]
 fn the_time_is_rounded_down_to_the_granularity() {
     let table = [(0, 1_000), (1, 1_000), (7, 994), (60, 960), (1_000, 1_000), (1_001, 0), (u32::MAX, 0)];
     for (granularity, expected) in table {
-        assert_eq!(mk_view().read(Read::Now(granularity)), Ok(Value::Number(expected)), "{granularity}");
+        assert_eq!(mk_view().read(Read::HostNow(granularity)), Ok(Value::Number(expected)), "{granularity}");
     }
 }
 
 #[test]
 fn an_index_that_does_not_exist_is_named_with_the_count() {
     let view = mk_view().with_candidates(Arc::from([Candidate::default()]));
-    let labelled = Read::PlacedLabelled { node: 2, namespace: "web", key: "app", value: "db" };
+    let labelled = Read::PlacedCountLabelled { node: 2, namespace: "web", key: "app", value: "db" };
     let table = [
         (Read::Node(2, NodeRead::Name), "node", 2, 2),
         (Read::Node(u32::MAX, NodeRead::Requested("cpu")), "node", u32::MAX, 2),
@@ -196,9 +196,9 @@ fn an_index_that_does_not_exist_is_named_with_the_count() {
         (Read::Placed(2, 0, PlacedRead::Name), "node", 2, 2),
         (Read::Placed(0, 3, PlacedRead::Name), "placed pod", 3, 3),
         (Read::Placed(1, 0, PlacedRead::Name), "placed pod", 0, 0),
-        (Read::CandidateNode(1), "candidate", 1, 1),
-        (Read::CandidateVictims(1), "candidate", 1, 1),
-        (Read::CandidatePdbViolations(9), "candidate", 9, 1),
+        (Read::Candidate(1, CandidateRead::Node), "candidate", 1, 1),
+        (Read::Candidate(1, CandidateRead::Victims), "candidate", 1, 1),
+        (Read::Candidate(9, CandidateRead::PdbViolations), "candidate", 9, 1),
     ];
     for (read, what, index, count) in table {
         let error = view.read(read).unwrap_err();
@@ -214,7 +214,7 @@ fn pods_that_are_gone_are_gone_from_every_read() {
     assert_eq!(view.read(Read::Placed(0, 0, PlacedRead::Name)), Ok(text("p1")));
     let error = view.read(Read::Placed(0, 1, PlacedRead::Name)).unwrap_err();
     assert_eq!(error, ReadError::Missing { what: "placed pod", index: 1, count: 1 });
-    let labelled = Read::PlacedLabelled { node: 0, namespace: "web", key: "app", value: "db" };
+    let labelled = Read::PlacedCountLabelled { node: 0, namespace: "web", key: "app", value: "db" };
     assert_eq!(view.read(labelled), Ok(Value::Number(0)));
     assert_eq!(view.read(Read::Node(0, NodeRead::Requested("cpu"))), Ok(Value::Number(2000)));
     assert_eq!(view.read(Read::Node(1, NodeRead::Requested("cpu"))), Ok(Value::Number(0)));
@@ -253,10 +253,10 @@ fn a_host_without_a_view_of_pods_says_so() {
 #[test]
 fn a_view_for_validate_has_settings_and_nothing_else() {
     let view = View::empty("7".into());
-    assert_eq!(view.read(Read::Settings), Ok(text("7")));
-    assert_eq!(view.read(Read::NodeCount), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::HostSettings), Ok(text("7")));
+    assert_eq!(view.read(Read::NodesCount), Ok(Value::Number(0)));
     assert_eq!(view.read(Read::Pod(PodRead::Name)), Ok(text("")));
-    assert_eq!(view.read(Read::Now(60)), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::HostNow(60)), Ok(Value::Number(0)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{Grouping, NodeRead, Read, cache::fingerprints_of_nodes};
 impl View {
     /// The nodes by the value of a label.
     pub(super) fn by_label(&self, label: &str) -> Grouping<'_> {
-        let keys = fingerprints_of_nodes(self, &Read::Node(0, NodeRead::Label(label))).unwrap_or_default();
+        let keys = fingerprints_of_nodes(self, Read::Node(0, NodeRead::Label(label))).unwrap_or_default();
         let mut values = Vec::new();
         let mut known: HashMap<Fingerprint, u32, foldhash::fast::RandomState> = HashMap::default();
         let mut group = |(node, key): (usize, Fingerprint)| {
@@ -39,7 +39,7 @@ impl View {
         let keys = self
             .gone
             .is_empty()
-            .then(|| fingerprints_of_nodes(self, &Read::PlacedLabelled { node: 0, namespace, key, value }));
+            .then(|| fingerprints_of_nodes(self, Read::PlacedCountLabelled { node: 0, namespace, key, value }));
         match keys.flatten() {
             Some(keys) => keys.into_iter().map(|key| key.as_number().unwrap_or(0) as u32).collect(),
             None => (0..self.nodes.len() as u32).map(count).collect(),

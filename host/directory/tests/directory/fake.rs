@@ -93,7 +93,7 @@ impl Policy for FakePolicy {
 
     /// Accepts settings that say nothing, or its own tag.
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        let Ok(Value::Text(settings)) = ask.view.read(Read::Settings) else { panic!("settings are text") };
+        let Ok(Value::Text(settings)) = ask.view.read(Read::HostSettings) else { panic!("settings are text") };
         self.validated.lock().unwrap().push((self.tag.clone(), settings.to_string()));
         match settings.as_ref() {
             "null" => Ok(Ok(())),

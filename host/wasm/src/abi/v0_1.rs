@@ -2,14 +2,16 @@
 //!
 //! Written by hand rather than generated, so that text that a guest passes is read in place.
 
+mod generated;
 mod imports;
+mod lower;
 
 use plimsoll_core::Verb;
 use wasmtime::component::{
     Component, ComponentExportIndex, ComponentNamedList, ComponentType, Lift, Lower, TypedFunc, types::ComponentItem,
 };
 
-pub(crate) use self::imports::add_to_linker;
+pub(crate) use self::{generated::INTERFACES, imports::add_to_linker};
 use crate::{
     contract::{RefusedError, verb_interface},
     instance::GuestCall,

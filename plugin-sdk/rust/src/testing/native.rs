@@ -39,7 +39,7 @@ impl<P: Exported> Native<P> {
 
     fn call<A>(ask: &Ask, verb: impl FnOnce(&P, Door<'_>) -> A) -> Result<A, Fault> {
         let door = Door::new(&ask.view);
-        let policy = parse(door.settings()).map_err(|error| Fault::new(FaultKind::Panic, error))?;
+        let policy = parse(door.host_settings()).map_err(|error| Fault::new(FaultKind::Panic, error))?;
         let _clock = Clock::of(&ask.view);
         catch_unwind(AssertUnwindSafe(|| verb(&policy, door)))
             .map_err(|panic| Fault::new(FaultKind::Panic, panic_text(panic.as_ref())))
@@ -70,7 +70,7 @@ impl<P: Exported> Policy for Native<P> {
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        match ask.view.read(Read::Settings) {
+        match ask.view.read(Read::HostSettings) {
             Ok(Value::Text(settings)) => Ok(parse::<P>(&settings).map(drop)),
             _ => Err(Fault::new(FaultKind::Host, "a view without settings")),
         }

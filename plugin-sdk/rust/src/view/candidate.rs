@@ -4,8 +4,8 @@ use crate::door::Door;
 /// A node on which kube-scheduler could make room, and whom it would evict.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    door: Door<'a>,
-    index: u32,
+    pub(super) door: Door<'a>,
+    pub(super) candidate: u32,
 }
 
 /// All candidates of the request.
@@ -18,30 +18,25 @@ pub struct Candidates<'a> {
 // === impl Candidate ===
 
 impl<'a> Candidate<'a> {
-    pub(crate) fn new(door: Door<'a>, index: u32) -> Self {
-        Self { door, index }
+    pub(crate) fn new(door: Door<'a>, candidate: u32) -> Self {
+        Self { door, candidate }
     }
 
     /// The node where room would be made.
     pub fn node(&self) -> Node<'a> {
-        Node::new(self.door, self.door.candidate_node(self.index))
+        Node::new(self.door, self.door.candidates_node(self.candidate))
     }
 
     /// The pods that would be evicted, by descending priority.
     pub fn victims(&self) -> Vec<Placed<'a>> {
-        let node = self.door.candidate_node(self.index);
-        let victims = self.door.candidate_victims(self.index);
+        let node = self.door.candidates_node(self.candidate);
+        let victims = self.door.candidates_victims(self.candidate);
         victims.iter().map(|pod| Placed::new(self.door, node, *pod)).collect()
-    }
-
-    /// How many `PodDisruptionBudget`s the eviction would violate.
-    pub fn pdb_violations(&self) -> u32 {
-        self.door.candidate_pdb_violations(self.index)
     }
 
     /// All candidates of the request, this one among them.
     pub fn all(&self) -> Candidates<'a> {
-        Candidates { door: self.door, count: self.door.candidate_count() }
+        Candidates { door: self.door, count: self.door.candidates_count() }
     }
 }
 

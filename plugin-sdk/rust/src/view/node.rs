@@ -1,19 +1,19 @@
 use serde::Deserialize;
 
-use super::{Groups, Placed};
+use super::Placed;
 use crate::{JsonError, door::Door};
 
 /// One node of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
-    door: Door<'a>,
-    index: u32,
+    pub(super) door: Door<'a>,
+    pub(super) node: u32,
 }
 
 /// All nodes of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
-    door: Door<'a>,
+    pub(super) door: Door<'a>,
     count: u32,
 }
 
@@ -31,43 +31,8 @@ pub struct Taint<'a> {
 // === impl Node ===
 
 impl<'a> Node<'a> {
-    pub(crate) fn new(door: Door<'a>, index: u32) -> Self {
-        Self { door, index }
-    }
-
-    /// `metadata.name`.
-    pub fn name(&self) -> &'a str {
-        self.door.node_name(self.index)
-    }
-
-    /// The value of a label.
-    pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.door.node_label(self.index, key)
-    }
-
-    /// The value of an annotation.
-    pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.door.node_annotation(self.index, key)
-    }
-
-    /// `spec.taints`.
-    pub fn taints(&self) -> Vec<Taint<'a>> {
-        self.door.node_taints(self.index)
-    }
-
-    /// What the node has of a resource: cpu in millicores, all else in base units; 0 if none.
-    pub fn allocatable(&self, resource: &str) -> i64 {
-        self.door.node_allocatable(self.index, resource)
-    }
-
-    /// What the placed pods request of a resource; none where the host has no view of pods.
-    pub fn requested(&self, resource: &str) -> Option<i64> {
-        self.door.node_requested(self.index, resource)
-    }
-
-    /// Bytes of an image that the node has pulled; none if it has not.
-    pub fn image_size(&self, image: &str) -> Option<u64> {
-        self.door.node_image_size(self.index, image)
+    pub(crate) fn new(door: Door<'a>, node: u32) -> Self {
+        Self { door, node }
     }
 
     /// The value at an RFC 6901 pointer into the whole object, such as `/status/nodeInfo/kernelVersion`.
@@ -78,20 +43,10 @@ impl<'a> Node<'a> {
         super::parse_field(self.field_text(pointer))
     }
 
-    /// The JSON text at an RFC 6901 pointer into the whole object.
-    pub fn field_text(&self, pointer: &str) -> Option<&'a str> {
-        self.door.node_field(self.index, pointer)
-    }
-
     /// The pods placed on the node, or being bound to it; none where the host has no view of pods.
     pub fn placed(&self) -> impl ExactSizeIterator<Item = Placed<'a>> + use<'a> {
-        let (door, node) = (self.door, self.index);
+        let (door, node) = (self.door, self.node);
         (0..door.placed_count(node) as usize).map(move |pod| Placed::new(door, node, pod as u32))
-    }
-
-    /// How many pods of a namespace, placed here, carry a label with this value; quicker than [`Node::placed`].
-    pub fn count_labelled(&self, namespace: &str, key: &str, value: &str) -> u32 {
-        self.door.placed_count_labelled(self.index, namespace, key, value)
     }
 }
 
@@ -99,7 +54,7 @@ impl<'a> Node<'a> {
 
 impl<'a> Nodes<'a> {
     pub(crate) fn new(door: Door<'a>) -> Self {
-        Self { door, count: door.node_count() }
+        Self { door, count: door.nodes_count() }
     }
 
     /// How many there are.
@@ -116,15 +71,5 @@ impl<'a> Nodes<'a> {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Node<'a>> + use<'a> {
         let door = self.door;
         (0..self.len()).map(move |node| Node::new(door, node as u32))
-    }
-
-    /// The nodes by the value of a label; quicker than to read the label of each.
-    pub fn by_label(&self, key: &str) -> Groups<'a> {
-        self.door.node_by_label(key)
-    }
-
-    /// [`Node::count_labelled`] of each node, in order; quicker than to ask each.
-    pub fn count_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
-        self.door.placed_counts_labelled(namespace, key, value)
     }
 }

@@ -3,9 +3,9 @@ use crate::door::Door;
 /// A pod placed on a node, or being bound to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'a> {
-    door: Door<'a>,
-    node: u32,
-    pod: u32,
+    pub(super) door: Door<'a>,
+    pub(super) node: u32,
+    pub(super) pod: u32,
 }
 
 // === impl Placed ===
@@ -18,36 +18,6 @@ impl<'a> Placed<'a> {
     /// Its index among the pods of its node.
     pub(crate) fn index(&self) -> u32 {
         self.pod
-    }
-
-    /// `metadata.name`.
-    pub fn name(&self) -> &'a str {
-        self.door.placed_name(self.node, self.pod)
-    }
-
-    /// `metadata.namespace`.
-    pub fn namespace(&self) -> &'a str {
-        self.door.placed_namespace(self.node, self.pod)
-    }
-
-    /// The value of a label.
-    pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.door.placed_label(self.node, self.pod, key)
-    }
-
-    /// The value of an annotation.
-    pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.door.placed_annotation(self.node, self.pod, key)
-    }
-
-    /// `spec.priority`, 0 if absent.
-    pub fn priority(&self) -> i32 {
-        self.door.placed_priority(self.node, self.pod)
-    }
-
-    /// As [`Pod::request`](crate::Pod::request).
-    pub fn request(&self, resource: &str) -> i64 {
-        self.door.placed_request(self.node, self.pod, resource)
     }
 
     /// When the pod was created, in Unix seconds; none if that is unknown.

@@ -38,7 +38,7 @@ fn a_policy_is_asked_about_the_nodes_that_still_stand() {
     let seen = Arc::new(Mutex::new(vec![]));
     let record = Arc::clone(&seen);
     let recording = FakePolicy::default().filter(move |ask, nodes| {
-        assert_eq!(ask.view.read(Read::NodeCount), Ok(Value::Number(nodes.len() as i64)));
+        assert_eq!(ask.view.read(Read::NodesCount), Ok(Value::Number(nodes.len() as i64)));
         *record.lock().unwrap() = nodes.iter().map(|node| name_of(&ask.view, *node)).collect();
         Ok(nodes.iter().map(|node| unresolvable(&format!("no {node}"))).collect())
     });

@@ -155,7 +155,7 @@ fn at_once<A: Clone>(
     source: &mut dyn NodeSource<A>,
     closure: impl FnOnce(&[u32]) -> Answers<A>,
 ) -> Result<(), Fault> {
-    let Ok(Value::Number(nodes)) = ask.view.read(Read::NodeCount) else { panic!("a view has a number of nodes") };
+    let Ok(Value::Number(nodes)) = ask.view.read(Read::NodesCount) else { panic!("a view has a number of nodes") };
     let answers = closure(&(0..nodes as u32).collect::<Vec<_>>())?;
     if answers.len() != nodes as usize {
         return Err(Fault::new(FaultKind::Output, format!("{} answers for {nodes} nodes", answers.len())));

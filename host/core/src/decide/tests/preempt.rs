@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::fixture::*;
 use crate::{
-    CandidateQuery, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read, Sender, Value,
-    Verb, Verdict, Victims, View,
+    CandidateQuery, CandidateRead, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read,
+    Sender, Value, Verb, Verdict, Victims, View,
 };
 
 /// n1 holds a, b and c of priority 1 to 3; n2 holds d.
@@ -86,10 +86,10 @@ fn every_read_agrees_that_the_victims_are_gone() {
         assert_eq!(number(view, Read::PlacedCount(node)), 1);
         assert_eq!(view.read(Read::Placed(node, 0, PlacedRead::Name)), Ok(Value::text("b")));
         assert!(view.read(Read::Placed(node, 1, PlacedRead::Name)).is_err());
-        let labelled = Read::PlacedLabelled { node, namespace: "web", key: "app", value: "web" };
+        let labelled = Read::PlacedCountLabelled { node, namespace: "web", key: "app", value: "web" };
         assert_eq!(number(view, labelled), 1);
         assert_eq!(requested(view, node), 2000);
-        assert_eq!(number(view, Read::CandidateCount), 0);
+        assert_eq!(number(view, Read::CandidatesCount), 0);
         Verdict::Fits
     });
     let fixture = mk_fixture(vec![("p", checking)]);
@@ -138,7 +138,7 @@ fn full_victims_are_all_that_is_known_without_a_cluster() {
     let seen = FakePolicy::default().preempt_each(|view, at| {
         assert_eq!(view.read(Read::Node(at, NodeRead::Requested("cpu"))), Ok(Value::Absent));
         assert_eq!(number(view, Read::PlacedCount(at)), 2);
-        assert_eq!(view.read(Read::CandidateVictims(at)), Ok(Value::Indices(&[0, 1])));
+        assert_eq!(view.read(Read::Candidate(at, CandidateRead::Victims)), Ok(Value::Indices(&[0, 1])));
         Preemption::Replace(vec![1])
     });
     let fixture = Fixture::new(vec![mk_member("p", seen, |_| {})], None);
@@ -201,10 +201,10 @@ fn the_next_policy_sees_the_replacement_and_what_still_stands() {
         _ => Preemption::Reject("no".into()),
     });
     let second = FakePolicy::default().preempt_each(|view, at| {
-        assert_eq!(number(view, Read::CandidateCount), 1);
-        assert_eq!(number(view, Read::CandidateNode(at)), 0);
-        assert_eq!(view.read(Read::CandidateVictims(at)), Ok(Value::Indices(&[1, 0])));
-        assert_eq!(number(view, Read::CandidatePdbViolations(at)), 2);
+        assert_eq!(number(view, Read::CandidatesCount), 1);
+        assert_eq!(number(view, Read::Candidate(at, CandidateRead::Node)), 0);
+        assert_eq!(view.read(Read::Candidate(at, CandidateRead::Victims)), Ok(Value::Indices(&[1, 0])));
+        assert_eq!(number(view, Read::Candidate(at, CandidateRead::PdbViolations)), 2);
         // The victims are still placed: only filters are asked as if they were gone.
         assert_eq!(number(view, Read::PlacedCount(at)), 3);
         Preemption::Keep
@@ -221,7 +221,7 @@ fn the_next_policy_sees_the_replacement_and_what_still_stands() {
 fn odd_numbers_of_violations_are_passed_on_and_read_within_range() {
     for (given, read) in [(-1, 0), (0, 0), (i64::from(u32::MAX), u32::MAX), (i64::MAX, u32::MAX)] {
         let reading = FakePolicy::default().preempt_each(move |view, at| {
-            assert_eq!(number(view, Read::CandidatePdbViolations(at)), i64::from(read));
+            assert_eq!(number(view, Read::Candidate(at, CandidateRead::PdbViolations)), i64::from(read));
             Preemption::Keep
         });
         let mut candidate = mk_candidate("n1", &["c"]);

@@ -27,7 +27,7 @@ fn a_policy_with_both_verbs_counts_for_both() {
 #[test]
 fn a_rank_sees_all_the_nodes_of_the_request() {
     let rank = FakePolicy::default().rank(|ask| {
-        assert_eq!(ask.view.read(Read::NodeCount), Ok(Value::Number(2)));
+        assert_eq!(ask.view.read(Read::NodesCount), Ok(Value::Number(2)));
         Ok((0..2).map(|node| if name_of(&ask.view, node) == "n3" { 100 } else { 0 }).collect())
     });
     assert_eq!(Fixture::of([mk_member("p", rank, |_| {})]).prioritize(&["n3", "n1"]), Ok(vec![10, 0]));

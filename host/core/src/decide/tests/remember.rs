@@ -150,7 +150,7 @@ fn an_annotation_named_by_a_label_is_cached_for_any_number_of_teams() {
 fn a_policy_that_reads_all_nodes_is_asked_each_time() {
     let most = FakePolicy::default().filter_each(|view, node| {
         let zone = |node| text(view, Read::Node(node, NodeRead::Label("zone")));
-        let nodes = number(view, Read::NodeCount) as u32;
+        let nodes = number(view, Read::NodesCount) as u32;
         let same = (0..nodes).filter(|other| zone(*other) == zone(node)).count();
         if same > 1 { Verdict::Fits } else { unschedulable("alone") }
     });

@@ -18,7 +18,7 @@ fn cluster() -> Arc<crate::Cluster> {
 #[test]
 fn an_explanation_shows_settings_without_their_secrets_and_the_policy_sees_them_whole() {
     let policy = FakePolicy::default().filter_each(|view, _| {
-        let Ok(Value::Text(settings)) = view.read(Read::Settings) else { panic!("settings are text") };
+        let Ok(Value::Text(settings)) = view.read(Read::HostSettings) else { panic!("settings are text") };
         assert!(settings.contains("hunter2-hunter2"));
         Verdict::Fits
     });

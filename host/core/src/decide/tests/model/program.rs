@@ -164,11 +164,11 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
             7 => PodRead::Field("/spec/priority"),
             _ => PodRead::Name,
         }),
-        Of::Now(granularity) => Read::Now(granularity),
-        Of::Settings => Read::Settings,
-        Of::NodeCount => Read::NodeCount,
+        Of::Now(granularity) => Read::HostNow(granularity),
+        Of::Settings => Read::HostSettings,
+        Of::NodeCount => Read::NodesCount,
         Of::NextNode => {
-            let nodes = number(view, Read::NodeCount) as u32;
+            let nodes = number(view, Read::NodesCount) as u32;
             Read::Node((node + 1) % nodes, NodeRead::Label("zone"))
         }
         Of::Named => {
@@ -189,7 +189,7 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
             7 => Read::Node(node, NodeRead::Field("/spec/unschedulable")),
             8 => Read::Node(node, NodeRead::Name),
             9 => Read::PlacedCount(node),
-            _ => Read::PlacedLabelled { node, namespace: "web", key: "app", value: "web" },
+            _ => Read::PlacedCountLabelled { node, namespace: "web", key: "app", value: "web" },
         },
     };
     hash(view, read)

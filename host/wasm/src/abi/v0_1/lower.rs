@@ -1,0 +1,120 @@
+//! Values of reads as the results of imports: one function for each shape.
+
+use std::borrow::Cow;
+
+use plimsoll_core::{Grouping, Read, Taint, Value};
+use wasmtime::{
+    Result, StoreContextMut,
+    component::{ComponentType, Lower, WasmStr},
+};
+
+use crate::{stop::Stop, store::StoreData};
+
+type Store<'a> = StoreContextMut<'a, StoreData>;
+
+/// `types.taint`
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct TaintRecord {
+    key: Box<str>,
+    value: Box<str>,
+    effect: Box<str>,
+}
+
+/// `types.grouping`
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct GroupingRecord {
+    values: Vec<Box<str>>,
+    groups: Vec<u32>,
+}
+
+pub(super) fn text(store: &Store<'_>, what: Read<'_>) -> Result<(Box<str>,)> {
+    match read(store, what)? {
+        Value::Text(text) => Ok((text.into(),)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn optional_text(store: &Store<'_>, what: Read<'_>) -> Result<(Option<Box<str>>,)> {
+    match read(store, what)? {
+        Value::Text(text) => Ok((Some(text.into()),)),
+        Value::Absent => Ok((None,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn number<T: TryFrom<i64>>(store: &Store<'_>, what: Read<'_>) -> Result<(T,)> {
+    match read(store, what)? {
+        Value::Number(number) => Ok((in_range(number)?,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn optional_number<T: TryFrom<i64>>(store: &Store<'_>, what: Read<'_>) -> Result<(Option<T>,)> {
+    match read(store, what)? {
+        Value::Number(number) => Ok((Some(in_range(number)?),)),
+        Value::Absent => Ok((None,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn texts(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<Box<str>>,)> {
+    match read(store, what)? {
+        Value::Texts(texts) => Ok((texts.to_vec(),)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn numbers(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<u32>,)> {
+    match read(store, what)? {
+        Value::Indices(indices) => Ok((indices.to_vec(),)),
+        Value::Counts(counts) => Ok((counts,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn grouping(store: &Store<'_>, what: Read<'_>) -> Result<(GroupingRecord,)> {
+    match read(store, what)? {
+        Value::Grouping(Grouping { values, groups }) => {
+            Ok((GroupingRecord { values: values.into_iter().map(Box::from).collect(), groups },))
+        }
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn taints(store: &Store<'_>, what: Read<'_>) -> Result<(Vec<TaintRecord>,)> {
+    match read(store, what)? {
+        Value::Taints(taints) => Ok((taints.iter().map(TaintRecord::from).collect(),)),
+        _ => Err(misshapen()),
+    }
+}
+
+/// No object of the API has a negative size or time: negative values become 0.
+fn in_range<T: TryFrom<i64>>(number: i64) -> Result<T> {
+    T::try_from(number).or_else(|_| T::try_from(0)).map_err(|_| misshapen())
+}
+
+fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
+    store.data().context().map_err(stop)?.view.read(what).map_err(|error| stop(error.into()))
+}
+
+/// A string argument, read in place from guest memory.
+pub(super) fn utf8<'s>(store: &'s Store<'_>, text: &WasmStr) -> Result<Cow<'s, str>> {
+    text.to_str(store).map_err(|_| stop(Stop::Output("it passed a text that is not UTF-8".to_owned())))
+}
+
+fn misshapen() -> wasmtime::Error {
+    stop(Stop::Host("a read was answered with a value of another shape"))
+}
+
+pub(super) fn stop(stop: Stop) -> wasmtime::Error {
+    wasmtime::Error::new(stop)
+}
+
+impl From<&Taint> for TaintRecord {
+    fn from(taint: &Taint) -> Self {
+        let Taint { key, value, effect } = taint;
+        Self { key: key.as_ref().into(), value: value.as_ref().into(), effect: effect.as_ref().into() }
+    }
+}

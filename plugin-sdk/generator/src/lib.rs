@@ -1,0 +1,57 @@
+//! Writes the code that follows from the contract: `make generate`.
+//!
+//! ```text
+//!  policy.wit + reads.yaml ──> Contract ──> rust::core    the type `Read` and its attributes
+//!                                      ├──> rust::wasm    the imports of a guest, each one a `Read`
+//!                                      ├──> rust::abi     the SDK's imports, in WebAssembly
+//!                                      ├──> rust::native  the same methods over core's `View`, in native tests
+//!                                      └──> rust::views   the SDK's public methods
+//! ```
+//!
+//! The results are checked in, each in a file named `generated.rs`. The SDK of another language gets a module beside
+//! `rust`, which starts from the same [`Contract`].
+
+mod contract;
+mod rust;
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+
+pub use self::contract::{Cached, Contract, Function, Interface, Param, Record, Type};
+
+/// The folder of the contract, from the workspace.
+const CONTRACT: &str = "plugin-sdk/wit/v0.1.0";
+
+/// One generated file.
+#[derive(Debug)]
+pub struct GeneratedFile {
+    /// Its path, from the workspace.
+    pub path: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// Generates every file.
+///
+/// # Errors
+/// If the contract cannot be read, has something that no rule covers, or rustfmt cannot be run.
+pub fn generate(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
+    let contract = Contract::read(&workspace.join(CONTRACT))?;
+    let file = |(path, text): (&'static str, anyhow::Result<String>)| {
+        let text = text.and_then(|text| rust::formatted(&text, workspace)).with_context(|| path.to_owned())?;
+        Ok(GeneratedFile { path, text })
+    };
+    rust::files(&contract).into_iter().map(file).collect()
+}
+
+/// The generated files that differ from those in the workspace.
+///
+/// # Errors
+/// As for [`generate`].
+pub fn stale(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
+    let differs = |file: &GeneratedFile| {
+        fs::read_to_string(workspace.join(file.path)).map_or(true, |checked_in| checked_in != file.text)
+    };
+    Ok(generate(workspace)?.into_iter().filter(differs).collect())
+}

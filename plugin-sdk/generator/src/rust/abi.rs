@@ -1,0 +1,155 @@
+//! The Rust SDK in WebAssembly: the imports with the flattened types of the canonical ABI, and a method for each read.
+
+use std::fmt::Write;
+
+use anyhow::{Context, ensure};
+
+use super::{Shape, camel, method, number_type, parameters, snake};
+use crate::{Cached, Contract, Function, Interface, Param, Type};
+
+/// The canonical ABI passes more values than this through memory.
+const MAX_FLAT: usize = 16;
+
+/// Reads whose methods are written by hand.
+const BY_HAND: [&str; 1] = ["host.now"];
+
+pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
+    let mut text = "//! The imports of the contract as methods; `door.rs` says why each `unsafe` is sound.\n\n\
+                    use super::{door::{Door, Items, Maybe, Text}, pod};\nuse crate::{Taint, view::Groups};\n\n"
+        .to_owned();
+    for record in &contract.records {
+        let fields = record
+            .fields
+            .iter()
+            .map(|Param { name, ty }| Ok(format!("pub(super) {}: {},\n", snake(name), in_memory(ty)?)));
+        let fields: String = fields.collect::<anyhow::Result<_>>()?;
+        writeln!(text, "/// The record `{}` in memory.\n#[repr(C)]", record.name)?;
+        writeln!(text, "pub(super) struct {}Record {{ {fields} }}\n", camel(&record.name))?;
+    }
+    for interface in contract.interfaces.iter().filter(|interface| is_kept(interface)) {
+        let names: String = interface.reads().map(|function| camel(&function.name) + ",\n").collect();
+        writeln!(text, "/// The functions of the interface `{}`.", interface.name)?;
+        writeln!(text, "#[derive(Clone, Copy, PartialEq, Eq)]")?;
+        writeln!(text, "pub(super) enum {}Function {{ {names} }}\n", camel(&interface.name))?;
+    }
+    writeln!(text, "impl<'a> Door<'a> {{")?;
+    for interface in &contract.interfaces {
+        for function in interface.reads() {
+            text += &door_method(interface, function)?;
+        }
+    }
+    writeln!(text, "}}\n")?;
+    text += &imports(contract)?;
+    Ok(text)
+}
+
+/// Whether the SDK keeps what such reads return: it is the same in all calls of one instance.
+fn is_kept(interface: &Interface) -> bool {
+    interface.one.is_some() && interface.reads().all(|function| function.cached == Cached::Request)
+}
+
+pub(super) fn is_by_hand(interface: &Interface, function: &Function) -> bool {
+    BY_HAND.contains(&format!("{}.{}", interface.name, function.name).as_str())
+}
+
+fn door_method(interface: &Interface, function: &Function) -> anyhow::Result<String> {
+    if is_by_hand(interface, function) {
+        return Ok(String::new());
+    }
+    let (name, shape) = (method(interface, function), Shape::of(function)?);
+    let mut arguments: Vec<String> = vec![];
+    for Param { name, ty } in &function.params {
+        let name = snake(name);
+        match ty {
+            Type::Text => arguments.extend([format!("{name}.as_ptr()"), format!("{name}.len()")]),
+            _ => arguments.push(name),
+        }
+    }
+    let read = if let Shape::Number(_) = shape {
+        let call = format!("imports::{name}({})", arguments.join(", "));
+        if is_safe(function) { call } else { format!("unsafe {{ {call} }}") }
+    } else {
+        arguments.push("out".to_owned());
+        format!("self.{}(|out| unsafe {{ imports::{name}({}) }})", shape.helper(), arguments.join(", "))
+    };
+    let texts: Vec<&Param> = function.params.iter().filter(|param| param.ty == Type::Text).collect();
+    let body = match texts.as_slice() {
+        [] if is_kept(interface) => kept(interface, function, &shape, "\"\"", &read),
+        [key] if is_kept(interface) => kept(interface, function, &shape, &snake(&key.name), &read),
+        _ => read,
+    };
+    let (parameters, result) = (parameters(function)?, shape.rust());
+    Ok(format!("pub(crate) fn {name}(self{parameters}) -> {result} {{ {body} }}\n\n"))
+}
+
+fn kept(interface: &Interface, function: &Function, shape: &Shape, key: &str, read: &str) -> String {
+    let (module, number) = (snake(&interface.name), camel(&function.name));
+    let function = format!("{}Function::{number}", camel(&interface.name));
+    let kept = |helper: &str, read: &str| format!("{module}::{helper}({function}, {key}, || {read})");
+    match shape {
+        Shape::Text => kept("text", &format!("Some({read})")) + ".unwrap_or_default()",
+        Shape::OptionalText => kept("text", read),
+        Shape::Texts => kept("texts", read),
+        Shape::Number("i64") => kept("number", read),
+        Shape::Number(number) => kept("number", &format!("i64::from({read})")) + " as " + number,
+        _ => read.to_owned(),
+    }
+}
+
+fn imports(contract: &Contract) -> anyhow::Result<String> {
+    let records: String = contract.records.iter().map(|record| camel(&record.name) + "Record, ").collect();
+    let mut text = format!(
+        "/// The functions of the host. A text goes in as pointer and length; a result that is not one number comes\n\
+         /// out through a pointer.\n\
+         pub(super) mod imports {{\nuse super::{{Items, Maybe, Text, {records}}};\n\n"
+    );
+    for interface in &contract.interfaces {
+        let Contract { package, version, .. } = contract;
+        writeln!(text, "#[link(wasm_import_module = \"{package}/{}@{version}\")]", interface.name)?;
+        writeln!(text, "unsafe extern \"C\" {{")?;
+        for function in &interface.functions {
+            text += &import(interface, function)?;
+        }
+        writeln!(text, "}}\n")?;
+    }
+    Ok(text + "}\n")
+}
+
+fn import(interface: &Interface, function: &Function) -> anyhow::Result<String> {
+    let mut parameters: Vec<String> = vec![];
+    for Param { name, ty } in &function.params {
+        let name = snake(name);
+        match ty {
+            Type::Text => parameters.extend([format!("{name}: *const u8"), format!("{name}_length: usize")]),
+            Type::Enum(_) => parameters.push(format!("{name}: u32")),
+            other => parameters.push(format!("{name}: {}", in_memory(other)?)),
+        }
+    }
+    let direct = function.result.as_ref().and_then(number_type);
+    let result = direct.map_or_else(String::new, |number| format!(" -> {number}"));
+    if let (Some(ty), None) = (&function.result, direct) {
+        parameters.push(format!("out: *mut {}", in_memory(ty)?));
+    }
+    ensure!(parameters.len() <= MAX_FLAT, "{}: more values than the canonical ABI passes flat", function.name);
+    let safe = if is_safe(function) { "safe " } else { "" };
+    let (link, name) = (&function.name, method(interface, function));
+    Ok(format!("#[link_name = {link:?}]\npub(in super::super) {safe}fn {name}({}){result};\n", parameters.join(", ")))
+}
+
+/// Whether no pointer goes in or comes out.
+fn is_safe(function: &Function) -> bool {
+    function.params.iter().map(|param| &param.ty).chain(&function.result).all(|ty| number_type(ty).is_some())
+}
+
+/// The type of a value in memory.
+fn in_memory(ty: &Type) -> anyhow::Result<String> {
+    Ok(match ty {
+        Type::Text => "Text".to_owned(),
+        Type::Option(some) => format!("Maybe<{}>", in_memory(some)?),
+        Type::List(item) => format!("Items<{}>", in_memory(item)?),
+        Type::Record(name) => camel(name) + "Record",
+        other => {
+            number_type(other).with_context(|| format!("the generator has no rule for {other:?} in memory"))?.to_owned()
+        }
+    })
+}

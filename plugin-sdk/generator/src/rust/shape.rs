@@ -1,0 +1,85 @@
+//! The shapes of results: each has a helper of the same name in the host, the SDK and its native twin.
+
+use anyhow::{Context, bail};
+
+use super::number_type;
+use crate::{Function, Type};
+
+/// Records that the SDK calls otherwise than `Taint`.
+const RENAMED: [(&str, &str); 1] = [("grouping", "Groups")];
+
+/// How a result is passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shape {
+    Text,
+    OptionalText,
+    Texts,
+    /// With the number's type in Rust.
+    Number(&'static str),
+    OptionalNumber(&'static str),
+    Numbers,
+    /// With the record's name.
+    Record(String),
+    Records(String),
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// The shape of a read's result.
+    pub(super) fn of(function: &Function) -> anyhow::Result<Self> {
+        let result = function.result.as_ref().context("a read has a result")?;
+        if let Some(number) = number_type(result) {
+            return Ok(Self::Number(number));
+        }
+        Ok(match result {
+            Type::Text => Self::Text,
+            Type::Record(name) => Self::Record(name.clone()),
+            Type::Option(some) => match number_type(some) {
+                Some(number) => Self::OptionalNumber(number),
+                None if **some == Type::Text => Self::OptionalText,
+                None => bail!("{}: the generator has no rule for option<{some:?}>", function.name),
+            },
+            Type::List(item) => match &**item {
+                Type::Text => Self::Texts,
+                Type::U32 => Self::Numbers,
+                Type::Record(name) => Self::Records(name.clone()),
+                other => bail!("{}: the generator has no rule for list<{other:?}>", function.name),
+            },
+            other => bail!("{}: the generator has no rule for a result {other:?}", function.name),
+        })
+    }
+
+    /// The helper that makes such a result.
+    pub(super) fn helper(&self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::OptionalText => "optional_text".to_owned(),
+            Self::Texts => "texts".to_owned(),
+            Self::Number(_) => "number".to_owned(),
+            Self::OptionalNumber(_) => "optional_number".to_owned(),
+            Self::Numbers => "numbers".to_owned(),
+            Self::Record(name) => super::snake(name),
+            Self::Records(name) => super::snake(name) + "s",
+        }
+    }
+
+    /// The result's type in the SDK.
+    pub(super) fn rust(&self) -> String {
+        match self {
+            Self::Text => "&'a str".to_owned(),
+            Self::OptionalText => "Option<&'a str>".to_owned(),
+            Self::Texts => "Vec<&'a str>".to_owned(),
+            Self::Number(number) => (*number).to_owned(),
+            Self::OptionalNumber(number) => format!("Option<{number}>"),
+            Self::Numbers => "Vec<u32>".to_owned(),
+            Self::Record(name) => record(name),
+            Self::Records(name) => format!("Vec<{}>", record(name)),
+        }
+    }
+}
+
+fn record(name: &str) -> String {
+    let renamed = RENAMED.iter().find(|(record, _)| *record == name);
+    format!("{}<'a>", renamed.map_or_else(|| super::camel(name), |(_, rust)| (*rust).to_owned()))
+}

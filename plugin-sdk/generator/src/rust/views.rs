@@ -1,0 +1,73 @@
+//! The Rust SDK's public methods: `Pod`, `Node`, `Nodes`, `Placed` and `Candidate`.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use super::{Shape, argument_type, camel, docs, method, snake};
+use crate::{Contract, Function, Interface, Param};
+
+/// Reads that the SDK offers in another form, written by hand.
+const BY_HAND: [&str; 7] = [
+    "nodes.count",
+    "placed.count",
+    "placed.created",
+    "candidates.count",
+    "candidates.node",
+    "candidates.victims",
+    "host.now",
+];
+
+/// Reads whose method has another name.
+const RENAMED: [(&str, &str); 3] =
+    [("pod.field", "field_text"), ("nodes.field", "field_text"), ("placed.counts-labelled", "count_labelled")];
+
+pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
+    let mut text = "//! The reads of the contract as methods.\n\n\
+                    use super::{Candidate, Groups, Node, Nodes, Placed, Pod, Taint};\n\n"
+        .to_owned();
+    let mut methods: BTreeMap<String, String> = BTreeMap::new();
+    for interface in &contract.interfaces {
+        for function in interface.reads() {
+            if let Some((owner, method)) = view_method(interface, function)? {
+                *methods.entry(owner).or_default() += &method;
+            }
+        }
+    }
+    for (owner, methods) in methods {
+        if methods.contains("'a") {
+            writeln!(text, "impl<'a> {owner}<'a> {{\n{methods}}}\n")?;
+        } else {
+            writeln!(text, "impl {owner}<'_> {{\n{methods}}}\n")?;
+        }
+    }
+    Ok(text)
+}
+
+fn view_method(interface: &Interface, function: &Function) -> anyhow::Result<Option<(String, String)>> {
+    let full = format!("{}.{}", interface.name, function.name);
+    let of_node = function.params.first().is_some_and(|param| param.name == "node");
+    // What is left out of the parameters is a field of the view.
+    let (owner, fields) = match &interface.one {
+        Some(one) if function.of_one => (camel(one), interface.by.len()),
+        Some(_) if of_node => ("Node".to_owned(), 1),
+        Some(_) => ("Nodes".to_owned(), 0),
+        None => return Ok(None),
+    };
+    if BY_HAND.contains(&full.as_str()) {
+        return Ok(None);
+    }
+    let renamed = RENAMED.iter().find(|(read, _)| *read == full);
+    let name = renamed.map_or_else(|| snake(&function.name), |(_, name)| (*name).to_owned());
+    let (chosen, arguments) = function.params.split_at(fields);
+    let chosen = chosen.iter().map(|param| format!("self.{}", snake(&param.name)));
+    let passed: Vec<String> = chosen.chain(arguments.iter().map(|param| snake(&param.name))).collect();
+    let parameter = |param: &Param| Ok(format!(", {}: {}", snake(&param.name), argument_type(&param.ty)?));
+    let parameters: String = arguments.iter().map(parameter).collect::<anyhow::Result<_>>()?;
+    let text = format!(
+        "{}pub fn {name}(&self{parameters}) -> {} {{ self.door.{}({}) }}\n\n",
+        docs(&function.docs),
+        Shape::of(function)?.rust(),
+        method(interface, function),
+        passed.join(", ")
+    );
+    Ok(Some((owner, text)))
+}
