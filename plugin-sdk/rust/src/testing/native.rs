@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation as CoreAnnotation, Ask, Fault, FaultKind, Policy, Preemption as CorePreemption, Read, Value, Verb,
-    Verbs, Verdict as CoreVerdict,
+    Annotation as CoreAnnotation, Ask, Fault, FaultKind, NodeSource, Policy, Preemption as CorePreemption, Read, Value,
+    Verb, Verbs, Verdict as CoreVerdict,
 };
 
 use crate::{
@@ -34,6 +34,19 @@ impl<P: Exported> Native<P> {
     fn each<A>(ask: &Ask, indices: &[u32], verb: impl Fn(&P, &Pod<'_>, Door<'_>, u32) -> A) -> Result<Vec<A>, Fault> {
         Self::call(ask, |policy, door| {
             indices.iter().map(|index| verb(policy, &Pod::new(door), door, *index)).collect()
+        })
+    }
+
+    /// As [`Native::each`], for nodes that are named one after another.
+    fn each_node<A>(
+        ask: &Ask,
+        nodes: &mut dyn NodeSource<A>,
+        verb: impl Fn(&P, &Pod<'_>, Door<'_>, u32) -> A,
+    ) -> Result<(), Fault> {
+        Self::call(ask, |policy, door| {
+            while let Some(node) = nodes.next() {
+                nodes.answer(verb(policy, &Pod::new(door), door, node));
+            }
         })
     }
 
@@ -76,14 +89,14 @@ impl<P: Exported> Policy for Native<P> {
         }
     }
 
-    fn filter(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<CoreVerdict>, Fault> {
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<CoreVerdict>) -> Result<(), Fault> {
         let verb = exported(P::VERBS.filter, Verb::Filter)?;
-        Self::each(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)).into())
+        Self::each_node(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)).into())
     }
 
-    fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         let verb = exported(P::VERBS.score, Verb::Score)?;
-        Self::each(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)))
+        Self::each_node(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)))
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
