@@ -99,7 +99,9 @@ impl Secrets {
         if let Ok(mut settings) = serde_json::from_str(settings) {
             visit(&mut settings, false, &mut |secret, by_name| match secret {
                 Value::String(text) => {
-                    secrets_in(text).into_iter().for_each(|part| push_lines(part, &mut texts));
+                    for part in secrets_in(text) {
+                        push_lines(part, &mut texts);
+                    }
                     // Where only a part is secret, the other lines may be ordinary words.
                     if by_name { push_lines(text, &mut texts) } else { texts.push(text.clone()) }
                 }

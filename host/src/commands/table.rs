@@ -44,7 +44,9 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line();
-            remarks.iter().for_each(|remark| push_line(&mut text, remark));
+            for remark in &remarks {
+                push_line(&mut text, remark);
+            }
             output::print(&format!("{text}\n{}", as_text(&tables)))?;
         }
         OutputFormat::Json => {

@@ -24,7 +24,8 @@ pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
             table.add_row([conditions, answer::text(&row.answer)]);
         }
         // The table has lines of its own; its cells were escaped one by one.
-        text += &format!("{table}\n");
+        text += &table.to_string();
+        text.push('\n');
         if *is_cut {
             push_line(&mut text, "... and more");
         }

@@ -1,4 +1,4 @@
-//! NameListCache of names as requests gave them: one that comes again, byte for byte, is not parsed again.
+//! Caches lists of names by their bytes: a list that comes again is not parsed again.
 
 use std::{
     ops::Range,

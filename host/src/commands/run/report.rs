@@ -104,7 +104,9 @@ impl RunReport {
         let mut text = String::new();
         push_line(&mut text, format_args!("pod {}", self.pod));
         // The table has lines of its own; its cells were escaped one by one.
-        text += &format!("\n{}\n", self.table(most_rows));
+        text.push('\n');
+        text += &self.table(most_rows).to_string();
+        text.push('\n');
         if self.shown.len() > most_rows {
             push_line(&mut text, format_args!("... and {} more nodes (--rows, --node)", self.shown.len() - most_rows));
         }

@@ -61,6 +61,10 @@ fn world() -> World {
     .at(1_769_864_399)
 }
 
+fn native() -> Arc<dyn Policy> {
+    Arc::new(Native::<Everything>::new())
+}
+
 fn settings(topic: &str) -> String {
     format!(r#"{{"topic": "{topic}"}}"#)
 }
@@ -69,7 +73,7 @@ fn settings(topic: &str) -> String {
 fn every_read_gives_the_module_what_it_gives_the_native_policy() {
     for topic in ["pod", "node", "placed", "field", "large", "time"] {
         let ask = ask(world().view().unwrap(), &settings(topic));
-        let native = Native::<Everything>::new().filter(&ask, &[0, 1, 2]).unwrap();
+        let native = native().filter(&ask, &[0, 1, 2]).unwrap();
         assert!(matches!(native[0], Verdict::Unschedulable(_)), "{topic}");
         assert_eq!(compiled().filter(&ask, &[0, 1, 2]).unwrap(), native, "{topic}");
     }
@@ -153,7 +157,7 @@ fn a_panic_is_a_fault_with_its_text_and_place() {
     assert_eq!(fault.kind, FaultKind::Panic);
     assert!(fault.detail.contains("no node-1 here, at "), "{}", fault.detail);
     assert!(fault.detail.contains("everything.rs:"), "{}", fault.detail);
-    let native = Native::<Everything>::new().filter(&ask, &[0]).unwrap_err();
+    let native = native().filter(&ask, &[0]).unwrap_err();
     assert_eq!(native.kind, FaultKind::Panic);
 }
 
