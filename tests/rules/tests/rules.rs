@@ -5,6 +5,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use plimsoll_harness::workspace;
@@ -51,6 +52,14 @@ fn every_clippy_toml_begins_with_the_settings_of_the_first() {
     for folder in ["host/core", "host/cluster", "tests"] {
         assert_eq!(common(folder), common(""), "{folder}/clippy.toml");
     }
+}
+
+/// `make mechanisms` applies it to a copy of these sources.
+#[test]
+fn the_patch_of_the_mechanisms_applies() {
+    let apply = ["apply", "--check", "tests/bench/mechanisms.patch"];
+    let git = Command::new("git").args(apply).current_dir(workspace()).output().unwrap();
+    assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
 }
 
 /// The folders of the workspace's crates.
