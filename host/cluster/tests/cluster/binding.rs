@@ -258,9 +258,11 @@ fn held_by(holder: &str, url: &str) -> serde_json::Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bind_is_not_forwarded_to_oneself_while_the_lease_of_the_predecessor_runs_out() {
-    let desk = Desk::new(1).await;
-    // As a container leaves it that was killed and started again: another process, the same URL.
-    desk.api.change(|objects| objects.lease = Some(held_by("me_1", "http://me:1/")));
+    let (api, notes) = (LeaseApi::start().await, Notes::new(1));
+    // As a container leaves it that was killed and started again: another process, the same URL. It is there before the
+    // election starts: an earlier term would use up the list.
+    api.change(|objects| objects.lease = Some(held_by("me_1", "http://me:1/")));
+    let desk = Desk::before(api, notes.clone(), notes);
     let says_why = |turn: Turn| {
         let Turn::Nobody(why) = turn else { return false };
         let seconds = why.strip_prefix("the Lease of this gateway's predecessor (me_1) runs out in ");
