@@ -14,7 +14,7 @@ pub(crate) struct EngineArgs {
     pub(crate) compile_cache: Option<PathBuf>,
 
     /// Keep no compiled policies and no last good versions on disk: compile policies again at each start
-    #[arg(long, env = "PLIMSOLL_NO_COMPILE_CACHE", conflicts_with = "compile_cache", alias = "no-cache")]
+    #[arg(long, env = "PLIMSOLL_NO_COMPILE_CACHE", conflicts_with = "compile_cache")]
     pub(crate) no_compile_cache: bool,
 
     /// Disk space for compiled policies; the least recently used are deleted first

@@ -54,28 +54,38 @@ fn a_pipe_or_a_device_in_the_place_of_a_file_is_refused_at_once_by_every_command
         "users": [{"name": "u", "user": {"token": "t"}}]});
     fs::write(at("kubeconfig"), kubeconfig.to_string()).unwrap();
     let policies = text(policies());
-    let sample = ["--no-cache", "--sample", "--policies", policies];
-    let serve = ["serve", "--no-cache", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--policies", policies];
+    let sample = ["--no-compile-cache", "--sample", "--policies", policies];
+    let serve =
+        ["serve", "--no-compile-cache", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--policies", policies];
     let mut table: Vec<Vec<&str>> = vec![
-        vec!["check", "--no-cache", "pipe.wasm"],
-        vec!["check", "--no-cache", "pipe.yaml"],
-        vec!["check", "--no-cache", "good.wasm"],
-        vec!["check", "--no-cache", "zero.wasm"],
-        vec!["check", "--no-cache", "pipes"],
-        vec!["scheduler-config", "--no-cache", "--policies", "pipes"],
+        vec!["check", "--no-compile-cache", "pipe.wasm"],
+        vec!["check", "--no-compile-cache", "pipe.yaml"],
+        vec!["check", "--no-compile-cache", "good.wasm"],
+        vec!["check", "--no-compile-cache", "zero.wasm"],
+        vec!["check", "--no-compile-cache", "pipes"],
+        vec!["scheduler-config", "--no-compile-cache", "--policies", "pipes"],
     ];
     for file in ["pipe", "/dev/zero"] {
         table.push([&["run"][..], &sample, &["--pod", file]].concat());
         table.push([&["explain"][..], &sample, &["--node", "n", "--pod", file]].concat());
         table.push([&["table", "tenant-pool"][..], &sample, &["--pod", file]].concat());
         for source in ["--snapshot", "--kubeconfig"] {
-            table.push(vec!["run", "--no-cache", "--policies", policies, "--pod", "pod.json", source, file]);
+            table.push(vec!["run", "--no-compile-cache", "--policies", policies, "--pod", "pod.json", source, file]);
             table.push([&serve[..], &[source, file]].concat());
         }
         table.push([&serve[..], &["--tls-cert", file, "--tls-key", "tls.key"]].concat());
         table.push([&serve[..], &["--tls-cert", "tls.crt", "--tls-key", file]].concat());
     }
-    table.push(vec!["run", "--no-cache", "--policies", policies, "--pod", "pod.json", "--kubeconfig", "kubeconfig"]);
+    table.push(vec![
+        "run",
+        "--no-compile-cache",
+        "--policies",
+        policies,
+        "--pod",
+        "pod.json",
+        "--kubeconfig",
+        "kubeconfig",
+    ]);
     for args in table {
         let (code, said) = ends(directory.path(), &args);
         assert!(matches!(code, Some(1 | 2)), "{args:?}: {said}");
@@ -94,10 +104,13 @@ fn a_file_that_is_too_large_is_refused_with_its_limit() {
     fs::write(directory.path().join("pod.json"), POD).unwrap();
     let policies = text(policies());
     for (args, limit) in [
-        (&["check", "--no-cache", "m.wasm"][..], 64 << 20),
-        (&["check", "--no-cache", "s.yaml"], 1 << 20),
-        (&["run", "--no-cache", "--sample", "--policies", policies, "--pod", "pod"], 128 << 20),
-        (&["run", "--no-cache", "--policies", policies, "--pod", "pod.json", "--kubeconfig", "kubeconfig"], 8 << 20),
+        (&["check", "--no-compile-cache", "m.wasm"][..], 64 << 20),
+        (&["check", "--no-compile-cache", "s.yaml"], 1 << 20),
+        (&["run", "--no-compile-cache", "--sample", "--policies", policies, "--pod", "pod"], 128 << 20),
+        (
+            &["run", "--no-compile-cache", "--policies", policies, "--pod", "pod.json", "--kubeconfig", "kubeconfig"],
+            8 << 20,
+        ),
     ] {
         let (code, said) = ends(directory.path(), args);
         assert!(matches!(code, Some(1 | 2)), "{args:?}: {said}");
@@ -110,7 +123,7 @@ fn a_file_that_is_too_large_is_refused_with_its_limit() {
 fn what_the_shell_hands_over_may_be_a_pipe() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("pod.json"), POD).unwrap();
-    let run = format!("{} run --no-cache --sample --policies {} --rows 1", text(binary()), text(policies()));
+    let run = format!("{} run --no-compile-cache --sample --policies {} --rows 1", text(binary()), text(policies()));
     for command in [format!("{run} --pod <(cat pod.json)"), format!("cat pod.json | {run} --pod -")] {
         let output = Command::new("bash").args(["-c", &command]).current_dir(directory.path()).output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -136,9 +149,9 @@ fn a_line_break_in_a_name_forges_no_line_of_what_a_command_prints() {
     let absent = format!("{FORGED}.absent");
     let folder = format!("{FORGED}.d");
     let policies = text(policies());
-    let run = |command: &'static str| vec![command, "--no-cache", "--policies", policies, "--pod", "pod.json"];
+    let run = |command: &'static str| vec![command, "--no-compile-cache", "--policies", policies, "--pod", "pod.json"];
     for args in [
-        vec!["check", "--no-cache", &wasm, &yaml, &absent, &folder, "."],
+        vec!["check", "--no-compile-cache", &wasm, &yaml, &absent, &folder, "."],
         [run("run"), vec!["--snapshot", &json, "--node", FORGED, "--explain"]].concat(),
         [run("explain"), vec!["--snapshot", &json, "--node", FORGED]].concat(),
         [run("explain"), vec!["--snapshot", &json, "--node", &absent]].concat(),
@@ -146,8 +159,8 @@ fn a_line_break_in_a_name_forges_no_line_of_what_a_command_prints() {
         [run("run"), vec!["--kubeconfig", &absent]].concat(),
         [run("table"), vec!["tenant-pool", "--snapshot", &json]].concat(),
         [run("table"), vec![FORGED, "--snapshot", &json]].concat(),
-        vec!["scheduler-config", "--no-cache", "--policies", "."],
-        vec!["scheduler-config", "--no-cache", "--policies", &folder],
+        vec!["scheduler-config", "--no-compile-cache", "--policies", "."],
+        vec!["scheduler-config", "--no-compile-cache", "--policies", &folder],
     ] {
         let printed = plimsoll(directory.path(), &args).unwrap();
         let said = printed.out + &printed.err;
@@ -169,7 +182,7 @@ fn a_line_break_in_a_file_s_name_forges_no_line_of_readyz_and_of_the_log() {
     std::os::unix::fs::symlink(policies(), at("outside")).unwrap();
     fs::copy(policies().join("zone-spread.wasm"), at("zone-spread.wasm")).unwrap();
     // A name that only looks like that of the directory itself is that of a policy, which may be missing.
-    let gateway = Plimsoll::serve(directory.path(), &["--no-cache", "--allow-degraded"]).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache", "--allow-degraded"]).unwrap();
     let ready = gateway.get("/readyz").unwrap();
     assert_eq!(ready.status, 200, "{ready:?}");
     assert!(ready.body.contains("FORGED"), "{ready:?}");
@@ -188,7 +201,16 @@ fn a_line_break_in_a_file_s_name_forges_no_line_of_readyz_and_of_the_log() {
     // The log of people, too.
     let log = at("log");
     let mut child = Command::new(binary())
-        .args(["serve", "--no-cache", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "pretty"])
+        .args([
+            "serve",
+            "--no-compile-cache",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin",
+            "127.0.0.1:0",
+            "--log-format",
+            "pretty",
+        ])
         .arg("--policies")
         .arg(directory.path())
         .stdin(Stdio::null())
