@@ -100,7 +100,7 @@ impl<'a> Story<'a> {
 
     pub(crate) fn end(self) -> Result<()> {
         let totals = self.load.stop();
-        say("\n5. In figures");
+        say("\n5. In figures (of a build that is hardly optimised; `make bench` measures speed)");
         for (verb, mut times) in
             [("filter", self.scheduler.filter_times), ("prioritize", self.scheduler.prioritize_times)]
         {
