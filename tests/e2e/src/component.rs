@@ -2,7 +2,6 @@
 
 use std::{
     fs::File,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::LazyLock,
@@ -48,9 +47,4 @@ impl Drop for Component {
 /// A program of the control plane.
 pub(crate) fn program(name: &str) -> PathBuf {
     BIN.join(name)
-}
-
-/// A port that nobody listens on.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

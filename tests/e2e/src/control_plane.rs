@@ -11,10 +11,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_harness::{Plimsoll, TempDir, tempdir, wait_until, wait_until_every, workspace};
+use plimsoll_harness::{Plimsoll, ReservedPort, TempDir, tempdir, wait_until, wait_until_every, workspace};
 use serde_json::Value;
 
-use crate::component::{Component, free_port, program};
+use crate::component::{Component, program};
 
 /// The pause between two calls of kubectl that wait for something; each takes a tenth of a second of processor time.
 const KUBECTL: Duration = Duration::from_millis(200);
@@ -26,14 +26,17 @@ pub struct ControlPlane {
     _etcd: Component,
     /// What the API server is started with, each time.
     api_server_args: Vec<String>,
+    /// Of etcd and the API server; each connects to the other by number.
+    _ports: [ReservedPort; 3],
     directory: TempDir,
 }
 
 /// A kube-scheduler that asks plimsoll.
 pub struct Scheduler {
-    /// Where it answers `/readyz` and `/metrics`, by HTTPS.
-    pub port: u16,
+    // Dropped in this order: the port is free when the process is gone.
     _process: Component,
+    /// Where it answers `/readyz` and `/metrics`, by HTTPS.
+    pub port: ReservedPort,
 }
 
 // === impl ControlPlane ===
@@ -58,13 +61,13 @@ impl ControlPlane {
     fn start_with(authorization: &str) -> Result<Self> {
         let directory = tempdir()?;
         let path = directory.path();
-        let client = format!("http://127.0.0.1:{}", free_port()?);
-        let peer = format!("http://127.0.0.1:{}", free_port()?);
+        let ports = [ReservedPort::reserve()?, ReservedPort::reserve()?, ReservedPort::reserve()?];
+        let [client, peer, secure] = ports.each_ref().map(ReservedPort::address);
+        let (client, peer) = (format!("http://{client}"), format!("http://{peer}"));
         let etcd = Component::start("etcd", path, &etcd_args(path, &client, &peer))?;
-        let port = free_port()?;
-        write_credentials(path, port)?;
-        let api_server_args = api_server_args(path, &client, port, authorization);
-        let mut control_plane = Self { api_server: None, _etcd: etcd, api_server_args, directory };
+        write_credentials(path, secure)?;
+        let api_server_args = api_server_args(path, &client, secure.port(), authorization);
+        let mut control_plane = Self { api_server: None, _etcd: etcd, api_server_args, _ports: ports, directory };
         control_plane.start_api_server()?;
         Ok(control_plane)
     }
@@ -90,10 +93,18 @@ impl ControlPlane {
     /// # Errors
     /// If it does not start or does not become ready.
     pub fn gateway_with_kubeconfig(&self, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
+        self.gateway_at("127.0.0.1:0", policies, args)
+    }
+
+    /// As [`ControlPlane::gateway_with_kubeconfig`], with the wire on an address.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn gateway_at(&self, listen: &str, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
         let kubeconfig = self.kubeconfig();
         let kubeconfig = kubeconfig.to_str().context("the kubeconfig's path is not UTF-8")?;
-        let gateway =
-            Plimsoll::serve(policies, &[&["--compile-cache", cache(), "--kubeconfig", kubeconfig], args].concat())?;
+        let args = [&["--compile-cache", cache(), "--kubeconfig", kubeconfig], args].concat();
+        let gateway = Plimsoll::serve_at(listen, policies, &args)?;
         let ready = || gateway.get("/readyz").ok().filter(|reply| reply.status == 200);
         wait_until("plimsoll to be ready", ready).with_context(|| format!("{:?}", gateway.get("/readyz")))?;
         Ok(gateway)
@@ -131,15 +142,16 @@ impl ControlPlane {
     pub fn start_scheduler(&self, config: &str) -> Result<Scheduler> {
         let file = self.directory.path().join("scheduler.yaml");
         fs::write(&file, config)?;
-        let port = free_port()?;
+        let port = ReservedPort::reserve()?;
         let scheduler = [
             format!("--config={}", file.display()),
             "--bind-address=127.0.0.1".to_owned(),
-            format!("--secure-port={port}"),
+            format!("--secure-port={}", port.number),
             "--cert-dir=certificates".to_owned(),
             "--authorization-always-allow-paths=/readyz,/metrics".to_owned(),
         ];
-        Ok(Scheduler { port, _process: Component::start("kube-scheduler", self.directory.path(), &scheduler)? })
+        let process = Component::start("kube-scheduler", self.directory.path(), &scheduler)?;
+        Ok(Scheduler { _process: process, port })
     }
 
     /// A kubeconfig with a token of a service account.
@@ -288,7 +300,7 @@ fn api_server_args(directory: &Path, etcd: &str, port: u16, authorization: &str)
 }
 
 /// A token for everything, a key for service accounts, and a kubeconfig.
-fn write_credentials(directory: &Path, port: u16) -> Result<()> {
+fn write_credentials(directory: &Path, api_server: SocketAddr) -> Result<()> {
     fs::write(directory.join("tokens"), "token,admin,admin,\"system:masters\"\n")?;
     let key = directory.join("service-account.key");
     let made = Command::new("openssl").args(["genrsa", "-out"]).arg(&key).arg("2048").output().context("openssl")?;
@@ -297,7 +309,7 @@ fn write_credentials(directory: &Path, port: u16) -> Result<()> {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "test", "cluster": {
-            "server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
+            "server": format!("https://{api_server}"), "insecure-skip-tls-verify": true}}],
         "users": [{"name": "admin", "user": {"token": "token"}}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
         "current-context": "test",

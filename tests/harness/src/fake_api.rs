@@ -19,11 +19,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::objects::Objects;
+use crate::ReservedPort;
 
 /// A running API server; its threads end when it is dropped.
 pub struct FakeApi {
     shared: Arc<Shared>,
-    address: SocketAddr,
+    /// Kept while nobody listens on it.
+    port: ReservedPort,
     directory: TempDir,
 }
 
@@ -67,8 +69,9 @@ impl FakeApi {
     /// # Errors
     /// If it cannot listen, or the kubeconfig cannot be written.
     pub fn start(nodes: impl IntoIterator<Item = Value>, pods: impl IntoIterator<Item = Value>) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let address = listener.local_addr()?;
+        let port = ReservedPort::reserve()?;
+        let address = port.address();
+        let listener = TcpListener::bind(address)?;
         let directory = tempfile::tempdir()?;
         write_kubeconfig(&directory.path().join("kubeconfig"), address)?;
         let shared = Arc::<Shared>::default();
@@ -83,7 +86,7 @@ impl FakeApi {
         }
         let own = Arc::clone(&shared);
         thread::spawn(move || serve::listen(&own, listener, address));
-        Ok(Self { shared, address, directory })
+        Ok(Self { shared, port, directory })
     }
 
     /// A kubeconfig that leads to it; its own directory is deleted with the server.
@@ -145,7 +148,7 @@ impl FakeApi {
         self.become_(Mood::Away);
         self.cut_connections();
         // Wakes the listener, which waits for a connection.
-        drop(TcpStream::connect(self.address));
+        drop(TcpStream::connect(self.port.address()));
     }
 
     /// Answers as it should again, on the port that it had.
@@ -192,7 +195,7 @@ impl Drop for FakeApi {
     fn drop(&mut self) {
         self.become_(Mood::Ended);
         self.cut_connections();
-        drop(TcpStream::connect(self.address));
+        drop(TcpStream::connect(self.port.address()));
     }
 }
 
@@ -234,7 +237,7 @@ mod tests {
     fn get(api: &FakeApi, path: &str) -> Result<(u16, Value), ureq::Error> {
         let config = ureq::Agent::config_builder().http_status_as_error(false);
         let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();
-        let mut reply = agent.get(format!("http://{}{path}", api.address)).call()?;
+        let mut reply = agent.get(format!("http://{}{path}", api.port.address())).call()?;
         let text = reply.body_mut().read_to_string()?;
         Ok((reply.status().as_u16(), serde_json::from_str(&text).unwrap_or_default()))
     }
@@ -263,7 +266,7 @@ mod tests {
                 json!({"metadata": {"name": "w", "uid": uid, "annotations": {"a": "1"}}, "target": {"name": "n1"}});
             let config = ureq::Agent::config_builder().http_status_as_error(false);
             let agent: ureq::Agent = config.build().into();
-            let url = format!("http://{}/api/v1/namespaces/d/pods/w/binding", api.address);
+            let url = format!("http://{}/api/v1/namespaces/d/pods/w/binding", api.port.address());
             agent.post(&url).send(binding.to_string()).unwrap().status().as_u16()
         };
         assert_eq!((post("other"), post("w"), post("w")), (409, 201, 409));
@@ -277,7 +280,8 @@ mod tests {
         api.fail(500);
         assert_eq!(get(&api, "/api/v1/nodes").unwrap().0, 500);
         api.stop_listening();
-        wait_until("connections to be refused", || TcpStream::connect(api.address).is_err().then_some(())).unwrap();
+        wait_until("connections to be refused", || TcpStream::connect(api.port.address()).is_err().then_some(()))
+            .unwrap();
         api.recover();
         wait_until("it to listen again", || get(&api, "/api/v1/nodes").ok().filter(|reply| reply.0 == 200)).unwrap();
     }

@@ -20,6 +20,7 @@ pub use certificates::{Authority, Pair, Purpose};
 pub use client::{Client, get};
 pub use fake_api::{FakeApi, write_kubeconfig};
 pub use peer::Peer;
+pub use ports::ReservedPort;
 pub use process::{Plimsoll, Reply};
 pub use skip::skip;
 pub use tasks::threads;

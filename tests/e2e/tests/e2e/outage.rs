@@ -1,7 +1,7 @@
 //! plimsoll itself goes away, under a scheduler that cannot do without it.
 
 use plimsoll_e2e::{ControlPlane, node, pod};
-use plimsoll_harness::{Plimsoll, tempdir};
+use plimsoll_harness::{ReservedPort, tempdir};
 use serde_json::Value;
 
 use crate::{lay_policies, populate};
@@ -12,11 +12,10 @@ fn a_killed_gateway_that_comes_back_loses_no_pod_and_binds_none_twice() {
     let (cluster, policies) = (ControlPlane::start().unwrap(), tempdir().unwrap());
     populate(&cluster);
     lay_policies(policies.path());
-    let kubeconfig = cluster.kubeconfig();
-    let args = ["--no-compile-cache", "--kubeconfig", kubeconfig.to_str().unwrap()];
-    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
-    let wire = gateway.wire;
-    let _scheduler = cluster.schedule_with(wire, policies.path(), &[]).unwrap();
+    let port = ReservedPort::reserve().unwrap();
+    let start = || cluster.gateway_at(&port.address().to_string(), policies.path(), &[]).unwrap();
+    let gateway = start();
+    let _scheduler = cluster.schedule_with(port.address(), policies.path(), &[]).unwrap();
     let create = |names: &[String]| names.iter().for_each(|name| cluster.create(&small(name)).unwrap());
 
     create(&names("before"));
@@ -29,8 +28,7 @@ fn a_killed_gateway_that_comes_back_loses_no_pod_and_binds_none_twice() {
     let unbound = cluster.kubectl(&["get", "pod", "-n", "web", "during-0", "-o", "jsonpath={.spec.nodeName}"]).unwrap();
     assert_eq!(unbound, "", "it may not be scheduled past the policies");
 
-    let gateway = Plimsoll::serve_at(&wire.to_string(), policies.path(), &args).unwrap();
-    assert_eq!(gateway.wire, wire);
+    let _gateway = start();
     create(&names("after"));
     // kube-scheduler tries a pod that failed again when the cluster changes, or after some minutes.
     cluster.create_node(&node("wake", "c", "shared")).unwrap();

@@ -140,7 +140,7 @@ struct Metrics(Client);
 impl Metrics {
     /// Waits until the scheduler is ready.
     async fn of(scheduler: &Scheduler) -> Result<Self> {
-        let mut config = Config::new(format!("https://127.0.0.1:{}", scheduler.port).parse()?);
+        let mut config = Config::new(format!("https://{}", scheduler.port.address()).parse()?);
         config.accept_invalid_certs = true;
         let metrics = Self(Client::try_from(config)?);
         let started = Instant::now();
