@@ -11,11 +11,14 @@ mod preempt;
 mod reloads;
 mod requests;
 mod scheduler;
+mod stacks;
 mod static_load;
 
 use std::thread::Scope;
 
 use plimsoll_random::Random;
+
+pub(crate) use self::stacks::module as deep_module;
 
 use crate::stage::Stage;
 
@@ -23,7 +26,7 @@ use crate::stage::Stage;
 pub(crate) type Actor = (&'static str, fn(&Stage));
 
 /// All actors.
-pub(crate) const ALL: [Actor; 17] = [
+pub(crate) const ALL: [Actor; 18] = [
     ("names", static_load::names),
     ("names", static_load::names),
     ("objects", static_load::whole_nodes),
@@ -36,6 +39,7 @@ pub(crate) const ALL: [Actor; 17] = [
     ("reloads", reloads::swaps),
     ("reloads", reloads::asks),
     ("guests", hostile::guests),
+    ("guests", stacks::deep),
     ("bytes", bodies::bodies),
     ("slow", connections::slow),
     ("churn", connections::churn),

@@ -19,7 +19,15 @@ const POINTS: usize = 800;
 type Line = (&'static str, &'static str, fn(&Sample) -> f64);
 
 const PANELS: [(&str, &[Line]); 5] = [
-    ("memory, MiB", &[("RSS", "#0969da", |sample| sample.usage.rss_kib as f64 / 1_024.0)]),
+    (
+        "memory, MiB",
+        &[
+            ("RSS", "#0969da", |sample| sample.usage.rss_kib as f64 / 1_024.0),
+            ("without files", "#cf222e", |sample| sample.usage.anon_kib as f64 / 1_024.0),
+            ("stacks", "#1a7f37", |sample| sample.holdings.stacks_kib as f64 / 1_024.0),
+            ("decision cache", "#57606a", |sample| sample.holdings.decision_cache_bytes as f64 / 1_048_576.0),
+        ],
+    ),
     (
         "descriptors, threads and child processes",
         &[
@@ -108,7 +116,7 @@ fn panel(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{process::Usage, tally::Window};
+    use crate::{process::Usage, sampler::Holdings, tally::Window};
 
     #[test]
     fn every_line_is_drawn_over_the_whole_time() {
@@ -117,8 +125,7 @@ mod tests {
             phase: if second < 60 { "warm-up" } else { "load" },
             usage: Usage { rss_kib: 50_000 + u64::from(second), descriptors: 40, threads: 20, ..Usage::default() },
             window: Window::default(),
-            series: 0,
-            cache_bytes: 0,
+            holdings: Holdings::default(),
             log_lines: 0,
         };
         let samples: Vec<Sample> = (0..3_000).map(sample).collect();

@@ -16,6 +16,7 @@ mod actors;
 mod chart;
 mod gate;
 mod gateway;
+mod image;
 mod judge;
 mod plan;
 mod process;

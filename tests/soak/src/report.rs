@@ -35,6 +35,10 @@ struct Phase {
     rss_mib_first: f64,
     rss_mib_last: f64,
     rss_mib_most: f64,
+    /// At the end of the phase: all that is no file, and what of it is known by its holder.
+    anon_mib: f64,
+    stacks_mib: f64,
+    decision_cache_mib: f64,
     peak_mib: f64,
     descriptors_most: u64,
     threads_most: u64,
@@ -124,6 +128,11 @@ impl Report {
                 phase.cache_mib
             )?;
         }
+        writeln!(text, "\n{:<10} {:>9} {:>9} {:>9} {:>9}", "MiB", "RSS", "no files", "stacks", "decisions")?;
+        for phase in &self.phases {
+            let Phase { name, rss_mib_last, anon_mib, stacks_mib, decision_cache_mib, .. } = phase;
+            writeln!(text, "{name:<10} {rss_mib_last:>9.1} {anon_mib:>9.1} {stacks_mib:>9.1} {decision_cache_mib:>9.1}")?;
+        }
         writeln!(text, "\nthreads (on average/most)")?;
         for (name, phases) in &self.threads {
             let columns: Vec<String> = phases.iter().map(|(mean, most)| format!("{mean:>9.1}/{most:<3}")).collect();
@@ -185,6 +194,9 @@ impl Phase {
             rss_mib_first: mib(first),
             rss_mib_last: mib(last),
             rss_mib_most: samples.iter().map(mib).fold(0.0, f64::max),
+            anon_mib: last.usage.anon_kib as f64 / 1_024.0,
+            stacks_mib: last.holdings.stacks_kib as f64 / 1_024.0,
+            decision_cache_mib: last.holdings.decision_cache_bytes as f64 / f64::from(1 << 20),
             peak_mib: last.usage.peak_kib as f64 / 1_024.0,
             descriptors_most: most(|sample| sample.usage.descriptors),
             threads_most: most(|sample| sample.usage.threads),
@@ -193,8 +205,8 @@ impl Phase {
             answers: samples.iter().map(|sample| sample.window.answers).sum(),
             p50_us: middle(|sample| sample.window.p50_us),
             p99_us: middle(|sample| sample.window.p99_us),
-            metric_lines: last.series,
-            cache_mib: last.cache_bytes as f64 / f64::from(1 << 20),
+            metric_lines: last.holdings.series,
+            cache_mib: last.holdings.cache_bytes as f64 / f64::from(1 << 20),
         })
     }
 }

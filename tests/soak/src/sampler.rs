@@ -13,7 +13,7 @@ use plimsoll_harness::threads;
 
 use crate::{
     plan::Plan,
-    process::{Usage, usage},
+    process::{Usage, stacks_kib, usage},
     stage::Stage,
     tally::Window,
 };
@@ -21,8 +21,8 @@ use crate::{
 /// Between two samples.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The admin listener is asked less often than the kernel.
-const SERIES_EVERY: usize = 10;
+/// Pages of the admin listener and long tables of the kernel are read less often.
+const HOLDINGS_EVERY: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
@@ -31,11 +31,23 @@ pub(crate) struct Sample {
     pub(crate) phase: &'static str,
     pub(crate) usage: Usage,
     pub(crate) window: Window,
-    /// Lines of `/metrics`, as last counted.
-    pub(crate) series: u64,
-    /// Bytes of the compiled-code cache, as last counted.
-    pub(crate) cache_bytes: u64,
+    /// As last taken.
+    pub(crate) holdings: Holdings,
     pub(crate) log_lines: u64,
+}
+
+/// Memory by what holds it, and what else a gateway could collect. Each of them has a bound.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Holdings {
+    /// Lines of `/metrics`.
+    pub(crate) series: u64,
+    /// Bytes of the compiled-code cache, on disk.
+    pub(crate) cache_bytes: u64,
+    /// `plimsoll_decision_cache_bytes`.
+    pub(crate) decision_cache_bytes: u64,
+    /// `plimsoll_guest_memory_bytes`.
+    pub(crate) guest_memory_bytes: u64,
+    pub(crate) stacks_kib: u64,
 }
 
 pub(crate) struct Sampler {
@@ -63,8 +75,8 @@ impl Sampler {
         let mut file = BufWriter::new(File::create(plan.directory.join("samples.csv"))?);
         writeln!(
             file,
-            "seconds,phase,rss_kib,peak_kib,threads,descriptors,sockets,children,cpu_ms,answers,p50_us,p99_us,\
-             failed,declined,series,cache_bytes,log_lines"
+            "seconds,phase,rss_kib,anon_kib,peak_kib,threads,descriptors,sockets,children,cpu_ms,answers,p50_us,p99_us,\
+             failed,declined,series,cache_bytes,log_lines,decision_cache_bytes,guest_memory_bytes,stacks_kib"
         )?;
         // The admin listener's own connection comes and goes before anything is compared.
         stage.get("/metrics")?;
@@ -93,15 +105,13 @@ impl Sampler {
                 stage.tally.failure("process", "plimsoll ended");
                 return Ok(());
             };
-            let last = self.samples.last().copied();
-            let (mut series, mut cache_bytes) = last.map_or((0, 0), |last| (last.series, last.cache_bytes));
-            if self.samples.len().is_multiple_of(SERIES_EVERY) {
-                series = stage.get("/metrics").map_or(series, |page| page.1.lines().count() as u64);
-                cache_bytes = stage.cache_bytes();
+            let mut holdings = self.samples.last().map(|last| last.holdings).unwrap_or_default();
+            if self.samples.len().is_multiple_of(HOLDINGS_EVERY) {
+                holdings = Holdings::of(stage).unwrap_or(holdings);
             }
             let seconds = self.started.elapsed().as_secs_f64();
             let (window, log_lines) = (stage.tally.window(), stage.gateway.log_lines());
-            self.note(Sample { seconds, phase, usage, window, series, cache_bytes, log_lines })?;
+            self.note(Sample { seconds, phase, usage, window, holdings, log_lines })?;
             self.note_threads(number, seconds, threads(stage.gateway.pid))?;
         }
         self.threads_file.flush()?;
@@ -128,15 +138,37 @@ impl Sampler {
     }
 
     fn note(&mut self, sample: Sample) -> Result<()> {
-        let Sample { seconds, phase, usage, window, series, cache_bytes, log_lines } = sample;
-        let Usage { rss_kib, peak_kib, threads, descriptors, sockets, children, cpu_ms } = usage;
+        let Sample { seconds, phase, usage, window, holdings, log_lines } = sample;
+        let Holdings { series, cache_bytes, decision_cache_bytes, guest_memory_bytes, stacks_kib } = holdings;
+        let Usage { rss_kib, anon_kib, peak_kib, threads, descriptors, sockets, children, cpu_ms } = usage;
         let Window { answers, p50_us, p99_us, failed, declined } = window;
         writeln!(
             self.file,
-            "{seconds:.1},{phase},{rss_kib},{peak_kib},{threads},{descriptors},{sockets},{children},{cpu_ms},\
-             {answers},{p50_us},{p99_us},{failed},{declined},{series},{cache_bytes},{log_lines}"
+            "{seconds:.1},{phase},{rss_kib},{anon_kib},{peak_kib},{threads},{descriptors},{sockets},{children},{cpu_ms},\
+             {answers},{p50_us},{p99_us},{failed},{declined},{series},{cache_bytes},{log_lines},\
+             {decision_cache_bytes},{guest_memory_bytes},{stacks_kib}"
         )?;
         self.samples.push(sample);
         Ok(())
+    }
+}
+
+// === impl Holdings ===
+
+impl Holdings {
+    /// None if the admin listener does not answer.
+    fn of(stage: &Stage) -> Option<Self> {
+        let (_, page) = stage.get("/metrics").ok()?;
+        let gauge = |name: &str| {
+            let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+            value.trim().parse().ok()
+        };
+        Some(Self {
+            series: page.lines().count() as u64,
+            cache_bytes: stage.cache_bytes(),
+            decision_cache_bytes: gauge("plimsoll_decision_cache_bytes")?,
+            guest_memory_bytes: gauge("plimsoll_guest_memory_bytes")?,
+            stacks_kib: stacks_kib(stage.gateway.pid),
+        })
     }
 }

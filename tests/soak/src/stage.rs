@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use plimsoll_harness::{Client, FakeApi, TempDir, tempdir, wait_until};
 use plimsoll_sample::{NODES, PODS, node, placed_pod};
 
-use crate::{gate::Gate, gateway::Gateway, plan::Plan, tally::Tally};
+use crate::{actors::deep_module, gate::Gate, gateway::Gateway, image, plan::Plan, tally::Tally};
 
 /// The sample policies that correct requests are decided by.
 const SAMPLES: [&str; 5] = ["gpu-binpack", "preempt-guard", "tenant-pool", "warm-image", "zone-spread"];
@@ -22,6 +22,9 @@ pub(crate) const RELOAD: &str = "reload";
 
 /// A group whose only policy is a hostile guest.
 pub(crate) const HOSTILE: &str = "hostile";
+
+/// A group whose only policy fills the stack of its thread.
+pub(crate) const DEEP: &str = "deep";
 
 /// After an outage nobody may bind until the Lease is renewed, or has run out and is taken anew.
 const GRACE: Duration = Duration::from_secs(25);
@@ -49,9 +52,8 @@ impl Stage {
         let mut command = Command::new(&plan.binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"]);
         // Bounds that are met within the warm-up: what grows beyond them is a leak.
-        command.args(["--decision-cache-size", "4Mi", "--drain-timeout", "20s"]);
-        // As the image of deploy/Dockerfile sets it; see decision 39.
-        command.env("MALLOC_ARENA_MAX", "2");
+        command.args(["--decision-cache-size", "2Mi", "--drain-timeout", "20s"]);
+        command.envs(image::environment()?);
         command.arg("--policies").arg(directory.path().join("policies"));
         command.arg("--compile-cache").arg(directory.path().join("cache"));
         command.arg("--kubeconfig").arg(api.kubeconfig());
@@ -117,10 +119,12 @@ fn lay_policies(samples: &Path, directory: &Path) -> Result<()> {
         // On a busy machine 100 ms may pass between two instructions of a guest.
         fs::write(policies.join(format!("{name}.yaml")), format!("{sidecar}\ntimeout: 3s\n"))?;
     }
-    for group in [RELOAD, HOSTILE] {
+    for group in [RELOAD, HOSTILE, DEEP] {
         fs::create_dir(policies.join(group))?;
     }
     fs::write(policies.join(RELOAD).join("swapped.wasm"), plimsoll_reload::version("version 0")?)?;
+    fs::write(policies.join(DEEP).join("deep.wasm"), deep_module())?;
+    fs::write(policies.join(DEEP).join("deep.yaml"), "onError: ignore\ntimeout: 3s\n")?;
     Ok(fs::write(policies.join(HOSTILE).join("guest.wasm"), plimsoll_guests::zone())?)
 }
 
