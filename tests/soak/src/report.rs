@@ -131,7 +131,10 @@ impl Report {
         writeln!(text, "\n{:<10} {:>9} {:>9} {:>9} {:>9}", "MiB", "RSS", "no files", "stacks", "decisions")?;
         for phase in &self.phases {
             let Phase { name, rss_mib_last, anon_mib, stacks_mib, decision_cache_mib, .. } = phase;
-            writeln!(text, "{name:<10} {rss_mib_last:>9.1} {anon_mib:>9.1} {stacks_mib:>9.1} {decision_cache_mib:>9.1}")?;
+            writeln!(
+                text,
+                "{name:<10} {rss_mib_last:>9.1} {anon_mib:>9.1} {stacks_mib:>9.1} {decision_cache_mib:>9.1}"
+            )?;
         }
         writeln!(text, "\nthreads (on average/most)")?;
         for (name, phases) in &self.threads {
