@@ -1,8 +1,10 @@
 //! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
 
+mod after;
+mod setup;
+
 use std::{
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -12,6 +14,8 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+pub use self::after::After;
+use self::after::Work;
 use crate::{
     BindQuery, BindReport, Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes,
     Mode, Observer, Pod, Pulse, RequestId, Roster, Sender, Turn, Verb,
@@ -41,58 +45,9 @@ pub struct Gateway {
     blocking: OnceLock<Blocking>,
 }
 
-/// Work that a request defers: run it after the reply.
-#[must_use = "shadow policies are asked by `run`"]
-#[derive(Default)]
-pub struct After {
-    /// They take the host some milliseconds at most.
-    cache_inserts: Vec<Work>,
-    /// They take as long as guests may.
-    guest_calls: Vec<Work>,
-}
-
-type Work = Box<dyn FnOnce() + Send>;
-
 // === impl Gateway ===
 
 impl Gateway {
-    /// A gateway with no policies and no cluster.
-    pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
-        let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
-        let (binder, binds) = (OnceLock::new(), BindLocks::default());
-        let cache_limit = CacheLimit::default();
-        let memories = Memories::new(cache_limit.columns());
-        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, clock.now()));
-        Self {
-            roster,
-            cluster,
-            memories,
-            binder,
-            binds,
-            clock,
-            observer,
-            request_timeout,
-            cache_limit,
-            recheck,
-            expects_cluster: AtomicBool::new(false),
-            pulse: OnceLock::new(),
-            blocking: OnceLock::new(),
-        }
-    }
-
-    /// Bounds the decision cache.
-    #[must_use]
-    pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
-        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, self.clock.now()));
-        Self { cache_limit, recheck, memories: Memories::new(cache_limit.columns()), ..self }
-    }
-
-    /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.
-    #[must_use]
-    pub fn with_node_memory(self, max_bytes: usize) -> Self {
-        Self { memories: self.memories.with_max_bytes(max_bytes), ..self }
-    }
-
     /// The policies in force.
     pub fn roster(&self) -> Arc<Roster> {
         self.roster.load_full()
@@ -124,21 +79,6 @@ impl Gateway {
         self.cluster.store(Some(cluster));
     }
 
-    /// A view of the cluster is on its way: until it is there, requests that need it are told so.
-    pub fn expect_cluster(&self) {
-        self.expects_cluster.store(true, Ordering::Relaxed);
-    }
-
-    /// Declines requests while the view of the cluster is behind; of several calls the first counts.
-    pub fn set_pulse(&self, pulse: Arc<Pulse>) {
-        let _ = self.pulse.set(pulse);
-    }
-
-    /// Runs what may take long in this way, such as calls of guests; of several calls the first counts.
-    pub fn set_blocking(&self, blocking: Blocking) {
-        let _ = self.blocking.set(blocking);
-    }
-
     /// Whether a request that came at this moment may be answered from the view of the cluster.
     fn check_pulse(&self, received: Instant) -> Result<(), DecideError> {
         if self.pulse.get().is_some_and(|pulse| pulse.is_behind(received)) { Err(DecideError::Behind) } else { Ok(()) }
@@ -150,12 +90,6 @@ impl Gateway {
             DecideError::NoCluster if self.expects_cluster.load(Ordering::Relaxed) => DecideError::Listing,
             error => error,
         }
-    }
-
-    /// Binds through this from now on; of several calls the first counts.
-    pub fn set_binder(&self, binder: Arc<dyn Binder>) {
-        // A second one could not know whom the first has bound.
-        let _ = self.binder.set(binder);
     }
 
     /// When the time of a request is over that came in at this moment.
@@ -369,37 +303,5 @@ impl Gateway {
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("roster", &self.roster).finish_non_exhaustive()
-    }
-}
-
-// === impl After ===
-
-impl After {
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.cache_inserts.is_empty() && self.guest_calls.is_empty()
-    }
-
-    /// What is to be learned, which takes little, and the guests that are to be asked, which may take long: so that
-    /// the one need not wait for the other.
-    pub fn split(self) -> (Self, Self) {
-        (
-            Self { cache_inserts: self.cache_inserts, ..Self::default() },
-            Self { guest_calls: self.guest_calls, ..Self::default() },
-        )
-    }
-
-    /// Does the work; it may take as long as the shadow policies may.
-    pub fn run(self) {
-        for work in self.cache_inserts.into_iter().chain(self.guest_calls) {
-            // A bug that one policy sets off must not keep another's work from being done; the panic has told of it.
-            let _ = catch_unwind(AssertUnwindSafe(work));
-        }
-    }
-}
-
-impl fmt::Debug for After {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("After").field("learn", &self.cache_inserts.len()).field("ask", &self.guest_calls.len()).finish()
     }
 }

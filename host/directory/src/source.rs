@@ -1,19 +1,20 @@
 //! The content of one policy's files, read as one consistent set.
 
-use std::{collections::BTreeMap, io, path::Path};
+mod files;
+
+use std::{collections::BTreeMap, path::Path};
 
 use plimsoll_core::{LoadError, Loader, PolicyConfig, excerpt};
-use plimsoll_system::{
-    bounded_file::{ReadFileError, read_file},
-    digest::digest,
-};
+use plimsoll_system::digest::digest;
 
+use self::files::{leads_out, stamp_now};
+pub(crate) use self::files::{parse_sidecar, read_module, read_sidecar};
 use crate::{
     config::ReadLimits,
     known_modules::KnownModules,
     last_good::StoredVersion,
     scan::{File, PolicyId, Scan, Sources},
-    sidecar::{self, Sidecar},
+    sidecar::Sidecar,
     stamp::Stamp,
 };
 
@@ -259,60 +260,4 @@ fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Resul
             )))
         }
     }
-}
-
-/// Reads a module by itself.
-pub(crate) fn read_module(path: &Path, bounds: &ReadLimits) -> Result<Vec<u8>, FileRefusal> {
-    read_bounded(path, bounds.module_bytes, "module")
-}
-
-pub(crate) fn read_sidecar(path: &Path) -> Result<String, FileRefusal> {
-    let bytes = read_bounded(path, sidecar::MOST_BYTES, "sidecar")?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        FileRefusal::new(format!("{}: byte {at} is not UTF-8: expected YAML text", path.display()))
-    })
-}
-
-/// Parses a sidecar's text. The error of one that a link outside of `root` leads to does not quote it.
-pub(crate) fn parse_sidecar(
-    root: Option<&Path>,
-    path: Option<&Path>,
-    text: Option<&str>,
-    bounds: &ReadLimits,
-) -> Result<Sidecar, FileRefusal> {
-    let (Some(path), Some(text)) = (path, text) else { return Ok(Sidecar::default()) };
-    Sidecar::parse(text, bounds.memory).map_err(|error| {
-        let error = if root.is_some_and(|root| leads_out(root, path)) { error.unquoted() } else { error };
-        FileRefusal::new(format!("{}:{error}", path.display()))
-    })
-}
-
-/// Whether a path leads to a file outside of the directory, or nobody can tell.
-fn leads_out(root: &Path, path: &Path) -> bool {
-    match (root.canonicalize(), path.canonicalize()) {
-        (Ok(root), Ok(target)) => !target.starts_with(root),
-        _ => true,
-    }
-}
-
-fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefusal> {
-    read_file(path, most).map_err(|error| {
-        let path = path.display();
-        match error {
-            // A missing file gets a new stamp when it appears; other errors may be transient.
-            ReadFileError::Unreadable(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                FileRefusal::passing(format!("{path} cannot be read: {cause}: expected a {what}"))
-            }
-            ReadFileError::TooLarge { limit } => {
-                FileRefusal::new(format!("{path} is larger than {limit} bytes, the most for a {what}"))
-            }
-            error => FileRefusal::new(format!("{path} {error}: expected a {what}")),
-        }
-    })
-}
-
-/// The stamp as a scan would find it.
-fn stamp_now(path: &Path) -> Option<Stamp> {
-    path.symlink_metadata().ok().map(|_| Stamp::of(path))
 }

@@ -4,6 +4,10 @@
 //! once, and everything happens below that descriptor: somebody who can rename the directory cannot put another one in
 //! its place. Files of other names than the owner's are not touched.
 
+mod room;
+#[cfg(test)]
+mod tests;
+
 use std::{
     fs::{DirBuilder, File},
     hash::{BuildHasher, Hasher, RandomState},
@@ -19,10 +23,8 @@ use rustix::{
     io::Errno,
 };
 
+pub use self::room::DirLimit;
 use crate::digest::is_hex;
-
-/// After this time an incomplete file counts as abandoned.
-const ABANDONED: Duration = Duration::from_hours(1);
 
 /// Ends the name of a file that is being written: `<name>.<16 random hex digits>.tmp`.
 const TEMPORARY: &str = ".tmp";
@@ -38,15 +40,6 @@ pub struct PrivateDir {
     descriptor: OwnedFd,
     us: u32,
     is_ours: fn(&str) -> bool,
-}
-
-/// Limits for all files of a directory together.
-#[derive(Debug, Clone, Copy)]
-pub struct DirLimit {
-    /// The most files.
-    pub files: usize,
-    /// The most bytes.
-    pub bytes: u64,
 }
 
 /// One of our files.
@@ -153,63 +146,6 @@ impl PrivateDir {
         Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
-    /// Removes files that interrupted writes have left, and then the oldest until there is room for one of this size
-    /// that is about to take the name `replaced`; those that `stays` names are left.
-    ///
-    /// False: there is no room beside those that stay, and no other was removed for it.
-    ///
-    /// # Errors
-    /// If the directory cannot be listed.
-    pub fn make_room(
-        &self,
-        limit: DirLimit,
-        size: u64,
-        replaced: &str,
-        stays: impl Fn(&str) -> bool,
-    ) -> io::Result<bool> {
-        let Some(files) = limit.files.checked_sub(1) else { return Ok(false) };
-        let Some(bytes) = limit.bytes.checked_sub(size) else { return Ok(false) };
-        self.shrink_to(DirLimit { files, bytes }, |entry| entry.name == replaced, stays)
-    }
-
-    /// Removes files that interrupted writes have left, and then the oldest until the others keep the limit.
-    ///
-    /// # Errors
-    /// If the directory cannot be listed.
-    pub fn trim(&self, limit: DirLimit) -> io::Result<()> {
-        self.shrink_to(limit, |_| false, |_| false).map(drop)
-    }
-
-    fn shrink_to(
-        &self,
-        limit: DirLimit,
-        is_replaced: impl Fn(&DirEntry) -> bool,
-        stays: impl Fn(&str) -> bool,
-    ) -> io::Result<bool> {
-        let (temporary, written): (Vec<_>, Vec<_>) = self.entries()?.into_iter().partition(|entry| entry.is_temporary);
-        for entry in temporary.iter().filter(|entry| entry.is_abandoned()) {
-            // Another gateway may have removed it.
-            let _ = self.remove(&entry.name);
-        }
-        let counted = written.into_iter().filter(|entry| !is_replaced(entry));
-        let (staying, mut others): (Vec<_>, Vec<_>) = counted.partition(|entry| stays(&entry.name));
-        if !DirLimit::of(&staying).is_within(limit) {
-            return Ok(false);
-        }
-        others.sort_by_key(|entry| entry.modified);
-        let mut sum = DirLimit::of(staying.iter().chain(&others));
-        for entry in &others {
-            if sum.is_within(limit) {
-                break;
-            }
-            // A file that cannot be removed is left, and others are removed instead.
-            if self.remove(&entry.name).is_ok() {
-                sum = DirLimit { files: sum.files - 1, bytes: sum.bytes - entry.size };
-            }
-        }
-        Ok(sum.is_within(limit))
-    }
-
     /// The names of our files that are written.
     ///
     /// # Errors
@@ -250,28 +186,6 @@ impl PrivateDir {
     }
 }
 
-// === impl DirLimit ===
-
-impl DirLimit {
-    /// The total of these entries.
-    fn of<'e>(entries: impl IntoIterator<Item = &'e DirEntry>) -> Self {
-        let add = |sum: Self, entry: &DirEntry| Self { files: sum.files + 1, bytes: sum.bytes + entry.size };
-        entries.into_iter().fold(Self { files: 0, bytes: 0 }, add)
-    }
-
-    fn is_within(self, limit: Self) -> bool {
-        self.files <= limit.files && self.bytes <= limit.bytes
-    }
-}
-
-// === impl DirEntry ===
-
-impl DirEntry {
-    fn is_abandoned(&self) -> bool {
-        self.modified.elapsed().is_ok_and(|age| age > ABANDONED)
-    }
-}
-
 /// A name that no other write uses. Process numbers would not do: each container has a 1.
 fn temporary(name: &str) -> String {
     // Each has keys of its own, which the system drew at random for this thread, and counts them on.
@@ -309,87 +223,4 @@ fn check_private(stat: &Stat, us: u32) -> Result<(), String> {
         return Err(format!("others can write to it (mode {mode:04o}); `chmod 0700` it, or name another directory"));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{collections::BTreeSet, fs};
-
-    use super::*;
-
-    fn is_ours(name: &str) -> bool {
-        name.strip_suffix(".ours").is_some()
-    }
-
-    fn mk_directory() -> (tempfile::TempDir, PrivateDir) {
-        let parent = tempfile::tempdir().unwrap();
-        let directory = PrivateDir::open(&parent.path().join("private"), is_ours).unwrap();
-        (parent, directory)
-    }
-
-    fn write_at(directory: &PrivateDir, name: &str, bytes: usize, age: Duration) {
-        let path = directory.path.join(name);
-        fs::write(&path, vec![0; bytes]).unwrap();
-        File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
-    }
-
-    #[test]
-    fn no_two_writes_share_a_temporary_name() {
-        let names: BTreeSet<String> = (0..1000).map(|_| temporary("a.ours")).collect();
-        assert_eq!(names.len(), 1000);
-        assert!(names.iter().all(|name| name_of_temporary(name) == Some("a.ours")), "{names:?}");
-        let process = std::process::id().to_string();
-        assert!(!names.iter().all(|name| name.contains(&process)));
-    }
-
-    #[test]
-    fn the_oldest_make_room_and_nothing_of_others_is_touched() {
-        let (_parent, directory) = mk_directory();
-        let hours = |count| Duration::from_hours(count);
-        for (name, age) in [("a.ours", 5), ("b.ours", 4), ("c.ours", 3), ("d.ours", 2), ("theirs", 9)] {
-            write_at(&directory, name, 10, hours(age));
-        }
-        let temporary = |name: &str| format!("{name}.0123456789abcdef.tmp");
-        write_at(&directory, &temporary("a.ours"), 10, hours(2));
-        write_at(&directory, &temporary("b.ours"), 10, Duration::ZERO);
-        write_at(&directory, &temporary("probe"), 10, hours(2));
-        write_at(&directory, &temporary("theirs"), 10, hours(2));
-        let limit = DirLimit { files: 10, bytes: 30 };
-        assert!(directory.make_room(limit, 10, "d.ours", |name| name == "a.ours").unwrap());
-        let left: BTreeSet<String> = fs::read_dir(&directory.path)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        let expected = ["a.ours", &temporary("b.ours"), "c.ours", "d.ours", "theirs", &temporary("theirs")];
-        assert_eq!(left, expected.into_iter().map(str::to_owned).collect());
-        assert!(!directory.make_room(limit, 25, "", |_| true).unwrap());
-        assert!(!directory.make_room(DirLimit { files: 3, ..limit }, 0, "", |_| true).unwrap());
-        let mut names = directory.names().unwrap();
-        names.sort();
-        assert_eq!(names, ["a.ours", "c.ours", "d.ours"]);
-    }
-
-    #[test]
-    fn nothing_is_removed_for_a_file_that_does_not_fit() {
-        let (_parent, directory) = mk_directory();
-        write_at(&directory, "mine.ours", 20, Duration::from_hours(1));
-        write_at(&directory, "other.ours", 10, Duration::from_hours(2));
-        let limit = DirLimit { files: 2, bytes: 40 };
-        let make_room = |size| directory.make_room(limit, size, "new.ours", |name| name == "mine.ours").unwrap();
-        assert!(!make_room(21) && !make_room(41));
-        assert_eq!(directory.names().unwrap().len(), 2);
-        assert!(make_room(20));
-        assert_eq!(directory.names().unwrap(), ["mine.ours"]);
-    }
-
-    #[test]
-    fn a_directory_that_is_just_full_stays_so() {
-        let (_parent, directory) = mk_directory();
-        write_at(&directory, "a.ours", 10, Duration::from_hours(2));
-        write_at(&directory, "b.ours", 10, Duration::from_hours(1));
-        directory.trim(DirLimit { files: 2, bytes: 20 }).unwrap();
-        assert_eq!(directory.names().unwrap().len(), 2);
-        directory.trim(DirLimit { files: 2, bytes: 19 }).unwrap();
-        assert_eq!(directory.names().unwrap(), ["b.ours"]);
-    }
 }

@@ -1,15 +1,13 @@
 //! A pod as policies can read it: the one being scheduled, or one that is placed.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-};
+mod wire;
+
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use serde::Deserialize;
 
-use super::{Entries, ObjectError, Quantities, Sums, at_pointer, image, parse, placed};
+use self::wire::{PodJson, seconds};
+use super::{Entries, ObjectError, Quantities, at_pointer, parse, placed};
 
 /// What the API server takes where a pod does not name its scheduler.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -177,142 +175,6 @@ impl Pod {
             finished: matches!(wire.status.phase.as_deref(), Some("Succeeded" | "Failed")),
             whole: None,
         }
-    }
-}
-
-/// An RFC 3339 time in Unix seconds.
-fn seconds(timestamp: &str) -> Option<i64> {
-    timestamp.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
-}
-
-#[derive(Deserialize)]
-struct PodJson<'a> {
-    #[serde(borrow, default)]
-    metadata: MetadataJson<'a>,
-    #[serde(borrow, default)]
-    spec: SpecJson<'a>,
-    #[serde(borrow, default)]
-    status: StatusJson<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct MetadataJson<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    uid: Cow<'a, str>,
-    labels: Entries,
-    annotations: Entries,
-    #[serde(borrow)]
-    creation_timestamp: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct SpecJson<'a> {
-    #[serde(borrow)]
-    node_name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    scheduler_name: Option<Cow<'a, str>>,
-    priority: Option<i32>,
-    #[serde(borrow)]
-    containers: Option<Vec<ContainerJson<'a>>>,
-    #[serde(borrow)]
-    init_containers: Option<Vec<ContainerJson<'a>>>,
-    overhead: Quantities,
-    resources: Option<ResourcesJson>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct ContainerJson<'a> {
-    #[serde(borrow)]
-    image: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    restart_policy: Option<Cow<'a, str>>,
-    resources: Option<ResourcesJson>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ResourcesJson {
-    requests: Quantities,
-    limits: Quantities,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct StatusJson<'a> {
-    #[serde(borrow)]
-    phase: Option<Cow<'a, str>>,
-}
-
-// === impl SpecJson ===
-
-impl SpecJson<'_> {
-    /// What the pod asks of a node.
-    ///
-    /// Containers and sidecars run together; each init container runs beside the sidecars before it;
-    /// pod-level requests replace the sum; overhead comes on top.
-    /// Source: `PodRequests` in `k8s.io/component-helpers/resource`.
-    fn effective_requests(&self) -> Quantities {
-        let mut running = Sums::default();
-        for container in self.containers.iter().flatten() {
-            for (name, amount) in container.requests() {
-                running.add(name, amount);
-            }
-        }
-        let mut sidecars = Sums::default();
-        let mut starting = Sums::default();
-        for container in self.init_containers.iter().flatten() {
-            // Only the resources that it names can raise the maximum: the sidecars before it have raised the others.
-            for (name, amount) in container.requests() {
-                if container.restart_policy.as_deref() == Some("Always") {
-                    running.add(name, amount);
-                    starting.raise(name, sidecars.add(name, amount));
-                } else {
-                    starting.raise(name, sidecars.get(name).saturating_add(amount));
-                }
-            }
-        }
-        starting.iter().for_each(|(name, amount)| running.raise(name, amount));
-        if let Some(resources) = &self.resources {
-            running.replace_all(&resources.requests);
-        }
-        running.add_all(&self.overhead);
-        running.into()
-    }
-
-    /// Every resource that a container names in requests or limits.
-    fn named_resources(&self) -> Quantities {
-        let mut named = Sums::default();
-        for resources in self.all_containers().filter_map(|container| container.resources.as_ref()) {
-            for (name, amount) in resources.limits.iter().chain(resources.requests.iter()) {
-                named.raise(name, amount);
-            }
-        }
-        named.into()
-    }
-
-    fn images(&self) -> Box<[Box<str>]> {
-        let mut seen = HashSet::new();
-        let images = self.all_containers().filter_map(|container| container.image.as_deref());
-        images.map(image::normalized).filter(|name| seen.insert(name.clone())).map(Into::into).collect()
-    }
-
-    fn all_containers(&self) -> impl Iterator<Item = &ContainerJson<'_>> {
-        self.init_containers.iter().flatten().chain(self.containers.iter().flatten())
-    }
-}
-
-// === impl ContainerJson ===
-
-impl ContainerJson<'_> {
-    fn requests(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.resources.iter().flat_map(|resources| resources.requests.iter())
     }
 }
 

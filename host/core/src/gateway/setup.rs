@@ -1,0 +1,76 @@
+//! How a gateway is put together: its bounds, and what it is joined to.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use super::Gateway;
+use crate::{
+    Binder, Blocking, CacheLimit, Clock, Observer, Pulse, cache::Recheck, decide::BindLocks, memory::Memories,
+};
+
+impl Gateway {
+    /// A gateway with no policies and no cluster.
+    pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
+        let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
+        let (binder, binds) = (OnceLock::new(), BindLocks::default());
+        let cache_limit = CacheLimit::default();
+        let memories = Memories::new(cache_limit.columns());
+        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, clock.now()));
+        Self {
+            roster,
+            cluster,
+            memories,
+            binder,
+            binds,
+            clock,
+            observer,
+            request_timeout,
+            cache_limit,
+            recheck,
+            expects_cluster: AtomicBool::new(false),
+            pulse: OnceLock::new(),
+            blocking: OnceLock::new(),
+        }
+    }
+
+    /// Bounds the decision cache.
+    #[must_use]
+    pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
+        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, self.clock.now()));
+        Self { cache_limit, recheck, memories: Memories::new(cache_limit.columns()), ..self }
+    }
+
+    /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.
+    #[must_use]
+    pub fn with_node_memory(self, max_bytes: usize) -> Self {
+        Self { memories: self.memories.with_max_bytes(max_bytes), ..self }
+    }
+
+    /// A view of the cluster is on its way: until it is there, requests that need it are told so.
+    pub fn expect_cluster(&self) {
+        self.expects_cluster.store(true, Ordering::Relaxed);
+    }
+
+    /// Declines requests while the view of the cluster is behind; of several calls the first counts.
+    pub fn set_pulse(&self, pulse: Arc<Pulse>) {
+        let _ = self.pulse.set(pulse);
+    }
+
+    /// Runs what may take long in this way, such as calls of guests; of several calls the first counts.
+    pub fn set_blocking(&self, blocking: Blocking) {
+        let _ = self.blocking.set(blocking);
+    }
+
+    /// Binds through this from now on; of several calls the first counts.
+    pub fn set_binder(&self, binder: Arc<dyn Binder>) {
+        // A second one could not know whom the first has bound.
+        let _ = self.binder.set(binder);
+    }
+}

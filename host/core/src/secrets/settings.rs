@@ -1,0 +1,77 @@
+//! Finds the secrets in settings, by the names of their keys and by their form.
+
+use serde_json::{Map, Value};
+
+use super::shape::{is_secret_name, secrets_in};
+
+/// Fields whose value is the name of another field's value, as in `{"name": "password", "value": "x"}`.
+const NAME_FIELDS: [&str; 12] =
+    ["name", "key", "id", "field", "header", "variable", "env", "option", "flag", "parameter", "param", "property"];
+
+/// The other field of such a pair.
+const VALUE_FIELDS: [&str; 7] = ["value", "values", "val", "content", "data", "default", "text"];
+
+/// What stands beside a key that is no secret itself: that of a label, a taint, or a pair.
+const KEY_COMPANIONS: [&str; 4] = ["value", "values", "operator", "effect"];
+
+/// An object with a name and no more fields than this is a pair, whatever its other fields are called.
+const PAIR_FIELDS: usize = 3;
+
+/// Visits each secret that is no list and no object, also those among the keys; and tells whether a name says so.
+pub(super) fn visit(value: &mut Value, is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
+    match value {
+        Value::Object(fields) => {
+            visit_fields(fields, is_secret, found);
+            visit_keys(fields, found);
+        }
+        Value::Array(items) => visit_items(items, is_secret, found),
+        Value::Number(_) if is_secret => found(value, true),
+        Value::String(text) if is_secret || !secrets_in(text).is_empty() => found(value, is_secret),
+        // Null and a bool tell nothing, whatever their key.
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Keys that are secrets by their form, as in `{"tokens": {"ghp_...": "team"}}`.
+fn visit_keys(fields: &mut Map<String, Value>, found: &mut impl FnMut(&mut Value, bool)) {
+    let secret_keys: Vec<String> = fields.keys().filter(|key| !secrets_in(key).is_empty()).cloned().collect();
+    for key in secret_keys {
+        let Some(field) = fields.remove(&key) else { continue };
+        let mut shown = Value::String(key);
+        found(&mut shown, false);
+        let mut shown = shown.as_str().unwrap_or_default().to_owned();
+        // Two hidden keys remain two fields.
+        while fields.contains_key(&shown) {
+            shown.push('\'');
+        }
+        fields.insert(shown, field);
+    }
+}
+
+fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
+    let is_one_of = |key: &str, names: &[&str]| names.iter().any(|name| key.eq_ignore_ascii_case(name));
+    let has_one_of = |names: &[&str]| fields.keys().any(|key| is_one_of(key, names));
+    let is_pair = fields.len() <= PAIR_FIELDS || has_one_of(&VALUE_FIELDS);
+    let key_is_name = has_one_of(&KEY_COMPANIONS);
+    let names_secret =
+        |(key, value): (&String, &Value)| is_one_of(key, &NAME_FIELDS) && value.as_str().is_some_and(is_secret_name);
+    let is_secret_pair = is_pair && fields.iter().any(names_secret);
+    for (key, field) in fields {
+        let is_name = is_one_of(key, &NAME_FIELDS) && (key_is_name || !is_secret_name(key));
+        let by_name = !is_name && (is_secret_pair || is_secret_name(key));
+        visit(field, is_secret || by_name, found);
+    }
+}
+
+fn visit_items(items: &mut [Value], is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
+    let is_pair = items.len() == 2;
+    let mut is_next_secret = false;
+    for item in items {
+        // `["password", "x"]`, or `["--password", "x"]` in a longer list.
+        let may_name = |name: &str| (is_pair || name.starts_with('-')) && !name.contains('=');
+        let name = item.as_str().filter(|name| may_name(name) && is_secret_name(name));
+        let names_next = name.is_some() && !is_next_secret;
+        visit(item, is_secret || is_next_secret, found);
+        is_next_secret = names_next;
+    }
+}

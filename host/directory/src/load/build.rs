@@ -1,0 +1,107 @@
+//! Builds a member of the roster from the content of its files: compiles, validates, and tries the policy.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{
+    Ask, CallClass, Circuit, DecisionCache, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall,
+    TrialFault, Verb, View, redacting, unredacted,
+};
+
+use crate::{
+    scan::PolicyId,
+    source::{Content, FileRefusal},
+};
+
+/// Timeout of the call that validates a policy's settings.
+const VALIDATE_FOR: Duration = Duration::from_secs(1);
+
+/// Compiles and validates; reuses the compiled code of a member with the same module.
+pub(crate) fn build(
+    id: &PolicyId,
+    version: u64,
+    content: &Content,
+    current: Option<&Member>,
+    loader: &dyn Loader,
+) -> Result<Member, FileRefusal> {
+    let policy = match current.filter(|member| *member.digest == *content.digests.module) {
+        Some(member) => unredacted(&member.policy),
+        None => loader.load(&content.module).map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
+    };
+    let policy = redacting(policy, &content.sidecar.settings);
+    let size = content.module.len() as u64;
+    validate(id, content, policy.as_ref())?;
+    put_on_trial(id, content, policy.as_ref())?;
+    warn_of_idle_weight(id, content, policy.as_ref());
+    Ok(Member {
+        id: Member::id_of(&id.group, &id.name),
+        name: Arc::clone(&id.name),
+        group: Arc::clone(&id.group),
+        config: content.sidecar.config.clone(),
+        settings: Arc::clone(&content.sidecar.settings),
+        digest: content.digests.module.as_str().into(),
+        size,
+        version,
+        policy,
+        circuit: Circuit::new(Instant::now()),
+        cache: DecisionCache::default(),
+    })
+}
+
+/// Calls the policy's validation of its settings, unless it is switched off.
+fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
+    let config = &content.sidecar.config;
+    if config.mode == Mode::Off || !policy.verbs().has(Verb::Validate) {
+        return Ok(());
+    }
+    let view = Arc::new(View::empty(Arc::clone(&content.sidecar.settings)));
+    let limits = Limits::until(Instant::now() + VALIDATE_FOR, config.memory);
+    let ask = Ask::new(Member::id_of(&id.group, &id.name), view, limits);
+    match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(text)) => {
+            // The text may quote secrets of the settings.
+            let text = Secrets::of(&content.sidecar.settings).hide(&text).into_owned();
+            Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
+        }
+        Err(fault) => {
+            let fault = fault.without(&Secrets::of(&content.sidecar.settings));
+            let text = format!("{}: validate failed: {fault}", content.module_label);
+            Err(if is_passing(&fault) { FileRefusal::passing(text) } else { FileRefusal::new(text) })
+        }
+    }
+}
+
+/// Refuses a policy that fails on every sample. In shadow mode faults are harmless, and worth observing.
+fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
+    let config = &content.sidecar.config;
+    if config.mode != Mode::Enforce {
+        return Ok(());
+    }
+    let settings = Arc::clone(&content.sidecar.settings);
+    let policy_name = Member::id_of(&id.group, &id.name);
+    let call = TrialCall { policy: policy_name, settings, timeout: config.timeout, memory: config.memory };
+    for TrialFault { verb, fault, is_certain } in call.put_to(policy) {
+        let label = &content.module_label;
+        if is_certain {
+            let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
+            return Err(if is_passing(&fault) { FileRefusal::passing(text) } else { FileRefusal::new(text) });
+        }
+        tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
+    }
+    Ok(())
+}
+
+/// Whether a fault may be caused by the machine.
+fn is_passing(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host)
+}
+
+fn warn_of_idle_weight(id: &PolicyId, content: &Content, policy: &dyn Policy) {
+    let verbs = policy.verbs();
+    if content.sidecar.weighted && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank) {
+        tracing::warn!(policy = %id, "{}: the weight has no effect: the policy does not score", content.sidecar_label);
+    }
+}
