@@ -1,12 +1,8 @@
 //! As much of an API server as a first list needs: large objects in pages, made while they are sent.
 
-use std::{
-    io::{BufRead, BufReader, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    thread,
-};
+use std::{io, net::SocketAddr};
 
-use anyhow::Result;
+use plimsoll_harness::http::{self, Request};
 use serde_json::{Value, json};
 
 use crate::world;
@@ -25,47 +21,20 @@ pub(crate) struct Size {
 }
 
 /// Serves lists until the process ends; watches are opened and say nothing.
-pub(crate) fn serve(size: Size) -> Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
-    // The program ends with it: there is nothing to clean up.
-    thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || answer(stream, size));
+pub(crate) fn serve(size: Size) -> io::Result<SocketAddr> {
+    http::serve(move |request, stream| {
+        if request.parameter("watch") == Some("true") {
+            http::open_reply(stream)?;
+            return http::stay_silent(stream);
         }
-    });
-    Ok(address)
-}
-
-fn answer(stream: TcpStream, size: Size) -> Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut stream = stream;
-    let mut line = String::new();
-    while reader.read_line(&mut line)? > 0 {
-        let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
-        while line.trim_end() != "" {
-            line.clear();
-            reader.read_line(&mut line)?;
-        }
-        line.clear();
-        if target.contains("watch=true") {
-            write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")?;
-            // Until the client has enough.
-            reader.read_line(&mut line)?;
-            return Ok(());
-        }
-        let page = page(&target, size);
-        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{page}", page.len())?;
-    }
-    Ok(())
+        http::reply(stream, 200, &page(request, size))
+    })
 }
 
 /// The page that a URL asks for; its token is where the next one begins.
-fn page(target: &str, size: Size) -> String {
-    let parameter =
-        |name: &str| target.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.parse::<usize>().ok());
-    let (from, limit) = (parameter("continue=").unwrap_or(0), parameter("limit=").unwrap_or(usize::MAX));
-    let is_nodes = target.starts_with("/api/v1/nodes");
+fn page(request: &Request, size: Size) -> String {
+    let (from, limit) = (request.number("continue").unwrap_or(0), request.number("limit").unwrap_or(usize::MAX));
+    let is_nodes = request.path() == "/api/v1/nodes";
     let all = if is_nodes { size.nodes } else { size.pods };
     let to = all.min(from.saturating_add(limit));
     let next = if to < all { to.to_string() } else { String::new() };

@@ -7,7 +7,7 @@ mod objects;
 mod serve;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -29,13 +29,24 @@ pub struct FakeApi {
     directory: TempDir,
 }
 
-/// How it answers.
+/// What the next Binding meets; after those, each is carried out and answered.
+#[derive(Debug, Clone, Copy)]
+pub enum Fate {
+    /// It is carried out, and nobody hears of it.
+    LostAnswer,
+    /// It is carried out, and the connection is closed instead of an answer.
+    CutOff,
+    /// It never arrives.
+    Lost,
+    /// It is refused with this status.
+    Refused(u16),
+}
+
+/// Whether it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Mood {
     #[default]
     Well,
-    /// Every request is answered with this status.
-    Failing(u16),
     /// Connections are refused.
     Away,
     /// For good.
@@ -46,12 +57,15 @@ enum Mood {
 struct State {
     objects: Objects,
     mood: Mood,
-    /// How many of the next Bindings are carried out without an answer.
-    lost_answers: u32,
+    /// Requests whose path contains this text are answered with this status.
+    failing: Option<(&'static str, u16)>,
+    fates: VecDeque<Fate>,
+    bindings: u64,
+    last_binding: Option<(String, Value)>,
+    watches_are_silent: bool,
     /// Open connections by number.
     connections: HashMap<u64, TcpStream>,
     accepted: u64,
-    requests: u64,
 }
 
 #[derive(Default)]
@@ -132,15 +146,30 @@ impl FakeApi {
         (status == 200).then_some(lease)
     }
 
-    /// How many requests have been answered or refused.
-    pub fn requests(&self) -> u64 {
-        self.shared.lock().requests
+    /// Writes the Lease, whoever holds it.
+    pub fn put_lease(&self, lease: Value) {
+        self.change(|state| drop(state.objects.put_lease(lease)));
+    }
+
+    /// How many Bindings have arrived.
+    pub fn bindings(&self) -> u64 {
+        self.shared.lock().bindings
+    }
+
+    /// The last Binding that arrived: its URL and its body.
+    pub fn last_binding(&self) -> Option<(String, Value)> {
+        self.shared.lock().last_binding.clone()
     }
 
     /// Answers every request with this status from now on, and ends the watches.
     pub fn fail(&self, status: u16) {
-        self.become_(Mood::Failing(status));
+        self.fail_at("", status);
         self.cut_connections();
+    }
+
+    /// As [`FakeApi::fail`], for the paths that contain a text.
+    pub fn fail_at(&self, path: &'static str, status: u16) {
+        self.change(|state| state.failing = Some((path, status)));
     }
 
     /// Refuses connections from now on, and closes those that are open.
@@ -153,7 +182,7 @@ impl FakeApi {
 
     /// Answers as it should again, on the port that it had.
     pub fn recover(&self) {
-        self.become_(Mood::Well);
+        self.change(|state| (state.mood, state.failing) = (Mood::Well, None));
     }
 
     /// Closes every connection, and with them every watch.
@@ -172,9 +201,14 @@ impl FakeApi {
         self.cut_connections();
     }
 
-    /// Carries out so many of the next Bindings and closes the connection instead of answering.
-    pub fn lose_answers(&self, count: u32) {
-        self.shared.lock().lost_answers = count;
+    /// Decides what the next Bindings meet.
+    pub fn decide(&self, fates: impl IntoIterator<Item = Fate>) {
+        self.change(|state| state.fates = fates.into_iter().collect());
+    }
+
+    /// Keeps watches open and sends no more events.
+    pub fn silence_watches(&self) {
+        self.change(|state| state.watches_are_silent = true);
     }
 
     fn become_(&self, mood: Mood) {
@@ -223,8 +257,6 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::wait_until;
 
@@ -234,12 +266,9 @@ mod tests {
         FakeApi::start([node], pods).unwrap()
     }
 
-    fn get(api: &FakeApi, path: &str) -> Result<(u16, Value), ureq::Error> {
-        let config = ureq::Agent::config_builder().http_status_as_error(false);
-        let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();
-        let mut reply = agent.get(format!("http://{}{path}", api.port.address())).call()?;
-        let text = reply.body_mut().read_to_string()?;
-        Ok((reply.status().as_u16(), serde_json::from_str(&text).unwrap_or_default()))
+    fn get(api: &FakeApi, path: &str) -> Result<(u16, Value)> {
+        let (status, text) = crate::get(api.port.address(), path)?;
+        Ok((status, serde_json::from_str(&text).unwrap_or_default()))
     }
 
     #[test]
@@ -264,10 +293,9 @@ mod tests {
         let post = |uid: &str| {
             let binding =
                 json!({"metadata": {"name": "w", "uid": uid, "annotations": {"a": "1"}}, "target": {"name": "n1"}});
-            let config = ureq::Agent::config_builder().http_status_as_error(false);
-            let agent: ureq::Agent = config.build().into();
-            let url = format!("http://{}/api/v1/namespaces/d/pods/w/binding", api.port.address());
-            agent.post(&url).send(binding.to_string()).unwrap().status().as_u16()
+            let mut client = crate::Client::connect(api.port.address()).unwrap();
+            let path = "/api/v1/namespaces/d/pods/w/binding";
+            client.ask(path, binding.to_string().as_bytes()).unwrap().0
         };
         assert_eq!((post("other"), post("w"), post("w")), (409, 201, 409));
         let pod = api.pod("d", "w").unwrap();

@@ -6,19 +6,21 @@ use std::{
 };
 
 use plimsoll_cluster::{
-    ApiBinder, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings, URL_ANNOTATION,
+    ApiBinder, ApiServer, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings,
+    URL_ANNOTATION,
 };
 use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Pod, Slot, Turn};
-use serde_json::json;
+use plimsoll_harness::{FakeApi, Fate};
+use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use crate::lease_api::{Fate, LeaseApi, Notes};
+use crate::notes::Notes;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A binder in front of an API server.
 struct Desk {
-    api: LeaseApi,
+    api: FakeApi,
     notes: Arc<Notes>,
     leadership: Arc<Leadership>,
     binder: Arc<ApiBinder>,
@@ -28,13 +30,13 @@ struct Desk {
 
 impl Desk {
     /// Its Lease lasts a second; so many lists come to an end.
-    async fn new(lists: u64) -> Self {
+    fn new(lists: u64) -> Self {
         let notes = Notes::new(lists);
-        Self::before(LeaseApi::start().await, notes.clone(), notes)
+        Self::before(api(), notes.clone(), notes)
     }
 
-    fn before(api: LeaseApi, assume_cache: Arc<dyn AssumeCache>, notes: Arc<Notes>) -> Self {
-        let server = api.connect();
+    fn before(api: FakeApi, assume_cache: Arc<dyn AssumeCache>, notes: Arc<Notes>) -> Self {
+        let server = connect(&api);
         let config = LeaseConfig {
             namespace: "default".into(),
             name: "plimsoll".into(),
@@ -48,7 +50,7 @@ impl Desk {
     }
 
     async fn ready() -> Self {
-        let desk = Self::new(1).await;
+        let desk = Self::new(1);
         desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
         desk
     }
@@ -81,11 +83,36 @@ impl Desk {
         self.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await
     }
 
+    /// Changes the pod of the test.
+    fn change_pod(&self, change: impl FnOnce(&mut Value)) {
+        let mut pod = self.api.pod("ml", "p").unwrap();
+        change(&mut pod);
+        self.api.put_pod(pod);
+    }
+
     fn shown(&self) -> Option<(String, String)> {
         let pod = self.notes.last_shown()?;
         let device = pod.annotations().iter().find(|(key, _)| *key == "device").map(|(_, value)| value.to_owned());
         Some((pod.node()?.to_owned(), device?))
     }
+}
+
+/// Two nodes and a pod `ml/p`; nothing is said to those who watch.
+fn api() -> FakeApi {
+    let api = FakeApi::start(["n0", "n1"].map(|name| json!({"metadata": {"name": name}})), [pod("p", "u1")]).unwrap();
+    api.silence_watches();
+    api
+}
+
+fn pod(name: &str, uid: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "namespace": "ml", "uid": uid, "labels": {"app": "p"}},
+        "spec": {"containers": []},
+    })
+}
+
+fn connect(api: &FakeApi) -> ApiServer {
+    ApiServer::connect(Some(&api.kubeconfig())).unwrap()
 }
 
 fn binding(node: &str) -> Binding {
@@ -104,7 +131,7 @@ fn on(node: &str, device: &str) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_bound_before_the_cluster_was_listed_in_this_term() {
-    let desk = Desk::new(0).await;
+    let desk = Desk::new(0);
     desk.until("a list", |desk| *desk.notes.lists.borrow() == 1).await;
     assert!(matches!(desk.leadership.leadership_state(), LeadershipState::Leads(_)));
     assert!(matches!(desk.binder.turn(), Turn::Nobody(why) if why.contains("lists the cluster")));
@@ -116,18 +143,19 @@ async fn nothing_is_bound_before_the_cluster_was_listed_in_this_term() {
     let pod = desk.pod("p").await.unwrap();
     let old = desk.bind_to(Arc::clone(&pod), "n1", early + REQUEST_TIMEOUT).await;
     assert!(matches!(old, Err(BindError::NotLeader(why)) if why.contains("after the request")));
-    assert!(desk.api.change(|objects| objects.bindings.is_empty()));
+    assert_eq!(desk.api.bindings(), 0);
     desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_binding_names_the_pod_as_it_was_read_and_is_assumed() {
     let desk = Desk::ready().await;
+    let version = desk.api.pod("ml", "p").unwrap()["metadata"]["resourceVersion"].clone();
     desk.bind().await.unwrap();
-    let (query, body) = desk.api.change(|objects| objects.bindings[0].clone());
-    assert_eq!(query, "timeout=222ms");
+    let (url, body) = desk.api.last_binding().unwrap();
+    assert_eq!(url, "/api/v1/namespaces/ml/pods/p/binding?timeout=222ms");
     let metadata = json!({
-        "name": "p", "namespace": "ml", "uid": "u1", "resourceVersion": "1", "annotations": {"device": "3"},
+        "name": "p", "namespace": "ml", "uid": "u1", "resourceVersion": version, "annotations": {"device": "3"},
     });
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": "n1"});
     assert_eq!(body, json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}));
@@ -138,11 +166,9 @@ async fn a_binding_names_the_pod_as_it_was_read_and_is_assumed() {
 async fn a_pod_that_is_bound_there_already_is_shown_with_the_annotations_that_it_has() {
     let desk = Desk::ready().await;
     let pod = desk.pod("p").await.unwrap();
-    desk.api.change(|objects| {
-        let pod = objects.pods.get_mut("p").unwrap();
+    desk.change_pod(|pod| {
         pod["spec"]["nodeName"] = "n1".into();
         pod["metadata"]["annotations"] = json!({"device": "7"});
-        pod["metadata"]["resourceVersion"] = "2".into();
     });
     desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await.unwrap();
     assert_eq!(desk.shown(), Some(on("n1", "7")));
@@ -152,9 +178,9 @@ async fn a_pod_that_is_bound_there_already_is_shown_with_the_annotations_that_it
 async fn a_pod_that_is_bound_elsewhere_is_a_conflict() {
     let desk = Desk::ready().await;
     let pod = desk.pod("p").await.unwrap();
-    desk.api.change(|objects| objects.pods.get_mut("p").unwrap()["spec"]["nodeName"] = "n2".into());
+    desk.change_pod(|pod| pod["spec"]["nodeName"] = "n2".into());
     let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
-    assert_eq!(result, Err(BindError::Conflict("pod p is already assigned".into())));
+    assert_eq!(result, Err(BindError::Conflict("precondition failed".into())));
     // It is shown where it was read to be.
     assert_eq!(desk.notes.last_shown().unwrap().node(), Some("n2"));
     assert!(desk.notes.released.lock().unwrap().is_empty());
@@ -165,22 +191,20 @@ async fn a_pod_that_changed_is_bound_only_if_no_policy_could_have_read_the_chang
     for (changed, is_bound) in [("/status", true), ("/metadata/labels", false), ("/spec", false)] {
         let desk = Desk::ready().await;
         let pod = desk.pod("p").await.unwrap();
-        desk.api.change(|objects| {
-            let pod = objects.pods.get_mut("p").unwrap();
-            pod["metadata"]["resourceVersion"] = "2".into();
+        desk.change_pod(|pod| {
             pod["status"] = json!({});
             pod.pointer_mut(changed).unwrap()["changed"] = "yes".into();
         });
         let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
         assert_eq!(result.is_ok(), is_bound, "{changed}: {result:?}");
-        assert_eq!(desk.api.change(|objects| objects.bindings.len()), if is_bound { 2 } else { 1 });
+        assert_eq!(desk.api.bindings(), if is_bound { 2 } else { 1 });
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_is_found_out() {
     let desk = Desk::ready().await;
-    desk.api.change(|objects| objects.fates.push_back(Fate::LostAnswer));
+    desk.api.decide([Fate::LostAnswer]);
     desk.bind().await.unwrap();
     assert_eq!(desk.shown(), Some(on("n1", "3")));
 }
@@ -189,7 +213,7 @@ async fn an_answer_that_is_lost_is_found_out() {
 async fn the_place_of_a_binding_that_was_not_carried_out_is_held_until_it_cannot_be_any_more() {
     for fate in [Fate::Lost, Fate::Refused(504)] {
         let desk = Desk::ready().await;
-        desk.api.change(|objects| objects.fates.push_back(fate));
+        desk.api.decide([fate]);
         let started = Instant::now();
         let result = desk.bind().await;
         assert!(matches!(&result, Err(BindError::Api(why)) if why.contains("was not bound")), "{result:?}");
@@ -204,8 +228,8 @@ async fn the_place_of_a_binding_that_was_not_carried_out_is_held_until_it_cannot
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_told_as_the_api_server_says_it() {
     let desk = Desk::ready().await;
-    desk.api.change(|objects| objects.fates.push_back(Fate::Refused(403)));
-    assert_eq!(desk.bind().await, Err(BindError::Api("as the test wants (403)".into())));
+    desk.api.decide([Fate::Refused(403)]);
+    assert_eq!(desk.bind().await, Err(BindError::Api("the test wants it so (403)".into())));
     assert_eq!(*desk.notes.released.lock().unwrap(), ["u1"]);
     assert!(matches!(desk.pod("q").await, Err(BindError::NoPod)));
     for name in ["../../../nodes/n1", "a/b", "", "p?x=1", "P"] {
@@ -218,14 +242,14 @@ async fn a_refusal_is_told_as_the_api_server_says_it() {
 async fn a_leader_that_cannot_renew_writes_no_more() {
     let desk = Desk::ready().await;
     let pod = desk.pod("p").await.unwrap();
-    desk.api.change(|objects| objects.lease_is_stuck = true);
+    desk.api.fail_at("/leases", 500);
     desk.until("the end of the turn", |desk| desk.binder.turn() != Turn::Mine).await;
     let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
     assert!(matches!(result, Err(BindError::NotLeader(_))), "{result:?}");
-    assert!(desk.api.change(|objects| objects.bindings.is_empty()));
+    assert_eq!(desk.api.bindings(), 0);
     // Mended, it leads again, in a term that begins with a list.
     desk.notes.allowed.send_replace(10);
-    desk.api.change(|objects| objects.lease_is_stuck = false);
+    desk.api.recover();
     desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
     assert_eq!(*desk.notes.lists.borrow(), desk.leadership.terms());
     desk.bind().await.unwrap();
@@ -233,35 +257,35 @@ async fn a_leader_that_cannot_renew_writes_no_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_names_the_leader_until_the_lease_is_let_go() {
-    let desk = Desk::new(1).await;
+    let desk = Desk::new(1);
     desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
-    let lease = desk.api.change(|objects| objects.lease.clone().unwrap());
+    let lease = desk.api.lease().unwrap();
     assert_eq!(lease["metadata"]["annotations"][URL_ANNOTATION], "http://me:1");
     assert!(lease["spec"]["holderIdentity"].as_str().unwrap().starts_with("me_"));
     desk.leadership.stop().await;
     assert_ne!(desk.binder.turn(), Turn::Mine);
-    let lease = desk.api.change(|objects| objects.lease.clone().unwrap());
+    let lease = desk.api.lease().unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], "");
     assert!(lease["metadata"]["annotations"][URL_ANNOTATION].is_null());
 
-    let desk = Desk::new(1).await;
-    desk.api.change(|objects| objects.lease = Some(held_by("peer", "http://peer:1")));
+    let desk = Desk::new(1);
+    desk.api.put_lease(held_by("peer", "http://peer:1"));
     desk.until("the peer", |desk| desk.binder.turn() == Turn::Peer("http://peer:1".into())).await;
 }
 
-fn held_by(holder: &str, url: &str) -> serde_json::Value {
+fn held_by(holder: &str, url: &str) -> Value {
     json!({
-        "metadata": {"name": "plimsoll", "resourceVersion": "77", "annotations": {URL_ANNOTATION: url}},
+        "metadata": {"name": "plimsoll", "annotations": {URL_ANNOTATION: url}},
         "spec": {"holderIdentity": holder, "leaseDurationSeconds": 60},
     })
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bind_is_not_forwarded_to_oneself_while_the_lease_of_the_predecessor_runs_out() {
-    let (api, notes) = (LeaseApi::start().await, Notes::new(1));
+    let (api, notes) = (api(), Notes::new(1));
     // As a container leaves it that was killed and started again: another process, the same URL. It is there before the
     // election starts: an earlier term would use up the list.
-    api.change(|objects| objects.lease = Some(held_by("me_1", "http://me:1/")));
+    api.put_lease(held_by("me_1", "http://me:1/"));
     let desk = Desk::before(api, notes.clone(), notes);
     let says_why = |turn: Turn| {
         let Turn::Nobody(why) = turn else { return false };
@@ -271,8 +295,7 @@ async fn a_bind_is_not_forwarded_to_oneself_while_the_lease_of_the_predecessor_r
     };
     desk.until("the reason", |desk| says_why(desk.binder.turn())).await;
     // It lets go, and so nobody is waited for.
-    desk.api.change(|objects| objects.lease.as_mut().unwrap()["spec"]["holderIdentity"] = "".into());
-    desk.api.change(|objects| objects.lease.as_mut().unwrap()["metadata"]["resourceVersion"] = "78".into());
+    desk.api.put_lease(held_by("", "http://me:1/"));
     desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
 }
 
@@ -308,13 +331,9 @@ fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node:
 /// end of the first attempt used to take away what the second had reserved.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved() {
-    let api = LeaseApi::start().await;
-    api.change(|objects| {
-        let mut q = objects.pods["p"].clone();
-        (q["metadata"]["name"], q["metadata"]["uid"]) = ("q".into(), "u2".into());
-        objects.pods.insert("q".to_owned(), q);
-    });
-    let watch = Arc::new(ClusterWatch::start(&api.connect(), Duration::from_mins(10), |_| {}));
+    let api = api();
+    api.put_pod(pod("q", "u2"));
+    let watch = Arc::new(ClusterWatch::start(&connect(&api), Duration::from_mins(10), |_| {}));
     watch.synced().await;
     let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
     desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
@@ -322,9 +341,9 @@ async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved()
         let (binder, watch) = (Arc::clone(&desk.binder), Arc::clone(&watch));
         spawn_blocking(move || bind_as_a_gateway(&binder, &watch, name, node))
     };
-    desk.api.change(|objects| objects.fates.push_back(Fate::Lost));
+    desk.api.decide([Fate::Lost]);
     let first = bind("p", "n0");
-    desk.until("the first Binding", |desk| desk.api.change(|objects| objects.bindings.len() == 1)).await;
+    desk.until("the first Binding", |desk| desk.api.bindings() == 1).await;
     assert_eq!(watch.status().assumed, 1);
     // As long as the first may be carried out, no other place is given to the pod, and its own is taken.
     let undecided = format!("{:?}", NotReserved::Undecided("n0".into()));
@@ -341,8 +360,8 @@ async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved()
 /// The scheduler does not wait for the end of the first attempt, and neither does the next pod.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_is_not_reserved_on_a_node_that_is_not_as_it_was_seen() {
-    let api = LeaseApi::start().await;
-    let watch = Arc::new(ClusterWatch::start(&api.connect(), Duration::from_mins(10), |_| {}));
+    let api = api();
+    let watch = Arc::new(ClusterWatch::start(&connect(&api), Duration::from_mins(10), |_| {}));
     watch.synced().await;
     let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
     let pod = desk.pod("p").await.unwrap();

@@ -6,18 +6,22 @@
 
 use std::{
     collections::VecDeque,
-    path::PathBuf,
+    io::{self, Write},
+    net::TcpStream,
+    ops::ControlFlow,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use plimsoll_cluster::{ApiServer, ClusterWatch};
 use plimsoll_core::Cluster;
+use plimsoll_harness::{
+    TempDir,
+    http::{self, Request},
+    tempdir, write_kubeconfig,
+};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     time::timeout,
 };
@@ -30,8 +34,7 @@ pub(crate) struct FakeApi {
     watches: mpsc::UnboundedReceiver<WatchCall>,
     /// Open, but of no interest to the test.
     others: Vec<WatchCall>,
-    kubeconfig: PathBuf,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// What lists say.
@@ -63,31 +66,24 @@ pub(crate) struct Followed {
 // === impl FakeApi ===
 
 impl FakeApi {
-    pub(crate) async fn start(nodes: Vec<Value>, pods: Vec<Value>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let kubeconfig = directory.path().join("kubeconfig");
-        let config = json!({
-            "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
-            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "nobody"}}],
-            "users": [{"name": "nobody", "user": {}}],
-            "current-context": "fake",
-        });
-        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    pub(crate) fn start(nodes: Vec<Value>, pods: Vec<Value>) -> Self {
         let world = Arc::new(Mutex::new(World { nodes, pods, version: 100, ..World::default() }));
         let (opened, watches) = mpsc::unbounded_channel();
         let shared = Arc::clone(&world);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&shared), opened.clone()));
+        let address = http::serve(move |request, stream| {
+            let reply = shared.lock().unwrap().answer(request);
+            match reply {
+                Some((status, body)) => http::reply(stream, status, &body),
+                None => feed(request, stream, &opened),
             }
         });
-        Self { world, watches, others: Vec::new(), kubeconfig, _directory: directory }
+        let directory = tempdir().unwrap();
+        write_kubeconfig(&directory.path().join("kubeconfig"), address.unwrap()).unwrap();
+        Self { world, watches, others: Vec::new(), directory }
     }
 
     pub(crate) fn follow(&self, max_staleness: Duration) -> Followed {
-        let api = ApiServer::connect(Some(&self.kubeconfig)).unwrap();
+        let api = ApiServer::connect(Some(&self.directory.path().join("kubeconfig"))).unwrap();
         let (sender, published) = watch::channel(Arc::default());
         let watch = ClusterWatch::start(&api, max_staleness, move |cluster| drop(sender.send_replace(cluster)));
         Followed { watch, published }
@@ -167,54 +163,43 @@ impl Followed {
     }
 }
 
-async fn serve(stream: TcpStream, world: Arc<Mutex<World>>, opened: mpsc::UnboundedSender<WatchCall>) {
-    let (read, mut write) = stream.into_split();
-    let mut lines = BufReader::new(read).lines();
-    while let Ok(Some(first)) = lines.next_line().await {
-        while lines.next_line().await.is_ok_and(|line| line.is_some_and(|line| !line.is_empty())) {}
-        let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
-        let (reply, is_watch) = world.lock().unwrap().answer(&target);
-        if let Some((status, body)) = reply {
-            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            if write.write_all(head.as_bytes()).await.is_err() {
-                return;
-            }
-        } else if is_watch {
-            let (feed, mut parts) = mpsc::unbounded_channel::<String>();
-            let _ = opened.send(WatchCall { target, feed });
-            let _ = write.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await;
-            while let Some(part) = parts.recv().await {
-                let _ = write.write_all(part.as_bytes()).await;
-            }
-            return;
-        }
+/// Sends what the test says, until it drops the watch.
+fn feed(
+    request: &Request,
+    mut stream: &TcpStream,
+    opened: &mpsc::UnboundedSender<WatchCall>,
+) -> io::Result<ControlFlow<()>> {
+    let (feed, mut parts) = mpsc::unbounded_channel::<String>();
+    http::open_reply(stream)?;
+    let _ = opened.send(WatchCall { target: request.target.clone(), feed });
+    while let Some(part) = parts.blocking_recv() {
+        stream.write_all(part.as_bytes())?;
     }
+    Ok(ControlFlow::Break(()))
 }
 
 // === impl World ===
 
 impl World {
     /// An answer at once; none: a watch.
-    fn answer(&mut self, target: &str) -> (Option<(u16, String)>, bool) {
-        self.requests.push(target.to_owned());
-        if let Some(at) = self.refusals.iter().position(|(path, ..)| target.contains(path)) {
-            let refusal = self.refusals.remove(at).map(|(_, status, body)| (status, body));
-            return (refusal, false);
+    fn answer(&mut self, request: &Request) -> Option<(u16, String)> {
+        self.requests.push(request.target.clone());
+        if let Some(at) = self.refusals.iter().position(|(path, ..)| request.target.contains(path)) {
+            return self.refusals.remove(at).map(|(_, status, body)| (status, body));
         }
-        if target.contains("watch=true") {
-            return (None, true);
+        if request.parameter("watch") == Some("true") {
+            return None;
         }
-        let items = if target.starts_with("/api/v1/nodes") { &self.nodes } else { &self.pods };
-        let number = |key: &str| -> Option<usize> { target.split(key).nth(1)?.split('&').next()?.parse().ok() };
+        let items = if request.path() == "/api/v1/nodes" { &self.nodes } else { &self.pods };
         // The token is where the next page begins.
-        let from = number("continue=").unwrap_or(0);
-        let limit = number("limit=").filter(|_| self.honours_limits).unwrap_or(2);
+        let from = request.number("continue").unwrap_or(0);
+        let limit = request.number("limit").filter(|_| self.honours_limits).unwrap_or(2);
         let next = if from + limit < items.len() { (from + limit).to_string() } else { String::new() };
         let page: Vec<&Value> = items.iter().skip(from).take(limit).collect();
         let metadata = json!({"resourceVersion": self.version.to_string(), "continue": next});
         // Metadata first, as Go writes it.
         let items = filled(&serde_json::to_string(&page).unwrap());
-        (Some((200, format!(r#"{{"kind":"List","metadata":{metadata},"items":{items}}}"#))), false)
+        Some((200, format!(r#"{{"kind":"List","metadata":{metadata},"items":{items}}}"#)))
     }
 }
 

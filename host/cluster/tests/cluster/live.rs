@@ -37,7 +37,7 @@ fn placed(cluster: &Cluster, node: &str) -> Vec<String> {
 
 /// Three nodes in two pages, one pod, both watches open.
 async fn with_three_nodes(staleness: Duration) -> (FakeApi, Followed) {
-    let api = FakeApi::start((1..=3).map(|at| node(&format!("n{at}"), at)).collect(), vec![pod("p1", "n1", 4)]).await;
+    let api = FakeApi::start((1..=3).map(|at| node(&format!("n{at}"), at)).collect(), vec![pod("p1", "n1", 4)]);
     let mut followed = api.follow(staleness);
     followed.until("the first lists", |cluster| cluster.slots().len() == 3).await;
     followed.watch.synced().await;
@@ -136,7 +136,7 @@ async fn what_makes_no_sense_lists_again() {
 
 #[tokio::test]
 async fn a_refusal_is_told_until_it_ends() {
-    let api = FakeApi::start(vec![node("n1", 1)], vec![]).await;
+    let api = FakeApi::start(vec![node("n1", 1)], vec![]);
     let forbidden = json!({"kind": "Status", "code": 403, "message": "nodes is forbidden"});
     for _ in 0..3 {
         api.refuse("/nodes", 403, &forbidden);
@@ -157,7 +157,7 @@ async fn a_refusal_is_told_until_it_ends() {
 #[tokio::test]
 async fn an_object_that_cannot_be_read_is_left_out_alone() {
     let broken = json!({"metadata": {"name": "broken"}, "status": {"allocatable": {"cpu": "lots"}}});
-    let api = FakeApi::start(vec![node("n1", 1), broken, node("n3", 3)], vec![]).await;
+    let api = FakeApi::start(vec![node("n1", 1), broken, node("n3", 3)], vec![]);
     let mut followed = api.follow(LONG);
     let cluster = followed.until("the list", |cluster| cluster.slots().len() == 2).await;
     assert_eq!((cluster.find("broken"), followed.watch.status().nodes.unreadable), (None, 1));
@@ -233,7 +233,7 @@ async fn pages_that_are_too_large_are_asked_for_in_smaller_ones() {
     };
     let mut pods: Vec<Value> = (0..60).map(|at| large(&format!("p{at:02}"), 600_000)).collect();
     pods.insert(40, large("p39-huge", 33 << 20));
-    let api = FakeApi::start(vec![node("n1", 1)], vec![]).await;
+    let api = FakeApi::start(vec![node("n1", 1)], vec![]);
     {
         let mut world = api.world.lock().unwrap();
         (world.pods, world.honours_limits) = (pods, true);

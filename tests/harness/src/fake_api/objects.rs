@@ -125,23 +125,24 @@ impl Objects {
         self.lease.clone().map_or_else(|| refusal(404, "leases \"plimsoll\" not found"), |lease| (200, lease))
     }
 
-    pub(super) fn create_lease(&mut self, mut lease: Value) -> Reply {
+    pub(super) fn put_lease(&mut self, mut lease: Value) -> Value {
+        self.stamp(&mut lease);
+        self.lease.insert(lease).clone()
+    }
+
+    pub(super) fn create_lease(&mut self, lease: Value) -> Reply {
         if self.lease.is_some() {
             return refusal(409, "leases \"plimsoll\" already exists");
         }
-        self.stamp(&mut lease);
-        self.lease = Some(lease.clone());
-        (201, lease)
+        (201, self.put_lease(lease))
     }
 
-    pub(super) fn replace_lease(&mut self, mut lease: Value) -> Reply {
+    pub(super) fn replace_lease(&mut self, lease: Value) -> Reply {
         let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
         if self.lease.as_ref().map(version) != Some(version(&lease)) {
             return refusal(409, "the object has been modified");
         }
-        self.stamp(&mut lease);
-        self.lease = Some(lease.clone());
-        (200, lease)
+        (200, self.put_lease(lease))
     }
 
     /// As the real one does it: `pkg/registry/core/pod/storage/storage.go`.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_harness::Fate;
 use plimsoll_sample::{NODES, node, placed_pod};
 use serde_json::json;
 
@@ -61,7 +62,7 @@ pub(crate) fn outages(stage: &Stage) {
             outage(stage, kind);
             stage.tally.ok("outage of the API server", None);
         }
-        stage.api.lose_answers(0);
+        stage.api.decide([]);
         stage.api.recover();
     }
 }
@@ -79,7 +80,7 @@ fn outage(stage: &Stage, kind: &str) {
         }
         "lost answers" => {
             stage.expect_trouble(short);
-            stage.api.lose_answers(2);
+            stage.api.decide([Fate::CutOff; 2]);
         }
         "failing" => {
             stage.expect_trouble(short);
