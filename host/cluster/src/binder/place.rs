@@ -60,6 +60,8 @@ impl<'b> ReservedPlace<'b> {
     /// Sends the Binding, and finds out its outcome.
     pub(crate) async fn write(&mut self, deadline: Instant) -> Result<(), BindError> {
         let ready = self.binder.ready_for(deadline)?;
+        // The Lease is not released before the outcome is known.
+        let _in_flight = ready.term.begin_write();
         let mut is_last = false;
         loop {
             self.end = DropEffect::Doubt(clock::now() + ready.term.timings().lease());

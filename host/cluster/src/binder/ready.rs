@@ -18,7 +18,7 @@ pub(super) struct Ready {
     pub(super) term: Arc<Term>,
     /// Its connections end with the term.
     pub(super) client: Client,
-    /// When the list began.
+    /// When the list of this term had ended.
     pub(super) since: Instant,
 }
 

@@ -236,11 +236,10 @@ impl Elector {
         }
     }
 
-    /// Releases the Lease, unless a write may still be carried out after the release.
+    /// Releases the Lease as soon as no write of ours can be carried out any more.
     async fn let_go(&mut self) {
         let Some(term) = self.term.take() else { return };
-        term.end();
-        sleep_until(term.settled()).await;
+        term.settle().await;
         let Some(lease_write) = self.election.release(clock::now()) else { return };
         if self.write(&lease_write).await.is_ok() {
             info!(lease = self.config.lease(), "let go of the Lease");

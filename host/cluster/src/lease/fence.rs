@@ -50,11 +50,12 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     let term = Arc::clone(term);
     let connector = connector.and_then(move |io: TokioIo<TcpStream>| ready(fence(io, &term)));
     let connector = config.rustls_https_connector_with_connector(connector)?;
-    let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
+    // A request is sent once: a caller that repeats it must know that it may have been carried out.
+    let client: HttpClient<_, Body> =
+        HttpClient::builder(TokioExecutor::new()).retry_canceled_requests(false).build(connector);
     let client = ServiceExt::<http::Request<Body>>::map_err(client, BoxError::from);
     let builder = ClientBuilder::new(client, config.default_namespace.clone());
     let builder = builder.with_layer(&config.extra_headers_layer()?);
-    // A request is sent once: a caller that repeats it must know that it may have been carried out.
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),

@@ -1,9 +1,14 @@
 //! One term of the Lease, and how long this process may write in it.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
+
+use tokio::sync::watch;
 
 use super::{LeaseTimings, election::Hold};
 use crate::clock;
@@ -18,13 +23,28 @@ pub struct Term {
     write_until: AtomicU64,
     /// Nanoseconds after the start: until then a write without an answer may still be carried out.
     doubt_until: AtomicU64,
+    /// The number of writes whose outcome is awaited.
+    in_flight: watch::Sender<usize>,
+}
+
+/// A write in a term, from before it is sent until its outcome is known.
+#[derive(Debug)]
+pub(crate) struct InFlightWrite {
+    term: Arc<Term>,
 }
 
 // === impl Term ===
 
 impl Term {
     pub(crate) fn new(hold: Hold, timings: LeaseTimings, now: Instant) -> Self {
-        let term = Self { number: hold.term, timings, start: now, write_until: 0.into(), doubt_until: 0.into() };
+        let term = Self {
+            number: hold.term,
+            timings,
+            start: now,
+            write_until: 0.into(),
+            doubt_until: 0.into(),
+            in_flight: watch::Sender::new(0),
+        };
         term.extend(hold);
         term
     }
@@ -45,6 +65,12 @@ impl Term {
         nanoseconds(clock::now().saturating_duration_since(self.start)) < self.write_until.load(Ordering::SeqCst)
     }
 
+    /// Counts a write. Call it before the write is sent, and keep the result until its outcome is known.
+    pub(crate) fn begin_write(self: &Arc<Self>) -> InFlightWrite {
+        self.in_flight.send_modify(|count| *count += 1);
+        InFlightWrite { term: Arc::clone(self) }
+    }
+
     /// A write that is sent now and gets no reply is carried out by then or never.
     pub(crate) fn doubt(&self, now: Instant) -> Instant {
         // A cancelled request may still have bytes on their way to the socket.
@@ -53,9 +79,15 @@ impl Term {
         settled
     }
 
-    /// When every write of this term has been carried out or never will be.
-    pub(crate) fn settled(&self) -> Instant {
-        self.start + Duration::from_nanos(self.doubt_until.load(Ordering::SeqCst))
+    /// Ends the term, and waits until each of its writes has been carried out or never will be.
+    pub(crate) async fn settle(&self) {
+        self.end();
+        // No write is given to a socket after the end, so even one without a reply is settled by then.
+        let longest = self.timings.settle() + self.timings.pause();
+        let mut in_flight = self.in_flight.subscribe();
+        // Either way the writes are settled; the sender lives as long as `self`.
+        let _ = clock::timeout(longest, in_flight.wait_for(|count| *count == 0)).await;
+        clock::sleep_until(self.start + Duration::from_nanos(self.doubt_until.load(Ordering::SeqCst))).await;
     }
 
     /// The Lease was renewed.
@@ -70,6 +102,42 @@ impl Term {
     }
 }
 
+// === impl InFlightWrite ===
+
+impl Drop for InFlightWrite {
+    fn drop(&mut self) {
+        self.term.in_flight.send_modify(|count| *count -= 1);
+    }
+}
+
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::paused::PausedClock;
+
+    #[test]
+    fn a_term_settles_after_its_writes_or_when_none_can_arrive_any_more() {
+        let (start, timings) = (Instant::now(), LeaseTimings::new(Duration::from_secs(9)));
+        let (clock, runtime) = (PausedClock::new(start, 1), PausedClock::runtime());
+        let [idle, busy, lost] = [(); 3].map(|()| Arc::new(Term::new(Hold { term: 1, until: start }, timings, start)));
+        let (write, _lost_write) = (busy.begin_write(), lost.begin_write());
+        let settling = [idle, busy, lost].map(|term| {
+            let _entered = clock.enter();
+            runtime.spawn(async move { term.settle().await })
+        });
+        let settled = |after: Duration| {
+            clock.run(&runtime, start + after);
+            settling.each_ref().map(tokio::task::JoinHandle::is_finished)
+        };
+        let (second, longest) = (Duration::from_secs(1), timings.settle() + timings.pause());
+        assert_eq!(settled(second), [true, false, false], "two writes are in flight");
+        drop(write);
+        assert_eq!(settled(2 * second), [true, true, false], "the outcome of one is known");
+        assert_eq!(settled(longest - second), [true, true, false], "the other may be on its way");
+        assert_eq!(settled(longest + second), [true; 3], "it cannot arrive any more");
+    }
 }

@@ -205,6 +205,14 @@ impl Process {
         });
     }
 
+    /// It is told to stop: it releases the Lease, while the binds that it has begun go on.
+    pub(super) fn stop(&self) {
+        let leadership = Arc::clone(&self.leadership);
+        let Some(runtime) = &self.runtime else { return };
+        let _entered = self.clock.enter();
+        runtime.spawn(async move { leadership.stop().await });
+    }
+
     fn local(&self, at: u64) -> Instant {
         self.started.1 + Duration::from_micros((at.saturating_sub(self.started.0) * self.rate).div_ceil(1000))
     }

@@ -46,6 +46,7 @@ pub(super) struct Tally {
     pub(super) requests: u64,
     pub(super) freezes: u64,
     pub(super) crashes: u64,
+    pub(super) stops: u64,
 }
 
 impl Tally {
@@ -56,6 +57,7 @@ impl Tally {
         self.requests += other.requests;
         self.freezes += other.freezes;
         self.crashes += other.crashes;
+        self.stops += other.stops;
     }
 }
 
@@ -133,11 +135,12 @@ impl World {
     }
 
     fn plan_mishaps(&mut self, pods: u64) {
-        for _ in 0..self.chance.below(12) {
+        for _ in 0..self.chance.below(14) {
             let (at, process) = (self.chance.below(TROUBLE), self.chance.below(2) as usize);
-            let event = match self.chance.below(12) {
+            let event = match self.chance.below(14) {
                 0..3 => SimulationEvent::Freeze(process),
                 3 => SimulationEvent::Crash(process),
+                12..14 => SimulationEvent::Stop(process),
                 4 => SimulationEvent::DeleteLease,
                 5 => SimulationEvent::DeletePod(format!("p{}", self.chance.below(pods))),
                 _ => SimulationEvent::Hiccup(self.chance.below(4_000) * MILLISECOND),
@@ -218,6 +221,7 @@ impl World {
             }
             SimulationEvent::Freeze(index) => self.freeze(index, self.now),
             SimulationEvent::Crash(index) => self.crash(index),
+            SimulationEvent::Stop(index) => self.stop(index),
             SimulationEvent::DeletePod(name) => {
                 self.tell(self.now, || format!("{name} is deleted"));
                 self.api.delete(&name);
@@ -261,6 +265,15 @@ impl World {
         process.frozen_until = process.frozen_until.max(until);
         let until = process.frozen_until;
         self.at(until, SimulationEvent::Thaw(index));
+    }
+
+    /// As on SIGTERM; the process is gone a little later, whether it has released its Lease or not.
+    fn stop(&mut self, index: usize) {
+        self.tally.stops += 1;
+        self.tell(self.now, || format!("gateway-{index} is told to stop"));
+        self.processes[index].stop();
+        let gone = self.now + self.chance.below(4_000) * MILLISECOND;
+        self.at(gone, SimulationEvent::Crash(index));
     }
 
     fn crash(&mut self, index: usize) {

@@ -21,7 +21,7 @@ pub struct Ticket {
 pub(super) struct AssumedPod {
     number: u64,
     pub(super) pod: Arc<Pod>,
-    /// Lists and reads that began then or later show its outcome; `None` while its bind is under way.
+    /// Reads that began then or later, and lists that began later, show its outcome; `None` while its bind is under way.
     pub(super) settled: Option<Instant>,
 }
 

@@ -28,6 +28,8 @@ pub(super) enum SimulationEvent {
     Thaw(usize),
     Freeze(usize),
     Crash(usize),
+    /// It is told to stop, as by SIGTERM.
+    Stop(usize),
     DeletePod(String),
     CreatePod(String),
     DeleteLease,
