@@ -1,10 +1,11 @@
 //! The bytes of the files. Reading them is the only I/O; comparing them detects a change.
 
-use std::path::Path;
+use std::{path::Path, time::SystemTime};
 
 use plimsoll_system::bounded_file::{ReadFileError, read_file};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::{TlsError, TlsFiles};
+use super::{TlsError, TlsFiles, validity::Validity};
 
 /// Maximum bytes of one file; a bundle of a hundred authorities has a fifth of it.
 const MOST_BYTES: u64 = 1 << 20;
@@ -26,6 +27,14 @@ impl Contents {
             key: read(&files.key)?,
             client_ca: files.client_ca.as_deref().map(read).transpose()?,
         })
+    }
+
+    /// The next moment at which one of the certificates becomes valid or expires.
+    pub(super) fn next_change(&self, now: SystemTime) -> Option<SystemTime> {
+        let files = [Some(&self.cert), self.client_ca.as_ref()].into_iter().flatten();
+        let certificates = files.flat_map(|pem| CertificateDer::pem_slice_iter(pem)).filter_map(Result::ok);
+        let validities = certificates.filter_map(|certificate| Validity::of(&certificate));
+        validities.flat_map(|validity| [validity.not_before, validity.not_after]).filter(|at| *at > now).min()
     }
 }
 

@@ -15,10 +15,12 @@ type FileState = Result<Contents, String>;
 /// Debounces changes: the last state that was read, and the last one that was reported.
 ///
 /// Two reads in a row must give the same state before it is reported, so a pair of files that is being written is
-/// neither loaded nor logged. Each state is reported once.
+/// neither loaded nor logged. Each state is reported once, and again when one of its certificates becomes valid or
+/// expires.
 struct Debouncer {
     last: FileState,
     judged: FileState,
+    judge_again: Option<SystemTime>,
 }
 
 // === impl Tls ===
@@ -29,7 +31,7 @@ impl Tls {
     /// Certificate, key and client CA are replaced together or not at all: if they do not fit, the old ones stay in
     /// force, and the log says why.
     pub async fn follow(self: Arc<Self>, every: Duration) {
-        let mut debouncer = Debouncer::new(self.loaded.clone());
+        let mut debouncer = Debouncer::new(self.loaded.clone(), SystemTime::now());
         let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut expired = false;
@@ -39,7 +41,7 @@ impl Tls {
             // The files may be on a slow volume.
             let state = tokio::task::spawn_blocking(move || Contents::read(&tls.files).map_err(|error| chain(&error)));
             let Ok(state) = state.await else { continue };
-            if let Some(state) = debouncer.add(state) {
+            if let Some(state) = debouncer.add(state, SystemTime::now()) {
                 self.judge(state);
             }
             let now_expired = self.material.load().not_after < SystemTime::now();
@@ -59,12 +61,12 @@ impl Tls {
         match material {
             Ok(material) => {
                 let expires = humantime::format_rfc3339_seconds(material.not_after);
-                tracing::info!(file = %self.files.cert.display(), %expires, "TLS: new certificates are in force");
+                tracing::info!(file = %self.files.cert.display(), %expires, "TLS: other certificates are in force");
                 self.observer.expires(material.not_after);
                 self.material.store(Arc::new(material));
             }
             Err(error) => {
-                tracing::error!(error, "TLS: the files have changed and cannot be used: what was in force stays");
+                tracing::error!(error, "TLS: the files cannot be used: the certificates in force stay");
             }
         }
     }
@@ -73,19 +75,21 @@ impl Tls {
 // === impl Debouncer ===
 
 impl Debouncer {
-    fn new(loaded: Contents) -> Self {
-        Self { last: Ok(loaded.clone()), judged: Ok(loaded) }
+    fn new(loaded: Contents, now: SystemTime) -> Self {
+        Self { judge_again: loaded.next_change(now), last: Ok(loaded.clone()), judged: Ok(loaded) }
     }
 
-    /// Adds a state, and returns it if it is stable and new.
-    fn add(&mut self, state: FileState) -> Option<&FileState> {
+    /// Adds a state, and returns it if it is stable and has to be judged.
+    fn add(&mut self, state: FileState, now: SystemTime) -> Option<&FileState> {
         if state != self.last {
             self.last = state;
             return None;
         }
-        if state == self.judged {
+        let is_due = self.judge_again.is_some_and(|at| at < now);
+        if state == self.judged && !is_due {
             return None;
         }
+        self.judge_again = state.as_ref().ok().and_then(|contents| contents.next_change(now));
         self.judged = state;
         Some(&self.judged)
     }
@@ -107,7 +111,8 @@ mod tests {
 
     #[test]
     fn a_change_is_judged_once_when_it_has_settled() {
-        let mut debouncer = Debouncer::new(contents("a"));
+        let now = SystemTime::now();
+        let mut debouncer = Debouncer::new(contents("a"), now);
         // The state that is read, and whether it is reported.
         let (gone, state) = (|| Err("gone".to_owned()), |text| Ok(contents(text)));
         let story = [
@@ -126,7 +131,26 @@ mod tests {
             (state("c"), true),
         ];
         for (at, (seen, judged)) in story.into_iter().enumerate() {
-            assert_eq!(debouncer.add(seen.clone()).is_some(), judged, "look {at}");
+            assert_eq!(debouncer.add(seen.clone(), now).is_some(), judged, "look {at}");
         }
+    }
+    #[test]
+    fn a_state_is_judged_again_when_a_certificate_becomes_valid_and_when_one_expires() {
+        let certificate = |from: i32, to: i32| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let mut params = rcgen::CertificateParams::new(vec!["plimsoll.test".to_owned()]).unwrap();
+            params.not_before = rcgen::date_time_ymd(from, 1, 1);
+            params.not_after = rcgen::date_time_ymd(to, 1, 1);
+            params.self_signed(&key).unwrap().pem().into_bytes()
+        };
+        let (cert, client_ca) = (certificate(2030, 2040), Some(certificate(2001, 2035)));
+        let state = Contents { cert, key: vec![], client_ca };
+        let at = |year: u32| humantime::parse_rfc3339(&format!("{year}-06-01T00:00:00Z")).unwrap();
+        let mut debouncer = Debouncer::new(state.clone(), at(2029));
+        let mut judged = |year| debouncer.add(Ok(state.clone()), at(year)).is_some();
+        let years = [2029, 2030, 2030, 2034, 2035, 2036, 2040, 2041].map(|year| (year, judged(year)));
+        let expected = [2029, 2030, 2030, 2034, 2035, 2036, 2040, 2041];
+        let changes = [false, true, false, false, true, false, true, false];
+        assert_eq!(years.to_vec(), expected.into_iter().zip(changes).collect::<Vec<_>>());
     }
 }

@@ -102,7 +102,8 @@ fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     assert_eq!(line["expires"], "2050-01-01T00:00:00Z");
     assert!(has(&gateway, "plimsoll_tls_certificate_expiry_timestamp_seconds 2524608000"));
     fs::write(directory.path().join("tls.key"), authority.issue(Purpose::Server).unwrap().key).unwrap();
-    let line = gateway.wait_for_log("the complaint", |line| message(line).contains("what was in force stays")).unwrap();
+    let line =
+        gateway.wait_for_log("the complaint", |line| message(line).contains("the certificates in force stay")).unwrap();
     assert!(line["error"].as_str().unwrap().contains("tls.key is not that of the certificate in "), "{line}");
     let refused = "plimsoll_tls_reloads_total{result=\"refused\"} 1";
     wait_until("the count", || has(&gateway, refused).then_some(())).unwrap();
