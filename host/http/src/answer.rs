@@ -67,7 +67,7 @@ pub(crate) struct Arrival {
     pub(crate) sender: Sender,
 }
 
-/// Answers the body of a POST to `path`, as a server without peers does that has had no request before.
+/// Answers the body of a POST to `path`, as a server without peers answers its first request.
 pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
     answer_with(gateway, &RequestCache::default(), path, body, received)
 }
@@ -172,7 +172,7 @@ impl ExtenderReply {
         }
     }
 
-    /// What another replica answered to a bind.
+    /// The reply of another replica to a bind.
     pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
         Self {
             status: 200,
@@ -182,7 +182,8 @@ impl ExtenderReply {
             pod: None,
             after: After::default(),
             close: false,
-            is_routine: false,
+            // That replica has logged its error, with the pod.
+            is_routine: true,
         }
     }
 

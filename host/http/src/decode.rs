@@ -105,17 +105,27 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
 
 /// Reads the `ExtenderBindingResult` of another replica: its error, if it has one.
 pub(crate) fn binding_result(body: &Bytes) -> Result<Option<String>, WireError> {
-    parse(body, "ExtenderBindingResult", bind::BindResultVisitor)
+    parse_as("its reply", body, "ExtenderBindingResult", bind::BindResultVisitor)
 }
 
 fn parse<'a, S: DeserializeSeed<'a>>(body: &'a Bytes, what: &str, seed: S) -> Result<S::Value, WireError> {
+    parse_as("the request", body, what, seed)
+}
+
+/// The `subject` is that of the error's text.
+fn parse_as<'a, S: DeserializeSeed<'a>>(
+    subject: &str,
+    body: &'a Bytes,
+    what: &str,
+    seed: S,
+) -> Result<S::Value, WireError> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Err(WireError::malformed(format!("the request is empty; expected an {what}")));
+        return Err(WireError::malformed(format!("{subject} is empty; expected an {what}")));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| {
-        let text = format!("the request is no {what}: {error}");
+        let text = format!("{subject} is no {what}: {error}");
         if fold::is_too_long(&text) { WireError::beyond(text) } else { WireError::malformed(text) }
     })
 }

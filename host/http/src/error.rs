@@ -87,7 +87,7 @@ impl WireError {
 
     /// The bind could not be forwarded to the replica that binds.
     pub(crate) fn not_forwarded(peer: &str, why: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, format!("the replica at {peer} binds; it did not answer: {why}"))
+        Self::new(StatusCode::BAD_GATEWAY, format!("the bind cannot be forwarded to the replica at {peer}: {why}"))
     }
 
     /// The body is larger than it may be; `close` unless all of it was read.

@@ -1,11 +1,15 @@
 //! Forwards a bind to the replica that leads.
 
-use std::{future::Future, pin::Pin, time::Instant};
+use std::{future::Future, pin::Pin};
 
 use bytes::Bytes;
+use plimsoll_core::RequestId;
 
 /// Marks a request that another replica has forwarded; it is not forwarded again.
 pub const FORWARDED: &str = "plimsoll-forwarded";
+
+/// The header by which a client, or a replica that forwards, names its request.
+pub(crate) const REQUEST_ID: &str = "x-request-id";
 
 /// Maximum bytes of a replica's reply: an `ExtenderBindingResult` holds one short text.
 pub const MAX_FORWARDED_REPLY: usize = 64 << 10;
@@ -15,11 +19,12 @@ pub type Forwarding<'f> = Pin<Box<dyn Future<Output = Result<Bytes, String>> + S
 
 /// Sends binds to the replica that binds.
 pub trait Forward: Send + Sync {
-    /// Sends `POST {peer}{path}` with this body and the header [`FORWARDED`]; it is dropped at the deadline.
+    /// Sends `POST {peer}{path}` with this body, the header [`FORWARDED`] and the ID of the request. The caller drops
+    /// the future at its deadline.
     ///
     /// A reply is the body of a status 200, of at most [`MAX_FORWARDED_REPLY`] bytes. Anything else is an
     /// error, which says why.
-    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, deadline: Instant) -> Forwarding<'f>;
+    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, id: &'f RequestId) -> Forwarding<'f>;
 }
 
 /// No other replica can be reached.
@@ -27,7 +32,7 @@ pub trait Forward: Send + Sync {
 pub struct NoPeers;
 
 impl Forward for NoPeers {
-    fn forward<'f>(&'f self, _: &'f str, _: &'f str, _: Bytes, _: Instant) -> Forwarding<'f> {
+    fn forward<'f>(&'f self, _: &'f str, _: &'f str, _: Bytes, _: &'f RequestId) -> Forwarding<'f> {
         Box::pin(async { Err("this replica has no way to others".to_owned()) })
     }
 }

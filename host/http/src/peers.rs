@@ -4,11 +4,7 @@ mod connector;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    error::Error as _,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{error::Error as _, sync::Arc, time::Duration};
 
 use axum::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
@@ -18,10 +14,12 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 
+use plimsoll_core::RequestId;
+
 use self::connector::Connector;
 use crate::{
     Tls,
-    forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY},
+    forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY, REQUEST_ID},
 };
 
 /// Idle timeout of pooled connections; shorter than the server's keep-alive.
@@ -42,18 +40,19 @@ impl Peers {
         Self { client: builder.build(Connector::new(tls)) }
     }
 
-    async fn post(&self, peer: &str, path: &str, body: Bytes) -> Result<Bytes, String> {
+    async fn post(&self, peer: &str, path: &str, body: Bytes, id: &RequestId) -> Result<Bytes, String> {
         let url = format!("{}{path}", peer.trim_end_matches('/'));
         let uri: Uri = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
         let request = Request::post(uri)
             .header(header::CONTENT_TYPE, "application/json")
             .header(FORWARDED, "1")
+            .header(REQUEST_ID, id.to_string())
             .body(Full::new(body))
             .map_err(|error| error.to_string())?;
         let reply = self.client.request(request).await.map_err(|error| text(&error))?;
         let status = reply.status();
         if status != StatusCode::OK {
-            return Err(format!("it answered with status {status}"));
+            return Err(format!("its reply has status {status}"));
         }
         let body = Limited::new(reply.into_body(), MAX_FORWARDED_REPLY).collect().await;
         Ok(body.map_err(|error| format!("its reply cannot be read: {error}"))?.to_bytes())
@@ -61,8 +60,8 @@ impl Peers {
 }
 
 impl Forward for Peers {
-    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, _deadline: Instant) -> Forwarding<'f> {
-        Box::pin(self.post(peer, path, body))
+    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, id: &'f RequestId) -> Forwarding<'f> {
+        Box::pin(self.post(peer, path, body, id))
     }
 }
 

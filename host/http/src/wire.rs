@@ -3,6 +3,7 @@
 mod body;
 mod concurrency;
 mod inline;
+mod log;
 mod reply_body;
 
 use std::{
@@ -17,15 +18,16 @@ use bytes::Bytes;
 use hyper::{
     Method, Request, Response, StatusCode, Version,
     body::Incoming,
-    header::{self, HeaderName, HeaderValue},
+    header::{self, HeaderValue},
     http::request::Parts,
 };
-use plimsoll_core::{Gateway, RequestId};
+use plimsoll_core::{Gateway, PodId, RequestId};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
     body::{BodyReader, ReceivedBody},
     concurrency::ConcurrencyLimits,
+    log::{log_error, request_id},
     reply_body::{PostReplyExecutor, ReplyBody},
 };
 use crate::{
@@ -116,26 +118,21 @@ impl server::Service for Arc<Wire> {
         let (parts, body) = request.into_parts();
         let id = request_id(&parts);
         let path = ExtenderVerb::from_path(parts.uri.path());
-        let refusal = match path {
-            Some((_, verb)) if parts.method != Method::POST => Some(WireError::method(verb.as_str())),
-            Some(_) => None,
-            None => Some(WireError::unknown_path()),
-        };
-        let (answer, reserved) = match (path, refusal) {
-            (Some((group, verb)), None) => {
-                let taken = self.body_reader.read(body).await;
+        let (answer, reserved) = match route(path, &parts) {
+            Ok((group, verb)) => {
+                let body = self.body_reader.read(body).await;
                 drop(awaited);
-                match taken.and_then(|taken| self.admit(verb, &client, &parts).map(|()| taken)) {
-                    Ok(taken) => {
+                match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
+                    Ok(body) => {
                         let arrival = Arrival { received, sender: client.sender };
-                        self.decide_or_forward(verb, group, taken, arrival, &id, &parts).await
+                        self.decide_or_forward(verb, group, body, arrival, &id, &parts).await
                     }
                     Err(error) => (verb.error(error), None),
                 }
             }
-            (_, refusal) => {
+            Err(error) => {
                 self.body_reader.skip(body).await;
-                (ExtenderReply::plain_error(refusal.unwrap_or_else(WireError::unknown_path)), None)
+                (ExtenderReply::plain_error(error), None)
             }
         };
         self.report(path, &answer, &id, &parts, received.elapsed());
@@ -156,6 +153,15 @@ impl server::Service for Arc<Wire> {
     }
 }
 
+/// The group and verb of a path, for a POST.
+fn route<'p>(path: Option<(&'p str, ExtenderVerb)>, parts: &Parts) -> Result<(&'p str, ExtenderVerb), WireError> {
+    match path {
+        Some((_, verb)) if parts.method != Method::POST => Err(WireError::method(verb.as_str())),
+        Some(path) => Ok(path),
+        None => Err(WireError::unknown_path()),
+    }
+}
+
 // === impl Wire ===
 
 impl Wire {
@@ -163,18 +169,25 @@ impl Wire {
         &self,
         verb: ExtenderVerb,
         group: &str,
-        taken: ReceivedBody,
+        body: ReceivedBody,
         arrival: Arrival,
         id: &RequestId,
         parts: &Parts,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
-        let body = taken.bytes.clone();
-        let (reply, reserved) = self.decide(verb, group, taken, arrival, id).await;
-        let answer = match reply {
-            Handling::Reply(answer) => answer,
-            Handling::Forward(peer) => self.forward(&peer, group, body, arrival.received, parts).await,
+        let bytes = body.bytes.clone();
+        let (handling, reserved) = self.decide(verb, group, body, arrival, id).await;
+        let reply = match handling {
+            Handling::Reply(reply) => reply,
+            Handling::Forward(peer) => {
+                let sent = self.forward(&peer, group, &bytes, arrival.received, id, parts).await;
+                sent.unwrap_or_else(|why| {
+                    let pod = decode::binding_args(&bytes, arrival.received).ok();
+                    let error = WireError::not_forwarded(&peer, why);
+                    verb.error(error.about(pod.as_ref().map(PodId::of_bind)))
+                })
+            }
         };
-        (answer, reserved)
+        (reply, reserved)
     }
 
     /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
@@ -193,21 +206,24 @@ impl Wire {
     }
 
     /// Forwards a bind to the replica that leads.
-    async fn forward(&self, peer: &str, group: &str, body: Bytes, received: Instant, parts: &Parts) -> ExtenderReply {
-        let refused = |why: String| ExtenderVerb::Bind.error(WireError::not_forwarded(peer, why));
+    async fn forward(
+        &self,
+        peer: &str,
+        group: &str,
+        body: &Bytes,
+        received: Instant,
+        id: &RequestId,
+        parts: &Parts,
+    ) -> Result<ExtenderReply, String> {
         if parts.headers.contains_key(FORWARDED) {
-            return refused(
-                "the bind came from another replica, which took this one for the one that binds".to_owned(),
-            );
+            return Err("another replica forwarded it to this one, which does not bind".to_owned());
         }
         let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
-        let deadline = self.gateway.deadline(received);
-        let sent = self.peers.forward(peer, &path, body, deadline);
-        let reply = timeout_at(deadline.into(), sent).await.unwrap_or_else(|_| Err("its time was over".to_owned()));
-        match reply.and_then(|body| Ok((decode::binding_result(&body).map_err(|error| error.inside)?, body))) {
-            Ok((error, body)) => ExtenderReply::of_peer(body, error),
-            Err(why) => refused(why),
-        }
+        let sent = self.peers.forward(peer, &path, body.clone(), id);
+        let reply = timeout_at(self.gateway.deadline(received).into(), sent).await;
+        let reply = reply.unwrap_or_else(|_| Err("it has not answered in time".to_owned()))?;
+        let error = decode::binding_result(&reply).map_err(|error| error.inside)?;
+        Ok(ExtenderReply::of_peer(reply, error))
     }
 
     /// Decides outside of the connection's task: guests compute, and 100 MB of JSON take long to parse.
@@ -215,7 +231,7 @@ impl Wire {
         &self,
         verb: ExtenderVerb,
         group: &str,
-        taken: ReceivedBody,
+        body: ReceivedBody,
         arrival: Arrival,
         id: &RequestId,
     ) -> (Handling, Option<MemoryReservation>) {
@@ -226,12 +242,12 @@ impl Wire {
             Err(error) => return (Handling::Reply(verb.error(error)), None),
         };
         let (gateway, cache) = (Arc::clone(&self.gateway), Arc::clone(&self.cache));
-        let (group, is_short) = (group.to_owned(), taken.bytes.len() <= SHORT);
+        let (group, is_short) = (group.to_owned(), body.bytes.len() <= SHORT);
         let id = id.clone();
         let decide = move || {
             // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;
-            let ReceivedBody { bytes, mut reserved } = taken;
+            let ReceivedBody { bytes, mut reserved } = body;
             let reply = id.scope(|| verb.answer((&gateway, &cache), &group, &bytes, arrival, &mut reserved));
             // From here on only the reply is held, and the body that it may borrow from.
             let size = |answer: &ExtenderReply| answer.pieces.iter().map(Bytes::len).sum::<usize>();
@@ -290,30 +306,4 @@ impl Wire {
         }
         response
     }
-}
-
-/// The header by which a client names its request.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// The ID of a request in the log: the client's, or a number of our own.
-fn request_id(parts: &Parts) -> RequestId {
-    let given = parts.headers.get(REQUEST_ID).and_then(|id| RequestId::given(id.as_bytes()));
-    given.unwrap_or_else(RequestId::counted)
-}
-
-/// The most bytes of a path in the log.
-const MAX_PATH: usize = 100;
-
-fn log_error(group: &str, verb: &str, answer: &ExtenderReply, error: &str, id: &RequestId, parts: &Parts) {
-    let status = answer.status;
-    if matches!(status, 404 | 405) && answer.pod.is_none() {
-        // Not a scheduler's request: it must not hide one that failed.
-        let path = parts.uri.path();
-        let path = &path[..path.floor_char_boundary(MAX_PATH)];
-        tracing::warn!(method = %parts.method, path, status, request = %id, error, "not a call of the extender protocol");
-        return;
-    }
-    let pod = answer.pod.as_deref();
-    let (pod, uid) = (pod.map(|pod| pod.name.as_str()), pod.map(|pod| pod.uid.as_str()));
-    tracing::warn!(group, verb, pod, uid, request = %id, status, error, "no decision");
 }

@@ -31,8 +31,8 @@ async fn replica(reply: String) -> (String, oneshot::Receiver<String>) {
 
 async fn forwarded(reply: &str) -> (Result<Bytes, String>, String) {
     let (url, request) = replica(reply.to_owned()).await;
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let answer = Peers::new(None).forward(&url, "/gpu/bind", Bytes::from_static(b"{}"), deadline).await;
+    let id = RequestId::given(b"r-7").unwrap();
+    let answer = Peers::new(None).forward(&url, "/gpu/bind", Bytes::from_static(b"{}"), &id).await;
     (answer, request.await.unwrap())
 }
 
@@ -43,6 +43,7 @@ async fn a_bind_is_posted_with_the_mark_of_a_forwarded_one_and_its_reply_comes_b
     let request = request.to_ascii_lowercase();
     assert!(request.starts_with("post /gpu/bind http/1.1\r\n"), "{request}");
     assert!(request.contains("\r\nplimsoll-forwarded: 1\r\n"), "{request}");
+    assert!(request.contains("\r\nx-request-id: r-7\r\n"), "{request}");
 }
 
 #[tokio::test]
@@ -70,7 +71,7 @@ async fn a_replica_that_is_gone_or_that_no_url_names_is_an_error() {
         ("https://127.0.0.1:1", "no certificate for https"),
         ("ftp://127.0.0.1:1", "neither http nor https"),
     ] {
-        let sent = Peers::new(None).forward(peer, "/bind", Bytes::new(), Instant::now()).await;
+        let sent = Peers::new(None).forward(peer, "/bind", Bytes::new(), &RequestId::None).await;
         let error = sent.unwrap_err();
         assert!(error.contains(why), "{peer}: {error}");
     }

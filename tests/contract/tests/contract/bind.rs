@@ -17,7 +17,7 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{
-    Annotation, BindError, Binder, Binding, Gateway, NotReserved, Pod, Reservation, Roster, Slot, Turn,
+    Annotation, BindError, Binder, Binding, Gateway, NotReserved, Pod, RequestId, Reservation, Roster, Slot, Turn,
 };
 use plimsoll_http::{FORWARDED, Forward, Forwarding, WireConfig};
 
@@ -226,9 +226,8 @@ impl Peer {
 }
 
 impl Forward for Peer {
-    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, deadline: Instant) -> Forwarding<'f> {
+    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, _: &'f RequestId) -> Forwarding<'f> {
         self.sent.lock().unwrap().push(format!("{peer}{path} {}", String::from_utf8_lossy(&body)));
-        assert!(deadline > Instant::now());
         Box::pin(async { self.reply.lock().unwrap().clone().unwrap() })
     }
 }
@@ -260,12 +259,12 @@ async fn a_replica_that_does_not_answer_is_an_error_that_names_it() {
     let mut client = server.client().await.unwrap();
     for (reply, expected) in [
         (Err("connection refused"), "connection refused"),
-        (Ok("<html>"), "the request is no ExtenderBindingResult"),
-        (Ok(""), "is empty"),
+        (Ok("<html>"), "its reply is no ExtenderBindingResult"),
+        (Ok(""), "its reply is empty"),
     ] {
         peer.answers(reply);
         let error = refusal(&mut client, REQUEST).await;
-        assert!(error.starts_with(&format!("the replica at {PEER} binds; it did not answer: ")), "{error}");
+        assert!(error.starts_with(&format!("the bind cannot be forwarded to the replica at {PEER}: ")), "{error}");
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -279,7 +278,7 @@ async fn a_bind_that_was_forwarded_is_not_forwarded_again() {
     let mut client = server.client().await.unwrap().with_header(FORWARDED, "1");
     api.set_turn(Turn::Peer(PEER.into()));
     let error = refusal(&mut client, REQUEST).await;
-    assert!(error.contains("took this one for the one that binds"), "{error}");
+    assert!(error.contains("another replica forwarded it to this one, which does not bind"), "{error}");
     assert!(peer.sent.lock().unwrap().is_empty());
     api.set_turn(Turn::Mine);
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().text(), BOUND);

@@ -1,14 +1,12 @@
 //! Who is let in, and who is not.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use plimsoll_contract::{
     client::{Client, exchange, read_all},
     secure::{Site, load},
 };
+use plimsoll_core::RequestId;
 use plimsoll_harness::{Authority, Purpose};
 use plimsoll_http::{Forward, Peers, TlsFiles, WireConfig};
 use rustls::{
@@ -258,8 +256,7 @@ async fn a_bind_is_forwarded_over_tls_with_the_certificate_of_the_listener() {
     let site = Site::new().unwrap();
     let (server, notices) = secure(&site).await;
     let peers = Peers::new(Some(site.load().unwrap().0));
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let send = async |url: String| peers.forward(&url, "/filter", BY_NAME.into(), deadline).await;
+    let send = async |url: String| peers.forward(&url, "/filter", BY_NAME.into(), &RequestId::None).await;
     assert_eq!(send(format!("https://{}", server.address)).await.unwrap(), BY_NAME_FILTERED);
     // A Lease may say http: a bind is not told in the clear, so the listener there hears nothing.
     assert!(send(format!("http://{}", server.address)).await.is_err());
