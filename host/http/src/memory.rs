@@ -51,9 +51,8 @@ impl MemoryReservation {
     /// If all requests together would then hold too much; nothing is reserved in that case.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), WireError> {
         let Some(budget) = &self.budget else { return Ok(()) };
-        let held = budget.held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        if held > budget.limit {
-            budget.held.fetch_sub(bytes, Ordering::Relaxed);
+        let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= budget.limit);
+        if budget.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_err() {
             let own = self.bytes.saturating_add(bytes);
             return Err(if own > budget.limit {
                 WireError::too_much(own, budget.limit)
