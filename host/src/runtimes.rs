@@ -21,9 +21,8 @@ const MAX_STARTED: usize = 64;
 /// Threads beside the workers of the other runtime: an admin page, the files of TLS, a name that is looked up.
 const OTHERS_STARTED: usize = 2;
 
-/// The most threads that tokio adds to the workers of one runtime. It must be beyond all that can be under way: a
-/// decision that asks a guest hands its connections to another thread, and they would wait for one.
-const MAX_BLOCKING_THREADS: usize = 512;
+/// Threads that tokio may add to the workers of a runtime for other work than requests.
+const OTHERS_BLOCKING: usize = 512;
 
 /// How long an idle thread stays. Tokio wakes the thread that has been idle for longest, so under load none of them
 /// would end anyway: their number would be that of the largest burst so far.
@@ -41,14 +40,18 @@ pub(crate) struct Runtimes {
 // === impl Runtimes ===
 
 impl Runtimes {
-    /// Starts both, with all threads that they normally need; `max_decisions` is the limit of each group.
+    /// Starts both, with all threads that they normally need; `max_decisions` is the limit of each group, `max_requests`
+    /// that of all of them.
     ///
     /// # Errors
     /// If no thread can be started, or no file descriptor is left.
-    pub(crate) fn start(max_decisions: usize) -> io::Result<Self> {
+    pub(crate) fn start(max_decisions: usize, max_requests: usize) -> io::Result<Self> {
         let cores = available_parallelism().map_or(1, usize::from);
-        let others = start("plimsoll-async", cores, OTHERS_STARTED, PATIENCE)?;
-        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions), PATIENCE)?;
+        let others = start("plimsoll-async", cores, OTHERS_STARTED, OTHERS_BLOCKING, PATIENCE)?;
+        // Beyond all that can be under way: a decision that asks a guest hands its connections to another thread, and
+        // they would wait for one.
+        let most = max_requests.saturating_add(OTHERS_BLOCKING);
+        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions), most, PATIENCE)?;
         Ok(Self { wire, others })
     }
 
@@ -69,11 +72,11 @@ impl Runtimes {
     }
 }
 
-/// A runtime with workers, and with threads for long tasks that exist from the start.
-fn start(name: &str, workers: usize, blocking: usize, patience: Duration) -> io::Result<Runtime> {
+/// A runtime with workers, with threads for long tasks that exist from the start, and with at most `most` of them.
+fn start(name: &str, workers: usize, blocking: usize, most: usize, patience: Duration) -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(workers)
-        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .max_blocking_threads(most)
         .thread_name(name)
         .thread_keep_alive(KEEP_ALIVE)
         .enable_all()
@@ -128,7 +131,7 @@ mod tests {
     #[test]
     fn work_that_blocks_finds_its_threads_started() {
         let patience = Duration::from_mins(1);
-        let _runtime = start("of-this-test", 2, 5, patience).unwrap();
+        let _runtime = start("of-this-test", 2, 5, 512, patience).unwrap();
         // The threads that do not block may still be without their names.
         let deadline = Instant::now() + patience;
         while threads("of-this-test") < 7 && Instant::now() < deadline {

@@ -45,6 +45,8 @@ pub(crate) struct ServerConfig {
 /// A running server; it stops when it is told to, or when it is dropped.
 pub(crate) struct Server {
     stop: watch::Sender<bool>,
+    /// Probes and metrics are answered until requests and the Lease are dealt with.
+    stop_admin: watch::Sender<bool>,
     state: Arc<AdminState>,
     wire_task: JoinHandle<std::io::Result<()>>,
     admin_task: JoinHandle<std::io::Result<()>>,
@@ -111,17 +113,27 @@ impl Server {
             .watching(cluster.watch().cloned(), config.max_staleness)
             .electing(leadership.clone(), binds_for_nobody);
         let state = Arc::new(state);
-        let (stop, _) = watch::channel(false);
+        let (stop, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));
         if let Some(tls) = &tls {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
         }
         let peers = Arc::new(Peers::new(tls));
         let wire_task = on.spawn(serve_wire(wire, gateway, metrics.wire(), peers, wire_config, stopped(&stop)));
-        let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop)));
-        let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop)));
+        let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop_admin)));
+        let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop_admin)));
         let probes = probes_address.map(tracing::field::display);
         info!(listen = %wire_address, admin = %admin_address, probes, "plimsoll answers");
-        Ok(Self { stop, state, wire_task, admin_task, probes_task, _watching: watching, _cluster: cluster, leadership })
+        Ok(Self {
+            stop,
+            stop_admin,
+            state,
+            wire_task,
+            admin_task,
+            probes_task,
+            _watching: watching,
+            _cluster: cluster,
+            leadership,
+        })
     }
 
     /// Finishes requests in flight within the drain time, and stops.
@@ -132,10 +144,11 @@ impl Server {
         self.state.drain();
         self.stop.send_replace(true);
         let served = self.wire_task.await;
-        // Nothing is bound any more, however that ended: another replica may.
+        // No bind begins any more, however that ended: another replica may bind.
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
+        self.stop_admin.send_replace(true);
         served?.context("the extender listener failed")?;
         self.admin_task.await?.context("the admin listener failed")?;
         self.probes_task.await?.context("the probes listener failed")

@@ -44,11 +44,15 @@ pub struct Directory {
     events: Receiver<WorkerEvent>,
 }
 
-/// A running watch; dropping it stops and joins the thread.
+/// How long a watch that is dropped waits for its thread.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// A running watch; dropping it stops its thread, and waits for it unless that takes too long.
 pub struct DirectoryWatch {
     stop: Arc<AtomicBool>,
     wake: Sender<WorkerEvent>,
-    thread: Option<thread::JoinHandle<()>>,
+    /// Reports the end of the thread.
+    end: Receiver<()>,
 }
 
 /// An event that wakes the thread.
@@ -150,9 +154,15 @@ impl Directory {
         let mut worker = Worker::new(self, Arc::clone(&stop), publish);
         // Done before returning, so that later changes are noticed.
         worker.follow();
-        let thread = thread::Builder::new().name("policies".to_owned()).spawn(move || worker.run());
-        let thread = thread.map_err(|cause| DirectoryError::Thread { path, cause })?;
-        Ok(DirectoryWatch { stop, wake, thread: Some(thread) })
+        let (ended, end) = mpsc::channel();
+        let run = move || {
+            worker.run();
+            // Nobody may wait for it any more.
+            let _ = ended.send(());
+        };
+        let thread = thread::Builder::new().name("policies".to_owned()).spawn(run);
+        thread.map_err(|cause| DirectoryError::Thread { path, cause })?;
+        Ok(DirectoryWatch { stop, wake, end })
     }
 }
 
@@ -169,16 +179,15 @@ impl Drop for DirectoryWatch {
         self.stop.store(true, Ordering::Release);
         // The thread may have ended already.
         let _ = self.wake.send(WorkerEvent::Stop);
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed already.
-            let _ = thread.join();
-        }
+        // A panic of the thread was printed already, and closes the channel. A thread that waits for a volume must not keep
+        // the process.
+        let _ = self.end.recv_timeout(PARTING);
     }
 }
 
 impl fmt::Debug for DirectoryWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watching").finish_non_exhaustive()
+        f.debug_struct("DirectoryWatch").finish_non_exhaustive()
     }
 }
 

@@ -22,14 +22,19 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log.log_format, &args.log.log)?;
     descriptors::raise(args.limits.max_connections);
     let config = config(args)?;
-    let runtimes = Runtimes::start(config.wire.max_decisions)?;
+    let runtimes = Runtimes::start(config.wire.max_decisions, config.wire.max_requests)?;
     let result = runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut server = Server::start(config, runtimes.wire()).await?;
+        // The start may wait for a slow volume.
+        let mut server = tokio::select! {
+            server = Server::start(config, runtimes.wire()) => server?,
+            _ = terminate.recv() => return Ok(stopped_early("SIGTERM")),
+            _ = interrupt.recv() => return Ok(stopped_early("SIGINT")),
+        };
         tokio::select! {
-            _ = terminate.recv() => info!("SIGTERM: finishing what is in flight"),
-            _ = interrupt.recv() => info!("SIGINT: finishing what is in flight; once more to stop at once"),
+            _ = terminate.recv() => info!("SIGTERM: finishing requests in flight"),
+            _ = interrupt.recv() => info!("SIGINT: finishing requests in flight; once more to stop at once"),
             error = server.failed() => {
                 tokio::select! {
                     () = server.give_up() => {}
@@ -46,6 +51,12 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     });
     runtimes.shut_down();
     result
+}
+
+/// Nothing was answered yet.
+fn stopped_early(signal: &str) -> ExitCode {
+    info!("{signal}: stopped before the start was complete");
+    ExitCode::SUCCESS
 }
 
 pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {

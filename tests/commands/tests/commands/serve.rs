@@ -299,6 +299,9 @@ fn a_request_in_flight_is_finished_after_sigterm() {
     gateway
         .wait_for_log("the drain", |line| line["message"].as_str().is_some_and(|text| text.starts_with("SIGTERM")))
         .unwrap();
+    let readiness = gateway.get("/readyz").unwrap();
+    assert_eq!((readiness.status, readiness.body.as_str()), (503, "shutting down\n"));
+    assert_eq!(gateway.get("/metrics").unwrap().status, 200, "metrics of the drain can be read");
     connection.get_mut().write_all(body.as_bytes()).unwrap();
     let mut reply = String::new();
     connection.read_to_string(&mut reply).unwrap();
