@@ -151,12 +151,12 @@ impl LoadContext {
         if let Some((_, why)) = self.taken_back(job).filter(|(bad, _)| *bad == digests) {
             return LoadResult::Refused(FileRefusal::taken_back(why), Some(digests));
         }
+        let before = self.last_good_of(job, loader).filter(|before| before.digests != digests);
+        // The version from before a restart has the first number.
+        let version = job.version + u64::from(before.is_some());
         let current = job.current.as_ref().map(|version| version.member.as_ref());
-        match build(&job.id, job.version, content, current, loader) {
-            Ok(member) => {
-                let before = self.last_good_of(job, loader).filter(|before| before.digests != digests);
-                LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, before)
-            }
+        match build(&job.id, version, content, current, loader) {
+            Ok(member) => LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, before),
             Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
         }
     }

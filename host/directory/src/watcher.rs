@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode};
+use notify::{
+    ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode,
+};
 
 use crate::stamp::FileIdentity;
 
@@ -44,8 +46,12 @@ impl Watcher {
         }
         for (path, identity) in wanted {
             if !self.watched.contains_key(&path) {
-                self.inner.watch(&path, RecursiveMode::NonRecursive)?;
-                self.watched.insert(path, identity);
+                match self.inner.watch(&path, RecursiveMode::NonRecursive) {
+                    Ok(()) => drop(self.watched.insert(path, identity)),
+                    // It is gone since it was scanned; the next scan shows that.
+                    Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(())

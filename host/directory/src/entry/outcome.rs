@@ -85,7 +85,6 @@ impl PolicyEntry {
                 Some(self.put_in_force(id, version, time.total))
             }
             LoadResult::Loaded(version, before) => {
-                // Version numbers continue after those of the files' own versions.
                 self.before = self.before.take().or(before);
                 Some(self.put_in_force(id, version, time.total))
             }

@@ -148,6 +148,7 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
                 if now.saturating_duration_since(since) >= self.config.settle {
                     self.table.refuse(&error);
                 }
+                self.next_look = self.next_look.min(now + self.interval());
             }
         }
         if self.next_look <= now {
