@@ -165,7 +165,7 @@ impl Inner {
     /// A bug of ours that a module may set off refuses the module and nothing else.
     fn guarded(&self, module: &[u8], digest: &[u8; 32], queued: &mut Duration) -> Result<Loaded, LoadError> {
         catch_unwind(AssertUnwindSafe(|| self.load(module, digest, queued)))
-            .map_err(|_| LoadError::permanent("plimsoll itself failed while it compiled the module"))?
+            .map_err(|_| LoadError::transient("plimsoll itself failed while it compiled the module"))?
             .map_err(LoadError::from)
     }
 

@@ -12,10 +12,8 @@ use plimsoll_core::LoadError;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// A pause is at least this many times the total duration of one attempt per failing module.
-///
-/// So all further attempts together take at most a twentieth of the time.
-const REST: u32 = 20;
+/// All further attempts together take at most one part in this many of the time.
+const REST: f64 = 20.0;
 
 /// A module that was not requested for this long (or two pauses, if longer) is forgotten. The directory retries every 5
 /// minutes, but may have to try many others before.
@@ -43,11 +41,14 @@ impl FailedModules {
     /// The recorded error, if the module must not be tried again now.
     pub(super) fn of(&self, module: &[u8; 32], now: Instant) -> Option<LoadError> {
         let mut failures = self.failures();
-        let pause = pause(&failures);
-        failures.retain(|_, failure| now.saturating_duration_since(failure.asked) < FORGOTTEN.max(2 * pause));
+        let sum_of_roots = failures.values().map(FailedModule::root_cost).sum();
+        failures.retain(|_, failure| {
+            let remembered = FORGOTTEN.max(failure.fair_pause(sum_of_roots).saturating_mul(2));
+            now.saturating_duration_since(failure.asked) < remembered
+        });
         let failure = failures.get_mut(module)?;
         failure.asked = now;
-        failure.rests(pause, now).then(|| failure.error.clone())
+        failure.rests(sum_of_roots, now).then(|| failure.error.clone())
     }
 
     /// Records a failed attempt and its duration.
@@ -73,24 +74,28 @@ impl FailedModules {
 // === impl FailedModule ===
 
 impl FailedModule {
-    /// The expected duration of the next attempt; zero if the error is permanent, since it is not retried.
-    fn cost(&self) -> Duration {
-        if self.error.is_transient() { self.took } else { Duration::ZERO }
+    /// The root of the seconds that the next attempt takes; zero if the error is permanent, since it is not retried.
+    fn root_cost(&self) -> f64 {
+        if self.error.is_transient() { self.took.as_secs_f64().sqrt() } else { 0.0 }
     }
 
-    fn rests(&self, pause: Duration, now: Instant) -> bool {
+    /// The pause that bounds the total time of further attempts, without making cheap ones wait for dear ones: pauses
+    /// in proportion to the roots of the costs (the square-root rule of scheduling).
+    ///
+    /// A module of cost `c` takes `c / (REST * sqrt(c) * sum)` of the time, so that all of them take `1 / REST`.
+    fn fair_pause(&self, sum_of_roots: f64) -> Duration {
+        let seconds = REST * self.root_cost() * sum_of_roots;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    fn rests(&self, sum_of_roots: f64, now: Instant) -> bool {
         if !self.error.is_transient() {
             // Module and compiler settings do not change during the life of this process.
             return true;
         }
         let doubled = FIRST.saturating_mul(1 << (self.tries - 1).min(16)).min(LONGEST);
-        now.saturating_duration_since(self.failed) < doubled.max(pause)
+        now.saturating_duration_since(self.failed) < doubled.max(self.fair_pause(sum_of_roots))
     }
-}
-
-/// The pause that bounds the total time of further attempts.
-fn pause(failures: &HashMap<[u8; 32], FailedModule>) -> Duration {
-    failures.values().map(FailedModule::cost).sum::<Duration>().saturating_mul(REST)
 }
 
 #[cfg(test)]
@@ -144,25 +149,41 @@ mod tests {
                 }
             }
             let spent = took * (tries.iter().sum::<u32>() - u32::from(count));
-            assert!(spent <= Duration::from_hours(24) / REST, "{count}: {spent:?}");
+            assert!(spent <= Duration::from_hours(24).div_f64(REST), "{count}: {spent:?}");
             assert!(tries.iter().all(|tries| *tries >= 2), "{count}: {tries:?}");
             (0..count).for_each(|number| failures.remove(&[number; 32]));
         }
     }
 
+    /// A module that takes a minute each time must not hold one whose process failed for a moment.
+    #[test]
+    fn a_cheap_attempt_waits_seconds_beside_a_dear_one_that_waits_minutes() {
+        let (failures, start) = (FailedModules::default(), Instant::now());
+        let error = LoadError::transient("killed");
+        failures.add(&[2; 32], &error, secs(64), start);
+        failures.add(&MODULE, &error, Duration::from_millis(10), start);
+        // 20 * 0.1 * (8 + 0.1), and 20 * 8 * (8 + 0.1).
+        assert!(failures.of(&MODULE, start + secs(16)).is_some());
+        assert_eq!(failures.of(&MODULE, start + secs(17)), None);
+        assert!(failures.of(&[2; 32], start + secs(1_295)).is_some());
+        assert_eq!(failures.of(&[2; 32], start + secs(1_297)), None);
+    }
+
     #[test]
     fn a_module_that_is_gone_lengthens_the_pauses_of_others_until_it_is_forgotten() {
         let (failures, start) = (FailedModules::default(), Instant::now());
-        let (error, pause) = (LoadError::transient("killed"), secs(61) * REST);
-        failures.add(&[2; 32], &error, secs(60), start);
+        let error = LoadError::transient("killed");
+        failures.add(&[2; 32], &error, secs(64), start);
         failures.add(&MODULE, &error, secs(1), start);
-        assert!(failures.of(&MODULE, start + pause.saturating_sub(secs(1))).is_some());
-        assert_eq!(failures.of(&MODULE, start + pause), None);
+        assert!(failures.of(&MODULE, start + secs(179)).is_some());
+        assert_eq!(failures.of(&MODULE, start + secs(181)), None);
         // Asked now and then, so that it is remembered itself.
-        let forgotten = start + FORGOTTEN.max(2 * pause);
+        let forgotten = start + secs(2 * 20 * 8 * 9 + 1);
+        failures.of(&MODULE, start + secs(800));
+        failures.of(&MODULE, start + secs(1_600));
         failures.of(&MODULE, forgotten);
         failures.add(&MODULE, &error, secs(1), forgotten);
-        assert!(failures.of(&MODULE, forgotten + (secs(1) * REST).saturating_sub(secs(1))).is_some());
-        assert_eq!(failures.of(&MODULE, forgotten + secs(1) * REST), None);
+        assert!(failures.of(&MODULE, forgotten + secs(19)).is_some());
+        assert_eq!(failures.of(&MODULE, forgotten + secs(21)), None);
     }
 }
