@@ -1,6 +1,6 @@
 //! Raises the limit of file descriptors, and warns if it is too low.
 
-use rlimit::Resource;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{debug, warn};
 
 /// Descriptors beside those of the extender's connections: listeners, the admin side, the API server, files.
@@ -8,13 +8,12 @@ const OTHERS: u64 = 512;
 
 /// Raises the soft limit to the hard one. A soft limit of 1,024 is common, made for programs that call `select`.
 pub(crate) fn raise(max_connections: usize) {
-    let limits = Resource::NOFILE.get().and_then(|(soft, hard)| {
-        Resource::NOFILE.set(hard, hard)?;
-        Ok((soft, hard))
-    });
-    match limits {
-        Ok((soft, hard)) => {
-            debug!(from = soft, to = hard, "file descriptors");
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => {
+            // None: there is no limit.
+            let hard = maximum.unwrap_or(u64::MAX);
+            debug!(from = current, to = maximum, "file descriptors");
             if !fits(max_connections, hard) {
                 warn!(
                     limit = hard,
@@ -38,8 +37,8 @@ mod tests {
     #[test]
     fn the_soft_limit_becomes_the_hard_one() {
         raise(1);
-        let (soft, hard) = Resource::NOFILE.get().unwrap();
-        assert_eq!(soft, hard);
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        assert_eq!(current, maximum);
         assert!(fits(512, 1024) && !fits(513, 1024));
     }
 }

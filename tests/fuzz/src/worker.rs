@@ -15,6 +15,7 @@ use anyhow::Result;
 use plimsoll_core::{Ask, FaultKind, Limits, LoadError, Policy, Verb};
 use plimsoll_guests::world;
 use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, Inspection, WasmLoader};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::{gateway, generated::Generated};
 
@@ -50,7 +51,7 @@ struct Worker {
 /// # Errors
 /// If there is no engine, or no place for files.
 pub(crate) fn work(first: u64, until: Instant, folder: &Path) -> Result<()> {
-    rlimit::Resource::DATA.set(MEMORY, MEMORY)?;
+    setrlimit(Resource::Data, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) })?;
     std::panic::set_hook(Box::new(|panic| *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string()));
     let mut generated = Generated::start(first, &folder.join("seeds"))?;
     let mut worker = Worker::new(folder)?;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use rlimit::Resource;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{Engine, component::Linker};
 
 use super::{answer::CompileAnswer, error::harmless, module};
@@ -48,16 +48,18 @@ fn set(limits: ProcessLimits) -> io::Result<()> {
     let seconds = limits.cpu.as_secs() + 1;
     let bounds = [
         // RLIMIT_DATA counts writable memory only; reserved address space costs nothing.
-        (Resource::DATA, limits.memory, limits.memory),
+        (Resource::Data, limits.memory, limits.memory),
         // The soft limit ends the process with SIGXCPU, which tells why.
-        (Resource::CPU, seconds, seconds + 1),
-        (Resource::CORE, 0, 0),
-        (Resource::FSIZE, 0, 0),
-        (Resource::NOFILE, FILES, FILES),
+        (Resource::Cpu, seconds, seconds + 1),
+        (Resource::Core, 0, 0),
+        (Resource::Fsize, 0, 0),
+        (Resource::Nofile, FILES, FILES),
     ];
     for (resource, soft, hard) in bounds {
-        let (_, allowed) = resource.get()?;
-        resource.set(soft.min(allowed), hard.min(allowed))?;
+        // None: there is no limit so far.
+        let allowed = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let limit = Rlimit { current: Some(soft.min(allowed)), maximum: Some(hard.min(allowed)) };
+        setrlimit(resource, limit)?;
     }
     Ok(())
 }
