@@ -17,6 +17,7 @@ use crate::{
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     binary: String,
+    environment: Vec<String>,
     seed: u64,
     passed: bool,
     verdicts: Vec<Verdict>,
@@ -67,6 +68,7 @@ impl Report {
         let row = |kind: Kind| Row { p50_us: kind.quantile_us(0.5), p99_us: kind.quantile_us(0.99), kind };
         Self {
             binary: plan.binary.display().to_string(),
+            environment: stage.environment.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             seed: plan.seed,
             passed: verdicts.iter().all(|verdict| verdict.holds),
             verdicts,
@@ -136,6 +138,7 @@ impl Report {
                 "{name:<10} {rss_mib_last:>9.1} {anon_mib:>9.1} {stacks_mib:>9.1} {decision_cache_mib:>9.1}"
             )?;
         }
+        writeln!(text, "with {}: freed memory goes back at once", self.environment.join(" "))?;
         writeln!(text, "\nthreads (on average/most)")?;
         for (name, phases) in &self.threads {
             let columns: Vec<String> = phases.iter().map(|(mean, most)| format!("{mean:>9.1}/{most:<3}")).collect();

@@ -37,6 +37,8 @@ pub(crate) struct Stage {
     pub(crate) seed: u64,
     /// Between two outages.
     pub(crate) outages: Duration,
+    /// What the gateway has in its environment beside ours.
+    pub(crate) environment: Vec<(String, String)>,
     directory: TempDir,
     /// Until when binds may be refused for want of an API server.
     trouble: Mutex<Option<Instant>>,
@@ -53,7 +55,8 @@ impl Stage {
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"]);
         // Bounds that are met within the warm-up: what grows beyond them is a leak.
         command.args(["--decision-cache-size", "2Mi", "--drain-timeout", "20s"]);
-        command.envs(image::environment()?);
+        let environment = image::environment()?;
+        command.envs(environment.iter().cloned());
         command.arg("--policies").arg(directory.path().join("policies"));
         command.arg("--compile-cache").arg(directory.path().join("cache"));
         command.arg("--kubeconfig").arg(api.kubeconfig());
@@ -65,6 +68,7 @@ impl Stage {
             tally: Tally::default(),
             seed: plan.seed,
             outages: plan.outages,
+            environment,
             directory,
             trouble: Mutex::new(None),
         };
