@@ -8,12 +8,12 @@ mod context;
 mod cores;
 mod explain;
 mod filter;
-mod jointly;
 mod lookup;
 mod preempt;
 mod prioritize;
 mod query;
 mod rejection;
+mod standing;
 mod survey;
 mod unbound;
 

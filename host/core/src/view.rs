@@ -117,6 +117,12 @@ impl View {
         Self { nodes: Arc::clone(self.cluster.all_slots()), recording: None, ..self.clone() }
     }
 
+    /// The same view of some of its nodes only, given by their slots and how many they are.
+    pub(crate) fn of_some(&self, slots: impl Iterator<Item = u32>, count: usize) -> Self {
+        let nodes = if count == self.nodes.len() { Arc::clone(&self.nodes) } else { slots.collect() };
+        Self { nodes, ..self.clone() }
+    }
+
     /// The records of these nodes and their pods.
     pub(crate) fn records(&self, nodes: Range<u32>) -> impl Iterator<Item = &Slot> {
         nodes.filter_map(|node| self.slot(node).ok())

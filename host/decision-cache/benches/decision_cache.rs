@@ -98,7 +98,7 @@ fn combined(criterion: &mut Criterion) {
     criterion.bench_function("decision cache/combined classes of ten functions", |bencher| {
         bencher.iter(|| {
             let known: Vec<_> = caches.iter().map(|cache| cache.by_class(&world).unwrap()).collect();
-            let combined = recent.get(&known);
+            let combined = recent.get(&known.iter().collect::<Vec<_>>());
             combined.map(|combined| (0..ROWS as Row).map(|row| combined.class(row)).sum::<usize>())
         });
     });

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// One answer per row: its number, and the answers that the numbers stand for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Answers<T, A> {
     pub(crate) class: Option<Arc<Class<T, A>>>,
     /// The answers of this call; their numbers come after those of the class.
@@ -41,9 +41,14 @@ impl<T, A: Answer> Answers<T, A> {
 
     /// The answer at a position.
     pub fn get(&self, position: usize) -> Option<&A> {
-        let number = *self.numbers.get(position)? as usize;
+        self.numbered(*self.numbers.get(position)?)
+    }
+
+    /// The answer with a number.
+    #[inline]
+    pub(crate) fn numbered(&self, number: u32) -> Option<&A> {
         let known = self.class.as_ref().map_or(&[][..], |class| class.trie.answers());
-        known.get(number).or_else(|| self.new.trie.answers().get(number - known.len()))
+        known.get(number as usize).or_else(|| self.new.trie.answers().get(number as usize - known.len()))
     }
 
     /// The number of the answer at each position.
@@ -78,12 +83,22 @@ impl<T: Attribute, A: Answer> Answers<T, A> {
         let positions = || (0..rows.len()).filter(|position| *position < self.numbers.len());
         let (of_class, of_call) = positions().partition::<Vec<_>, _>(|position| is_known(*position));
         let rows = |positions: Vec<usize>| positions.into_iter().map(|position| rows[position]).collect::<Vec<_>>();
+        self.witnesses_of(source, &rows(of_class), &rows(of_call))
+    }
+
+    /// The same of rows whose answers were known, and of those that this call has answered.
+    pub(crate) fn witnesses_of(
+        &self,
+        source: &impl Source<Attribute = T>,
+        of_class: &[Row],
+        of_call: &[Row],
+    ) -> Vec<Witness<T, A>> {
         let mut witnesses = Vec::new();
         if let Some(class) = &self.class {
-            Witnesses::new(&class.subject, &class.attributes, &class.trie).add(&mut witnesses, source, &rows(of_class));
+            Witnesses::new(&class.subject, &class.attributes, &class.trie).add(&mut witnesses, source, of_class);
         }
         let NewAnswers { trie, attributes, subject } = &*self.new;
-        Witnesses::new(subject, attributes, trie).add(&mut witnesses, source, &rows(of_call));
+        Witnesses::new(subject, attributes, trie).add(&mut witnesses, source, of_call);
         witnesses
     }
 }

@@ -64,14 +64,16 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         }
     }
 
-    /// The answers about a source's subject by class of rows; `None` if there is no such table.
+    /// The answers about a source's subject by class of rows; `None` if they are not cached, or not by class.
     pub fn by_class(&self, source: &S) -> Option<ByClass<S::Attribute, A>> {
         if self.disabled().is_some() {
             return None;
         }
-        let class = self.classes.get(source).filter(|class| !class.is_uncacheable)?;
-        let (table, column) = class.table(&self.row_classes, source)?;
-        Some(ByClass { class, table, column })
+        match self.classes.get(source) {
+            Some(class) if class.is_uncacheable => None,
+            Some(class) => ByClass::known(class, &self.row_classes, source),
+            None => ByClass::likely(&self.row_classes, source),
+        }
     }
 
     /// Inserts the results of a call, beside those that others have inserted meanwhile.

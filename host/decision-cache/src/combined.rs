@@ -117,11 +117,14 @@ fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn
 // === impl RecentCombined ===
 
 impl<T: Attribute> RecentCombined<T> {
-    /// The combined classes of some functions; `None` if there are too many, or if this list is new.
-    pub fn get<A: Answer>(&self, functions: &[ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+    /// The combined classes of some functions; `None` if there are too many, if this list is new, or empty.
+    pub fn get<A: Answer>(&self, functions: &[&ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+        if functions.is_empty() {
+            return None;
+        }
         let entries = self.0.load();
         let Some(entry) = entries.iter().find(|entry| entry.is_of(functions)) else {
-            let of = functions.iter().map(|function| Arc::downgrade(function.row_classes())).collect();
+            let of = functions.iter().map(|function| Arc::downgrade(&function.row_classes)).collect();
             let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), backoff: AtomicU32::new(0) });
             self.0.store(Arc::new([&entry].into_iter().chain(entries.iter().take(RECENT - 1)).cloned().collect()));
             return None;
@@ -149,17 +152,17 @@ impl<T> Default for RecentCombined<T> {
 // === impl Entry ===
 
 impl<T: Attribute> Entry<T> {
-    fn is_of<A: Answer>(&self, functions: &[ByClass<T, A>]) -> bool {
-        let is_same = |(own, function): (&Weak<RowClasses<T>>, &ByClass<T, A>)| {
-            own.as_ptr() == Arc::as_ptr(function.row_classes())
+    fn is_of<A: Answer>(&self, functions: &[&ByClass<T, A>]) -> bool {
+        let is_same = |(own, function): (&Weak<RowClasses<T>>, &&ByClass<T, A>)| {
+            own.as_ptr() == Arc::as_ptr(&function.row_classes)
         };
         self.of.len() == functions.len() && self.of.iter().zip(functions).all(is_same)
     }
 
-    fn current<A: Answer>(&self, functions: &[ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+    fn current<A: Answer>(&self, functions: &[&ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
         let known = self.combined.load_full();
         let is_current = |combined: &Arc<CombinedClasses>| {
-            combined.columns.iter().zip(functions).all(|(column, function)| column.shares_rows_with(function.column()))
+            combined.columns.iter().zip(functions).all(|(column, function)| column.shares_rows_with(&function.column))
         };
         if known.as_ref().is_some_and(is_current) {
             return known;
@@ -168,8 +171,7 @@ impl<T: Attribute> Entry<T> {
         if self.backoff.fetch_update(Ordering::Relaxed, Ordering::Relaxed, backoff).is_ok() {
             return None;
         }
-        let columns: Vec<Arc<RowClassColumn>> =
-            functions.iter().map(|function| Arc::clone(function.column())).collect();
+        let columns: Vec<Arc<RowClassColumn>> = functions.iter().map(|function| Arc::clone(&function.column)).collect();
         let combined = CombinedClasses::new(&columns, known.as_deref()).map(Arc::new);
         if combined.is_none() {
             self.backoff.store(RETRY_AFTER, Ordering::Relaxed);

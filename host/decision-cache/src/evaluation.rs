@@ -8,7 +8,7 @@ use crate::{
     cache::Update,
     class::{Answer, Class, LookupResult, MISS},
     fingerprint::Fingerprint,
-    lookup::Lookup,
+    lookup::{ByClass, Lookup},
     read_log::SharedLog,
     row_classes::{RowClassColumn, RowClasses},
     source::{Reader, Source},
@@ -26,13 +26,25 @@ pub struct Evaluation<S: Source, A> {
     numbers: Vec<u32>,
     /// The positions without an answer yet.
     misses: Vec<u32>,
+    /// As long as the answers follow from classes of rows: only one row of each class is in `misses`.
+    by_class: Option<ByClass<S::Attribute, A>>,
     /// The position that is evaluated.
     current: u32,
     found: Found<S::Attribute, A>,
+    asked: usize,
     evaluated: usize,
+    has_ended: bool,
 }
 
-type AnswersOf<S, A> = Answers<<S as Source>::Attribute, A>;
+/// The answers at the end of an [`Evaluation`].
+pub enum Evaluated<T, A> {
+    /// By class of rows: of every class that the evaluation was to answer about.
+    ByClass(ByClass<T, A>),
+    /// By position. A row that was not evaluated has no answer.
+    ByRow(Answers<T, A>),
+}
+
+type UpdateOf<S, A> = Option<Update<S, A>>;
 
 /// The results of this call so far.
 struct Found<T, A> {
@@ -61,8 +73,34 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         let Lookup { class, walk: LookupResult { numbers, misses }, row_classes, .. } = lookup;
         let speculation = row_classes.and_then(|row_classes| {
             let column = row_classes.likely_column(&source)?;
-            Some(Speculation { answers: vec![MISS; column.count], row_classes, column })
+            Some(Speculation::new(row_classes, column))
         });
+        Self::of(source, rows, class, (numbers, misses), speculation)
+    }
+
+    /// Evaluates one row of each of these classes that has no answer yet: they are the classes of these rows.
+    ///
+    /// If an answer does not follow from the class of its row, the other rows are evaluated as well.
+    pub fn by_class(
+        by_class: ByClass<S::Attribute, A>,
+        source: S,
+        rows: Arc<[Row]>,
+        classes: impl Iterator<Item = u32>,
+    ) -> Self {
+        let misses = by_class.representatives(&rows, classes);
+        let (row_classes, column) = (Arc::clone(&by_class.row_classes), Arc::clone(&by_class.column));
+        let (class, numbers) = (by_class.answers.class.clone(), vec![MISS; rows.len()]);
+        let speculation = Some(Speculation::new(row_classes, column));
+        Self { by_class: Some(by_class), ..Self::of(source, rows, class, (numbers, misses), speculation) }
+    }
+
+    fn of(
+        source: S,
+        rows: Arc<[Row]>,
+        class: Option<Arc<Class<S::Attribute, A>>>,
+        (numbers, misses): (Vec<u32>, Vec<u32>),
+        speculation: Option<Speculation<S::Attribute>>,
+    ) -> Self {
         let found = Found {
             trie: Trie::default(),
             attributes: AttributeList::default(),
@@ -71,8 +109,21 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             has_conflict: false,
             is_uncacheable: false,
         };
-        let log = SharedLog::default();
-        Self { source, rows, log, class, numbers, misses, current: 0, found, evaluated: 0 }
+        let (log, by_class, has_ended) = (SharedLog::default(), None, false);
+        Self {
+            source,
+            rows,
+            log,
+            class,
+            numbers,
+            misses,
+            by_class,
+            current: 0,
+            found,
+            asked: 0,
+            evaluated: 0,
+            has_ended,
+        }
     }
 
     /// The log for the function's reads.
@@ -85,15 +136,22 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Positions come in descending order: otherwise a function that reads row 0 as *another* row could not be told
     /// from one that reads the row that it is evaluated for.
     pub fn next_miss(&mut self) -> Option<u32> {
-        while let Some(position) = self.misses.pop() {
-            if let Some(own) = self.found.get(&self.source, self.rows[position as usize]) {
-                self.numbers[position as usize] = self.number(own);
-                continue;
+        loop {
+            while let Some(position) = self.misses.pop() {
+                if let Some(own) = self.found.get(&self.source, self.rows[position as usize]) {
+                    self.numbers[position as usize] = self.number(own);
+                    continue;
+                }
+                (self.current, self.asked) = (position, self.asked + 1);
+                self.log.lock().begin(position);
+                return Some(position);
             }
-            self.current = position;
-            self.log.lock().begin(position);
-            return Some(position);
+            match self.by_class.take_if(|_| !self.found.follows_from_classes()) {
+                Some(by_class) => self.add_other_rows(&by_class),
+                None => break,
+            }
         }
+        self.has_ended = true;
         None
     }
 
@@ -104,9 +162,9 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         self.numbers[self.current as usize] = self.number(own);
     }
 
-    /// How many positions have an answer.
-    pub fn answered(&self) -> usize {
-        self.numbers.iter().filter(|answer| **answer != MISS).count()
+    /// Whether all have answers: [`Evaluation::next_miss`] has returned all, and an answer was recorded for each.
+    pub fn is_complete(&self) -> bool {
+        self.has_ended && self.evaluated == self.asked
     }
 
     /// How many rows were evaluated.
@@ -114,16 +172,38 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         self.evaluated
     }
 
-    /// The answers, and the insert for the cache. A row that was not evaluated has no answer.
-    pub fn finish(self) -> (AnswersOf<S, A>, Option<Update<S, A>>) {
+    /// The answers, and the insert for the cache.
+    pub fn finish(self) -> (Evaluated<S::Attribute, A>, UpdateOf<S, A>) {
+        let offset = self.number(0);
         let log = self.log.lock();
-        let Found { trie, attributes, has_conflict, .. } = self.found;
+        let Found { trie, attributes, has_conflict, speculation, .. } = self.found;
         let new = Arc::new(NewAnswers { trie, attributes, subject: log.subject_attributes().to_vec() });
         let is_uncacheable = log.is_uncacheable();
         let update = Update { source: self.source, new: Arc::clone(&new), is_uncacheable, has_conflict };
         let update = (self.evaluated > 0).then_some(update);
         drop(log);
-        (Answers { class: self.class, new, numbers: self.numbers }, update)
+        let answers = |numbers| Answers { class: self.class, new, numbers };
+        let evaluated = match (self.by_class, speculation) {
+            (Some(by_class), Some(Speculation { answers: own, .. })) => {
+                let number = |own: u32| if own == MISS { MISS } else { offset + own };
+                let numbers = own.into_iter().map(number).collect();
+                Evaluated::ByClass(ByClass { answers: answers(numbers), ..by_class })
+            }
+            _ => Evaluated::ByRow(answers(self.numbers)),
+        };
+        (evaluated, update)
+    }
+
+    /// The answers do not follow from classes: each row that is not known gets one of its own.
+    fn add_other_rows(&mut self, by_class: &ByClass<S::Attribute, A>) {
+        for (position, (number, row)) in self.numbers.iter_mut().zip(&*self.rows).enumerate() {
+            if *number == MISS {
+                match by_class.number(by_class.column.by_row[*row as usize]) {
+                    Some(known) => *number = known,
+                    None => self.misses.push(position as u32),
+                }
+            }
+        }
     }
 
     /// Records an answer by its reads, if they are known.
@@ -146,6 +226,11 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 // === impl Found ===
 
 impl<T: Attribute, A: Answer> Found<T, A> {
+    /// Whether rows of one class have one answer, as far as is known.
+    fn follows_from_classes(&self) -> bool {
+        !self.is_uncacheable && self.speculation.is_some()
+    }
+
     /// The answer about a row from this call.
     fn get<S: Source<Attribute = T>>(&mut self, source: &S, row: Row) -> Option<u32> {
         if self.is_uncacheable {
@@ -189,6 +274,10 @@ impl<T: Attribute, A: Answer> Found<T, A> {
 // === impl Speculation ===
 
 impl<T> Speculation<T> {
+    fn new(row_classes: Arc<RowClasses<T>>, column: Arc<RowClassColumn>) -> Self {
+        Self { answers: vec![MISS; column.count], row_classes, column }
+    }
+
     fn cell(&mut self, row: Row) -> &mut u32 {
         &mut self.answers[self.column.by_row[row as usize] as usize]
     }

@@ -22,8 +22,10 @@
 //!   └─ ChangeLog            rows that recent snapshots changed: used to update columns and classes
 //! ```
 //!
-//! A request goes like this. [`AnswerCache::lookup`] finds the class of the subject, then the answer of each row.
-//! [`Evaluation`] returns the missed rows one by one; each read of the function is recorded in its [`ReadLog`].
+//! A request goes like this. [`AnswerCache::lookup`] finds the class of the subject, then the answer of each row;
+//! [`AnswerCache::by_class`] finds those of each class of rows, so that many functions can be looked up together
+//! ([`CombinedClasses`]). [`Evaluation`] returns the missed rows, or one row of each missed class, one by one; each read
+//! of the function is recorded in its [`ReadLog`].
 //! An answer holds at once for all other rows with the same values. After the reply [`AnswerCache::insert`] publishes
 //! it. [`Answers::witnesses`] says which values the answers follow from.
 //!
@@ -79,6 +81,7 @@
 //!     }
 //!     let evaluated = evaluation.evaluated();
 //!     let (answers, update) = evaluation.finish();
+//!     let Evaluated::ByRow(answers) = answers else { unreachable!("rows were looked up") };
 //!     update.map(|update| cache.insert(&update)).transpose().expect("it is a function of what it reads");
 //!     ((0..3).filter_map(|at| answers.get(at).copied()).collect(), evaluated)
 //! }
@@ -149,7 +152,7 @@ pub use cache::{AnswerCache, Disabled, Update};
 pub use class::Answer;
 pub use column::Columns;
 pub use combined::{CombinedClasses, RecentCombined};
-pub use evaluation::Evaluation;
+pub use evaluation::{Evaluated, Evaluation};
 pub use evict::{Evict, evict_to};
 pub use fingerprint::Fingerprint;
 pub use lookup::{ByClass, Lookup};

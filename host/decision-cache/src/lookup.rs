@@ -8,7 +8,7 @@ use crate::{
     class::{Answer, AnswerTable, Class, LookupResult, MISS},
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::Source,
-    witness::{Witness, Witnesses},
+    witness::Witness,
 };
 
 /// The hits and misses of one lookup, by position among the rows that were asked for.
@@ -21,10 +21,17 @@ pub struct Lookup<T, A> {
 }
 
 /// The answers about one subject by class of rows.
+///
+/// A subject that is new has no answers yet. Its rows are in the classes by which the subject before it was answered:
+/// an [`Evaluation`](crate::Evaluation) finds out whether this subject's answers follow from them too.
+#[derive(Clone)]
 pub struct ByClass<T, A> {
-    pub(crate) class: Arc<Class<T, A>>,
-    pub(crate) table: Arc<AnswerTable<T>>,
+    /// `None` of a subject that is new.
+    pub(crate) table: Option<Arc<AnswerTable<T>>>,
+    pub(crate) row_classes: Arc<RowClasses<T>>,
     pub(crate) column: Arc<RowClassColumn>,
+    /// The class of the subject, and what a call has answered since, by class of rows.
+    pub(crate) answers: Answers<T, A>,
 }
 
 // === impl Lookup ===
@@ -64,32 +71,70 @@ impl<T: Attribute, A: Answer> Lookup<T, A> {
 // === impl ByClass ===
 
 impl<T: Attribute, A: Answer> ByClass<T, A> {
+    /// `None` if there is no table of the class, since it has too many attributes.
+    pub(crate) fn known(
+        class: Arc<Class<T, A>>,
+        recent: &RecentRowClasses<T>,
+        source: &impl Source<Attribute = T>,
+    ) -> Option<Self> {
+        let (table, column) = class.table(recent, source)?;
+        let answers = Answers { class: Some(class), new: Arc::default(), numbers: Vec::new() };
+        Some(Self { row_classes: Arc::clone(&table.row_classes), table: Some(table), column, answers })
+    }
+
+    /// For a subject that is new; `None` if no subject before it was answered by a table.
+    pub(crate) fn likely(recent: &RecentRowClasses<T>, source: &impl Source<Attribute = T>) -> Option<Self> {
+        let row_classes = recent.latest()?;
+        let column = row_classes.likely_column(source)?;
+        let answers = Answers { class: None, new: Arc::default(), numbers: Vec::new() };
+        Some(Self { table: None, row_classes, column, answers })
+    }
+
     /// The number of the answer about a class of rows, if it is known.
     #[inline]
     pub fn number(&self, class: u32) -> Option<u32> {
-        self.table.answers.get(class as usize).copied().filter(|number| *number != MISS)
+        let number = |numbers: &[u32]| numbers.get(class as usize).copied().filter(|number| *number != MISS);
+        let known = self.table.as_ref().and_then(|table| number(&table.answers));
+        known.or_else(|| number(&self.answers.numbers))
     }
 
-    /// The answers that the numbers stand for.
-    pub fn answers(&self) -> &[A] {
-        self.class.trie.answers()
+    /// The answer with a number.
+    #[inline]
+    pub fn answer(&self, number: u32) -> Option<&A> {
+        self.answers.numbered(number)
+    }
+
+    /// The answer about a row, if it is known.
+    pub fn of_row(&self, row: Row) -> Option<&A> {
+        self.answer(self.number(self.column.by_row[row as usize])?)
+    }
+
+    /// The positions of rows to evaluate, ascending: the last one of each of these classes that has no answer.
+    pub(crate) fn representatives(&self, rows: &[Row], classes: impl Iterator<Item = u32>) -> Vec<u32> {
+        let (mut wanted, mut left) = (vec![false; self.column.count], 0);
+        for class in classes.filter(|class| self.number(*class).is_none()) {
+            left += usize::from(!std::mem::replace(&mut wanted[class as usize], true));
+        }
+        let mut positions = Vec::with_capacity(left);
+        for (position, row) in rows.iter().enumerate().rev() {
+            if positions.len() == left {
+                break;
+            }
+            if std::mem::take(&mut wanted[self.column.by_row[*row as usize] as usize]) {
+                positions.push(position as u32);
+            }
+        }
+        positions.reverse();
+        positions
     }
 
     /// The distinct paths that lead to the answers about these rows, each with a row that has its values.
     ///
     /// It goes over each row: call it when nobody waits for a reply.
     pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
-        let mut witnesses = Vec::new();
-        let Class { subject, attributes, trie, .. } = &*self.class;
-        Witnesses::new(subject, attributes, trie).add(&mut witnesses, source, rows);
-        witnesses
-    }
-
-    pub(crate) fn row_classes(&self) -> &Arc<RowClasses<T>> {
-        &self.table.row_classes
-    }
-
-    pub(crate) fn column(&self) -> &Arc<RowClassColumn> {
-        &self.column
+        let (of_class, of_call) = rows.iter().partition::<Vec<Row>, _>(|row| {
+            self.table.as_ref().is_some_and(|table| table.answers[self.column.by_row[**row as usize] as usize] != MISS)
+        });
+        self.answers.witnesses_of(source, &of_class, &of_call)
     }
 }

@@ -38,6 +38,24 @@ fn a_function_is_evaluated_once_for_each_combination_of_values() {
 }
 
 #[test]
+fn a_subject_that_reads_more_than_the_one_before_is_not_answered_by_the_classes_of_that_one() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let more = if reads.read(&Of::Subject(0)) == 2 { reads.read(&Of::Row(1)) } else { 0 };
+        (reads.read(&Of::Row(0)) + 10 * more).to_string()
+    };
+    let row = |row: i64| [row % 2, row % 3, 0, 0, 0, 0, 0, 0];
+    // An even number of rows: they are evaluated by class, as soon as there are classes.
+    let snapshot = Arc::new(Snapshot::new((0..12).map(row).collect()));
+    let mut world = World { subject: [1; KEYS as usize], snapshot };
+    assert_eq!((evaluated(&cache, &world, function), evaluated(&cache, &world, function)), (2, 0));
+    world.subject[0] = 2;
+    let (answers, evaluated) = ask(&cache, &world, &all(&world), function).unwrap();
+    assert_eq!(answers, (0..12).map(|row| (row % 2 + 10 * (row % 3)).to_string()).collect::<Vec<_>>());
+    assert_eq!(evaluated, 6);
+}
+
+#[test]
 fn attributes_named_by_the_subject_are_unlimited() {
     let cache = Cache::default();
     let function = |reads: &Reads<'_>| {

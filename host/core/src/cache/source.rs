@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::{
         Cluster, Node, NodeRead, Pod, PodRead, Taint,
-        cache::{AnswerCache, Evaluation, Recording},
+        cache::{AnswerCache, Evaluated, Evaluation, Recording},
     };
 
     #[test]
@@ -168,7 +168,8 @@ mod tests {
             evaluation.record_answer(u32::from(team == zone));
         }
         let source = ViewSource::of(&view);
-        let witnesses = evaluation.finish().0.witnesses(&source, view.slots());
+        let Evaluated::ByRow(answers) = evaluation.finish().0 else { panic!("rows were looked up one by one") };
+        let witnesses = answers.witnesses(&source, view.slots());
         let shown = |witness: &Witness<Attribute, u32>| {
             let value = |of: &Attribute| format!("{of} = {}", source.value(of, witness.row));
             witness.path.iter().map(|(of, _)| value(of)).collect::<Vec<_>>().join(", ")

@@ -202,7 +202,15 @@ impl Caller {
     }
 
     /// Reports to the observer that every answer was cached: about how many nodes, and how many were rejected.
-    pub(super) fn report_cached(&self, member: &Member, verb: Verb, (asked, rejected): (usize, usize), took: Duration) {
+    /// The lookup began at `started`.
+    pub(super) fn report_cached(
+        &self,
+        member: &Member,
+        verb: Verb,
+        (asked, rejected): (usize, usize),
+        started: Instant,
+    ) {
+        let took = self.now().saturating_duration_since(started);
         self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
         member.cache.call_times.set(verb, took);
     }

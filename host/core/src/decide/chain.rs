@@ -1,12 +1,17 @@
 //! The filter chain: policies in order, each asked about the nodes that all earlier ones accepted.
 
-use std::sync::Arc;
-
 use hashbrown::HashMap;
 
-use crate::{Group, Member, Mode, Pod, Verb, Verdict, View, cache::Answers, is_unprintable};
+use crate::{
+    Member, Verdict, View,
+    cache::{Answers, Evaluated},
+    is_unprintable,
+};
 
-use super::{Caller, DecideError, Rejection};
+use super::{
+    Rejection,
+    standing::{NodeClasses, Standing},
+};
 
 /// The reasons of one reply, each text once.
 #[derive(Debug, Default)]
@@ -15,79 +20,114 @@ pub(super) struct Reasons {
     numbers: HashMap<Box<str>, u32>,
 }
 
-/// The result of all filters.
-#[derive(Debug, Default)]
-pub(super) struct Filtered {
-    /// The rejected nodes, by index in the chain's list of nodes.
-    pub(super) rejected: Vec<Rejection>,
-    /// How many policies were left out because of a fault.
-    pub(super) left_out: usize,
+/// The filters so far: which nodes they have rejected, and which still stand.
+pub(super) struct Chain<'c> {
+    pub(super) standing: Standing,
+    reasons: &'c mut Reasons,
+    /// The rejection of each combined class, as long as nodes stand by class.
+    by_class: Vec<Option<Rejection>>,
+    /// The rejected nodes, by index in the list of nodes.
+    rejected: Vec<Rejection>,
 }
 
-/// Calls the matching filters; `remaining` keeps the nodes that pass all of them.
-///
-/// `all` is the unmodified view of all nodes, or `None` if victims are removed. Answers are cached only with `all`.
-pub(super) fn run_filters(
-    caller: &Caller,
-    group: &Group,
-    pod: &Pod,
-    all: Option<&View>,
-    remaining: &mut Vec<u32>,
-    reasons: &mut Reasons,
-    view: impl Fn(&[u32]) -> View,
-) -> Result<Filtered, DecideError> {
-    let mut filtered = Filtered::default();
-    for member in group.answering(Mode::Enforce, Verb::Filter, pod) {
-        if remaining.is_empty() {
-            break;
-        }
-        let verdicts = match all {
-            Some(all) => caller.lookup_or_skip(member, Verb::Filter, all, remaining, || view(remaining))?,
-            None => ask(caller, member, view(remaining))?,
-        };
-        match verdicts {
-            Some(verdicts) => apply(member, &verdicts, remaining, reasons, &mut filtered.rejected),
-            None => filtered.left_out += 1,
+// === impl Chain ===
+
+impl<'c> Chain<'c> {
+    /// No node of these is rejected.
+    pub(super) fn new(standing: Standing, reasons: &'c mut Reasons) -> Self {
+        let classes = if let Standing::Classes(classes) = &standing { classes.count() } else { 0 };
+        Self { standing, reasons, by_class: vec![None; classes], rejected: Vec::new() }
+    }
+
+    /// Rejects by the answers of a policy about the nodes that stand in the view `all`.
+    pub(super) fn apply(&mut self, member: &Member, answers: &Evaluated<Verdict>, place: usize, all: &View) {
+        match (answers, &mut self.standing) {
+            (Evaluated::ByClass(answers), Standing::Classes(classes)) => {
+                let rejections: Vec<_> = classes
+                    .answers(place, answers)
+                    .filter_map(|(class, _, verdict)| Some((class, self.reasons.rejection(member, verdict?)?)))
+                    .collect();
+                for (class, rejection) in rejections {
+                    self.by_class[class] = Some(rejection);
+                    classes.reject(class);
+                }
+            }
+            (Evaluated::ByRow(answers), _) => {
+                self.split(all);
+                self.apply_by_node(member, answers);
+            }
+            (Evaluated::ByClass(_), Standing::Nodes(_)) => {}
         }
     }
-    Ok(filtered)
-}
 
-fn ask(caller: &Caller, member: &Arc<Member>, view: View) -> Result<Option<Answers<Verdict>>, DecideError> {
-    let ask = |ask: &_, nodes: &[u32]| member.policy.filter(ask, nodes);
-    Ok(caller.call_or_skip(member, Verb::Filter, view, ask)?.map(Answers::plain))
-}
-
-fn apply(
-    member: &Member,
-    verdicts: &Answers<Verdict>,
-    remaining: &mut Vec<u32>,
-    reasons: &mut Reasons,
-    rejected: &mut Vec<Rejection>,
-) {
-    // A policy has few reasons for many nodes: each text is made once.
-    let distinct: Vec<&Verdict> = verdicts.distinct().collect();
-    if distinct.iter().all(|verdict| **verdict == Verdict::Fits) {
-        return;
+    /// The rejected nodes.
+    pub(super) fn finish(self, all: &View) -> Vec<Rejection> {
+        match &self.standing {
+            Standing::Classes(classes) => rejected(classes, &self.by_class, all),
+            Standing::Nodes(_) => self.rejected,
+        }
     }
-    let mut numbers: Vec<Option<u32>> = vec![None; distinct.len()];
-    let mut number = verdicts.numbers().iter();
-    remaining.retain(|node| {
-        let Some(number) = number.next().map(|number| *number as usize) else { return true };
-        let (reason, unresolvable) = match distinct[number] {
-            Verdict::Fits => return true,
-            Verdict::Unschedulable(reason) => (reason, false),
-            Verdict::Unresolvable(reason) => (reason, true),
-        };
-        let number = *numbers[number].get_or_insert_with(|| reasons.number(&member.name, reason));
-        rejected.push(Rejection { node: *node, reason: number, unresolvable });
-        false
-    });
+
+    /// From here on nodes stand one by one.
+    fn split(&mut self, all: &View) {
+        let Standing::Classes(classes) = &self.standing else { return };
+        self.rejected = rejected(classes, &self.by_class, all);
+        self.standing = Standing::Nodes(self.standing.nodes(all).into_owned());
+    }
+
+    fn apply_by_node(&mut self, member: &Member, verdicts: &Answers<Verdict>) {
+        let Standing::Nodes(nodes) = &mut self.standing else { return };
+        // A policy has few reasons for many nodes: each text is made once.
+        let distinct: Vec<&Verdict> = verdicts.distinct().collect();
+        if distinct.iter().all(|verdict| **verdict == Verdict::Fits) {
+            return;
+        }
+        let mut rejections: Vec<Option<Rejection>> = vec![None; distinct.len()];
+        let mut number = verdicts.numbers().iter();
+        nodes.retain(|node| {
+            let Some(number) = number.next().map(|number| *number as usize) else { return true };
+            let rejection = rejections[number].or_else(|| self.reasons.rejection(member, distinct[number]));
+            rejections[number] = rejection;
+            self.rejected.extend(rejection.map(|rejection| Rejection { node: *node, ..rejection }));
+            rejection.is_none()
+        });
+    }
+}
+
+/// The nodes of the classes that are rejected.
+fn rejected(classes: &NodeClasses, by_class: &[Option<Rejection>], all: &View) -> Vec<Rejection> {
+    /// Stands for no reason.
+    const NONE: Rejection = Rejection { node: 0, reason: u32::MAX, unresolvable: false };
+    let many = all.node_count() - classes.node_count();
+    if many == 0 {
+        return Vec::new();
+    }
+    let by_class: Vec<Rejection> = by_class.iter().map(|rejection| rejection.unwrap_or(NONE)).collect();
+    // Branch-free, as rejections are unpredictable: every node is written, and the next one overwrites it unless it
+    // is rejected.
+    let (mut rejected, mut count) = (vec![NONE; many + 1], 0);
+    for (node, slot) in all.slots().iter().enumerate() {
+        let rejection = by_class[classes.class(*slot)];
+        rejected[count] = Rejection { node: node as u32, ..rejection };
+        count += usize::from(rejection.reason != NONE.reason);
+    }
+    rejected.truncate(count);
+    rejected
 }
 
 // === impl Reasons ===
 
 impl Reasons {
+    /// The rejection of a node by this verdict; `None` if it fits.
+    fn rejection(&mut self, member: &Member, verdict: &Verdict) -> Option<Rejection> {
+        let (reason, unresolvable) = match verdict {
+            Verdict::Fits => return None,
+            Verdict::Unschedulable(reason) => (reason, false),
+            Verdict::Unresolvable(reason) => (reason, true),
+        };
+        Some(Rejection { node: 0, reason: self.number(&member.name, reason), unresolvable })
+    }
+
     /// The number of `policy: reason`.
     pub(super) fn number(&mut self, policy: &str, reason: &str) -> u32 {
         let text = reason_text(policy, reason);

@@ -39,15 +39,15 @@ pub(super) fn run_all<J: Sync, R: Send>(
 ) -> Vec<R> {
     let worth: Vec<bool> = jobs.iter().map(is_long).collect();
     // This thread runs one long job itself.
-    let run_here = worth.iter().rposition(|worth| *worth);
+    let Some(run_here) = worth.iter().rposition(|worth| *worth) else { return jobs.iter().map(work).collect() };
     let mut room = threads() - 1;
-    let mut all = || {
+    blocking.run(|| {
         thread::scope(|scope| {
             let begun: Vec<_> = jobs
                 .iter()
                 .enumerate()
                 .map(|(at, job)| {
-                    let apart = worth[at] && Some(at) != run_here && room > 0;
+                    let apart = worth[at] && at != run_here && room > 0;
                     room -= usize::from(apart);
                     // If the system has no thread to give, the work is done here.
                     if apart { named().spawn_scoped(scope, || work(job)).ok() } else { None }
@@ -61,8 +61,7 @@ pub(super) fn run_all<J: Sync, R: Send>(
             });
             joined.flatten().collect()
         })
-    };
-    if run_here.is_some() { blocking.run(all) } else { all() }
+    })
 }
 
 fn named() -> thread::Builder {

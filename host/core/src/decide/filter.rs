@@ -1,12 +1,13 @@
 //! filter: which nodes may the pod run on?
 
-use crate::{Group, Mode, Verb};
+use crate::{Group, Mode, Verb, Verdict};
 
 use super::{
     Caller, DecideError, Rejection, RequestContext,
-    chain::{Filtered, Reasons, run_filters},
-    jointly,
+    call::or_skip,
+    chain::{Chain, Reasons},
     rejection::NOT_SEEN,
+    standing::Asked,
 };
 
 /// What a filter request comes to: every node of the request that is not listed here stays.
@@ -19,18 +20,24 @@ pub struct FilterOutcome {
 }
 
 pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
-    let (node_set, mut reasons) = (context.node_set(), Reasons::default());
-    let all = node_set.whole_view();
-    let filtered = if let Some(rejected) = jointly::filter(caller, group, &all, &mut reasons) {
-        Filtered { rejected, left_out: 0 }
-    } else {
-        let (mut standing, view) = (node_set.everyone(), |standing: &[u32]| node_set.view(standing));
-        run_filters(caller, group, context.pod(), Some(&all), &mut standing, &mut reasons, view)?
-    };
-    let mut rejected = context.in_request(filtered.rejected);
+    let (all, mut reasons) = (context.node_set().whole_view(), Reasons::default());
+    let members = || group.answering(Mode::Enforce, Verb::Filter, context.pod());
+    let (asked, standing) = Asked::<Verdict>::look_up(caller, members(), group.combined(Verb::Filter), &all);
+    let (mut chain, mut left_out) = (Chain::new(standing, &mut reasons), 0);
+    for Asked { member, known } in asked {
+        if chain.standing.is_empty() {
+            break;
+        }
+        let place = known.as_ref().map_or(0, |known| known.0);
+        let verdicts = caller.lookup_or_call(member, Verb::Filter, &all, &chain.standing, known);
+        match or_skip(member, Verb::Filter, verdicts)? {
+            Some(verdicts) => chain.apply(member, &verdicts, place, &all),
+            None => left_out += 1,
+        }
+    }
+    let mut rejected = context.in_request(chain.finish(&all));
     // A node that no policy can be asked about only matters where one has a say.
-    let with_a_say = || group.answering(Mode::Enforce, Verb::Filter, context.pod()).count() - filtered.left_out;
-    if !context.unknown().is_empty() && with_a_say() > 0 {
+    if !context.unknown().is_empty() && members().count() > left_out {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
         rejected.extend(context.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
     }

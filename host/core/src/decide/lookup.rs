@@ -5,10 +5,13 @@ use std::{fmt::Debug, sync::Arc, time::Instant};
 use crate::{
     Fault, FaultKind, Member, NodeList, NodeSource, Verb, View,
     answer::Answer,
-    cache::{Answers, CachedAnswer, Evaluation, Lookup, Recording, Update, ViewSource},
+    cache::{Answers, CachedAnswer, Evaluated, Evaluation, Recording, Update, ViewSource},
 };
 
-use super::{Caller, DecideError, again, call::or_skip};
+use super::{
+    Caller, again,
+    standing::{KnownByClass, NodeClasses, Standing, count_rejected},
+};
 
 /// An evaluation that ends at the first answer that breaks the contract.
 struct CheckedSource<'e, A: CachedAnswer> {
@@ -32,75 +35,111 @@ impl<A: CachedAnswer + Answer> NodeSource<A> for CheckedSource<'_, A> {
 // === impl Caller ===
 
 impl Caller {
-    /// As [`Caller::call`] for the verbs whose answers are cached: the policy is called about the misses.
+    /// The answers of a policy about the nodes of the view `all` that stand: by class if it is `known` by class, else
+    /// node by node.
     ///
-    /// `nodes` are some of the nodes of the view `all`; `view` makes the view that shows a guest only these.
+    /// The policy is called about what its cache does not know. The guest sees only the nodes that stand.
     pub(super) fn lookup_or_call<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         all: &View,
-        nodes: &[u32],
-        view: impl FnOnce() -> View,
-    ) -> Result<Answers<A>, Fault> {
-        let started = self.now();
-        let source = ViewSource::of(all).with_blocking(self.blocking());
-        let rows = nodes.iter().map(|node| all.slots()[*node as usize]);
-        let lookup = A::cache(&member.cache).lookup(&source, rows);
-        if !lookup.is_cacheable() {
-            return self
-                .call(member, verb, view(), |ask, nodes| {
-                    NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes))
-                })
-                .map(Answers::plain);
+        standing: &Standing,
+        known: Option<KnownByClass<A>>,
+    ) -> Result<Evaluated<A>, Fault> {
+        match (standing, known) {
+            (Standing::Classes(classes), Some(known)) => self.ask_by_class(member, verb, all, classes, known),
+            _ => self.ask_by_node(member, verb, all, &standing.nodes(all)),
         }
-        if lookup.is_complete() {
-            let answers = lookup.into_answers();
-            self.recheck_later(member, verb, all, (nodes.len(), nodes.len()), |at| {
-                Some((nodes[at], answers.get(at)?.clone()))
-            });
-            let elapsed = self.report(
-                all.pod(),
-                member,
-                verb,
-                (started, started),
-                Ok((nodes.len(), answers.count(Answer::rejects), 0)),
-            );
-            member.cache.call_times.set(verb, elapsed);
-            return Ok(answers);
-        }
-        let (answers, evaluated, begun, result) = self.evaluate_misses(member, verb, lookup, view());
-        let told = result.as_ref().map(|()| (nodes.len(), answers.count(Answer::rejects), evaluated));
-        let elapsed = self.report(all.pod(), member, verb, (started, begun), told);
-        member.cache.call_times.set(verb, elapsed);
-        result.map(|()| answers)
     }
 
-    fn evaluate_misses<A: Answer + CachedAnswer + Debug>(
+    fn ask_by_class<A: Answer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
-        lookup: Lookup<A>,
+        all: &View,
+        classes: &NodeClasses,
+        known: KnownByClass<A>,
+    ) -> Result<Evaluated<A>, Fault> {
+        let (started, asked, (place, answers)) = (self.now(), classes.node_count(), known);
+        if let Some(rejected) = classes.rejected(place, &answers) {
+            self.recheck_later(member, verb, all, (asked, asked), started, |at| {
+                let (node, slot) = classes.nodes(all).nth(at)?;
+                Some((node, answers.of_row(slot)?.clone()))
+            });
+            self.report_cached(member, verb, (asked, rejected), started);
+            return Ok(Evaluated::ByClass(answers));
+        }
+        let own_classes = classes.present().map(|(class, _)| classes.own_class(class, place));
+        let evaluation = |source, rows| Evaluation::by_class(answers, source, rows, own_classes);
+        let view = all.of_some(classes.nodes(all).map(|(_, slot)| slot), asked);
+        self.evaluate(member, verb, view, started, evaluation, Some((place, classes)))
+    }
+
+    fn ask_by_node<A: Answer + CachedAnswer + Debug>(
+        &self,
+        member: &Arc<Member>,
+        verb: Verb,
+        all: &View,
+        nodes: &[u32],
+    ) -> Result<Evaluated<A>, Fault> {
+        let (started, asked) = (self.now(), nodes.len());
+        let source = ViewSource::of(all).with_blocking(self.blocking());
+        let slots = || nodes.iter().map(|node| all.slots()[*node as usize]);
+        let lookup = A::cache(&member.cache).lookup(&source, slots());
+        if !lookup.is_cacheable() {
+            let ask =
+                |ask: &_, nodes: &[u32]| NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes));
+            return self
+                .call(member, verb, all.of_some(slots(), asked), ask)
+                .map(|own| Evaluated::ByRow(Answers::plain(own)));
+        }
+        if lookup.is_complete() {
+            let answers = lookup.into_answers();
+            self.recheck_later(member, verb, all, (asked, asked), started, |at| {
+                Some((nodes[at], answers.get(at)?.clone()))
+            });
+            self.report_cached(member, verb, (asked, answers.count(Answer::rejects)), started);
+            return Ok(Evaluated::ByRow(answers));
+        }
+        let evaluation = |source, rows| Evaluation::new(lookup, source, rows);
+        self.evaluate(member, verb, all.of_some(slots(), asked), started, evaluation, None)
+    }
+
+    /// Calls a policy about the misses of an evaluation.
+    fn evaluate<A: Answer + CachedAnswer + Debug>(
+        &self,
+        member: &Arc<Member>,
+        verb: Verb,
         view: View,
-    ) -> (Answers<A>, usize, Instant, Result<(), Fault>) {
-        let mut evaluation = Evaluation::new(lookup, ViewSource::of(&view), Arc::clone(view.slots()));
+        started: Instant,
+        evaluation: impl FnOnce(ViewSource, Arc<[u32]>) -> Evaluation<A>,
+        classes: Option<(usize, &NodeClasses)>,
+    ) -> Result<Evaluated<A>, Fault> {
+        let mut evaluation = evaluation(ViewSource::of(&view), Arc::clone(view.slots()));
         let recording = Recording::of(evaluation.log());
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)).recorded(recording));
         // What the host has looked up until here is not charged to the guest.
         let begun = self.now();
         let result = self.put_in_turn(member, verb, begun, &view, &mut evaluation);
-        let evaluated = evaluation.evaluated();
+        let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
         let (answers, update) = evaluation.finish();
-        if result.is_ok() {
-            // The guest has seen this view: what it read of the whole of it, it would not find in another.
-            let asked = view.node_count();
-            let pick = |at| Some((at as u32, answers.get(at)?.clone()));
-            self.recheck_later(member, verb, &view, (asked - evaluated, asked), pick);
-        }
         if let Some(update) = update {
             self.insert_later(member, verb, update);
         }
-        (answers, evaluated, begun, result)
+        let outcome = result.as_ref().map(|()| (asked, count_rejected(&answers, classes), evaluated));
+        let elapsed = self.report(view.pod(), member, verb, (started, begun), outcome);
+        member.cache.call_times.set(verb, elapsed);
+        result?;
+        // The guest has seen this view: what it read of the whole of it, it would not find in another.
+        self.recheck_later(member, verb, &view, (asked - evaluated, asked), started, |at| {
+            let answer = match &answers {
+                Evaluated::ByClass(answers) => answers.of_row(view.slots()[at]),
+                Evaluated::ByRow(answers) => answers.get(at),
+            };
+            Some((at as u32, answer?.clone()))
+        });
+        Ok(answers)
     }
 
     fn put_in_turn<A: Answer + CachedAnswer + Debug>(
@@ -111,28 +150,14 @@ impl Caller {
         view: &Arc<View>,
         evaluation: &mut Evaluation<A>,
     ) -> Result<(), Fault> {
-        let asked = view.node_count();
         let mut nodes = CheckedSource { evaluation, breach: None };
         self.bounded(member, verb, Arc::clone(view), begun, |ask| A::ask(member.policy.as_ref(), ask, &mut nodes))?;
         let CheckedSource { evaluation, breach } = nodes;
-        let answered = evaluation.answered();
         match breach {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
-            None if answered == asked => Ok(()),
-            None => Err(Fault::new(FaultKind::Output, format!("{answered} answers for {asked} nodes"))),
+            None if evaluation.is_complete() => Ok(()),
+            None => Err(Fault::new(FaultKind::Output, "it did not answer about every node")),
         }
-    }
-
-    /// As [`Caller::recall`]; none where the policy's faults leave it out of the decision.
-    pub(super) fn lookup_or_skip<A: Answer + CachedAnswer + Debug>(
-        &self,
-        member: &Arc<Member>,
-        verb: Verb,
-        all: &View,
-        nodes: &[u32],
-        view: impl FnOnce() -> View,
-    ) -> Result<Option<Answers<A>>, DecideError> {
-        or_skip(member, verb, self.lookup_or_call(member, verb, all, nodes, view))
     }
 
     fn insert_later<A: CachedAnswer>(&self, member: &Arc<Member>, verb: Verb, update: Update<A>) {
@@ -145,16 +170,17 @@ impl Caller {
     }
 
     /// Adds cache hits to the sampler; if one is due, `pick` selects it, and it is evaluated again after the reply.
-    pub(super) fn recheck_later<A: CachedAnswer + Debug>(
+    fn recheck_later<A: CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         view: &View,
         (cached, asked): (usize, usize),
+        now: Instant,
         pick: impl FnOnce(usize) -> Option<(u32, A)>,
     ) {
         let Some(sampler) = self.sampler() else { return };
-        sampler.count(cached, self.now(), |number| {
+        sampler.count(cached, now, |number| {
             let (node, answer) = pick(number as usize % asked.max(1))?;
             let (member, view, caller) = (Arc::clone(member), view.clone(), self.after_reply());
             Some(move || again::recheck(&caller(), &member, verb, &view, node, &answer))

@@ -9,14 +9,16 @@ use hashbrown::HashMap;
 
 use crate::{
     Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Slot, Verb, View,
+    cache::{Answers, Evaluated},
     memory::Memories,
 };
 
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
-    chain::{Reasons, run_filters},
+    chain::{Chain, Reasons},
     context::NodeSet,
     rejection::NOT_SEEN,
+    standing::Standing,
 };
 
 /// What a preempt request comes to.
@@ -146,12 +148,20 @@ impl<'p> Preempting<'p> {
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
-    fn filter(&mut self, mut candidates: Vec<u32>) -> Result<(), DecideError> {
-        let (node_set, current) = (&self.node_set, &self.candidates);
-        let view = |standing: &[u32]| node_set.view_without(standing, current);
-        let (pod, reasons) = (&self.node_set.pod, &mut self.reasons);
-        let filtered = run_filters(self.caller, self.group, pod, None, &mut candidates, reasons, view)?;
-        for rejection in filtered.rejected {
+    fn filter(&mut self, candidates: Vec<u32>) -> Result<(), DecideError> {
+        let (all, mut chain) = (self.node_set.whole_view(), Chain::new(Standing::Nodes(candidates), &mut self.reasons));
+        for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod) {
+            if chain.standing.is_empty() {
+                break;
+            }
+            // Without the victims nothing is as the cluster has it, so answers are not cached.
+            let view = self.node_set.view_without(&chain.standing.nodes(&all), &self.candidates);
+            let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter(ask, nodes);
+            if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
+                chain.apply(member, &Evaluated::ByRow(Answers::plain(verdicts)), 0, &all);
+            }
+        }
+        for rejection in chain.finish(&all) {
             self.drop_candidate(rejection.node, rejection.reason);
         }
         Ok(())

@@ -1,13 +1,15 @@
 //! prioritize: how good is each node?
 
-use std::sync::Arc;
-
-use crate::{Ask, Group, Member, Mode, Verb, View, cache::Answers};
+use crate::{
+    Ask, Group, Member, Mode, Verb, View,
+    cache::{Answers, Evaluated},
+};
 
 use super::{
     Caller, DecideError, RequestContext,
+    call::or_skip,
     cores::{run_all, threads_for},
-    jointly,
+    standing::{Asked, Standing},
 };
 
 /// kube-scheduler's `MaxExtenderPriority`.
@@ -20,57 +22,55 @@ pub struct PrioritizeOutcome {
     pub scores: Vec<u8>,
 }
 
+/// The weighted sums of all scores.
+#[derive(Default)]
+struct Totals {
+    by_class: Vec<u64>,
+    /// Of the policies whose scores do not follow from classes; empty if there is none.
+    by_node: Vec<u64>,
+    weights: u64,
+}
+
 pub(crate) fn prioritize(
     caller: &Caller,
     group: &Group,
     context: &RequestContext,
 ) -> Result<PrioritizeOutcome, DecideError> {
     let all = context.node_set().whole_view();
-    let known = jointly::score(caller, group, &all);
-    let asked = |verb| {
-        let members = group.answering(Mode::Enforce, verb, context.pod());
-        members.filter(|member| member.config.weight > 0).map(move |member| (member, verb))
+    let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
+    let (scores, standing) = Asked::<u32>::look_up(caller, members(Verb::Score), group.combined(Verb::Score), &all);
+    let ranks = members(Verb::Rank).map(|member| (Verb::Rank, Asked { member, known: None }));
+    let jobs: Vec<_> = scores.into_iter().map(|asked| (Verb::Score, asked)).chain(ranks).collect();
+    let takes_long = |(verb, Asked { member, .. }): &_| threads_for(member.cache.call_times.last(*verb)) > 1;
+    let answers = if standing.is_empty() {
+        Vec::new()
+    } else {
+        run_all(caller.blocking(), &jobs, takes_long, |(verb, asked)| ask(caller, *verb, asked, &all, &standing))
     };
-    let scores = asked(Verb::Score).filter(|_| known.is_none());
-    let jobs: Vec<_> = if all.node_count() == 0 { vec![] } else { scores.chain(asked(Verb::Rank)).collect() };
-    if let (Some(known), true) = (&known, jobs.is_empty()) {
-        let by_node = known.map(all.slots(), |total| weighted_mean(total, known.weights));
-        return Ok(PrioritizeOutcome { scores: context.by_request(by_node) });
-    }
-    let everyone = context.node_set().everyone();
-    let (mut totals, mut weights) = match known {
-        Some(known) => (known.map(all.slots(), |total| total), known.weights),
-        None => (vec![0; everyone.len()], 0),
-    };
-    let takes_long = |(member, verb): &(&Arc<Member>, Verb)| threads_for(member.cache.call_times.last(*verb)) > 1;
-    let answers =
-        run_all(caller.blocking(), &jobs, takes_long, |(member, verb)| ask(caller, member, *verb, &all, &everyone));
-    for ((member, _), scores) in jobs.iter().zip(answers) {
-        let Some(scores) = scores? else { continue };
-        let weight = u64::from(member.config.weight);
-        weights += weight;
-        let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
-        for (total, which) in totals.iter_mut().zip(scores.numbers()) {
-            *total += weighted[*which as usize];
+    let mut totals = Totals::new(&standing);
+    for ((_, Asked { member, known }), scores) in jobs.iter().zip(answers) {
+        if let Some(scores) = scores? {
+            totals.add(member, known.as_ref().map_or(0, |known| known.0), &scores, &standing);
         }
     }
-    let by_node = totals.iter().map(|total| weighted_mean(*total, weights)).collect();
-    Ok(PrioritizeOutcome { scores: context.by_request(by_node) })
+    Ok(PrioritizeOutcome { scores: context.by_request(totals.mean(&all, &standing)) })
 }
 
 /// A score is about one node and cached; a rank is about all, and computed every time.
 fn ask(
     caller: &Caller,
-    member: &Arc<Member>,
     verb: Verb,
+    Asked { member, known }: &Asked<'_, u32>,
     all: &View,
-    nodes: &[u32],
-) -> Result<Option<Answers<u32>>, DecideError> {
-    if verb == Verb::Score {
-        return caller.lookup_or_skip(member, verb, all, nodes, || all.clone());
-    }
-    let ask = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
-    Ok(caller.call_or_skip(member, verb, all.clone(), ask)?.map(Answers::plain))
+    standing: &Standing,
+) -> Result<Option<Evaluated<u32>>, DecideError> {
+    let scores = if verb == Verb::Score {
+        caller.lookup_or_call(member, verb, all, standing, known.clone())
+    } else {
+        let ask = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
+        caller.call(member, verb, all.clone(), ask).map(|scores| Evaluated::ByRow(Answers::plain(scores)))
+    };
+    or_skip(member, verb, scores)
 }
 
 pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, crate::Fault> {
@@ -83,6 +83,53 @@ fn weighted_mean(total: u64, weights: u64) -> u8 {
         return 0;
     }
     ((total + 5 * weights) / (10 * weights)).min(MAX_EXTENDER_SCORE) as u8
+}
+
+// === impl Totals ===
+
+impl Totals {
+    fn new(standing: &Standing) -> Self {
+        let classes = if let Standing::Classes(classes) = standing { classes.count() } else { 0 };
+        Self { by_class: vec![0; classes], ..Self::default() }
+    }
+
+    fn add(&mut self, member: &Member, place: usize, scores: &Evaluated<u32>, standing: &Standing) {
+        let weight = u64::from(member.config.weight);
+        self.weights += weight;
+        match (scores, standing) {
+            (Evaluated::ByClass(scores), Standing::Classes(classes)) => {
+                for (class, _, score) in classes.answers(place, scores) {
+                    self.by_class[class] += weight * score.map_or(0, |score| u64::from(*score));
+                }
+            }
+            (Evaluated::ByClass(_), Standing::Nodes(_)) => {}
+            (Evaluated::ByRow(scores), _) => {
+                let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
+                self.by_node.resize(scores.numbers().len(), 0);
+                for (total, which) in self.by_node.iter_mut().zip(scores.numbers()) {
+                    *total += weighted[*which as usize];
+                }
+            }
+        }
+    }
+
+    /// The mean score of each node.
+    fn mean(&self, all: &View, standing: &Standing) -> Vec<u8> {
+        let mean = |total: u64| weighted_mean(total, self.weights);
+        let Standing::Classes(classes) = standing else {
+            return if self.by_node.is_empty() {
+                vec![0; all.node_count()]
+            } else {
+                self.by_node.iter().map(|total| mean(*total)).collect()
+            };
+        };
+        let slots = all.slots().iter();
+        if self.by_node.is_empty() {
+            let by_class: Vec<u8> = self.by_class.iter().map(|total| mean(*total)).collect();
+            return slots.map(|slot| by_class[classes.class(*slot)]).collect();
+        }
+        slots.zip(&self.by_node).map(|(slot, total)| mean(total + self.by_class[classes.class(*slot)])).collect()
+    }
 }
 
 #[cfg(test)]

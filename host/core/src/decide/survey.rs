@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View, cache::Answers};
+use crate::{
+    Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View,
+    cache::{Answers, Evaluated},
+};
 
-use super::{Caller, RequestContext, prioritize::ask_scores};
+use super::{Caller, RequestContext, prioritize::ask_scores, standing::Standing};
 
 /// What each matching policy says about each node of a request.
 #[derive(Debug, Default)]
@@ -57,18 +60,19 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
 ///
 /// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
-    let (all, everyone) = (context.node_set().whole_view(), context.node_set().everyone());
+    let all = context.node_set().whole_view();
+    let everyone = Standing::all(&all);
     for verb in verbs {
         for member in group.answering(Mode::Shadow, *verb, context.pod()) {
             // The observer has been told of faults and scores; nobody else may learn of them.
             match verb {
                 Verb::Filter => {
-                    let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &everyone, || all.clone());
-                    if let Ok(verdicts) = verdicts {
+                    let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &everyone, None);
+                    if let Ok(Evaluated::ByRow(verdicts)) = verdicts {
                         report_rejections(caller, member, &all, &verdicts);
                     }
                 }
-                Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &everyone, || all.clone())),
+                Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &everyone, None)),
                 _ => drop(ask(caller, member, *verb, context)),
             }
         }

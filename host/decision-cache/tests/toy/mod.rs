@@ -12,8 +12,8 @@ use std::{
 };
 
 use plimsoll_decision_cache::{
-    AnswerCache, Attribute, Columns, Disabled, Evaluation, Fingerprint, HeapSize, Parts, Row, Scope, SharedLog, Source,
-    Witness,
+    AnswerCache, Attribute, Columns, Disabled, Evaluated, Evaluation, Fingerprint, HeapSize, Parts, RecentCombined,
+    Row, Scope, SharedLog, Source, Witness,
 };
 
 /// Keys of a subject, and of a row: half of a row's are of one part, half of the other.
@@ -223,19 +223,36 @@ pub fn ask_with_witnesses(
         let answer = |(at, row): (usize, &Row)| function(&Reads { world, position: at as u32, row: *row, log: None });
         return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
     }
-    let mut evaluation = Evaluation::new(lookup, world.clone(), rows.into());
+    let mut evaluation =
+        by_class(cache, world, rows).unwrap_or_else(|| Evaluation::new(lookup, world.clone(), rows.into()));
     let log = evaluation.log().clone();
     while let Some(position) = evaluation.next_miss() {
         let row = rows[position as usize];
         evaluation.record_answer(function(&Reads { world, position, row, log: Some(&log) }));
     }
-    assert_eq!(evaluation.answered(), rows.len());
+    assert!(evaluation.is_complete());
     let evaluated = evaluation.evaluated();
     let (answers, update) = evaluation.finish();
     update.map(|update| cache.insert(&update)).transpose()?;
-    let witnesses = answers.witnesses(world, rows);
-    let answers = (0..rows.len()).map(|at| answers.get(at).cloned().unwrap_or_default()).collect();
-    Ok((answers, evaluated, witnesses))
+    let (answers, witnesses): (Vec<_>, _) = match &answers {
+        Evaluated::ByClass(answers) => {
+            (rows.iter().map(|row| answers.of_row(*row)).collect(), answers.witnesses(world, rows))
+        }
+        Evaluated::ByRow(answers) => {
+            ((0..rows.len()).map(|at| answers.get(at)).collect(), answers.witnesses(world, rows))
+        }
+    };
+    Ok((answers.into_iter().map(|answer| answer.unwrap().clone()).collect(), evaluated, witnesses))
+}
+
+/// Every other time an evaluation by class, where there are classes.
+fn by_class(cache: &Cache, world: &World, rows: &[Row]) -> Option<Evaluation<World, String>> {
+    let known = cache.by_class(world).filter(|_| rows.len().is_multiple_of(2))?;
+    let recent = RecentCombined::default();
+    // The first request for a list only notes it.
+    let combined = recent.get(&[&known]).or_else(|| recent.get(&[&known]))?;
+    let classes = rows.iter().map(|row| combined.classes(combined.class(*row))[0]);
+    Some(Evaluation::by_class(known, world.clone(), rows.into(), classes))
 }
 
 /// The values of a subject that a call has read so far, for functions that keep them.

@@ -1,0 +1,167 @@
+//! The nodes that no policy has rejected yet: by combined class as long as all answers follow from classes, else one by
+//! one.
+
+use std::{borrow::Cow, sync::Arc};
+
+use plimsoll_decision_cache::CombinedClasses;
+
+use crate::{
+    Member, View,
+    answer::Answer,
+    cache::{ByClass, CachedAnswer, Evaluated, RecentCombined, ViewSource},
+};
+
+use super::Caller;
+
+/// Nodes of a view that policies are asked about.
+pub(super) enum Standing {
+    /// All nodes of each combined class.
+    Classes(NodeClasses),
+    /// Indices of nodes.
+    Nodes(Vec<u32>),
+}
+
+/// How many nodes stand in each combined class: all that the view has of it, or none.
+pub(super) struct NodeClasses {
+    combined: Arc<CombinedClasses>,
+    nodes: Vec<u32>,
+}
+
+/// A policy that is to be asked, and what its cache knows by class.
+pub(super) struct Asked<'g, A> {
+    pub(super) member: &'g Arc<Member>,
+    pub(super) known: Option<KnownByClass<A>>,
+}
+
+/// Answers by class of nodes, and the place of these classes among those that are combined.
+pub(super) type KnownByClass<A> = (usize, ByClass<A>);
+
+// === impl Asked ===
+
+impl<'g, A: Answer + CachedAnswer> Asked<'g, A> {
+    /// Looks up the answers of all these policies about the nodes of a view.
+    pub(super) fn look_up(
+        caller: &Caller,
+        members: impl Iterator<Item = &'g Arc<Member>>,
+        recent: &RecentCombined,
+        all: &View,
+    ) -> (Vec<Self>, Standing) {
+        let source = ViewSource::of(all).with_blocking(caller.blocking());
+        let mut places = 0..;
+        let mut known = |member: &Member| {
+            let answers = A::cache(&member.cache).by_class(&source)?;
+            Some((places.next()?, answers))
+        };
+        let asked: Vec<Self> = members.map(|member| Self { member, known: known(member) }).collect();
+        let by_class: Vec<_> = asked.iter().filter_map(|asked| Some(&asked.known.as_ref()?.1)).collect();
+        let standing = match recent.get(&by_class) {
+            Some(combined) => Standing::Classes(NodeClasses::of(combined, all)),
+            None => Standing::all(all),
+        };
+        (asked, standing)
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    /// All nodes of a view, one by one.
+    pub(super) fn all(all: &View) -> Self {
+        Self::Nodes((0..all.node_count() as u32).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Classes(classes) => classes.present().next().is_none(),
+            Self::Nodes(nodes) => nodes.is_empty(),
+        }
+    }
+
+    /// The indices of the nodes in the view.
+    pub(super) fn nodes(&self, all: &View) -> Cow<'_, [u32]> {
+        match self {
+            Self::Classes(classes) => classes.nodes(all).map(|(node, _)| node).collect(),
+            Self::Nodes(nodes) => nodes.into(),
+        }
+    }
+}
+
+// === impl NodeClasses ===
+
+impl NodeClasses {
+    fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
+        let mut nodes = vec![0; combined.count()];
+        for slot in all.slots().iter() {
+            nodes[combined.class(*slot)] += 1;
+        }
+        Self { combined, nodes }
+    }
+
+    /// The number of combined classes, of no node included.
+    pub(super) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The combined classes whose nodes stand, and how many nodes each has.
+    pub(super) fn present(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0).map(|(class, nodes)| (class, *nodes as usize))
+    }
+
+    /// How many nodes stand.
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.iter().map(|nodes| *nodes as usize).sum()
+    }
+
+    /// The class by the policy with this place that a combined class stands for.
+    pub(super) fn own_class(&self, class: usize, place: usize) -> u32 {
+        self.combined.classes(class)[place]
+    }
+
+    /// The combined class of the node at a slot.
+    #[inline]
+    pub(super) fn class(&self, slot: u32) -> usize {
+        self.combined.class(slot)
+    }
+
+    /// Drops a class, whose nodes were rejected.
+    pub(super) fn reject(&mut self, class: usize) {
+        self.nodes[class] = 0;
+    }
+
+    /// The answer about each class that stands, by the policy with this place.
+    pub(super) fn answers<'c, A: Answer + CachedAnswer>(
+        &'c self,
+        place: usize,
+        answers: &'c ByClass<A>,
+    ) -> impl Iterator<Item = (usize, usize, Option<&'c A>)> {
+        let answer = move |class| answers.answer(answers.number(self.own_class(class, place))?);
+        self.present().map(move |(class, nodes)| (class, nodes, answer(class)))
+    }
+
+    /// How many nodes these answers reject; `None` if one is not known.
+    pub(super) fn rejected<A: Answer + CachedAnswer>(&self, place: usize, answers: &ByClass<A>) -> Option<usize> {
+        let mut rejected = 0;
+        for (_, nodes, answer) in self.answers(place, answers) {
+            rejected += if answer?.rejects() { nodes } else { 0 };
+        }
+        Some(rejected)
+    }
+
+    /// The nodes that stand, with their slots, ascending.
+    pub(super) fn nodes(&self, all: &View) -> impl Iterator<Item = (u32, u32)> {
+        let stands = |(_, slot): &(usize, &u32)| self.nodes[self.combined.class(**slot)] > 0;
+        all.slots().iter().enumerate().filter(stands).map(|(node, slot)| (node as u32, *slot))
+    }
+}
+
+/// How many nodes the answers of a call reject.
+pub(super) fn count_rejected<A: Answer + CachedAnswer>(
+    answers: &Evaluated<A>,
+    classes: Option<(usize, &NodeClasses)>,
+) -> usize {
+    match (answers, classes) {
+        (Evaluated::ByRow(answers), _) => answers.count(Answer::rejects),
+        (Evaluated::ByClass(answers), Some((place, classes))) => classes.rejected(place, answers).unwrap_or_default(),
+        (Evaluated::ByClass(_), None) => 0,
+    }
+}
