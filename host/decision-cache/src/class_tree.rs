@@ -18,10 +18,10 @@ use crate::{
     source::Source,
 };
 
-/// A write copies the list of shards, and one or two shards. With about as many shards as edges in each, that is the
-/// least.
-const SHARDS: usize = 1 << SHARD_BITS;
-const SHARD_BITS: u32 = 7;
+/// Edges are in `FANOUT` branches of `FANOUT` shards. A write copies the list of branches, and one or two branches with
+/// one shard of each: so it counts up few references, each of which may be in no cache of the processor.
+const FANOUT: usize = 1 << FANOUT_BITS;
+const FANOUT_BITS: u32 = 4;
 
 /// Maximum edges.
 const MAX_EDGES: usize = 8_192;
@@ -32,10 +32,12 @@ pub(crate) struct ClassTree<S: Source, A>(ArcSwapOption<TreeVersion<S, A>>);
 /// One version of the tree.
 struct TreeVersion<S: Source, A> {
     root: Option<Arc<Edge<S, A>>>,
-    shards: Vec<Arc<Shard<S, A>>>,
+    branches: [Arc<ShardBranch<S, A>>; FANOUT],
     count: usize,
     bytes: usize,
 }
+
+type ShardBranch<S, A> = [Arc<Shard<S, A>>; FANOUT];
 
 type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState>;
 
@@ -139,7 +141,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
     pub(crate) fn classes(&self) -> Option<Classes<S, A>> {
         let edges = self.0.load_full()?;
         let mut by_node: EdgesOf<S, A> = HashMap::new();
-        for ((node, value), edge) in edges.shards.iter().flat_map(|shard| shard.iter()) {
+        for ((node, value), edge) in edges.shards().flat_map(|shard| shard.iter()) {
             by_node.entry(*node).or_default().push((*value, Arc::clone(edge)));
         }
         Some(edges.root.as_ref()?.next.classes(&by_node))
@@ -162,16 +164,23 @@ impl<S: Source, A> Default for ClassTree<S, A> {
 
 impl<S: Source, A: Answer> TreeVersion<S, A> {
     fn empty() -> Self {
-        Self { root: None, shards: vec![Arc::default(); SHARDS], count: 0, bytes: 0 }
+        let shard = Arc::default();
+        let branch = Arc::new(std::array::from_fn(|_| Arc::clone(&shard)));
+        Self { root: None, branches: std::array::from_fn(|_| Arc::clone(&branch)), count: 0, bytes: 0 }
+    }
+
+    fn shards(&self) -> impl Iterator<Item = &Arc<Shard<S, A>>> {
+        self.branches.iter().flat_map(|branch| branch.iter())
     }
 
     fn iter(&self) -> impl Iterator<Item = &Arc<Edge<S, A>>> {
-        self.root.iter().chain(self.shards.iter().flat_map(|shard| shard.values()))
+        self.root.iter().chain(self.shards().flat_map(|shard| shard.values()))
     }
 
     #[inline]
     fn follow(&self, key: &EdgeKey, now: u64) -> Option<&Next<S, A>> {
-        self.shards[shard_of(key)].get(key).map(|edge| edge.follow(now))
+        let (branch, shard) = shard_of(key);
+        self.branches[branch][shard].get(key).map(|edge| edge.follow(now))
     }
 
     /// The path of a source's subject.
@@ -201,7 +210,9 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
         const NO_ROW: Row = 0;
         let edge = Arc::new(Edge::new(Some(source.value(attribute, NO_ROW)), next));
         self.count_in(&edge);
-        let before = Arc::make_mut(&mut self.shards[shard_of(&key)]).insert(key, edge);
+        let (branch, shard) = shard_of(&key);
+        let branch = Arc::make_mut(&mut self.branches[branch]);
+        let before = Arc::make_mut(&mut branch[shard]).insert(key, edge);
         self.count_out(before.as_deref());
     }
 
@@ -216,7 +227,7 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
     fn drop_before(&mut self, since: u64) {
         let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
         let mut dropped: Vec<_> = self.root.take_if(|root| is_old(root)).into_iter().collect();
-        for shard in &mut self.shards {
+        for shard in self.branches.iter_mut().flat_map(|branch| Arc::make_mut(branch)) {
             if shard.values().any(is_old) {
                 dropped.extend(Arc::make_mut(shard).extract_if(|_, edge| is_old(edge)).map(|(_, edge)| edge));
             }
@@ -248,12 +259,14 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
 
 impl<S: Source, A> Clone for TreeVersion<S, A> {
     fn clone(&self) -> Self {
-        Self { root: self.root.clone(), shards: self.shards.clone(), count: self.count, bytes: self.bytes }
+        Self { root: self.root.clone(), branches: self.branches.clone(), count: self.count, bytes: self.bytes }
     }
 }
 
+/// The branch of an edge, and its shard there.
 #[inline]
-fn shard_of((node, value): &EdgeKey) -> usize {
+fn shard_of((node, value): &EdgeKey) -> (usize, usize) {
     let mixed = (node.rotate_left(32) ^ value.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> (u64::BITS - SHARD_BITS)) as usize
+    let number = (mixed >> (u64::BITS - 2 * FANOUT_BITS)) as usize;
+    (number / FANOUT, number % FANOUT)
 }
