@@ -227,7 +227,7 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
     fn drop_before(&mut self, since: u64) {
         let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
         let mut dropped: Vec<_> = self.root.take_if(|root| is_old(root)).into_iter().collect();
-        for shard in self.branches.iter_mut().flat_map(|branch| Arc::make_mut(branch)) {
+        for shard in self.branches.iter_mut().flat_map(Arc::make_mut) {
             if shard.values().any(is_old) {
                 dropped.extend(Arc::make_mut(shard).extract_if(|_, edge| is_old(edge)).map(|(_, edge)| edge));
             }
