@@ -8,7 +8,7 @@ use std::{
 };
 
 use kube::{Client, Config, config::Kubeconfig};
-use plimsoll_system::bounded_file::check_input;
+use plimsoll_system::{bounded_file::check_input, error_chain};
 
 use crate::lease::{Term, fenced_client};
 
@@ -107,7 +107,7 @@ impl Credentials {
     fn config(&self, context: Option<&str>) -> Result<Config, ConnectError> {
         let (path, file) = match self {
             Self::ServiceAccount => {
-                return Config::incluster().map_err(|error| ConnectError::ServiceAccount(chain(&error)));
+                return Config::incluster().map_err(|error| ConnectError::ServiceAccount(error_chain(&error)));
             }
             Self::File(path) => (path.clone(), check_files([path]).map(|()| Kubeconfig::read_from(path))),
             Self::Environment => {
@@ -120,7 +120,7 @@ impl Credentials {
         let file = file.map_err(irregular)?;
         let wrong = |error: &(dyn std::error::Error + 'static)| ConnectError::Kubeconfig {
             path: path.clone(),
-            cause: chain(error),
+            cause: error_chain(error),
         };
         let mut file = file.map_err(|error| wrong(&error))?;
         if let Some(context) = context {
@@ -185,7 +185,7 @@ impl ApiServer {
         }
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config.clone());
-        let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: chain(&error) })?;
+        let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_chain(&error) })?;
         let fenced = Arc::new(move |term: &Arc<Term>| fenced_client(&config, term));
         Ok(Self { client, fenced, url, namespace })
     }
@@ -238,18 +238,4 @@ impl fmt::Debug for ApiServer {
 
 fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
-}
-
-/// An error with its causes, each once.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

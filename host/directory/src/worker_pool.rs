@@ -27,10 +27,10 @@ const MAX_IDLE: usize = 1;
 
 /// Threads that run load jobs; after a drop each thread ends with its current job.
 pub(crate) struct WorkerPool {
-    shared: Arc<PoolState>,
+    shared: Arc<SharedQueue>,
 }
 
-struct PoolState {
+struct SharedQueue {
     context: LoadContext,
     queue: Mutex<JobQueue>,
     changed: Condvar,
@@ -57,7 +57,7 @@ struct JobQueue {
 impl WorkerPool {
     /// A pool without threads; jobs start them.
     pub(crate) fn new(context: LoadContext) -> Self {
-        Self { shared: Arc::new(PoolState { context, queue: Mutex::default(), changed: Condvar::new() }) }
+        Self { shared: Arc::new(SharedQueue { context, queue: Mutex::default(), changed: Condvar::new() }) }
     }
 
     /// Queues a job; its outcome is sent to `done`.
@@ -94,9 +94,9 @@ impl Drop for WorkerPool {
     }
 }
 
-// === impl PoolState ===
+// === impl SharedQueue ===
 
-impl PoolState {
+impl SharedQueue {
     fn work<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
         let mut queue = self.queue();
         while !queue.is_closed {

@@ -8,7 +8,7 @@ use plimsoll_core::{After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodI
 
 use crate::{
     RequestCache,
-    decode::{self, ExtenderArgs, MAX_ELEMENTS},
+    decode::{self, ExtenderArgs, MAX_ELEMENTS, WireNodes},
     encode,
     error::{LoggedPod, WireError},
     memory::MemoryReservation,
@@ -51,13 +51,6 @@ pub(crate) enum Handling {
     Reply(ExtenderReply),
     /// The replica at this base URL answers it.
     Forward(Arc<str>),
-}
-
-/// A decision, encoded.
-struct DecidedReply {
-    pieces: Vec<Bytes>,
-    nodes: usize,
-    after: After,
 }
 
 /// When a request came in, and from whom.
@@ -121,31 +114,33 @@ impl ExtenderVerb {
         arrival: Arrival,
         memory: &mut MemoryReservation,
     ) -> Handling {
-        let decision = match self {
-            Self::Filter => filter(gateway, cache, group, body, arrival, memory),
-            Self::Prioritize => prioritize(gateway, cache, group, body, arrival, memory),
-            Self::Preempt => preempt(gateway, cache, group, body, arrival, memory),
+        let reply = match self {
+            Self::Filter => on_nodes(
+                (gateway, cache),
+                body,
+                arrival,
+                memory,
+                |query| gateway.filter(group, query),
+                |nodes, outcome, memory| encode::filter(nodes, outcome, |bytes| memory.grow(bytes)),
+            ),
+            Self::Prioritize => on_nodes(
+                (gateway, cache),
+                body,
+                arrival,
+                memory,
+                |query| gateway.prioritize(group, query),
+                |nodes, outcome, memory| {
+                    Ok(vec![encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes))?.into()])
+                },
+            ),
+            Self::Preempt => preempt((gateway, cache), group, body, arrival, memory),
             Self::Bind => match bind(gateway, group, body, arrival.received) {
                 Ok(BindRoute::Forward(peer)) => return Handling::Forward(peer),
-                Ok(BindRoute::Done(after)) => {
-                    Ok(DecidedReply { pieces: vec![encode::bound().into()], nodes: 1, after })
-                }
+                Ok(BindRoute::Done(after)) => Ok(ExtenderReply::decided(vec![encode::bound().into()], 1, after)),
                 Err(error) => Err(error),
             },
         };
-        Handling::Reply(match decision {
-            Ok(DecidedReply { pieces, nodes, after }) => ExtenderReply {
-                status: 200,
-                pieces,
-                nodes,
-                error: None,
-                pod: None,
-                after,
-                close: false,
-                is_routine: false,
-            },
-            Err(error) => self.error(error),
-        })
+        Handling::Reply(reply.unwrap_or_else(|error| self.error(error)))
     }
 
     /// The reply to a request that has no decision, as this call's caller can read it.
@@ -174,17 +169,8 @@ impl ExtenderReply {
 
     /// The reply of another replica to a bind.
     pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
-        Self {
-            status: 200,
-            pieces: vec![body],
-            nodes: 1,
-            error,
-            pod: None,
-            after: After::default(),
-            close: false,
-            // That replica has logged its error, with the pod.
-            is_routine: true,
-        }
+        // That replica has logged its error, with the pod.
+        Self { error, is_routine: true, ..Self::decided(vec![body], 1, After::default()) }
     }
 
     /// The reply of a URL, method or verb that has no error field of its own.
@@ -195,14 +181,16 @@ impl ExtenderReply {
     fn failed(status: StatusCode, body: Vec<u8>, error: WireError) -> Self {
         Self {
             status: status.as_u16(),
-            pieces: vec![body.into()],
-            nodes: 0,
             error: Some(error.inside),
             pod: error.pod,
-            after: After::default(),
             close: error.close,
             is_routine: error.is_routine,
+            ..Self::decided(vec![body.into()], 0, After::default())
         }
+    }
+
+    fn decided(pieces: Vec<Bytes>, nodes: usize, after: After) -> Self {
+        Self { status: 200, pieces, nodes, error: None, pod: None, after, close: false, is_routine: false }
     }
 }
 
@@ -257,48 +245,31 @@ fn commas(json: &[u8]) -> usize {
     json.iter().map(|byte| usize::from(*byte == b',')).sum()
 }
 
-fn filter(
-    gateway: &Gateway,
-    cache: &RequestCache,
-    group: &str,
+/// Decides about the nodes of a request.
+fn on_nodes<T>(
+    (gateway, cache): (&Gateway, &RequestCache),
     body: &Bytes,
     Arrival { received, sender }: Arrival,
     memory: &mut MemoryReservation,
-) -> Result<DecidedReply, WireError> {
+    decide: impl FnOnce(&Query<'_>) -> Result<(T, After), DecideError>,
+    encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<Bytes>, WireError>,
+) -> Result<ExtenderReply, WireError> {
     let cluster = gateway.cluster();
     let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender };
-    let (outcome, after) = gateway.filter(group, &query).map_err(|error| about(&query.pod, error))?;
-    let pieces = encode::filter(&args.nodes, &outcome, |bytes| memory.grow(bytes))?;
-    Ok(DecidedReply { pieces, nodes: args.nodes.len(), after })
-}
-
-fn prioritize(
-    gateway: &Gateway,
-    cache: &RequestCache,
-    group: &str,
-    body: &Bytes,
-    Arrival { received, sender }: Arrival,
-    memory: &mut MemoryReservation,
-) -> Result<DecidedReply, WireError> {
-    let cluster = gateway.cluster();
-    let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
-    let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender };
-    let (outcome, after) = gateway.prioritize(group, &query).map_err(|error| about(&query.pod, error))?;
-    let pieces = vec![encode::prioritize(&args.nodes, &outcome, |bytes| memory.grow(bytes))?.into()];
-    Ok(DecidedReply { pieces, nodes: args.nodes.len(), after })
+    let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
+    let pieces = encode(&args.nodes, &outcome, memory)?;
+    Ok(ExtenderReply::decided(pieces, args.nodes.len(), after))
 }
 
 fn preempt(
-    gateway: &Gateway,
-    cache: &RequestCache,
+    (gateway, cache): (&Gateway, &RequestCache),
     group: &str,
     body: &Bytes,
     Arrival { received, sender }: Arrival,
     memory: &mut MemoryReservation,
-) -> Result<DecidedReply, WireError> {
+) -> Result<ExtenderReply, WireError> {
     // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.
     memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
     let args = decode::preempt_args(body)?;
@@ -306,7 +277,7 @@ fn preempt(
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
-    Ok(DecidedReply { pieces, nodes: args.candidates.len(), after })
+    Ok(ExtenderReply::decided(pieces, args.candidates.len(), after))
 }
 
 fn about(pod: &Pod, error: DecideError) -> WireError {

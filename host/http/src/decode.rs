@@ -23,7 +23,7 @@ use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
-pub(crate) use self::nodes::WireNodes;
+pub(crate) use self::{args::JsonString, nodes::WireNodes};
 use crate::{
     error::WireError,
     request_cache::{KnownNodeOrder, NameIndex},

@@ -4,17 +4,17 @@ mod connector;
 #[cfg(test)]
 mod tests;
 
-use std::{error::Error as _, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::{
-    client::legacy::{Client, Error},
+    client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-
 use plimsoll_core::RequestId;
+use plimsoll_system::error_chain;
 
 use self::connector::Connector;
 use crate::{
@@ -49,7 +49,7 @@ impl Peers {
             .header(REQUEST_ID, id.to_string())
             .body(Full::new(body))
             .map_err(|error| error.to_string())?;
-        let reply = self.client.request(request).await.map_err(|error| text(&error))?;
+        let reply = self.client.request(request).await.map_err(|error| error_chain(&error))?;
         let status = reply.status();
         if status != StatusCode::OK {
             return Err(format!("its reply has status {status}"));
@@ -63,18 +63,4 @@ impl Forward for Peers {
     fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, id: &'f RequestId) -> Forwarding<'f> {
         Box::pin(self.post(peer, path, body, id))
     }
-}
-
-/// An error with its causes, each said once.
-fn text(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

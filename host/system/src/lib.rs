@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -11,8 +11,10 @@
 pub mod bounded_file;
 pub mod cgroup;
 pub mod digest;
+mod error_chain;
 mod private_dir;
 mod process_memory;
 
+pub use error_chain::error_chain;
 pub use private_dir::{DirLimit, PrivateDir};
 pub use process_memory::private_memory;

@@ -179,7 +179,7 @@ mod tests {
         assert!(came.recv().await.unwrap().starts_with("POST /first "));
         term.end();
         let refused = client.request_text(request("/second")).await.unwrap_err();
-        assert!(crate::api::chain(&refused).contains("the term as leader is over"), "{refused:?}");
+        assert!(plimsoll_system::error_chain(&refused).contains("the term as leader is over"), "{refused:?}");
         // The connection is closed, and no byte arrived.
         drop(client);
         assert_eq!(came.recv().await.unwrap(), "end");

@@ -30,9 +30,9 @@ pub(super) struct RawExtenderArgs<'a> {
 /// The items of a `NodeList`.
 struct NodeList<'a>(Vec<&'a RawValue>);
 
-/// A node's name, borrowed unless it has escapes.
+/// A text, borrowed unless it has escapes.
 #[derive(Deserialize)]
-pub(super) struct JsonString<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(crate) struct JsonString<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 impl<'de> DeserializeSeed<'de> for ExtenderArgsVisitor {
     type Value = RawExtenderArgs<'de>;

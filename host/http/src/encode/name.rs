@@ -7,6 +7,8 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
 };
 
+use crate::decode::JsonString;
+
 /// `metadata.name` of a Node's JSON; empty if it has none.
 ///
 /// Core has parsed the object before: it is valid, and has each of the two keys once. Go writes both first, so usually
@@ -24,9 +26,6 @@ struct FieldAtPath<'k, 'f, 'de> {
     keys: &'k [&'static str],
     found: &'f mut Option<Cow<'de, str>>,
 }
-
-#[derive(Deserialize)]
-struct JsonString<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de> DeserializeSeed<'de> for FieldAtPath<'_, '_, 'de> {
     type Value = ();
