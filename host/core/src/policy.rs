@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Annotation, Fault, Origin, Preemption, Verbs, Verdict, View};
+use crate::{Annotation, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View};
 
 /// Who waits for a call's answer; it decides what the call gets where there is not enough for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,38 +71,61 @@ pub trait Policy: Send + Sync {
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault>;
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
+        let _ = ask;
+        Err(self.lacks(Verb::Validate))
+    }
 
     /// Asks about one node of the view after another, in one instance. Which one comes next may depend on the answers.
     ///
     /// # Errors
     /// The fault that ended the call; answers that were taken before it stand.
-    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault>;
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        let _ = (ask, nodes);
+        Err(self.lacks(Verb::Filter))
+    }
 
     /// As [`Policy::filter_each`]; each score is 0 to [`MAX_SCORE`](crate::MAX_SCORE).
     ///
     /// # Errors
     /// As for [`Policy::filter_each`].
-    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault>;
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        let _ = (ask, nodes);
+        Err(self.lacks(Verb::Score))
+    }
 
     /// Scores all the nodes of the view at once.
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault>;
+    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
+        let _ = ask;
+        Err(self.lacks(Verb::Rank))
+    }
 
     /// Asks about each of `candidates` (indices of the view's candidates), in order, in one instance.
     ///
     /// # Errors
     /// The fault that ended the call; no answer of this call counts then.
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault>;
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        let _ = (ask, candidates);
+        Err(self.lacks(Verb::Preempt))
+    }
 
     /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
     /// why it cannot be bound there any more.
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault>;
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+        let _ = (ask, node);
+        Err(self.lacks(Verb::Bind))
+    }
+
+    /// The fault of a call of a verb that it has no method for.
+    fn lacks(&self, verb: Verb) -> Fault {
+        Fault::new(FaultKind::Host, format!("the policy has no verb {verb}"))
+    }
 }
 
 /// A list of nodes as a source, which collects the answers.

@@ -1,6 +1,6 @@
 //! The policies that are in force: an immutable table that a reload replaces as a whole.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Instant};
 
 use crate::{Circuit, DecisionCache, Mode, Pod, Policy, PolicyConfig, Verb, cache::RecentCombined};
 
@@ -85,6 +85,29 @@ pub struct Roster {
 // === impl Member ===
 
 impl Member {
+    /// The first version of a policy, without settings; its module has neither digest nor size.
+    pub fn new(
+        group: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        config: PolicyConfig,
+        policy: Arc<dyn Policy>,
+    ) -> Self {
+        let (group, name) = (group.into(), name.into());
+        Self {
+            id: Self::id_of(&group, &name),
+            name,
+            group,
+            config,
+            settings: Arc::from("null"),
+            digest: Box::default(),
+            size: 0,
+            version: 1,
+            policy,
+            circuit: Circuit::new(Instant::now()),
+            cache: DecisionCache::default(),
+        }
+    }
+
     /// A name with its group: `gpu/binpack`. A policy of the root has its name alone.
     pub fn id_of(group: &str, name: &str) -> Arc<str> {
         if group.is_empty() { Arc::from(name) } else { Arc::from(format!("{group}/{name}")) }

@@ -1,11 +1,8 @@
 //! A stand-in for a policy without a loaded version: its rule must not be skipped silently.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use plimsoll_core::{
-    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, NodeSource, Policy, PolicyConfig, Preemption,
-    Verb, Verbs, Verdict,
-};
+use plimsoll_core::{Fault, FaultKind, Member, Policy, PolicyConfig, Verb, Verbs};
 
 use crate::scan::PolicyId;
 
@@ -16,23 +13,7 @@ struct NotLoaded;
 
 /// A member that stands in for a policy with this configuration.
 pub(crate) fn stand_in(id: &PolicyId, config: PolicyConfig) -> Member {
-    Member {
-        id: Member::id_of(&id.group, &id.name),
-        name: Arc::clone(&id.name),
-        group: Arc::clone(&id.group),
-        config,
-        settings: Arc::from("null"),
-        digest: Box::default(),
-        size: 0,
-        version: 0,
-        policy: Arc::new(NotLoaded),
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
-    }
-}
-
-fn fault() -> Fault {
-    Fault::new(FaultKind::NotLoaded, "no version of it is in force; /api/policies says why")
+    Member { version: 0, ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), config, Arc::new(NotLoaded)) }
 }
 
 // === impl NotLoaded ===
@@ -42,27 +23,7 @@ impl Policy for NotLoaded {
         Verb::ALL.into_iter().filter(|verb| *verb != Verb::Validate).collect()
     }
 
-    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
-        Err(fault())
-    }
-
-    fn filter_each(&self, _: &Ask, _: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        Err(fault())
-    }
-
-    fn score_each(&self, _: &Ask, _: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        Err(fault())
-    }
-
-    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
-        Err(fault())
-    }
-
-    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        Err(fault())
-    }
-
-    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        Err(fault())
+    fn lacks(&self, _: Verb) -> Fault {
+        Fault::new(FaultKind::NotLoaded, "no version of it is in force; /api/policies says why")
     }
 }

@@ -3,9 +3,7 @@
 use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_core::{
-    Circuit, DecisionCache, Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster, Sender, Verb, Verbs,
-};
+use plimsoll_core::{Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster, Sender, Verb, Verbs};
 
 use super::offline::{self, OfflineGateway};
 use crate::{
@@ -71,18 +69,13 @@ fn find(offline: &OfflineGateway, args: &TableArgs) -> Result<Arc<Member>> {
 /// The policy by itself: it is asked about every node, in enforce mode, and no other policy rejects nodes before.
 fn by_itself(member: &Member) -> Arc<Member> {
     let mode = if member.config.mode == Mode::Shadow { Mode::Enforce } else { member.config.mode };
+    let config = PolicyConfig { mode, ..member.config.clone() };
     Arc::new(Member {
-        id: Arc::clone(&member.id),
-        name: Arc::clone(&member.name),
-        group: Arc::clone(&member.group),
-        config: PolicyConfig { mode, ..member.config.clone() },
         settings: Arc::clone(&member.settings),
         digest: member.digest.clone(),
         size: member.size,
         version: member.version,
-        policy: Arc::clone(&member.policy),
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
+        ..Member::new(Arc::clone(&member.group), Arc::clone(&member.name), config, Arc::clone(&member.policy))
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Circuit, DecisionCache, Fault, FaultKind, Member, Mode, NodeList, NodeRead, NodeSource, PodRead,
-    Policy, PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict,
+    Annotation, Ask, Fault, Member, Mode, NodeList, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption,
+    Read, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -63,28 +63,17 @@ pub fn never() -> Fake {
 
 /// A member of the root group.
 pub fn member(name: &str, policy: Fake) -> Arc<Member> {
-    configured(name, policy, PolicyConfig { timeout: DEADLINE, ..PolicyConfig::default() })
+    in_mode(Mode::Enforce, name, policy)
 }
 
 /// A member of the root group whose answers do not count.
 pub fn shadow(name: &str, policy: Fake) -> Arc<Member> {
-    configured(name, policy, PolicyConfig { mode: Mode::Shadow, timeout: DEADLINE, ..PolicyConfig::default() })
+    in_mode(Mode::Shadow, name, policy)
 }
 
-fn configured(name: &str, policy: Fake, config: PolicyConfig) -> Arc<Member> {
-    Arc::new(Member {
-        id: name.into(),
-        name: name.into(),
-        group: "".into(),
-        config,
-        settings: "null".into(),
-        digest: "sha256:0".into(),
-        size: 0,
-        version: 1,
-        policy: Arc::new(policy),
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
-    })
+fn in_mode(mode: Mode, name: &str, policy: Fake) -> Arc<Member> {
+    let config = PolicyConfig { mode, timeout: DEADLINE, ..PolicyConfig::default() };
+    Arc::new(Member::new("", name, config, Arc::new(policy)))
 }
 
 fn text(ask: &Ask, read: Read<'_>) -> String {
@@ -137,34 +126,25 @@ impl Policy for Fake {
         verbs.into_iter().flatten().collect()
     }
 
-    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
-        Ok(Ok(()))
-    }
-
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        each(self.filter.as_ref(), ask, nodes)
+        each(self.filter.as_ref().ok_or_else(|| self.lacks(Verb::Filter))?, ask, nodes)
     }
 
     fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        each(self.score.as_ref(), ask, nodes)
-    }
-
-    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
-        Err(Fault::new(FaultKind::Host, "the fake has no rank"))
+        each(self.score.as_ref().ok_or_else(|| self.lacks(Verb::Score))?, ask, nodes)
     }
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        NodeList::collect(candidates, |candidates| each(self.preempt.as_ref(), ask, candidates))
+        let rule = self.preempt.as_ref().ok_or_else(|| self.lacks(Verb::Preempt))?;
+        NodeList::collect(candidates, |candidates| each(rule, ask, candidates))
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        let rule = self.bind.as_ref().ok_or_else(|| Fault::new(FaultKind::Host, "the fake has no bind"))?;
-        Ok(rule(ask, node))
+        Ok(self.bind.as_ref().ok_or_else(|| self.lacks(Verb::Bind))?(ask, node))
     }
 }
 
-fn each<A>(rule: Option<&Rule<A>>, ask: &Ask, items: &mut dyn NodeSource<A>) -> Result<(), Fault> {
-    let rule = rule.ok_or_else(|| Fault::new(FaultKind::Host, "the fake has no such verb"))?;
+fn each<A>(rule: &Rule<A>, ask: &Ask, items: &mut dyn NodeSource<A>) -> Result<(), Fault> {
     while let Some(item) = items.next() {
         items.answer(rule(ask, item));
     }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindError, Binder, Binding, Candidate, Circuit, Cluster, DecisionCache, Limits, Loader, Member, Node,
-    NotReserved, Pod, PolicyConfig, Reservation, Slot, Turn, View,
+    Ask, BindError, Binder, Binding, Candidate, Cluster, Limits, Loader, Member, Node, NotReserved, Pod, PolicyConfig,
+    Reservation, Slot, Turn, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
@@ -106,18 +106,11 @@ pub fn patient(mut ask: Ask) -> Ask {
 /// # Panics
 /// If the module is refused.
 pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConfig) -> Arc<Member> {
+    let policy = loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}"));
     Arc::new(Member {
-        id: Arc::from(name),
-        name: Arc::from(name),
-        group: Arc::from(""),
-        config,
-        settings: Arc::from("null"),
         digest: digest(module).into(),
         size: module.len() as u64,
-        version: 1,
-        policy: loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}")),
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
+        ..Member::new("", name, config, policy)
     })
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, Circuit, DecisionCache, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall,
-    TrialFault, Verb, View, redacting, unredacted,
+    Ask, CallClass, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall, TrialFault, Verb, View,
+    redacting, unredacted,
 };
 
 use crate::{
@@ -36,17 +36,11 @@ pub(crate) fn build(
     put_on_trial(id, content, policy.as_ref())?;
     warn_of_idle_weight(id, content, policy.as_ref());
     Ok(Member {
-        id: Member::id_of(&id.group, &id.name),
-        name: Arc::clone(&id.name),
-        group: Arc::clone(&id.group),
-        config: content.sidecar.config.clone(),
         settings: Arc::clone(&content.sidecar.settings),
         digest: content.digests.module.as_str().into(),
         size,
         version,
-        policy,
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
+        ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), content.sidecar.config.clone(), policy)
     })
 }
 

@@ -9,8 +9,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Preemption, Read, Value, Verb,
-    Verbs, Verdict,
+    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
 };
 use plimsoll_system::digest::digest;
 
@@ -116,21 +115,5 @@ impl Policy for FakePolicy {
             nodes.answer(Verdict::Unschedulable(self.tag.as_str().into()));
         }
         Ok(())
-    }
-
-    fn score_each(&self, _: &Ask, _: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
-    }
-
-    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
-    }
-
-    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
-    }
-
-    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
     }
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    CacheLimit, Circuit, Cluster, DecisionCache, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig,
-    Query, Roster, Sender, Slot, SurveyAnswer, SystemClock, Verb, Verdict,
+    CacheLimit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Sender,
+    Slot, SurveyAnswer, SystemClock, Verb, Verdict,
 };
 use plimsoll_harness::policies;
 use plimsoll_policies::load;
@@ -80,19 +80,7 @@ fn pod(rng: &mut Random) -> Arc<Pod> {
 
 fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
     let config = PolicyConfig { timeout: Duration::from_secs(30), ..PolicyConfig::default() };
-    let member = Member {
-        id: name.into(),
-        name: name.into(),
-        group: "".into(),
-        config,
-        settings: settings.into(),
-        digest: "sha256:0".into(),
-        size: 0,
-        version: 1,
-        policy: load(module),
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
-    };
+    let member = Member { settings: settings.into(), ..Member::new("", name, config, load(module)) };
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_mins(1));
     let gateway = gateway.with_cache_limit(CacheLimit { recheck_every: 1, ..CacheLimit::default() });
     gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(member)])));

@@ -14,10 +14,10 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Circuit, Clock, Cluster, DecideError,
-    DecisionCache, Difference, Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource,
-    Nodes, Observer, Outcome, Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster,
-    Sender, ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Difference,
+    Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome,
+    Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender, ShadowRejections, Value,
+    Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -105,10 +105,6 @@ impl Policy for FakePolicy {
             (Verb::Bind, self.bind.is_some()),
         ];
         exported.into_iter().filter_map(|(verb, has)| has.then_some(verb)).collect()
-    }
-
-    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
-        Ok(Ok(()))
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
@@ -201,19 +197,7 @@ pub(super) fn name_of(view: &View, node: u32) -> String {
 pub(super) fn mk_member(name: &str, policy: FakePolicy, configure: impl FnOnce(&mut PolicyConfig)) -> Arc<Member> {
     let mut config = PolicyConfig::default();
     configure(&mut config);
-    Arc::new(Member {
-        id: name.into(),
-        name: name.into(),
-        group: "".into(),
-        config,
-        settings: "null".into(),
-        digest: "sha256:00".into(),
-        size: 0,
-        version: 1,
-        policy: Arc::new(policy),
-        circuit: Circuit::new(Instant::now()),
-        cache: DecisionCache::default(),
-    })
+    Arc::new(Member::new("", name, config, Arc::new(policy)))
 }
 
 // === The world ===

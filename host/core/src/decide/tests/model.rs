@@ -14,8 +14,7 @@ use self::{
 };
 use super::fixture::*;
 use crate::{
-    CacheLimit, Circuit, Cluster, DecisionCache, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster,
-    Sender, Verdict, View,
+    CacheLimit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, Sender, Verdict, View,
 };
 
 /// Steps of a run that `cargo test` makes; `PLIMSOLL_MODEL_STEPS` asks for more.
@@ -65,19 +64,9 @@ impl Model {
 
     fn put(&mut self, at: usize, program: Program, rng: &mut Random) {
         let program = Arc::new(program);
-        let member = Arc::new(Member {
-            id: format!("p{at}").into(),
-            name: format!("p{at}").into(),
-            group: "".into(),
-            config: PolicyConfig::default(),
-            settings: rng.pick(&["1", "2"]).into(),
-            digest: "sha256:00".into(),
-            size: 0,
-            version: 1,
-            policy: Arc::clone(&program) as _,
-            circuit: Circuit::new(crate::Clock::now(self.fixture.clock.as_ref())),
-            cache: DecisionCache::default(),
-        });
+        let policy = Arc::clone(&program) as _;
+        let member = Member::new("", format!("p{at}"), PolicyConfig::default(), policy);
+        let member = Arc::new(Member { settings: rng.pick(&["1", "2"]).into(), ..member });
         if at < self.policies.len() {
             self.policies[at] = (member, program);
         } else {

@@ -9,8 +9,7 @@ use plimsoll_random::Random;
 
 use super::super::fixture::*;
 use crate::{
-    Ask, Fault, FaultKind, NodeRead, NodeSource, PlacedRead, PodRead, Policy, Preemption, Read, Verb, Verbs, Verdict,
-    View,
+    Ask, Fault, FaultKind, NodeRead, NodeSource, PlacedRead, PodRead, Policy, Read, Verb, Verbs, Verdict, View,
 };
 
 /// A policy.
@@ -229,27 +228,11 @@ impl Policy for Program {
         [Verb::Filter, Verb::Score].into_iter().collect()
     }
 
-    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
-        Ok(Ok(()))
-    }
-
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         self.each(ask, nodes, verdict)
     }
 
     fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         self.each(ask, nodes, score)
-    }
-
-    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
-    }
-
-    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<crate::Annotation>, String>, Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
-    }
-
-    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        Err(Fault::new(FaultKind::Host, "not a verb of this policy"))
     }
 }
