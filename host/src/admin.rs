@@ -77,6 +77,16 @@ impl AdminState {
         self.draining.store(true, Ordering::Relaxed);
     }
 
+    /// Why the gateway is not ready; empty if it is.
+    fn reasons(&self) -> Vec<String> {
+        if self.draining.load(Ordering::Relaxed) {
+            return vec!["shutting down".to_owned()];
+        }
+        let mut reasons = self.readiness.missing(&self.gateway.roster());
+        reasons.extend(self.watch.iter().flat_map(|watch| watch.status().doubts(self.max_staleness)));
+        reasons
+    }
+
     /// Problems that do not prevent the gateway from answering.
     fn notes(&self) -> Vec<String> {
         let roster = self.gateway.roster();
@@ -104,16 +114,13 @@ impl AdminState {
 
 impl Admin for AdminState {
     fn ready(&self) -> Result<Vec<String>, Vec<String>> {
-        if self.draining.load(Ordering::Relaxed) {
-            return Err(vec!["shutting down".to_owned()]);
-        }
-        let mut reasons = self.readiness.missing(&self.gateway.roster());
-        reasons.extend(self.watch.iter().flat_map(|watch| watch.status().doubts(self.max_staleness)));
+        let reasons = self.reasons();
         if reasons.is_empty() { Ok(self.notes()) } else { Err(reasons) }
     }
 
     fn metrics(&self) -> String {
         self.metrics.set_decision_cache_bytes(self.gateway.cached_bytes());
+        self.metrics.ready(self.reasons().is_empty());
         self.metrics.blind(self.gateway.roster().members().filter(|member| self.is_blind(member)).count());
         self.metrics.render()
     }

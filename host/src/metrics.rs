@@ -11,7 +11,10 @@ mod tls;
 mod watch;
 mod wire;
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use arc_swap::ArcSwapOption;
 use plimsoll_cluster::{ClusterWatch, Leadership};
@@ -37,8 +40,9 @@ pub(crate) struct Metrics {
     decision_cache_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
     states: Family<StateLabels, Gauge>,
-    directory_problems: Gauge,
+    directory_problems: Family<ProblemLabels, Gauge>,
     blind: Gauge,
+    ready: Gauge,
     cluster_nodes: Gauge,
     cluster_pods: Gauge,
     cluster_published: Counter,
@@ -54,6 +58,12 @@ pub(crate) struct Metrics {
 struct ReloadLabels {
     policy: String,
     result: &'static str,
+}
+
+/// What has a problem: a whole `directory`, or the `name` of one file or sub-directory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProblemLabels {
+    of: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,8 +83,9 @@ impl Metrics {
             decision_cache_bytes: Gauge::default(),
             reloads: Family::default(),
             states: Family::default(),
-            directory_problems: Gauge::default(),
+            directory_problems: Family::default(),
             blind: Gauge::default(),
+            ready: Gauge::default(),
             cluster_nodes: Gauge::default(),
             cluster_pods: Gauge::default(),
             cluster_published: Counter::default(),
@@ -101,6 +112,7 @@ impl Metrics {
         registry.register("policies", "Policies by state", self.states.clone());
         let help = "Policy directories and file names with a problem";
         registry.register("policy_directory_problems", help, self.directory_problems.clone());
+        registry.register("ready", "1 while /readyz answers 200", self.ready.clone());
         let help = "Policies that read the pods on nodes although the gateway has no view of them";
         registry.register("policies_without_pods", help, self.blind.clone());
         registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
@@ -159,7 +171,10 @@ impl Metrics {
             let count = states.values().filter(|own| **own == state).count();
             self.states.get_or_create(&StateLabels { state: state.as_str() }).set(count as i64);
         }
-        self.directory_problems.set(roster.directory_failures().count() as i64);
+        for (of, is_whole) in [("directory", true), ("name", false)] {
+            let count = roster.directory_failures().filter(|failure| failure.is_of_directory() == is_whole).count();
+            self.directory_problems.get_or_create(&ProblemLabels { of }).set(count as i64);
+        }
         self.policies.reloaded(roster);
     }
 
@@ -176,8 +191,8 @@ impl Metrics {
     }
 
     /// Registers the metrics of the watch on the API server.
-    pub(crate) fn watch(&self, watch: Arc<ClusterWatch>) {
-        self.watch.set(watch);
+    pub(crate) fn watch(&self, watch: Arc<ClusterWatch>, max_staleness: Duration) {
+        self.watch.set(watch, max_staleness);
     }
 
     /// Registers the metrics of the election.
@@ -188,6 +203,11 @@ impl Metrics {
     /// Sets the number of policies that read pods on nodes without a view of them.
     pub(crate) fn blind(&self, policies: usize) {
         self.blind.set(policies as i64);
+    }
+
+    /// Sets whether the gateway is ready.
+    pub(crate) fn ready(&self, is_ready: bool) {
+        self.ready.set(i64::from(is_ready));
     }
 
     /// Sets the size of the decision cache.

@@ -53,6 +53,9 @@ labels:
 
 {{- /* "true" where plimsoll may bind, else empty. An open port and the right to bind do not go together. */ -}}
 {{- define "plimsoll.binds" -}}
+{{- if and .Values.bind.enabled (not (include "plimsoll.watches" .)) }}
+{{- fail "bind.enabled is true, and with mode: fullNodes plimsoll cannot bind, because it has no access to the API: set mode: watch, or bind.enabled: false" }}
+{{- end }}
 {{- if and (include "plimsoll.watches" .) .Values.bind.enabled }}
 {{- if not (or (and .Values.tls.clientCA.secret .Values.bind.clients) .Values.bind.withoutAuthentication) }}
 {{- fail "bind.enabled is true, and nothing keeps others than kube-scheduler from placing pods: set tls.secret and tls.clientCA.secret, so that clients show a certificate, or bind.withoutAuthentication if everybody who reaches the extender port may place any pod on any node" }}

@@ -36,14 +36,14 @@ pub async fn list_once(
             waiting(&format!("waiting for {}: {}", api.url(), why()));
             is_told = true;
         }
-        if silence(&status).unwrap_or(waited) >= patience {
+        if silence(&status) >= patience {
             return Err(ConnectError::NotListed { url: api.url().to_owned(), patience, why: why() });
         }
     }
     Ok(watch.cluster())
 }
 
-/// The time since the last sign of life of either list.
-fn silence(status: &WatchStatus) -> Option<Duration> {
-    [&status.nodes, &status.pods].into_iter().filter_map(|resource| resource.silent_for).min()
+/// The time since the last sign of life of either list, or since the start.
+fn silence(status: &WatchStatus) -> Duration {
+    status.nodes.silent_for.min(status.pods.silent_for)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Observer, Outcome, PodId, Roster,
+    BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Mode, Observer, Outcome, PodId, Roster,
     ShadowRejections, Verb,
 };
 use prometheus_client::{
@@ -27,6 +27,7 @@ pub(crate) struct PolicyMetrics {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CircuitLabels {
     policy: String,
+    mode: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -41,6 +42,14 @@ struct RecheckLabels {
     policy: String,
     verb: &'static str,
     result: &'static str,
+}
+
+// === impl CircuitLabels ===
+
+impl CircuitLabels {
+    fn of(member: &Member) -> Self {
+        Self { policy: member.id().to_owned(), mode: member.config.mode.as_str() }
+    }
 }
 
 // === impl PolicyMetrics ===
@@ -59,6 +68,10 @@ impl PolicyMetrics {
 
     /// Called when a new roster comes into force.
     pub(super) fn reloaded(&self, roster: &Roster) {
+        // Prometheus sees an increase only of a series that was there before it.
+        for member in roster.members().filter(|member| member.config.mode != Mode::Off) {
+            drop(self.circuits_opened.get_or_create(&CircuitLabels::of(member)));
+        }
         self.calls.reloaded(roster);
     }
 }
@@ -112,8 +125,7 @@ impl Observer for PolicyMetrics {
 
     fn circuit_opened(&self, member: &Member) {
         tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not called for 10 s");
-        let labels = CircuitLabels { policy: member.id().to_owned() };
-        self.circuits_opened.get_or_create(&labels).inc();
+        self.circuits_opened.get_or_create(&CircuitLabels::of(member)).inc();
     }
 
     fn bound(&self, report: &BindReport<'_>) {

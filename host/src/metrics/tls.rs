@@ -14,6 +14,8 @@ use prometheus_client::{
 pub(crate) struct TlsMetrics {
     refused: Family<RefusalLabels, Counter>,
     reloads: Family<ResultLabels, Counter>,
+    /// 1 while the files differ from the certificates in force and cannot be used.
+    files_refused: Gauge,
     /// Unix seconds; 0 without TLS.
     expiry: Gauge,
 }
@@ -34,6 +36,8 @@ impl TlsMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register("tls_refused", "Clients that got no TLS connection, by reason", self.refused.clone());
         registry.register("tls_reloads", "Changes of the TLS files by result", self.reloads.clone());
+        let help = "1 while the TLS files cannot be used and the certificates in force stay";
+        registry.register("tls_files_refused", help, self.files_refused.clone());
         let help = "When the serving certificate in force ends, in Unix time; 0 without TLS";
         registry.register_with_unit("tls_certificate_expiry_timestamp", help, Unit::Seconds, self.expiry.clone());
     }
@@ -47,6 +51,7 @@ impl TlsObserver for TlsMetrics {
     fn reloaded(&self, taken: bool) {
         let result = if taken { "loaded" } else { "refused" };
         self.reloads.get_or_create(&ResultLabels { result }).inc();
+        self.files_refused.set(i64::from(!taken));
     }
 
     fn expires(&self, at: SystemTime) {

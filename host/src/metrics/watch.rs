@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use plimsoll_cluster::{ClusterWatch, ResourceStatus, WatchStatus};
@@ -13,9 +14,9 @@ use prometheus_client::{
     registry::Unit,
 };
 
-/// The watch, once there is one.
+/// The watch and `--max-staleness`, once there is a watch.
 #[derive(Debug, Clone, Default)]
-pub(super) struct WatchCollector(Arc<OnceLock<Arc<ClusterWatch>>>);
+pub(super) struct WatchCollector(Arc<OnceLock<(Arc<ClusterWatch>, Duration)>>);
 
 type WatchCount = fn(&ResourceStatus) -> u64;
 
@@ -32,17 +33,16 @@ const COUNTERS: [(&str, &str, WatchCount); 6] = [
 // === impl WatchCollector ===
 
 impl WatchCollector {
-    pub(super) fn set(&self, watch: Arc<ClusterWatch>) {
+    pub(super) fn set(&self, watch: Arc<ClusterWatch>, max_staleness: Duration) {
         // There is one watch in a process.
-        let _ = self.0.set(watch);
+        let _ = self.0.set((watch, max_staleness));
     }
 }
 
 impl Collector for WatchCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(WatchStatus { nodes, pods, assumed }) = self.0.get().map(|watch| watch.status()) else {
-            return Ok(());
-        };
+        let Some((watch, max_staleness)) = self.0.get() else { return Ok(()) };
+        let WatchStatus { nodes, pods, assumed } = watch.status();
         let gauge = ConstGauge::new(assumed as i64);
         let help = "Pods that were bound and that the watch has not shown yet";
         gauge.encode(encoder.encode_descriptor("watch_assumed_pods", help, None, gauge.metric_type())?)?;
@@ -61,13 +61,19 @@ impl Collector for WatchCollector {
             let labels = [("resource", status.resource)];
             ConstGauge::new(status.lost as i64).encode(family.encode_family(&labels)?)?;
         }
-        let kind = ConstGauge::new(0.0).metric_type();
-        let help = "Time since the last sign of life of the watch";
-        let mut family = encoder.encode_descriptor("watch_staleness", help, Some(&Unit::Seconds), kind)?;
-        for status in [&nodes, &pods] {
-            let Some(silent) = status.silent_for else { continue };
-            let labels = [("resource", status.resource)];
-            ConstGauge::new(silent.as_secs_f64()).encode(family.encode_family(&labels)?)?;
+        let times: [(&str, &str, &dyn Fn(&ResourceStatus) -> Duration); 2] = [
+            ("watch_staleness", "Time since the last sign of life of the watch, or since the start", &|status| {
+                status.silent_for
+            }),
+            ("watch_staleness_limit", "The value of --max-staleness", &|_| *max_staleness),
+        ];
+        for (name, help, value) in times {
+            let kind = ConstGauge::new(0.0).metric_type();
+            let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
+            for status in [&nodes, &pods] {
+                let labels = [("resource", status.resource)];
+                ConstGauge::new(value(status).as_secs_f64()).encode(family.encode_family(&labels)?)?;
+            }
         }
         Ok(())
     }

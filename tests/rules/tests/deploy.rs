@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use plimsoll_harness::workspace;
 
@@ -82,6 +82,21 @@ fn the_alerting_rules_name_metrics_that_are_exported() {
         }
     }
     assert!(seen >= 10, "only {seen} metrics were found: does the search still work?");
+}
+
+/// `runbook_url` leads to the heading with the alert's name in small letters.
+#[test]
+fn every_alert_has_a_section_and_every_section_an_alert() {
+    let rules = read("deploy/chart/templates/prometheusrule.yaml");
+    let page = read("docs/alerts.md");
+    let alerts: BTreeSet<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    let sections: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(alerts, sections);
+    for rule in rules.split("- alert: ").skip(1) {
+        let name = rule.lines().next().unwrap();
+        let runbook = format!("runbook_url: {{{{ $runbook }}}}#{}\n", name.to_lowercase());
+        assert!(rule.contains(&runbook), "{name} has no link to its section");
+    }
 }
 
 /// MiB of the process with ten policies and its view of 5,000 nodes and 150,000 pods, as `make bench` measures it.

@@ -29,8 +29,8 @@ pub struct ResourceStatus {
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
-    /// The time since the last sign of life; `None` before the first.
-    pub silent_for: Option<Duration>,
+    /// The time since the last sign of life; before the first one, since the start.
+    pub silent_for: Duration,
     /// Events, bookmarks left out.
     pub events: u64,
     /// Bookmarks: the API server says that nothing happened.
@@ -55,7 +55,8 @@ pub struct ResourceStatus {
 #[derive(Debug)]
 pub(super) struct WatchRecord {
     resource: Resource,
-    alive: Mutex<Option<Instant>>,
+    /// The last sign of life; at first the start, so that an API server that never answered counts as silent.
+    alive: Mutex<Instant>,
     trouble: Mutex<Option<String>>,
     pub(super) events: AtomicU64,
     pub(super) bookmarks: AtomicU64,
@@ -97,8 +98,8 @@ impl ResourceStatus {
         if !self.is_listed {
             return Some(format!("{resource} are not listed yet{why}"));
         }
-        let silent = self.silent_for.filter(|silent| *silent > max_staleness)?;
-        Some(format!("{resource} have not been heard of for {} s{why}", silent.as_secs()))
+        (self.silent_for > max_staleness)
+            .then(|| format!("{resource} have not been heard of for {} s{why}", self.silent_for.as_secs()))
     }
 }
 
@@ -108,7 +109,7 @@ impl WatchRecord {
     pub(super) fn new(resource: Resource) -> Self {
         Self {
             resource,
-            alive: Mutex::default(),
+            alive: Mutex::new(clock::now()),
             trouble: Mutex::default(),
             events: AtomicU64::default(),
             bookmarks: AtomicU64::default(),
@@ -122,7 +123,7 @@ impl WatchRecord {
 
     /// A sign of life of the API server.
     pub(super) fn alive(&self) {
-        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock::now());
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = clock::now();
     }
 
     /// A list is complete, or a watch has begun.
@@ -144,16 +145,13 @@ impl WatchRecord {
     }
 
     pub(super) fn status(&self) -> ResourceStatus {
+        let alive = *self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         let (lost, first_lost) = self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ResourceStatus {
             resource: self.resource.name(),
             is_listed: count(&self.lists) > 0,
-            silent_for: self
-                .alive
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .map(|at| clock::now().saturating_duration_since(at)),
+            silent_for: clock::now().saturating_duration_since(alive),
             events: count(&self.events),
             bookmarks: count(&self.bookmarks),
             lists: count(&self.lists),
@@ -175,7 +173,7 @@ mod tests {
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
         let listed =
-            ResourceStatus { resource: "pods", is_listed: true, silent_for: Some(LIMIT), ..Default::default() };
+            ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
         WatchStatus { nodes, pods: listed, assumed: 0 }
     }
 
@@ -185,9 +183,9 @@ mod tests {
         assert_eq!(status(nodes.clone()).doubts(LIMIT), ["nodes are not listed yet"]);
         nodes.trouble = Some("refused".to_owned());
         assert_eq!(status(nodes.clone()).doubts(LIMIT), ["nodes are not listed yet: refused"]);
-        nodes = ResourceStatus { is_listed: true, silent_for: Some(LIMIT), trouble: None, ..nodes };
+        nodes = ResourceStatus { is_listed: true, silent_for: LIMIT, trouble: None, ..nodes };
         assert!(status(nodes.clone()).doubts(LIMIT).is_empty());
-        nodes.silent_for = Some(LIMIT * 2);
+        nodes.silent_for = LIMIT * 2;
         assert_eq!(status(nodes).doubts(LIMIT), ["nodes have not been heard of for 20 s"]);
     }
 }

@@ -322,3 +322,30 @@ fn a_default_cache_that_cannot_be_used_is_done_without_and_one_that_was_asked_fo
         plimsoll_with(directory.path(), &[("XDG_CACHE_HOME", in_the_way)], &["check", "absent.wasm"]).unwrap();
     assert_eq!(printed.code, Some(1), "{printed:?}");
 }
+
+#[test]
+fn an_api_server_that_never_answered_is_visible_in_the_metrics() {
+    let directory = tempdir().unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
+    // Nothing listens on port 1.
+    let text = "{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], \
+        users: [{name: c, user: {}}], contexts: [{name: c, context: {cluster: c, user: c}}]}";
+    fs::write(&kubeconfig, text).unwrap();
+    let policies = tempdir().unwrap();
+    put(policies.path(), "zone_drain_v1");
+    let kubeconfig = kubeconfig.display().to_string();
+    let flags = ["--no-compile-cache", "--no-bind", "--kubeconfig", &kubeconfig];
+    let gateway = Plimsoll::serve(policies.path(), &flags).unwrap();
+    let sample = |name: &str| -> f64 {
+        let page = gateway.get("/metrics").unwrap().body;
+        let line = page.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {page}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    let first = sample("plimsoll_watch_staleness_seconds{resource=\"nodes\"}");
+    wait_until("the silence to grow", || {
+        (sample("plimsoll_watch_staleness_seconds{resource=\"nodes\"}") > first).then_some(())
+    })
+    .unwrap();
+    assert_eq!(sample("plimsoll_watch_staleness_limit_seconds{resource=\"pods\"}"), 180.0);
+    assert_eq!(sample("plimsoll_ready "), 0.0);
+}

@@ -107,5 +107,6 @@ fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     assert!(line["error"].as_str().unwrap().contains("tls.key is not that of the certificate in "), "{line}");
     let refused = "plimsoll_tls_reloads_total{result=\"refused\"} 1";
     wait_until("the count", || has(&gateway, refused).then_some(())).unwrap();
+    assert!(has(&gateway, "plimsoll_tls_files_refused 1"));
     assert!(has(&gateway, "plimsoll_tls_certificate_expiry_timestamp_seconds 2524608000"));
 }

@@ -7,7 +7,7 @@ use plimsoll_harness::{binary, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 /// The values, and what helm says against them.
-const REFUSED: [(&str, &str); 16] = [
+const REFUSED: [(&str, &str); 17] = [
     ("replicas=0", "/replicas"),
     ("replica=3", "'replica' not allowed"),
     ("mode=snapshot", "'watch', 'fullNodes'"),
@@ -22,6 +22,7 @@ const REFUSED: [(&str, &str); 16] = [
     ("tls.clientCA.secret=ca", "/tls/secret"),
     // The right to bind does not go with a port that is open to anybody.
     ("bind.enabled=true", "bind.withoutAuthentication if everybody who reaches the extender port"),
+    ("mode=fullNodes,bind.enabled=true,bind.withoutAuthentication=true", "with mode: fullNodes plimsoll cannot bind"),
     ("bind.enabled=true,tls.secret=t", "set tls.secret and tls.clientCA.secret"),
     ("bind.clients[0]=a\\,b", "/bind/clients/0"),
     ("podDisruptionBudget.maxUnavailable=half", "/podDisruptionBudget/maxUnavailable"),
