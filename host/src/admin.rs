@@ -25,6 +25,9 @@ use crate::{
 /// The note in `/readyz` about a policy whose circuit is open. The gateway stays ready: a restart would not help.
 const CIRCUIT_OPEN: &str = "its circuit is open after five consecutive faults: for up to 10 s it is not called, and only its cached answers are used";
 
+/// The end of the note about a bad policy that was added to a running gateway.
+const NEXT_START: &str = "; it is not asked now; at the next start plimsoll is not ready until this is fixed, and the policy's onError applies";
+
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
     gateway: Arc<Gateway>,
@@ -95,7 +98,17 @@ impl AdminState {
         };
         let binder = roster.members().find(binds).filter(|_| self.binds_for_nobody);
         let binder = binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id()));
-        let refused = roster.failures().iter().map(|failure| format!("policy {}: {}", failure.id(), failure.error));
+        let states = roster.states();
+        // It came when the gateway was running: otherwise a stand-in would be in its place.
+        let came_late = |failure: &Failure| {
+            states.get(&failure.id()) == Some(&PolicyState::Failed)
+                && !self.readiness.allows_degraded()
+                && !roster.members().any(|member| *member.id() == *failure.id())
+        };
+        let refused = roster.failures().iter().map(|failure| {
+            let next = if came_late(failure) { NEXT_START } else { "" };
+            format!("policy {}: {}{next}", failure.id(), failure.error)
+        });
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
         let now = Instant::now();

@@ -50,9 +50,11 @@ impl Reload {
         self.gateway.set_roster(update.roster);
         self.readiness.observe(&roster);
         if !is_loading(&roster) && !self.all_tried.swap(true, Ordering::Relaxed) {
-            let refused = roster.states().values().filter(|state| **state == PolicyState::Failed).count();
+            let states = roster.states();
+            let count = |wanted| states.values().filter(|state| **state == wanted).count();
+            let (refused, kept) = (count(PolicyState::Failed), count(PolicyState::Kept));
             let loaded = roster.members().filter(|member| !member.is_stand_in()).count();
-            info!(loaded, refused, "all policies were tried");
+            info!(loaded, refused, kept, "all policies were tried");
         }
     }
 }
@@ -101,7 +103,10 @@ fn tell(change: &PolicyChange) {
         }
         PolicyChange::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
         PolicyChange::Library { id } => {
-            warn!(policy = id, "a sidecar of another policy names its module: it is a library now, and asked nothing");
+            warn!(
+                policy = id,
+                "the policy is a library now and is not asked, because a sidecar of another policy names its module"
+            );
         }
     }
 }

@@ -228,7 +228,11 @@ fn not_found() -> AdminPage {
 }
 
 fn read_only() -> AdminPage {
-    (StatusCode::METHOD_NOT_ALLOWED, TEXT, "plimsoll's admin side is read-only: GET, and POST to /api/explain\n".into())
+    (
+        StatusCode::METHOD_NOT_ALLOWED,
+        TEXT,
+        "plimsoll's admin side is read-only: use GET; for /api/explain, POST the pod's JSON\n".into(),
+    )
 }
 
 fn respond((status, kind, text): AdminPage) -> Response {

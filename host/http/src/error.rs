@@ -72,7 +72,7 @@ impl WireError {
 
     /// The URL is right, the method is not.
     pub(crate) fn method(verb: &str) -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("{verb} takes POST alone"))
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("{verb} accepts only POST"))
     }
 
     /// The client may not bind.

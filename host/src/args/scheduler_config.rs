@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::{EngineArgs, OutputFormat, values::duration};
+use super::{
+    EngineArgs, OutputFormat,
+    values::{duration, url},
+};
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -12,7 +15,7 @@ pub(crate) struct SchedulerConfigArgs {
     pub(crate) policies: PathBuf,
 
     /// Where kube-scheduler reaches plimsoll
-    #[arg(long, env = "PLIMSOLL_URL", value_name = "URL", default_value = "http://127.0.0.1:8888")]
+    #[arg(long, env = "PLIMSOLL_URL", value_name = "URL", default_value = "http://127.0.0.1:8888", value_parser = url)]
     pub(crate) url: String,
 
     /// A profile of the scheduler, named as pods name it in schedulerName; may be given more than once

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::{
     EngineArgs, LogFormat,
-    values::{duration, quantity},
+    values::{address, duration, quantity},
 };
 
 #[derive(Debug, clap::Args)]
@@ -91,17 +91,17 @@ pub(crate) struct ViewArgs {
 #[command(next_help_heading = "Listeners")]
 pub(crate) struct ListenerArgs {
     /// The address that kube-scheduler calls; port 0 picks a free port and logs it
-    #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
+    #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// The address that serves /healthz, /readyz, /metrics and /api; /api shows settings, pods and nodes, so keep it
     /// private
-    #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
+    #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889", value_parser = address)]
     pub(crate) admin: SocketAddr,
 
     /// A second address that serves /healthz, /readyz and /metrics only, for a kubelet and a scraper; it shows no
     /// settings, pods or nodes [default: none]
-    #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS")]
+    #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS", value_parser = address)]
     pub(crate) probes: Option<SocketAddr>,
 
     /// Host names that clients on this machine may use for --listen and --admin, besides `localhost` and IP addresses;

@@ -1,6 +1,6 @@
 //! Values that clap does not know by itself.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 /// `4s`, `250ms`, `1m 30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -13,8 +13,20 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 /// `64Mi`, `1Gi`, `1000000`.
 pub(super) fn quantity(text: &str) -> Result<usize, String> {
-    let bytes = plimsoll_core::parse_quantity(text, 1).map_err(|error| error.to_string())?;
+    let bytes = plimsoll_core::parse_quantity(text, 1).map_err(|_| "expected a size such as 64Mi or 1Gi".to_owned())?;
     usize::try_from(bytes).ok().filter(|bytes| *bytes > 0).ok_or_else(|| "it must be more than 0".to_owned())
+}
+
+/// `127.0.0.1:8888`, `[::]:0`.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:8888 or [::]:8888".to_owned())
+}
+
+/// `http://10.96.0.42:8888`.
+pub(super) fn url(text: &str) -> Result<String, String> {
+    let is_url = ["http://", "https://"].iter().any(|scheme| text.len() > scheme.len() && text.starts_with(scheme));
+    let example = || "expected a URL that begins with http:// or https://, such as http://10.96.0.42:8888".to_owned();
+    is_url.then(|| text.to_owned()).ok_or_else(example)
 }
 
 /// The name of a group; a leading or trailing slash is forgiven.
@@ -31,6 +43,8 @@ mod tests {
     fn times_and_sizes_are_read_as_people_write_them() {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(quantity("64Mi"), Ok(64 << 20));
+        assert_eq!(address("[::]:0"), Ok("[::]:0".parse().unwrap()));
+        assert_eq!(url("https://a:1"), Ok("https://a:1".to_owned()));
         assert_eq!(group("/gpu/"), Ok("gpu".to_owned()));
     }
 
@@ -41,6 +55,12 @@ mod tests {
         }
         for text in ["0", "-1", "", "64MB!"] {
             assert!(quantity(text).is_err(), "{text}");
+        }
+        for text in ["8888", "localhost:0", ":8888", "127.0.0.1"] {
+            assert!(address(text).unwrap_err().contains("such as 127.0.0.1:8888"), "{text}");
+        }
+        for text in ["plimsoll:8888", "https://", "", "ftp://plimsoll"] {
+            assert!(url(text).unwrap_err().contains("such as http://"), "{text}");
         }
     }
 }

@@ -244,7 +244,7 @@ impl Elector {
         if self.write(&lease_write).await.is_ok() {
             info!(lease = self.config.lease(), "let go of the Lease");
         } else {
-            warn!(lease = self.config.lease(), "the Lease could not be let go: it will run out");
+            warn!(lease = self.config.lease(), "the Lease could not be released: it expires by itself");
         }
     }
 

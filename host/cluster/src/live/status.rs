@@ -172,8 +172,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
-        let listed =
-            ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
+        let listed = ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
         WatchStatus { nodes, pods: listed, assumed: 0 }
     }
 

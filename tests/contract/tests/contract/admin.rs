@@ -73,7 +73,7 @@ async fn each_page_has_its_status_type_and_text() {
     let reply = client.request(Method::DELETE, "/api/policies", "".into()).await.unwrap();
     assert_eq!(
         (reply.status, reply.text().as_str()),
-        (405, "plimsoll's admin side is read-only: GET, and POST to /api/explain\n")
+        (405, "plimsoll's admin side is read-only: use GET; for /api/explain, POST the pod's JSON\n")
     );
     server.stopped().await.unwrap();
 }

@@ -168,9 +168,9 @@ async fn urls_and_methods_are_told_apart() {
     let server = server(WireConfig::default()).await;
     let mut client = server.client().await.unwrap();
     let table = [
-        (Method::GET, "/filter", 405, "filter takes POST alone"),
-        (Method::PUT, "/prioritize", 405, "prioritize takes POST alone"),
-        (Method::DELETE, "/gpu/bind", 405, "bind takes POST alone"),
+        (Method::GET, "/filter", 405, "filter accepts only POST"),
+        (Method::PUT, "/prioritize", 405, "prioritize accepts only POST"),
+        (Method::DELETE, "/gpu/bind", 405, "bind accepts only POST"),
         (Method::GET, "/", 404, "plimsoll answers POST /filter"),
         (Method::POST, "/", 404, "plimsoll answers POST /filter"),
         (Method::POST, "/Filter", 404, "plimsoll answers"),
