@@ -13,7 +13,8 @@ use crate::{args::LogFormat, text::LogWriter};
 /// Libraries whose lines say less than our own about the same event, and say it for every attempt.
 ///
 /// A watch, a lease or a bind that cannot reach the API server is logged by plimsoll, with the reason.
-const QUIET: [&str; 6] = ["kube_client=off", "hyper=off", "hyper_util=off", "h2=off", "tower=off", "rustls=error"];
+const QUIET: [&str; 7] =
+    ["notify=off", "kube_client=off", "hyper=off", "hyper_util=off", "h2=off", "tower=off", "rustls=error"];
 
 /// Sends log lines to standard error.
 ///

@@ -61,18 +61,17 @@ impl Collector for WatchCollector {
             let labels = [("resource", status.resource)];
             ConstGauge::new(status.lost as i64).encode(family.encode_family(&labels)?)?;
         }
-        let times: [(&str, &str, &dyn Fn(&ResourceStatus) -> Duration); 2] = [
-            ("watch_staleness", "Time since the last sign of life of the watch, or since the start", &|status| {
-                status.silent_for
-            }),
-            ("watch_staleness_limit", "The value of --max-staleness", &|_| *max_staleness),
-        ];
-        for (name, help, value) in times {
+        let silences = [nodes.silent_for, pods.silent_for];
+        let silence = "Time since the last sign of life of the watch, or since the start";
+        let limit = "The value of --max-staleness";
+        for (name, help, values) in
+            [("watch_staleness", silence, silences), ("watch_staleness_limit", limit, [*max_staleness; 2])]
+        {
             let kind = ConstGauge::new(0.0).metric_type();
             let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
-            for status in [&nodes, &pods] {
+            for (status, value) in [&nodes, &pods].into_iter().zip(values) {
                 let labels = [("resource", status.resource)];
-                ConstGauge::new(value(status).as_secs_f64()).encode(family.encode_family(&labels)?)?;
+                ConstGauge::new(value.as_secs_f64()).encode(family.encode_family(&labels)?)?;
             }
         }
         Ok(())

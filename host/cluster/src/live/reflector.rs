@@ -322,7 +322,7 @@ impl Reflector {
         self.record().failed(failure.to_string());
         // A long outage must not fill the log.
         if failures.is_power_of_two() {
-            warn!(resource = self.resource.name(), error = %failure, ?wait, failures, "the watch failed: the last cluster stays in force");
+            warn!(resource = self.resource.name(), error = %failure, ?wait, failures, "the watch failed and is retried: the last cluster stays in force, if there is one");
         }
     }
 
