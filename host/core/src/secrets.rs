@@ -3,24 +3,26 @@
 //! A value is a secret where the name of its key, of one above it, or of the pair that it belongs to says so; so is a
 //! text that has a secret in it by its form.
 
+mod canonical;
+mod found;
 mod redacting;
 mod settings;
 mod shape;
-mod written;
 
-use std::{borrow::Cow, ops::Range};
+use std::borrow::Cow;
 
 use serde_json::Value;
 
 pub use self::redacting::{redacting, unredacted};
-use self::{settings::visit, shape::secrets_in, written::spots};
+use self::{
+    found::{SHORTEST, Windows},
+    settings::visit,
+    shape::secrets_in,
+};
 use crate::escaped;
 
 /// What stands for a secret.
 const HIDDEN: &str = "<not shown>";
-
-/// A shorter text is no secret to anybody, and would be found everywhere.
-const SHORTEST: usize = 2;
 
 /// A shorter number, such as a limit on tokens, is no secret; a PIN has four digits.
 const SHORTEST_NUMBER: usize = 4;
@@ -37,18 +39,24 @@ const SHORTEST_ANYWHERE_IN_REASONS: usize = 8;
 /// Maximum characters of a quotation from a file.
 const MAX_QUOTED_CHARS: usize = 80;
 
-/// The most texts that are looked for in another one; with more of them, no text is shown at all. A chain of
-/// certificates with its key has about 150 lines.
+/// How many characters of a quotation's source are searched for a secret that begins in the quotation.
+const MAX_SEARCHED_CHARS: usize = 5 * MAX_QUOTED_CHARS;
+
+/// Maximum texts that are looked for in another one; with more of them, no text is shown at all. A chain of certificates
+/// with its key has about 150 lines.
 const MAX_SECRETS: usize = 1024;
+
+/// The same for their bytes, all together.
+const MAX_SECRET_BYTES: usize = 64 << 10;
 
 /// The secrets in the settings of one policy, to be taken out of texts about it.
 #[derive(Debug, Default)]
 pub struct Secrets {
-    /// As they are, each once, and their lines.
-    texts: Vec<String>,
+    windows: Windows,
     /// A shorter one is hidden only where it is a word of its own.
     shortest_anywhere: usize,
-    are_too_many: bool,
+    /// There are too many, or one that cannot be searched for.
+    hide_all: bool,
 }
 
 /// The settings (JSON) as they may be shown.
@@ -65,13 +73,13 @@ pub fn looks_secret(text: &str) -> bool {
 
 /// A part of a file as a message may quote it: on one line, not long, and no secret by its form.
 pub fn quotable(part: &str) -> Cow<'_, str> {
-    if looks_secret(part) {
+    let first = |count| part.char_indices().nth(count).map(|(end, _)| &part[..end]);
+    if looks_secret(first(MAX_SEARCHED_CHARS).unwrap_or(part)) {
         return Cow::Borrowed(HIDDEN);
     }
-    let end = part.char_indices().nth(MAX_QUOTED_CHARS).map(|(end, _)| end);
-    match end {
+    match first(MAX_QUOTED_CHARS) {
         None => escaped(part, |_| false),
-        Some(end) => Cow::Owned(format!("{}…", escaped(&part[..end], |_| false))),
+        Some(start) => Cow::Owned(format!("{}…", escaped(start, |_| false))),
     }
 }
 
@@ -80,26 +88,20 @@ pub fn quotable(part: &str) -> Cow<'_, str> {
 impl Secrets {
     /// The secrets in settings (JSON).
     pub fn of(settings: &str) -> Self {
-        let mut texts = vec![];
+        let mut texts = Texts::default();
         if let Ok(mut settings) = serde_json::from_str(settings) {
             visit(&mut settings, false, &mut |secret, by_name| match secret {
-                Value::String(text) => {
-                    for part in secrets_in(text) {
-                        push_lines(part, &mut texts);
-                    }
-                    // Where only a part is secret, the other lines may be ordinary words.
-                    if by_name { push_lines(text, &mut texts) } else { texts.push(text.clone()) }
-                }
-                _ => texts.push(secret.to_string()),
+                Value::String(text) if by_name => texts.push_with_lines(text),
+                Value::String(text) => secrets_in(text).into_iter().for_each(|part| texts.push_with_lines(part)),
+                _ => texts.push(&secret.to_string()),
             });
         }
-        texts.retain(|text| {
-            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-            text.len() >= if is_number { SHORTEST_NUMBER } else { SHORTEST }
-        });
-        texts.sort_unstable();
-        texts.dedup();
-        Self { are_too_many: texts.len() > MAX_SECRETS, texts, shortest_anywhere: SHORTEST_ANYWHERE }
+        let windows = Windows::of(&texts.list);
+        Self {
+            hide_all: texts.are_too_many || windows.is_none(),
+            windows: windows.unwrap_or_default(),
+            shortest_anywhere: SHORTEST_ANYWHERE,
+        }
     }
 
     /// The same, to be taken out of reasons.
@@ -108,20 +110,18 @@ impl Secrets {
     }
 
     fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.windows.is_empty() && !self.hide_all
     }
 
     /// The text without the secrets.
     pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.are_too_many && !text.is_empty() {
+        if self.hide_all && !text.is_empty() {
             return Cow::Owned(HIDDEN.to_owned());
         }
-        let mut spots: Vec<Range<usize>> =
-            self.texts.iter().flat_map(|secret| spots(secret, text, secret.len() < self.shortest_anywhere)).collect();
+        let spots = self.windows.spots(text, self.shortest_anywhere);
         if spots.is_empty() {
             return Cow::Borrowed(text);
         }
-        spots.sort_by_key(|spot| spot.start);
         let (mut shown, mut done) = (String::with_capacity(text.len()), 0);
         for spot in spots {
             // Of two that touch or overlap the first stands for both.
@@ -136,11 +136,35 @@ impl Secrets {
     }
 }
 
-/// A secret and its lines: a guest may write line by line.
-fn push_lines(secret: &str, texts: &mut Vec<String>) {
-    texts.push(secret.to_owned());
-    let lines = secret.lines().map(str::trim).filter(|line| line.len() < secret.len());
-    texts.extend(lines.filter(|line| line.len() >= SHORTEST_LINE).map(str::to_owned));
+/// The texts of secrets, as many as are looked for.
+#[derive(Default)]
+struct Texts {
+    list: Vec<String>,
+    bytes: usize,
+    are_too_many: bool,
+}
+
+// === impl Texts ===
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        if text.len() < if is_number { SHORTEST_NUMBER } else { SHORTEST } || self.are_too_many {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(text.len());
+        self.are_too_many = self.list.len() >= MAX_SECRETS || self.bytes > MAX_SECRET_BYTES;
+        if !self.are_too_many {
+            self.list.push(text.to_owned());
+        }
+    }
+
+    /// A secret and its lines: a guest may write line by line.
+    fn push_with_lines(&mut self, secret: &str) {
+        self.push(secret);
+        let lines = secret.lines().map(str::trim).filter(|line| line.len() < secret.len());
+        lines.filter(|line| line.len() >= SHORTEST_LINE).for_each(|line| self.push(line));
+    }
 }
 
 #[cfg(test)]
@@ -182,7 +206,10 @@ mod tests {
     fn the_part_of_a_text_that_is_secret_is_found_by_itself() {
         let secrets = Secrets::of(r#"{"url":"https://example.com/a?token=correct-horse","words":"a b"}"#);
         assert_eq!(secrets.hide("sent correct-horse to example.com"), "sent <not shown> to example.com");
-        assert_eq!(secrets.hide("https://example.com/a?token=correct-horse"), "<not shown>");
+        assert_eq!(
+            secrets.hide("https://example.com/a?token=correct-horse"),
+            "https://example.com/a?token=<not shown>"
+        );
     }
 
     #[test]
@@ -199,7 +226,9 @@ mod tests {
                 assert_eq!(shown, HIDDEN, "{text}");
             }
             for line in secret.lines() {
-                assert_eq!(secrets.hide(&format!("line: {line}, read")), "line: <not shown>, read");
+                // The space may stand for the line break before it.
+                let shown = secrets.hide(&format!("line: {line}, read")).replace("line: ", "line:");
+                assert_eq!(shown, "line:<not shown>, read");
             }
         }
         let config = Secrets::of(&serde_json::json!({"config": "ordinary\npassword: hunter2hunter2\n"}).to_string());
@@ -220,7 +249,7 @@ mod tests {
         let settings =
             serde_json::json!({"tokens": {(token('a')): "team-a", (token('b')): "team-b"}, "pools": {"a": 1}});
         let shown: Value = serde_json::from_str(&shown_settings(&settings.to_string())).unwrap();
-        let expected = serde_json::json!({"tokens": {HIDDEN: HIDDEN, "<not shown>'": HIDDEN}, "pools": {"a": 1}});
+        let expected = serde_json::json!({"tokens": {HIDDEN: HIDDEN, "<not shown> 2": HIDDEN}, "pools": {"a": 1}});
         assert_eq!(shown, expected);
         assert_eq!(Secrets::of(&settings.to_string()).hide(&format!("used {}!", token('b'))), "used <not shown>!");
     }
@@ -270,6 +299,30 @@ mod tests {
             |count: usize| serde_json::json!({"tokens": (0..count).map(|at| format!("t{at:08}")).collect::<Vec<_>>()});
         assert_eq!(Secrets::of(&tokens(MAX_SECRETS).to_string()).hide("a text"), "a text");
         assert_eq!(Secrets::of(&tokens(MAX_SECRETS + 1).to_string()).hide("a text"), HIDDEN);
+    }
+
+    /// Each of these took time or memory with the square of its length.
+    #[test]
+    fn no_settings_and_no_text_take_long() {
+        let long = 1 << 17;
+        for text in ["sk-", ":", "=", "token=", "bearer ", "a:b@", "\\", "&amp;", "%25", "-", "'", "https://hook/a/"] {
+            let text = text.repeat(long / text.len());
+            for settings in [serde_json::json!({"note": text}), serde_json::json!({"password": text})] {
+                let settings = settings.to_string();
+                let _ = (shown_settings(&settings), Secrets::of(&settings).hide("a text"), quotable(&text));
+            }
+            let secrets = Secrets::of(&serde_json::json!({"password": &text[..1000]}).to_string());
+            assert!(secrets.hide(&text).len() <= text.len(), "{}", &text[..12]);
+        }
+        let keys: serde_json::Map<String, Value> =
+            (0..20_000).map(|at| (format!("AKIA{at:016}"), Value::Null)).collect();
+        assert!(shown_settings(&Value::Object(keys).to_string()).contains("<not shown> 20000"));
+    }
+
+    #[test]
+    fn a_secret_of_backslashes_hides_every_text() {
+        let backslashes = "\\".repeat(2_000) + "x";
+        assert_eq!(Secrets::of(&serde_json::json!({"password": backslashes}).to_string()).hide("a text"), HIDDEN);
     }
 
     #[test]

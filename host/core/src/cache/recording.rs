@@ -1,11 +1,14 @@
 //! The reads of one call, in order: what `View::read` writes down.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use plimsoll_decision_cache::{ReadLog, SharedLog};
 
 use super::attribute::{Attribute, AttributeRef};
-use crate::{Read, ReadError, Shown, Value, excerpt, read::ReadScope, shown_settings};
+use crate::{Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, shown_settings};
 
 /// The most lines of a story.
 const MAX_LINES: usize = 1_000;
@@ -45,6 +48,18 @@ impl Recording {
     /// A recording that tells every read with its value.
     pub(crate) fn of_story() -> Self {
         Self { log: SharedLog::default(), story: Some(Arc::default()) }
+    }
+
+    /// The same, without secrets of these settings (JSON), which a policy may use as keys.
+    pub(crate) fn take_shown_story(&self, settings: &str) -> Vec<ReadLine> {
+        let secrets = Secrets::of(settings);
+        let mut story = self.take_story();
+        for line in &mut story {
+            if let Cow::Owned(hidden) = secrets.hide(&line.read) {
+                line.read = hidden;
+            }
+        }
+        story
     }
 
     /// What was read, in order; of a very long story the beginning.

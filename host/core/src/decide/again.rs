@@ -79,7 +79,7 @@ pub(super) fn evaluate_one<A: CachedAnswer>(
         caller.bounded(member, verb, Arc::new(view), caller.now(), |ask| A::ask(member.policy.as_ref(), ask, &mut one));
     let no_answer = || Err(Fault::new(FaultKind::Output, "0 answers for 1 nodes"));
     let answer = result.and_then(|()| one.answer.map_or_else(no_answer, Ok));
-    Evaluated { answer, reads: recording.take_story(), reads_whole: recording.is_uncacheable() }
+    Evaluated { answer, reads: recording.take_shown_story(&member.settings), reads_whole: recording.is_uncacheable() }
 }
 
 /// Evaluates a cached answer again; a difference disables the cache.

@@ -109,7 +109,7 @@ fn evaluate_once<A>(
         recording.begin(0);
     }
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
-    Evaluated { answer, reads: recording.take_story(), reads_whole: true }
+    Evaluated { answer, reads: recording.take_shown_story(&member.settings), reads_whole: true }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {

@@ -35,16 +35,19 @@ pub(super) fn visit(value: &mut Value, is_secret: bool, found: &mut impl FnMut(&
 /// Keys that are secrets by their form, as in `{"tokens": {"ghp_...": "team"}}`.
 fn visit_keys(fields: &mut Map<String, Value>, found: &mut impl FnMut(&mut Value, bool)) {
     let secret_keys: Vec<String> = fields.keys().filter(|key| !secrets_in(key).is_empty()).cloned().collect();
+    // Two hidden keys remain two fields; numbers that are taken are not tried again.
+    let mut number = 1;
     for key in secret_keys {
         let Some(field) = fields.remove(&key) else { continue };
         let mut shown = Value::String(key);
         found(&mut shown, false);
-        let mut shown = shown.as_str().unwrap_or_default().to_owned();
-        // Two hidden keys remain two fields.
-        while fields.contains_key(&shown) {
-            shown.push('\'');
+        let name = shown.as_str().unwrap_or_default();
+        let mut unique = name.to_owned();
+        while fields.contains_key(&unique) {
+            number += 1;
+            unique = format!("{name} {number}");
         }
-        fields.insert(shown, field);
+        fields.insert(unique, field);
     }
 }
 

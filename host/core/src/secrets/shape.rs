@@ -115,6 +115,9 @@ const RANDOM_BYTES: usize = 32;
 /// A user's name in a URL is rarely this long, and a key often is.
 const LONG_USER_BYTES: usize = 16;
 
+/// Maximum bytes of the name of a pair in a text, with its quotes.
+const MAX_NAME_BYTES: usize = 100;
+
 /// Whether a key of this name holds a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let joined: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
@@ -160,10 +163,16 @@ pub(super) fn secrets_in(text: &str) -> Vec<&str> {
 /// Tokens by what they begin with.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     TOKENS.iter().flat_map(move |(prefix, least)| {
+        // A token that has its prefix inside is one token.
+        let mut done = 0;
         text.match_indices(prefix).filter_map(move |(at, _)| {
-            let is_inside = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+            let is_inside = at < done || text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+            if is_inside {
+                return None;
+            }
             let token = text[at..].split(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).next()?;
-            (!is_inside && token.len() >= prefix.len() + least).then_some(token)
+            done = at + token.len();
+            (token.len() >= prefix.len() + least).then_some(token)
         })
     })
 }
@@ -225,19 +234,34 @@ fn in_webhook(word: &str) -> Vec<&str> {
 
 /// The values of `name=value`, `name: value` and `"name":"value"` whose names are those of secrets.
 fn pairs(text: &str) -> impl Iterator<Item = &str> {
+    let mut done = 0;
     text.match_indices(['=', ':']).filter_map(move |(at, sign)| {
-        let (before, after) = (text[..at].trim_end_matches([' ', ':']), &text[at + 1..]);
-        let is_quoted = before.ends_with(['"', '\'', '\\']);
-        let before = before.trim_end_matches(['"', '\'', '\\']);
-        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).map_or(0, |at| at + 1);
-        // The colon of a URL, a port or a time joins no pair.
-        let joins = sign == "=" || is_quoted || after.starts_with([' ', '\t', '\n', '"', '\'']);
-        if !joins || !before.is_char_boundary(start) || !is_secret_name(&before[start..]) {
+        // A value may have signs in it.
+        if at < done {
             return None;
         }
-        let value = after.trim_start_matches([' ', '\t', '\n', '"', '\'', '\\', '=', '>']);
-        value.split(|c: char| c.is_whitespace() || "\"'\\,;&<>".contains(c)).next()
+        let value = value_of_pair(text, at, sign)?;
+        // The value is a part of the text.
+        done = value.as_ptr() as usize - text.as_ptr() as usize + value.len();
+        Some(value)
     })
+}
+
+/// The value behind a sign, if the name before it is that of a secret. It looks at no more than [`MAX_NAME_BYTES`] before
+/// the sign, and at as many between it and the value.
+fn value_of_pair<'t>(text: &'t str, at: usize, sign: &str) -> Option<&'t str> {
+    let (before, after) = (&text[text.floor_char_boundary(at.saturating_sub(MAX_NAME_BYTES))..at], &text[at + 1..]);
+    let before = before.trim_end_matches([' ', ':']);
+    let is_quoted = before.ends_with(['"', '\'', '\\']);
+    let before = before.trim_end_matches(['"', '\'', '\\']);
+    let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).map_or(0, |at| at + 1);
+    // The colon of a URL, a port or a time joins no pair.
+    let joins = sign == "=" || is_quoted || after.starts_with([' ', '\t', '\n', '"', '\'']);
+    if !joins || !before.is_char_boundary(start) || !is_secret_name(&before[start..]) {
+        return None;
+    }
+    let gap = after.bytes().take(MAX_NAME_BYTES).take_while(|byte| b" \t\n\"'\\=>".contains(byte)).count();
+    after[gap..].split(|c: char| c.is_whitespace() || "\"'\\,;&<>".contains(c)).next()
 }
 
 fn is_boundary(c: char) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fixture::*;
-use crate::{DecideError, Fault, FaultKind, Member, Nodes, Read, Value, Verdict};
+use crate::{DecideError, Explained, Fault, FaultKind, Member, Nodes, PodRead, Read, Value, Verdict};
 
 /// A policy with settings that hold a secret.
 fn mk_licensed(policy: FakePolicy) -> Arc<Member> {
@@ -43,8 +43,13 @@ fn a_fault_that_quotes_a_secret_is_told_without_it() {
 
 #[test]
 fn a_reason_that_quotes_a_secret_is_told_without_it_everywhere() {
-    let policy =
-        || FakePolicy::default().filter_each(|_, _| Verdict::Unschedulable("no seat at hunter2-hunter2".into()));
+    let policy = || {
+        FakePolicy::default().filter_each(|view, _| {
+            // A secret may be used as a key, too.
+            let _ = view.read(Read::Pod(PodRead::Label("hunter2-hunter2")));
+            Verdict::Unschedulable("no seat at hunter2-hunter2".into())
+        })
+    };
     let member = Arc::into_inner(mk_licensed(policy())).unwrap();
     let settings = Arc::clone(&member.settings);
     let member = Arc::new(Member { policy: crate::redacting(member.policy, &settings), ..member });
@@ -53,7 +58,9 @@ fn a_reason_that_quotes_a_secret_is_told_without_it_everywhere() {
     assert_eq!(outcome["n1"].0, "p: no seat at <not shown>");
     let names = cows(&["n1"]);
     let explanation = fixture.gateway.explain("", &fixture.query(Nodes::Names(&names)), 0).unwrap();
-    let told = format!("{:?} {:?}", explanation.verdict, explanation.answers[0].answer);
+    let Explained { answer, reads, .. } = &explanation.answers[0];
+    assert!(reads.iter().any(|line| line.read == "pod.label(\"<not shown>\")"), "{reads:?}");
+    let told = format!("{:?} {answer:?}", explanation.verdict);
     assert!(told.contains("<not shown>") && !told.contains("hunter2"), "{told}");
     assert!(!format!("{:?}", fixture.gateway.decision_tables("p").unwrap()).contains("hunter2"));
     // The bytes of one module serve with other settings later on.
