@@ -220,7 +220,7 @@ impl Gateway {
         let member = roster.members().find(|member| member.id() == policy);
         let member = member.ok_or_else(|| DecideError::UnknownPolicy(policy.to_owned()))?;
         let (cluster, verbs) = (self.cluster().unwrap_or_default(), member.policy.verbs());
-        let table = |verb| Some((verb, member.cache.decision_table(verb, &cluster)?));
+        let table = |verb| Some((verb, member.cache.decision_table(verb, &cluster)?.without_secrets(&member.settings)));
         Ok(verbs.iter().filter_map(table).collect())
     }
 

@@ -144,7 +144,7 @@ impl View {
     }
 
     /// How many pods are placed on a node of the view; 0 where there is no such node.
-    pub(crate) fn placed_count(&self, node: u32) -> usize {
+    pub fn placed_count(&self, node: u32) -> usize {
         self.placed(node).map_or(0, Iterator::count)
     }
 

@@ -58,7 +58,7 @@ impl<T: Attribute> Columns<T> {
 
     /// Bytes of all columns.
     pub fn bytes(&self) -> usize {
-        self.by_attribute.load().values().map(|column| column.bytes()).sum()
+        self.by_attribute.load().iter().map(|(attribute, column)| weight(&**attribute, column)).sum()
     }
 
     /// Follows an earlier snapshot, of which these rows have changed: the fingerprints of the others are shared.
@@ -127,7 +127,7 @@ impl<T: Attribute> Columns<T> {
 
     /// Drops the least recently used columns while there is too much.
     fn evict(&self, columns: &mut ByAttribute<T>, newest: &T) {
-        let mut bytes: usize = columns.values().map(|column| column.bytes()).sum();
+        let mut bytes: usize = columns.iter().map(|(attribute, column)| weight(&**attribute, column)).sum();
         let most = self.max_bytes.load(Ordering::Relaxed);
         if bytes <= most && columns.len() <= MAX_COLUMNS {
             return;
@@ -141,9 +141,14 @@ impl<T: Attribute> Columns<T> {
             if bytes <= most && columns.len() <= MAX_COLUMNS / 4 * 3 {
                 break;
             }
-            bytes -= columns.remove(attribute).map_or(0, |column| column.bytes());
+            bytes -= columns.remove(attribute).map_or(0, |column| weight(&**attribute, &column));
         }
     }
+}
+
+/// The bytes of a column with its attribute: a guest may ask for a key of a megabyte.
+fn weight<T: Attribute>(attribute: &T, column: &Column) -> usize {
+    size_of::<T>() + attribute.heap_size() + column.bytes()
 }
 
 impl<T> Default for Columns<T> {

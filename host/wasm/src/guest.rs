@@ -48,7 +48,7 @@ impl GuestPolicy {
         ask: &Ask,
         verb: Verb,
         nodes: &mut dyn NodeSource<R>,
-        accept: impl Fn(A) -> Result<R, Stop>,
+        accept: impl Fn(u32, A) -> Result<R, Stop>,
     ) -> Result<(), Fault>
     where
         (A,): ComponentNamedList + Lift + Send + Sync + 'static,
@@ -58,7 +58,7 @@ impl GuestPolicy {
             while let Some(node) = nodes.next() {
                 call.about(node);
                 let (answer,) = function.call(&mut call.store, (node,))?;
-                nodes.answer(accept(answer).map_err(wasmtime::Error::new)?);
+                nodes.answer(accept(node, answer).map_err(wasmtime::Error::new)?);
             }
             Ok(())
         })
@@ -83,7 +83,7 @@ impl Policy for GuestPolicy {
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        self.each(ask, Verb::Filter, nodes, |answer| match answer {
+        self.each(ask, Verb::Filter, nodes, |_, answer| match answer {
             abi::WitVerdict::Fits => Ok(Verdict::Fits),
             abi::WitVerdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
             abi::WitVerdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
@@ -91,7 +91,7 @@ impl Policy for GuestPolicy {
     }
 
     fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        self.each(ask, Verb::Score, nodes, Ok::<u32, Stop>)
+        self.each(ask, Verb::Score, nodes, |_, score| Ok::<u32, Stop>(score))
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
@@ -109,10 +109,18 @@ impl Policy for GuestPolicy {
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
         NodeList::collect(candidates, |candidates| {
-            self.each(ask, Verb::Preempt, candidates, |answer| match answer {
+            self.each(ask, Verb::Preempt, candidates, |candidate, answer| match answer {
                 abi::WitPreemption::Keep => Ok(Preemption::Keep),
                 abi::WitPreemption::Reject(reason) => checked(reason).map(Preemption::Reject),
-                abi::WitPreemption::Replace(victims) => Ok(Preemption::Replace(victims)),
+                abi::WitPreemption::Replace(victims) => {
+                    // Each answer is checked before the next one comes: thousands of long lists must not meet here.
+                    let placed = ask.view.placed_count(candidate);
+                    if victims.len() > placed {
+                        let detail = format!("a replacement by {} pods of a node that has {placed}", victims.len());
+                        return Err(Stop::Output(detail));
+                    }
+                    Ok(Preemption::Replace(victims))
+                }
             })
         })
     }

@@ -86,13 +86,21 @@ impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Memory { wanted, limit } => {
-                let mib = |bytes: usize| bytes.div_ceil(1 << 20);
-                write!(f, "a memory of {} MiB was refused; all together may have {} MiB", mib(wanted), mib(limit))
+                write!(f, "a memory of {} was refused; all together may have {}", size(wanted), size(limit))
             }
             Self::Table { wanted } => {
                 write!(f, "a table of {wanted} elements was refused; all together may have {TABLE_ELEMENTS}")
             }
         }
+    }
+}
+
+/// Whole MiB, or else KiB.
+fn size(bytes: usize) -> String {
+    if bytes.is_multiple_of(1 << 20) {
+        format!("{} MiB", bytes >> 20)
+    } else {
+        format!("{} KiB", bytes.div_ceil(1 << 10))
     }
 }
 

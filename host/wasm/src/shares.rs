@@ -2,9 +2,9 @@
 //! them.
 //!
 //! A policy gets more as long as it holds no more than is free. A greedy policy ends up with half, a second one with
-//! half of the rest, and so on: six of them leave one of 64 permits. As calls end, their permits are redistributed,
-//! which brings greedy policies down to equal shares, and one share always stays free. Background calls share a
-//! quarter. Waiting calls are served in FIFO order, those of decisions first.
+//! half of the rest, and so on: six of them leave one of 64 permits, which a seventh takes. As calls end, their permits
+//! are redistributed, which brings greedy policies down to equal shares. Background calls share a quarter. Waiting calls
+//! are served in FIFO order, those of decisions first.
 
 mod memory;
 mod reclaim;

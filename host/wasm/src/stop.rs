@@ -15,7 +15,7 @@ pub(crate) enum Stop {
     Panic(String),
     #[error("the guest's runtime gave up with exit code {0}")]
     Exit(u32),
-    #[error("its {} ms are over", .0.as_millis())]
+    #[error("its time of {0:?} is over")]
     Deadline(Duration),
     #[error("{0}")]
     Output(String),

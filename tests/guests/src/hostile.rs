@@ -37,7 +37,7 @@ macro_rules! for_each_hostile {
         $each! {
             adapter_import: wat, Filter, Refused("it imports plimsoll:adapter/host@0.1.0; a policy may import");
             answer_out_of_bounds: wat, Filter, Fault(Output, "pointer");
-            bind_endless: wat, Bind, Fault(Timeout, "ms are over");
+            bind_endless: wat, Bind, Fault(Timeout, "is over");
             bind_flood: wat, Bind, Fault(Output, "65 annotations; at most 64 are allowed");
             bind_huge: wat, Bind, Fault(Output, "it handed over more than 1024 KiB at once");
             bind_invalid_value: wat, Bind, Fault(Output, "utf-8");
@@ -45,21 +45,21 @@ macro_rules! for_each_hostile {
             bind_out_of_bounds: wat, Bind, Fault(Output, "out of bounds of memory");
             bind_reserved_key: wat, Bind, Fault(Output, "the annotation key 'kubernetes.io/config.mirror'");
             deep_recursion: wat, Filter, Fault(Stack, "it recursed until its stack was full");
-            endless_loop: wat, Filter, Fault(Timeout, "ms are over");
-            endless_loop_in_realloc: wat, Filter, Fault(Timeout, "ms are over");
+            endless_loop: wat, Filter, Fault(Timeout, "is over");
+            endless_loop_in_realloc: wat, Filter, Fault(Timeout, "is over");
             endless_loop_in_start: wat, Filter, Fault(Timeout, "it was starting");
             exit: wat, Filter, Fault(Panic, "exit code 2: panic: index out of range");
             handle_bomb: wat, Score, Fault(Memory, "handle limit exceeded");
             host_panic: wat, Filter, Fault(Panic, "no device is  [31mleft");
             invalid_key: wat, Filter, Fault(Output, "it passed a text that is not UTF-8");
             invalid_reason: wat, Filter, Fault(Output, "utf-8");
-            log_flood: wat, Filter, Fault(Timeout, "ms are over");
+            log_flood: wat, Filter, Fault(Timeout, "is over");
             megabyte_reason: wat, Filter, Fault(Output, "a reason of 983040 bytes; at most 1024 are allowed");
             memory_at_start: wat, Filter, Fault(Memory, "128 MiB was refused; all together may have 64 MiB");
             memory_bomb: wat, Filter, Fault(Memory, "was refused; all together may have 64 MiB");
             no_verb: wat, Filter, Refused("it exports no verb; expected at least one of filter, score");
             not_wasm: raw, Filter, Refused("this is not WebAssembly: a module starts with the bytes 00 61 73 6d");
-            output_flood: wat, Filter, Fault(Timeout, "ms are over");
+            output_flood: wat, Filter, Fault(Timeout, "is over");
             rank_huge: wat, Rank, Fault(Output, "it handed over more than 1024 KiB at once");
             rank_too_short: wat, Rank, Fault(Output, "a rank of 1 scores for 4 nodes");
             read_in_realloc: wat, Filter, Fault(Trap, "cannot leave component instance");
@@ -70,7 +70,7 @@ macro_rules! for_each_hostile {
             replace_nobody: wat, Preempt, Fault(Output, "a replacement without victims");
             score_four_billion: wat, Score, Fault(Output, "a score of 4000000000; at most 100 is allowed");
             shared_memory: wat, Filter, Refused("it shares its memory between threads");
-            sleeps: wat, Filter, Fault(Timeout, "ms are over");
+            sleeps: wat, Filter, Fault(Timeout, "is over");
             table_bomb: wat, Filter, Fault(Memory, "a table of 100001 elements was refused");
             three_memories: wat, Score, Refused("memories");
             trap_in_start: wat, Filter, Fault(Start, "unreachable");

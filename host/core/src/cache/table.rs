@@ -1,14 +1,17 @@
 //! The decision table that a policy has shown so far.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use plimsoll_decision_cache::{Answer, AnswerCache, Branch, Fingerprint, Tree as CacheTree};
 
 use super::{attribute::Attribute, source::ViewSource};
-use crate::{Cluster, Shown, SurveyAnswer, View};
+use crate::{Cluster, Secrets, Shown, SurveyAnswer, View, excerpt};
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 1_000;
+
+/// Maximum bytes of a read as it is shown: a guest may ask for a key of a megabyte.
+const MAX_READ_BYTES: usize = 500;
 
 /// The most values that one condition lists.
 const MAX_VALUES: usize = 20;
@@ -37,7 +40,7 @@ pub struct DecisionRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// The read, as the contract writes it.
-    pub read: String,
+    pub read: Arc<str>,
     /// The values that were seen.
     pub values: Vec<Shown>,
     /// How many more there are.
@@ -48,7 +51,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Tree {
     Answer(SurveyAnswer),
-    Read(String, Vec<(BTreeSet<Shown>, Tree)>),
+    Read(Arc<str>, Vec<(BTreeSet<Shown>, Tree)>),
 }
 
 // === impl DecisionTable ===
@@ -66,6 +69,17 @@ impl DecisionTable {
             table.add(&tree, &mut Vec::new());
         }
         table
+    }
+
+    /// The table without secrets of these settings (JSON), which a policy may use as keys.
+    pub(crate) fn without_secrets(mut self, settings: &str) -> Self {
+        let secrets = Secrets::of(settings);
+        for condition in self.rows.iter_mut().flat_map(|row| &mut row.conditions) {
+            if let Cow::Owned(hidden) = secrets.hide(&condition.read) {
+                condition.read = hidden.into();
+            }
+        }
+        self
     }
 
     fn add(&mut self, tree: &Tree, conditions: &mut Vec<Condition>) {
@@ -103,7 +117,7 @@ fn in_words<A: Answer + Into<SurveyAnswer>>(tree: CacheTree<ViewSource, A>, unca
                 Some((shown(&attribute, fingerprint, value), in_words(next, uncacheable)?))
             };
             let branches: Vec<_> = branches.into_iter().filter_map(in_words).collect();
-            (!branches.is_empty()).then(|| merged(attribute.to_string(), branches))
+            (!branches.is_empty()).then(|| merged(excerpt(&attribute.to_string(), MAX_READ_BYTES).into(), branches))
         }
     }
 }
@@ -118,7 +132,7 @@ fn shown(attribute: &Attribute, fingerprint: Fingerprint, value: Option<Shown>) 
 }
 
 /// Branches that lead to the same are one; a read whose branches all do does not matter.
-fn merged(read: String, branches: Vec<(Shown, Tree)>) -> Tree {
+fn merged(read: Arc<str>, branches: Vec<(Shown, Tree)>) -> Tree {
     let mut by_tree: Vec<(BTreeSet<Shown>, Tree)> = Vec::new();
     for (value, tree) in branches {
         match by_tree.iter_mut().find(|(_, own)| *own == tree) {

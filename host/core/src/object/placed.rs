@@ -14,11 +14,21 @@ pub const MAX_KEPT_ANNOTATION_BYTES: usize = 16 << 10;
 /// than [`MAX_KEPT_ANNOTATION_BYTES`]. A pod with more cannot be read. These are 170 labels of the largest size.
 pub const MAX_KEPT_BYTES: usize = 64 << 10;
 
-/// Stands for a value that is not kept. A pod that really has it is told to have a value that is not kept.
-pub(crate) const NOT_KEPT: &str = "<not kept>";
+/// Stands for a value that is not kept; no pod has it, see [`kept_annotations`].
+pub(crate) const NOT_KEPT: &str = "\u{10ffff}<not kept>";
+
+/// A value that equals [`NOT_KEPT`] loses its first character, which is for internal use by Unicode's rules: otherwise a
+/// pod could make every policy fail that reads its annotation.
+const TAKEN_FOR_KEPT: &str = "<not kept>";
 
 /// The annotations as they are kept.
 pub(super) fn kept_annotations(entries: Entries) -> Entries {
+    let genuine = |(key, value)| (key, if value == NOT_KEPT { TAKEN_FOR_KEPT } else { value });
+    let entries: Entries = if entries.iter().any(|(_, value)| value == NOT_KEPT) {
+        entries.iter().map(genuine).collect()
+    } else {
+        entries
+    };
     let mut excess = entries.bytes().saturating_sub(MAX_KEPT_ANNOTATION_BYTES);
     if excess == 0 {
         return entries;
@@ -100,5 +110,11 @@ mod tests {
         assert_eq!((pod("labels", fits), pod("annotations", fits)), (Ok(()), Ok(())));
         assert!(pod("labels", fits + 1).unwrap_err().contains("labels of 65580 bytes"));
         assert!(pod("annotations", fits + 1).unwrap_err().contains("annotation keys of 65580 bytes"));
+    }
+
+    #[test]
+    fn no_pod_can_say_that_a_value_is_not_kept() {
+        let kept = kept_annotations([("a", NOT_KEPT), ("b", "<not kept>")].into_iter().collect());
+        assert_eq!((kept.get("a"), kept.get("b")), (Some("<not kept>"), Some("<not kept>")));
     }
 }
