@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
+use http::Uri;
 use kube::{Client, Config, config::Kubeconfig};
+use plimsoll_core::looks_secret;
 use plimsoll_system::{bounded_file::check_input, error_chain};
 
 use crate::lease::{Term, fenced_client};
@@ -120,7 +122,7 @@ impl Credentials {
         let file = file.map_err(irregular)?;
         let wrong = |error: &(dyn std::error::Error + 'static)| ConnectError::Kubeconfig {
             path: path.clone(),
-            cause: error_chain(error),
+            cause: without_content(&error_chain(error)),
         };
         let mut file = file.map_err(|error| wrong(&error))?;
         if let Some(context) = context {
@@ -129,7 +131,7 @@ impl Credentials {
         check_files(files_of_context(&file)).map_err(irregular)?;
         let config = Config::try_from(file).map_err(|error| wrong(&error))?;
         match &config.proxy_url {
-            Some(proxy) => Err(ConnectError::Proxy { path, proxy: proxy.to_string() }),
+            Some(proxy) => Err(ConnectError::Proxy { path, proxy: shown_url(proxy) }),
             None => Ok(config),
         }
     }
@@ -181,9 +183,12 @@ impl ApiServer {
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
         if config.accept_invalid_certs {
-            tracing::warn!(url = %config.cluster_url, "the API server's certificate is not checked: the kubeconfig says insecure-skip-tls-verify");
+            tracing::warn!(
+                url = shown_url(&config.cluster_url),
+                "the API server's certificate is not checked: the kubeconfig says insecure-skip-tls-verify"
+            );
         }
-        let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        let (url, namespace) = (shown_url(&config.cluster_url), config.default_namespace.clone());
         let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_chain(&error) })?;
         let fenced = Arc::new(move |term: &Arc<Term>| fenced_client(&config, term));
@@ -236,6 +241,42 @@ impl fmt::Debug for ApiServer {
     }
 }
 
+/// A URL without the parts that may be credentials: its user and its query.
+fn shown_url(url: &Uri) -> String {
+    let port = url.port_u16().map_or_else(String::new, |port| format!(":{port}"));
+    let host = url.host().unwrap_or_default();
+    format!("{}://{host}{port}{}", url.scheme_str().unwrap_or("http"), url.path())
+}
+
+/// The message of a parser, without the lines of the file that it quotes below: they may have tokens.
+fn without_content(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if looks_secret(line) {
+        "it cannot be read; the error quotes what may be a secret".to_owned()
+    } else {
+        line.to_owned()
+    }
+}
+
 fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_a_kubeconfig_are_in_no_message() {
+        let shown = |url: &'static str| shown_url(&Uri::from_static(url));
+        assert_eq!(shown("https://user:hunter2@example.com:6443/k?token=abc"), "https://example.com:6443/k");
+        assert_eq!(shown("https://[::1]:6443"), "https://[::1]:6443/");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("kubeconfig");
+        let token = ["hunter2", "hunter2"].concat();
+        let text = format!("users:\n- name: me\n  user:\n    token: {token}\n    client-key-data: [oops\n");
+        std::fs::write(&file, text).unwrap();
+        let error = ApiServer::connect(Some(&file)).unwrap_err().to_string();
+        assert!(error.contains("expected a file that kubectl can use") && !error.contains("hunter2"), "{error}");
+    }
 }

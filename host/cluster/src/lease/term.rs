@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(settled(second), [true, false, false], "two writes are in flight");
         drop(write);
         assert_eq!(settled(2 * second), [true, true, false], "the outcome of one is known");
-        assert_eq!(settled(longest - second), [true, true, false], "the other may be on its way");
+        assert_eq!(settled(longest.saturating_sub(second)), [true, true, false], "the other may be on its way");
         assert_eq!(settled(longest + second), [true; 3], "it cannot arrive any more");
     }
 }
