@@ -61,6 +61,9 @@ const MAX_EXPLANATIONS: usize = 2;
 /// How long an explanation waits for others to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long the pod of an explanation may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// A page: its status, type and text.
 pub(crate) type AdminPage = (StatusCode, &'static str, String);
 
@@ -198,9 +201,14 @@ async fn explain_in_turn(
         let text = "other explanations are under way: try again\n".to_owned();
         return respond((StatusCode::SERVICE_UNAVAILABLE, TEXT, text));
     };
-    let pod = match Bytes::from_request(request, &()).await {
-        Ok(pod) => pod,
-        Err(rejection) => return rejection.into_response(),
+    // A client that stalls must not keep the permit.
+    let pod = match timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await {
+        Ok(Ok(pod)) => pod,
+        Ok(Err(rejection)) => return rejection.into_response(),
+        Err(_) => {
+            let text = format!("the pod did not arrive within {BODY_TIMEOUT:?}\n");
+            return respond((StatusCode::REQUEST_TIMEOUT, TEXT, text));
+        }
     };
     show(admin, move |admin| {
         let page = explain(admin, query.as_deref(), pod);

@@ -276,6 +276,11 @@ fn preempt(
     let pod = cache.pod(args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
+    for (candidate, reason) in &outcome.dropped {
+        let pod = PodId::of(&pod).map(tracing::field::display);
+        let node = args.candidates.get(*candidate as usize).map(|candidate| &*candidate.node);
+        tracing::debug!(pod, node, reason = &**reason, "a candidate for preemption was dropped");
+    }
     let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
     Ok(ExtenderReply::decided(pieces, args.candidates.len(), after))
 }

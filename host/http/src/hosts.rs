@@ -8,7 +8,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use hyper::{
     HeaderMap, Uri,
-    header::{HOST, HeaderValue, ORIGIN},
+    header::{HOST, HeaderName, HeaderValue, ORIGIN},
     http::uri::Authority,
 };
 
@@ -21,7 +21,7 @@ pub struct AllowedHosts(Arc<[String]>);
 pub(crate) enum Foreign {
     #[error("the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts")]
     Host,
-    #[error("the request has the Origin of a web page: plimsoll answers programs only")]
+    #[error("the request comes from a web page: plimsoll answers programs only")]
     Origin,
 }
 
@@ -57,9 +57,12 @@ impl AllowedHosts {
     }
 }
 
+/// Says of a browser's request from where it comes; an image of a page has this and no `Origin` (Fetch Metadata, W3C).
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
 /// Refuses requests of any page: kube-scheduler sends no `Origin`, and every POST of a browser has one.
 pub(crate) fn check_no_page(headers: &HeaderMap) -> Result<(), Foreign> {
-    if headers.contains_key(ORIGIN) { Err(Foreign::Origin) } else { Ok(()) }
+    if headers.contains_key(ORIGIN) || headers.contains_key(FETCH_SITE) { Err(Foreign::Origin) } else { Ok(()) }
 }
 
 /// Refuses requests of pages of another origin.
@@ -70,7 +73,10 @@ pub(crate) fn check_same_page(headers: &HeaderMap) -> Result<(), Foreign> {
         let of_page = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
         of_page.zip(host).is_some_and(|(page, host)| page.eq_ignore_ascii_case(host))
     };
-    if headers.get_all(ORIGIN).into_iter().all(is_same) { Ok(()) } else { Err(Foreign::Origin) }
+    // A page that somebody typed the address of, or reloads, has none.
+    let is_own_site = |site: &HeaderValue| site == "same-origin" || site == "none";
+    let is_own = headers.get_all(FETCH_SITE).into_iter().all(is_own_site);
+    if is_own && headers.get_all(ORIGIN).into_iter().all(is_same) { Ok(()) } else { Err(Foreign::Origin) }
 }
 
 /// The host of `host:port`, an IPv6 address without its brackets; empty if it is anything else.
@@ -87,7 +93,7 @@ fn host_of(authority: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn headers(pairs: &[(hyper::header::HeaderName, &'static str)]) -> HeaderMap {
+    fn headers(pairs: &[(HeaderName, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
     }
 
@@ -124,6 +130,15 @@ mod tests {
         let mut several = headers(&[(HOST, "localhost")]);
         several.append(HOST, HeaderValue::from_static("evil.example"));
         assert_eq!(hosts.check(&Uri::from_static("/bind"), &several), Err(Foreign::Host));
+    }
+
+    #[test]
+    fn an_image_or_a_link_of_another_site_is_refused() {
+        for (site, expected) in [("cross-site", false), ("same-site", false), ("same-origin", true), ("none", true)] {
+            let headers = headers(&[(HOST, "localhost:8889"), (FETCH_SITE, site)]);
+            assert_eq!(check_same_page(&headers).is_ok(), expected, "{site}");
+            assert_eq!(check_no_page(&headers), Err(Foreign::Origin), "{site}");
+        }
     }
 
     #[test]

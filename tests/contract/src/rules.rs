@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, Member, Mode, NodeList, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption,
-    Read, Value, Verb, Verbs, Verdict,
+    Annotation, Ask, Fault, Member, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption, Read, Value,
+    Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -127,16 +127,18 @@ impl Policy for Fake {
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        each(self.filter.as_ref().ok_or_else(|| self.lacks(Verb::Filter))?, ask, nodes)
+        each(self.filter.as_ref().ok_or_else(|| self.lacks(Verb::Filter))?, ask, nodes);
+        Ok(())
     }
 
     fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        each(self.score.as_ref().ok_or_else(|| self.lacks(Verb::Score))?, ask, nodes)
+        each(self.score.as_ref().ok_or_else(|| self.lacks(Verb::Score))?, ask, nodes);
+        Ok(())
     }
 
     fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
         let rule = self.preempt.as_ref().ok_or_else(|| self.lacks(Verb::Preempt))?;
-        NodeList::collect(candidates, |candidates| each(rule, ask, candidates))
+        Ok(candidates.iter().map(|candidate| rule(ask, *candidate)).collect())
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
@@ -144,11 +146,10 @@ impl Policy for Fake {
     }
 }
 
-fn each<A>(rule: &Rule<A>, ask: &Ask, items: &mut dyn NodeSource<A>) -> Result<(), Fault> {
+fn each<A>(rule: &Rule<A>, ask: &Ask, items: &mut dyn NodeSource<A>) {
     while let Some(item) = items.next() {
         items.answer(rule(ask, item));
     }
-    Ok(())
 }
 
 // === impl Gate ===

@@ -17,7 +17,7 @@ use crate::{
 
 const HOST: &str =
     "the request's Host is not allowed: use localhost or an IP address, or add the name to --allowed-hosts";
-const ORIGIN: &str = "the request has the Origin of a web page: plimsoll answers programs only";
+const ORIGIN: &str = "the request comes from a web page: plimsoll answers programs only";
 
 /// The whole reply to one request with these headers.
 async fn ask(address: SocketAddr, request: &str, headers: &str, body: &str) -> String {
