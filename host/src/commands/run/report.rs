@@ -124,7 +124,13 @@ impl RunReport {
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers {
                 let (id, verb) = (column.member.id(), column.verb);
-                push_line(&mut text, format_args!("policy {id} failed to {verb}: {fault} ({})", consequence(column)));
+                push_line(
+                    &mut text,
+                    format_args!(
+                        "asked by itself about every node, policy {id} failed to {verb}: {fault} ({})",
+                        consequence(column)
+                    ),
+                );
             }
         }
         for (member, why) in &self.survey.not_asked {

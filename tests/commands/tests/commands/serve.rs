@@ -337,16 +337,14 @@ fn an_api_server_that_never_answered_is_visible_in_the_metrics() {
     let kubeconfig = kubeconfig.display().to_string();
     let flags = ["--no-compile-cache", "--no-bind", "--kubeconfig", &kubeconfig];
     let gateway = Plimsoll::serve(policies.path(), &flags).unwrap();
-    let sample = |name: &str| -> f64 {
+    let text = |name: &str| {
         let page = gateway.get("/metrics").unwrap().body;
         let line = page.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {page}"));
-        line.rsplit(' ').next().unwrap().parse().unwrap()
+        line.rsplit(' ').next().unwrap().to_owned()
     };
-    let first = sample("plimsoll_watch_staleness_seconds{resource=\"nodes\"}");
-    wait_until("the silence to grow", || {
-        (sample("plimsoll_watch_staleness_seconds{resource=\"nodes\"}") > first).then_some(())
-    })
-    .unwrap();
-    assert_eq!(sample("plimsoll_watch_staleness_limit_seconds{resource=\"pods\"}"), 180.0);
-    assert_eq!(sample("plimsoll_ready "), 0.0);
+    let staleness = || text("plimsoll_watch_staleness_seconds{resource=\"nodes\"}").parse::<f64>().unwrap();
+    let first = staleness();
+    wait_until("the silence to grow", || (staleness() > first).then_some(())).unwrap();
+    assert_eq!(text("plimsoll_watch_staleness_limit_seconds{resource=\"pods\"}"), "180.0");
+    assert_eq!(text("plimsoll_ready "), "0");
 }
