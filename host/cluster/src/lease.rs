@@ -1,10 +1,10 @@
 //! One gateway of several binds: the holder of a Lease (`coordination.k8s.io/v1`).
 //!
 //! ```text
-//!  Campaign ──> Election (pure: whose is the Lease, by our own clock?)
+//!  Elector ──> Election (pure: whose is the Lease, by our own clock?)
 //!     │ API server            │
 //!     v                       v
-//!  Standing ──> Term ──> Fenced connections (nothing is written once the term is over)
+//!  LeadershipState ──> Term ──> Fenced connections (nothing is written once the term is over)
 //! ```
 //!
 //! Why no two of them write at the same time, and the assumptions behind it, are explained in

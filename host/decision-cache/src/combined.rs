@@ -60,6 +60,12 @@ impl CombinedClasses {
         self.by_row[row as usize] as usize
     }
 
+    /// The combined class of each row: for loops over many rows, which keep the slice in a register.
+    #[inline]
+    pub fn by_row(&self) -> &[u32] {
+        &self.by_row
+    }
+
     /// All combined class numbers are less than this.
     pub fn count(&self) -> usize {
         self.tuples.len()

@@ -1,10 +1,10 @@
 //! The watched directory: policies and sidecars become a roster.
 //!
 //! ```text
-//!  directory ──> Scan ──> Settling ──> Table ──> Update { roster, changes }
+//!  directory ──> Scan ──> Settling ──> PolicyTable ──> RosterUpdate { roster, changes }
 //!             (stamps)  (what is quiet?)  │  ▲ keeps the last good
-//!                                 Order   ▼  │  Outcome
-//!                                        Crew ──> Loader (port: compiles)
+//!                               LoadJob   ▼  │  LoadOutcome
+//!                                      WorkerPool ──> Loader (port: compiles)
 //! ```
 //!
 //! A policy is loaded as a whole or not at all: while its files are bad, the last good version keeps answering. One

@@ -92,7 +92,7 @@ impl Setting {
         let mut command = Command::new(binary);
         command
             // By variables, as a flag that one of two compared builds does not know would be an error.
-            .envs(["PLIMSOLL_NO_COMPILE_CACHE", "PLIMSOLL_NO_CACHE"].map(|name| (name, "1")))
+            .envs(["PLIMSOLL_NO_COMPILE_CACHE", "PLIMSOLL_NO_CACHE"].map(|name| (name, "true")))
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
             .args(["--request-timeout", "60s", "--body-limit", "1Gi", "--policies"])
             .arg(self.policies())

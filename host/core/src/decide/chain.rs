@@ -106,8 +106,9 @@ fn rejected(classes: &NodeClasses, by_class: &[Option<Rejection>], all: &View) -
     // Branch-free, as rejections are unpredictable: every node is written, and the next one overwrites it unless it
     // is rejected.
     let (mut rejected, mut count) = (vec![NONE; many + 1], 0);
+    let (by_slot, by_class) = (classes.by_slot(), by_class.as_slice());
     for (node, slot) in all.slots().iter().enumerate() {
-        let rejection = by_class[classes.class(*slot)];
+        let rejection = by_class[by_slot[*slot as usize] as usize];
         rejected[count] = Rejection { node: node as u32, ..rejection };
         count += usize::from(rejection.reason != NONE.reason);
     }

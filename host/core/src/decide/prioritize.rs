@@ -123,12 +123,13 @@ impl Totals {
                 self.by_node.iter().map(|total| mean(*total)).collect()
             };
         };
-        let slots = all.slots().iter();
+        let (slots, by_slot) = (all.slots().iter(), classes.by_slot());
         if self.by_node.is_empty() {
             let by_class: Vec<u8> = self.by_class.iter().map(|total| mean(*total)).collect();
-            return slots.map(|slot| by_class[classes.class(*slot)]).collect();
+            return slots.map(|slot| by_class[by_slot[*slot as usize] as usize]).collect();
         }
-        slots.zip(&self.by_node).map(|(slot, total)| mean(total + self.by_class[classes.class(*slot)])).collect()
+        let of_class = |slot: &u32| self.by_class[by_slot[*slot as usize] as usize];
+        slots.zip(&self.by_node).map(|(slot, total)| mean(total + of_class(slot))).collect()
     }
 }
 

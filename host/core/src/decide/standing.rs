@@ -90,9 +90,10 @@ impl Standing {
 
 impl NodeClasses {
     fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
-        let mut nodes = vec![0; combined.count()];
+        let mut nodes = vec![0_u32; combined.count()];
+        let (by_slot, counts) = (combined.by_row(), nodes.as_mut_slice());
         for slot in all.slots().iter() {
-            nodes[combined.class(*slot)] += 1;
+            counts[by_slot[*slot as usize] as usize] += 1;
         }
         Self { combined, nodes }
     }
@@ -117,10 +118,9 @@ impl NodeClasses {
         self.combined.classes(class)[place]
     }
 
-    /// The combined class of the node at a slot.
-    #[inline]
-    pub(super) fn class(&self, slot: u32) -> usize {
-        self.combined.class(slot)
+    /// The combined class of the node at each slot.
+    pub(super) fn by_slot(&self) -> &[u32] {
+        self.combined.by_row()
     }
 
     /// Drops a class, whose nodes were rejected.
