@@ -50,7 +50,7 @@ async fn catch_up(watch: Arc<ClusterWatch>, pulse: Arc<Pulse>, pause: Pause) {
     if timeout(CATCH_UP, watch.catch_up()).await.is_ok() {
         info!(took = ?began.elapsed(), "the watch has caught up");
     } else {
-        warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from what it knew");
+        warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from the last snapshot");
     }
     pulse.caught_up(&pause);
 }

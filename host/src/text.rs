@@ -23,8 +23,8 @@ pub(crate) fn push_line(text: &mut String, line: impl Display) {
     text.push('\n');
 }
 
-/// Writes log lines. Unprintable characters that the line's format has not escaped in foreign texts are
-/// escaped here, and line breaks, by which a name could forge a line; except the escape character: it begins colours, and the format escapes it in texts.
+/// Writes log lines, with unprintable characters and line breaks escaped: a name could forge a line with them. ESC stays,
+/// since it begins colours; the format of the line escapes it in values.
 pub(crate) struct LogWriter<W>(pub(crate) W);
 
 impl<W: Write> Write for LogWriter<W> {

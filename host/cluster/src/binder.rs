@@ -3,7 +3,7 @@
 //! ```text
 //!  Leadership ──> ready (fenced client, fresh list) ──> turn
 //!  Gateway::bind ──> pod (read) ──> reserve (one step with the comparison) ──> Place::write
-//!                        no answer: the place stays until nothing is under way, and a read tells
+//!                        no reply: the place stays reserved until a read shows the outcome
 //! ```
 
 mod place;

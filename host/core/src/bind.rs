@@ -19,7 +19,7 @@ pub struct BindQuery<'q> {
     pub received: Instant,
 }
 
-/// What is written: the pod's node, and what it carries from now on, in one call.
+/// The content of a Binding: the pod's node and its new annotations, written in one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     /// The pod's namespace.
@@ -78,8 +78,8 @@ pub enum NotReserved {
 
 /// Reads and binds pods at the API server. Called on blocking threads: it may wait until the deadline.
 ///
-/// What has to hold, whatever fails: a place that a Binding was sent for is seen as taken by every later
-/// bind, until it is known that the Binding was not carried out and cannot be any more.
+/// The invariant, whatever fails: every later bind sees a place as taken for which a Binding was sent, until it is known
+/// that the Binding was not carried out and cannot be any more.
 pub trait Binder: Send + Sync {
     /// Who binds now.
     fn turn(&self) -> Turn;

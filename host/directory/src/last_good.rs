@@ -1,8 +1,8 @@
 //! The last good version of each policy on disk, so that a restart does not fall back on a bad one.
 //!
-//! What lies here is put in force when a policy's files are refused, so the directory is a [`PrivateDir`], as the
-//! cache is. Several directories of policies may share it. What is of none that this process has loaded makes room
-//! for what is, and what is of a policy that is gone from this process's directory is removed.
+//! A version that is stored here is put in force when a policy's files are refused, so the directory is a
+//! [`PrivateDir`], as the cache is. Several directories of policies may share it. Versions of policies that this
+//! process has not loaded make room for those that it has, and a policy that is gone from its directory is removed.
 
 use std::{
     collections::BTreeSet,
@@ -140,7 +140,7 @@ impl LastGood {
             let name = self.directory.write_temporary(&self.name(id, NEW), &[&head, &content.module])?;
             Ok(StagedFile { name, size })
         });
-        // What it replaces goes when it comes into force.
+        // The version that it replaces is deleted when it comes into force.
         let file = written.inspect_err(|error| warn_not_kept(id, error)).ok()?;
         Some(StagedVersion { last_good, file: Some(file) })
     }

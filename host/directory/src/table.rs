@@ -126,7 +126,7 @@ impl PolicyTable {
                 if let Some(digests) = &confirmed {
                     last_good.promote(&id, digests);
                 }
-                // What is kept is what answers once the policy is switched on again.
+                // The version that is kept answers once the policy is switched on again.
                 if !is_off {
                     last_good.keep(&id, staged.as_ref());
                 }

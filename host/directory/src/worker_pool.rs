@@ -126,7 +126,7 @@ impl SharedQueue {
         loop {
             let Some(job) = self.queue().next() else { return };
             let (is_slow, is_large) = (job.is_slow, is_large(&job));
-            // The receiver is gone.
+            // It fails only if the receiver is gone.
             let _ = done.send(self.carry_out(job).into());
             self.queue().end(is_slow, is_large);
         }

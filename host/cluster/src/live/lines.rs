@@ -22,7 +22,7 @@ const BEGINNING: usize = 1 << 20;
 pub(super) struct LineReader {
     body: Body,
     received: BytesMut,
-    /// How far no line ends.
+    /// Bytes that were already searched for a line end.
     searched: usize,
     silence: Duration,
 }

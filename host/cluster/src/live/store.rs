@@ -48,7 +48,7 @@ pub(crate) struct ClusterStore {
     /// The lists that have begun.
     node_lists: u64,
     pod_lists: u64,
-    /// Homes that wait to be published.
+    /// Nodes whose changes wait to be published.
     dirty: Vec<Arc<str>>,
     slots: Slots,
     cluster: Arc<Cluster>,

@@ -114,7 +114,7 @@ impl PolicyEntry {
         };
         self.last = version.member.version;
         if version.is_off() {
-            // What was in force before waits until it is switched on again.
+            // The version that was in force waits until the policy is switched on again.
             self.off = Some(version);
         } else {
             // One that has not answered yet is no version to go back to, if there is another.

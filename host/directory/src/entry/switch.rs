@@ -128,7 +128,7 @@ impl PolicyEntry {
         self.switch.is_off() && !self.is_in_force()
     }
 
-    /// What stands in follows the sidecar; one that cannot be read leaves the rule to every pod.
+    /// The stand-in follows the sidecar. If the sidecar cannot be read, the stand-in matches every pod.
     pub(super) fn renew_stand_in(&mut self, id: &PolicyId) {
         let is_off = self.is_switched_off();
         self.was_off_since_report |= is_off;

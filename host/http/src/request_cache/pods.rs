@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use plimsoll_core::{ObjectError, Pod};
 
-/// Maximum pods that are kept: so many may be under way at once.
+/// At most 8 pods are kept: for 8 requests at once.
 const KEPT: usize = 8;
 
 /// The most bytes of a pod that is kept.

@@ -71,7 +71,7 @@ impl ChildCompiler {
         let class = CompileClass::of(size);
         let permit = self.enter(class, size, queued)?;
         match self.once(module, &permit) {
-            // What looked small takes its turn among the large ones.
+            // A module that looked small takes its turn among the large ones.
             Err(CompileError::Stopped(StoppedError::Memory(had)))
                 if class == CompileClass::Small && had < self.config.memory =>
             {
