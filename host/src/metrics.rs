@@ -60,7 +60,7 @@ struct ReloadLabels {
     result: &'static str,
 }
 
-/// What has a problem: a whole `directory`, or the `name` of one file or sub-directory.
+/// The kind of thing that has a problem: a whole `directory`, or the `name` of one file or sub-directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ProblemLabels {
     of: &'static str,

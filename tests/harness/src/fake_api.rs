@@ -29,7 +29,7 @@ pub struct FakeApi {
     directory: TempDir,
 }
 
-/// What the next Binding meets; after those, each is carried out and answered.
+/// The fate of one of the next Bindings; those after them are carried out and answered.
 #[derive(Debug, Clone, Copy)]
 pub enum Fate {
     /// It is carried out, and nobody hears of it.

@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     pub(crate) seed: u64,
     /// Between two outages.
     pub(crate) outages: Duration,
-    /// What the gateway has in its environment beside ours.
+    /// Variables of the gateway's environment beside those of the soak.
     pub(crate) environment: Vec<(String, String)>,
     directory: TempDir,
     /// Until when binds may be refused for want of an API server.

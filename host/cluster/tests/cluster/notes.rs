@@ -11,7 +11,7 @@ use plimsoll_cluster::{AssumeCache, Ticket};
 use plimsoll_core::{NotReserved, Pod, Slot};
 use tokio::sync::watch;
 
-/// What a binder did to the view; a list is complete when the test says so.
+/// The calls of a binder to its view; a list is complete when the test says so.
 pub(crate) struct Notes {
     /// As they were reserved, and as they were read later.
     pub(crate) shown: Mutex<Vec<Arc<Pod>>>,

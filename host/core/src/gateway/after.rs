@@ -25,8 +25,8 @@ impl After {
         self.cache_inserts.is_empty() && self.guest_calls.is_empty()
     }
 
-    /// What is to be learned, which takes little, and the guests that are to be asked, which may take long: so that
-    /// the one need not wait for the other.
+    /// The inserts into the cache, which take little time, and the calls of guests, which may take long: so that the
+    /// first need not wait for the second.
     pub fn split(self) -> (Self, Self) {
         (
             Self { cache_inserts: self.cache_inserts, ..Self::default() },

@@ -102,7 +102,7 @@ fn after_backslash(chars: &[char]) -> Option<(char, usize)> {
     }
 }
 
-/// `uXXXX`, or two of them that are a pair of surrogates.
+/// `u` and four hexadecimal digits, or two of them that are a pair of surrogates.
 fn utf16(chars: &[char]) -> Option<(char, usize)> {
     let unit = |chars: &[char]| hex(chars.get(1..5)?).map(|unit| unit as u16);
     let first = unit(chars)?;

@@ -11,7 +11,7 @@ const NAME_FIELDS: [&str; 12] =
 /// The other field of such a pair.
 const VALUE_FIELDS: [&str; 7] = ["value", "values", "val", "content", "data", "default", "text"];
 
-/// What stands beside a key that is no secret itself: that of a label, a taint, or a pair.
+/// Fields beside a `key` that is no secret itself: that of a label, a taint, or a pair.
 const KEY_COMPANIONS: [&str; 4] = ["value", "values", "operator", "effect"];
 
 /// An object with a name and no more fields than this is a pair, whatever its other fields are called.

@@ -79,7 +79,7 @@ pub(super) struct StatusJson<'a> {
 // === impl SpecJson ===
 
 impl SpecJson<'_> {
-    /// What the pod asks of a node.
+    /// The resources that the pod requests of a node.
     ///
     /// Containers and sidecars run together; each init container runs beside the sidecars before it;
     /// pod-level requests replace the sum; overhead comes on top.
