@@ -16,14 +16,14 @@ const GUESTS: usize = 4;
 pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     let memory = args.compile_memory as u64;
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
-    let unlimited = EngineConfig::new(child);
+    let defaults = EngineConfig::new(child);
     let config = EngineConfig {
         cache_size: args.compile_cache_size as u64,
         cache: cache_directory(args),
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
-        guest_memory: args.guest_memory.or_else(guest_memory_of_container).unwrap_or(unlimited.guest_memory),
-        ..unlimited
+        guest_memory: args.guest_memory.or_else(guest_memory_of_container).unwrap_or(defaults.guest_memory),
+        ..defaults
     };
     match WasmLoader::new(config.clone()) {
         Err(error @ EngineError::Cache { .. }) if args.compile_cache.is_none() => {

@@ -29,7 +29,7 @@ const OTHERS_BLOCKING: usize = 512;
 const KEEP_ALIVE: Duration = Duration::from_hours(24 * 365);
 
 /// How long the start waits for its threads; a system that has none to give must not keep the listeners closed.
-const PATIENCE: Duration = Duration::from_secs(1);
+const START_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A runtime for the extender's connections, and one for all else: the watch, the lease, the admin listener.
 pub(crate) struct Runtimes {
@@ -47,11 +47,11 @@ impl Runtimes {
     /// If no thread can be started, or no file descriptor is left.
     pub(crate) fn start(max_decisions: usize, max_requests: usize) -> io::Result<Self> {
         let cores = available_parallelism().map_or(1, usize::from);
-        let others = start("plimsoll-async", cores, OTHERS_STARTED, OTHERS_BLOCKING, PATIENCE)?;
+        let others = start("plimsoll-async", cores, OTHERS_STARTED, OTHERS_BLOCKING, START_TIMEOUT)?;
         // Beyond all that can be under way: a decision that asks a guest hands its connections to another thread, and
         // they would wait for one.
         let most = max_requests.saturating_add(OTHERS_BLOCKING);
-        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions), most, PATIENCE)?;
+        let wire = start("plimsoll-wire", wire_threads(cores), blocking_threads(max_decisions), most, START_TIMEOUT)?;
         Ok(Self { wire, others })
     }
 

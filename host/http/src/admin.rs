@@ -59,7 +59,7 @@ const MAX_POD: usize = 2 << 20;
 const MAX_EXPLANATIONS: usize = 2;
 
 /// How long an explanation waits for others to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the pod of an explanation may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -197,7 +197,7 @@ async fn explain_in_turn(
     request: PageRequest,
     explanations: Arc<Semaphore>,
 ) -> Response {
-    let Ok(Ok(permit)) = timeout(PATIENCE, explanations.acquire_owned()).await else {
+    let Ok(Ok(permit)) = timeout(EXPLAIN_TIMEOUT, explanations.acquire_owned()).await else {
         let text = "other explanations are under way: try again\n".to_owned();
         return respond((StatusCode::SERVICE_UNAVAILABLE, TEXT, text));
     };

@@ -32,15 +32,17 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
         .iter()
         .map(|node| Ok((*node, explanation::ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?)))
         .collect::<Result<Vec<(&str, Explanation)>>>()?;
-    let binds: Vec<_> = explanations.iter().filter_map(|(node, told)| Some((*node, told.bind.as_ref()?))).collect();
+    let binds: Vec<_> =
+        explanations.iter().filter_map(|(node, explanation)| Some((*node, explanation.bind.as_ref()?))).collect();
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line() + &report.as_text(args.rows, &binds);
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if args.explain {
-                let told =
-                    explanations.iter().map(|(node, told)| format!("\n{}", explanation::as_text(&pod, node, told)));
-                text.extend(told);
+                let explanation = explanations
+                    .iter()
+                    .map(|(node, explanation)| format!("\n{}", explanation::as_text(&pod, node, explanation)));
+                text.extend(explanation);
             }
             output::print(&text)?;
         }
@@ -49,8 +51,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
             if args.explain {
-                json["explanations"] =
-                    explanations.iter().map(|(node, told)| explanation::as_json(&pod, node, told)).collect();
+                json["explanations"] = explanations
+                    .iter()
+                    .map(|(node, explanation)| explanation::as_json(&pod, node, explanation))
+                    .collect();
             }
             output::print(&format!("{json:#}\n"))?;
         }

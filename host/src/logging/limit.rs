@@ -150,8 +150,8 @@ impl LimiterState {
             #[expect(clippy::disallowed_methods, reason = "what is left out is told once in this time")]
             thread::sleep(WINDOW);
             // Not under the lock: these are lines as well.
-            let told = self.classes().take_left_out();
-            for (level, text, count) in told {
+            let summary = self.classes().take_left_out();
+            for (level, text, count) in summary {
                 tell(level, &text, count);
             }
         }
@@ -179,13 +179,13 @@ impl LineClasses {
     /// Lines dropped since the last report; drops kinds that are quiet.
     fn take_left_out(&mut self) -> Vec<(Level, String, u64)> {
         self.is_any_left_out = false;
-        let told = self.by_key.values().filter(|class| class.left_out > 0);
-        let told = told.map(|class| (class.level, class.text.clone(), class.left_out)).collect();
+        let summary = self.by_key.values().filter(|class| class.left_out > 0);
+        let summary = summary.map(|class| (class.level, class.text.clone(), class.left_out)).collect();
         self.by_key.retain(|_, class| class.left_out > 0);
         for class in self.by_key.values_mut() {
             (class.since, class.lines, class.left_out) = (Instant::now(), 0, 0);
         }
-        told
+        summary
     }
 }
 
@@ -291,9 +291,9 @@ mod tests {
             fail("quiet", 200);
             fail("loud", 500);
             tracing::error!("something else");
-            let told = limiter.0.classes().take_left_out();
+            let summary = limiter.0.classes().take_left_out();
             let text = "policy loud: a policy failed".to_owned();
-            assert_eq!(told, [(Level::WARN, text, 1000 - u64::from(LINES))]);
+            assert_eq!(summary, [(Level::WARN, text, 1000 - u64::from(LINES))]);
             // The next second allows lines again, and nothing is reported twice.
             fail("loud", 200);
             assert_eq!(limiter.0.classes().take_left_out(), []);
@@ -315,9 +315,9 @@ mod tests {
                 fail("p", number);
             }
             assert!(limiter.0.classes().by_key.len() <= MAX_CLASSES + 1);
-            let told = limiter.0.classes().take_left_out();
+            let summary = limiter.0.classes().take_left_out();
             assert_eq!(
-                told,
+                summary,
                 [(Level::WARN, "lines of many kinds".to_owned(), (100_000 - MAX_CLASSES) as u64 - u64::from(LINES))]
             );
         });

@@ -31,14 +31,14 @@ const BYTES_PER_MODULE: usize = 16 << 20;
 
 /// Bytes of each memory that stay resident when a pool slot is reset: the first writes of the next instance in the slot
 /// cause no page faults.
-const KEPT_OF_MEMORY: usize = 256 << 10;
+const MAX_RESIDENT_MEMORY: usize = 256 << 10;
 
 /// The same of each table: 2,000 elements, more than a policy usually has. Nothing bounds the unused table slots that
 /// keep this, and they are used in turn, so one guest with a large table would fill all of them.
-const KEPT_OF_TABLE: usize = 16 << 10;
+const MAX_RESIDENT_TABLE: usize = 16 << 10;
 
 /// Maximum unused pool slots that keep their resident memory. Without this bound all slots of the pool fill up over
-/// the hours, with [`KEPT_OF_MEMORY`] each.
+/// the hours, with [`MAX_RESIDENT_MEMORY`] each.
 const UNUSED_WARM_SLOTS: u32 = 16;
 
 /// Settings of the engine.
@@ -195,8 +195,8 @@ fn pool(config: &EngineConfig) -> PoolingAllocationConfig {
         .max_tables_per_component(TABLES_PER_POLICY)
         .max_tables_per_module(TABLES_PER_POLICY)
         .table_elements(TABLE_ELEMENTS)
-        .linear_memory_keep_resident(KEPT_OF_MEMORY)
-        .table_keep_resident(KEPT_OF_TABLE)
+        .linear_memory_keep_resident(MAX_RESIDENT_MEMORY)
+        .table_keep_resident(MAX_RESIDENT_TABLE)
         .max_unused_warm_slots(UNUSED_WARM_SLOTS)
         .pagemap_scan(Enabled::Auto);
     pool
@@ -230,6 +230,6 @@ mod tests {
         let pool = engine.pooling_allocator_metrics().unwrap();
         let (slots, bytes) = (pool.unused_warm_tables() as usize, pool.unused_table_bytes_resident());
         assert_eq!(slots, INSTANCES);
-        assert!(bytes <= INSTANCES * KEPT_OF_TABLE, "{INSTANCES} unused slots keep {bytes} bytes");
+        assert!(bytes <= INSTANCES * MAX_RESIDENT_TABLE, "{INSTANCES} unused slots keep {bytes} bytes");
     }
 }

@@ -33,7 +33,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The open connections of one listener.
 pub(super) struct Registry {
-    room: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     requests: Arc<Semaphore>,
     waiting: Semaphore,
     open: Mutex<Open>,
@@ -53,7 +53,7 @@ pub(super) struct ConnectionPermit {
     key: u64,
     peer: IpAddr,
     connection: Arc<ConnectionState>,
-    _room: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
 /// Why a connection may be evicted, in ascending priority.
@@ -75,31 +75,31 @@ impl Registry {
     pub(super) fn new(max_connections: usize, max_requests: usize) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
-            room: semaphore(max_connections),
+            slots: semaphore(max_connections),
             requests: semaphore(max_requests),
             waiting: Semaphore::new(MAX_WAITING),
             open: Mutex::default(),
         }
     }
 
-    /// Waits for room, then registers a new connection.
+    /// Waits for a slot, then registers a new connection.
     pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> ConnectionPermit {
-        let room = self.room().await;
+        let slot = self.slot().await;
         let peer = network(peer);
         let (key, connection) = self.open().add(peer);
-        ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _room: room }
+        ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _slot: slot }
     }
 
     /// Waits for a permit, and evicts other connections to get one.
-    async fn room(&self) -> OwnedSemaphorePermit {
+    async fn slot(&self) -> OwnedSemaphorePermit {
         let since = Instant::now();
         loop {
-            match Arc::clone(&self.room).try_acquire_owned() {
-                Ok(room) => return room,
+            match Arc::clone(&self.slots).try_acquire_owned() {
+                Ok(slot) => return slot,
                 Err(_) => self.make_room(since.elapsed() > SLOW),
             }
-            if let Ok(Ok(room)) = timeout(RETRY_INTERVAL, Arc::clone(&self.room).acquire_owned()).await {
-                return room;
+            if let Ok(Ok(slot)) = timeout(RETRY_INTERVAL, Arc::clone(&self.slots).acquire_owned()).await {
+                return slot;
             }
         }
     }

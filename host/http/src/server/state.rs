@@ -17,7 +17,7 @@ use super::registry::Registry;
 
 /// How long an idle connection may take to close: an h2 peer answers one PING, which takes a round trip. New
 /// connections wait for it one after another.
-const PARTING: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The state of one connection.
 pub(super) struct ConnectionState {
@@ -169,12 +169,12 @@ impl ConnectionState {
         self.cut.notified().await;
     }
 
-    /// Waits until the connection was told to close and has been idle for [`PARTING`].
+    /// Waits until the connection was told to close and has been idle for [`CLOSE_TIMEOUT`].
     pub(super) async fn parted(&self) {
         loop {
             #[expect(clippy::disallowed_methods, reason = "a time without requests is what is waited for")]
-            sleep(PARTING).await;
-            if self.is_at_rest() && self.idle_since().elapsed() >= PARTING {
+            sleep(CLOSE_TIMEOUT).await;
+            if self.is_at_rest() && self.idle_since().elapsed() >= CLOSE_TIMEOUT {
                 return;
             }
         }

@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use super::{TlsError, TlsFiles, validity::Validity};
 
 /// Maximum bytes of one file; a bundle of a hundred authorities has a fifth of it.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The bytes of all files at one time.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Contents {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    read_file(path, MOST_BYTES).map_err(|error| {
+    read_file(path, MAX_BYTES).map_err(|error| {
         let path = path.to_owned();
         match error {
             ReadFileError::Unreadable(source) => TlsError::Read { path, source },

@@ -16,8 +16,8 @@ use super::{ClientIdentity, HandshakeRefusal, Tls};
 const PLAIN: &str = "this port speaks TLS: the urlPrefix of the extender should begin with https://\n";
 
 /// Time and bytes that are spent on a refused client, so that it receives the reason.
-const PARTING: Duration = Duration::from_secs(1);
-const PARTING_BYTES: usize = 64 << 10;
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_CLOSE_BYTES: usize = 64 << 10;
 
 // === impl Tls ===
 
@@ -90,7 +90,7 @@ async fn part(stream: &mut TcpStream, words: &[u8]) {
         stream.write_all(words).await?;
         stream.shutdown().await?;
         let (mut rest, mut heard) = ([0; 4096], 0);
-        while heard < PARTING_BYTES {
+        while heard < MAX_CLOSE_BYTES {
             match stream.read(&mut rest).await? {
                 0 => break,
                 read => heard += read,
@@ -99,5 +99,5 @@ async fn part(stream: &mut TcpStream, words: &[u8]) {
         io::Result::Ok(())
     };
     // The result is irrelevant: the client is refused either way.
-    drop(timeout(PARTING, parting).await);
+    drop(timeout(CLOSE_TIMEOUT, parting).await);
 }

@@ -125,10 +125,10 @@ impl ChildCompiler {
             // gone.
             let fed = thread().spawn_scoped(scope, || feed(stdin, module))?;
             let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
-            let (tell, told) = mpsc::channel();
-            let read = move || tell.send(stdout.and_then(|mut stdout| CompileAnswer::read(&mut stdout)));
+            let (sender, receiver) = mpsc::channel();
+            let read = move || sender.send(stdout.and_then(|mut stdout| CompileAnswer::read(&mut stdout)));
             thread().spawn_scoped(scope, read)?;
-            let answer = told.recv_timeout(self.config.timeout.saturating_sub(started.elapsed()));
+            let answer = receiver.recv_timeout(self.config.timeout.saturating_sub(started.elapsed()));
             let outcome = match answer {
                 Ok(Some(answer)) => ProcessOutcome::Answer(answer),
                 Err(RecvTimeoutError::Timeout) => ProcessOutcome::TimedOut,

@@ -5,7 +5,7 @@ use std::cell::{RefCell, UnsafeCell};
 use super::{Single, generated::PodFunction};
 
 /// The most reads of each shape that are kept: a policy may make up a key for each node.
-const MOST: usize = 32;
+const MAX_FIELDS: usize = 32;
 
 static READS: Single<RefCell<PodReads>> =
     Single(UnsafeCell::new(RefCell::new(PodReads { texts: Vec::new(), numbers: Vec::new(), lists: Vec::new() })));
@@ -60,7 +60,7 @@ fn find<V: Clone>(all: &[Known<V>], function: PodFunction, key: &str) -> Option<
 }
 
 fn keep<V>(all: &mut Vec<Known<V>>, function: PodFunction, key: &str, value: impl FnOnce() -> V) {
-    if all.len() < MOST {
+    if all.len() < MAX_FIELDS {
         all.push(Known { function, key: kept(key), value: value() });
     }
 }

@@ -40,13 +40,13 @@ static LAST: Single<Last> = Single(UnsafeCell::new(Last {
 }));
 
 /// Something that an export answers with.
-pub(crate) trait Answer {
+pub(crate) trait EncodeAnswer {
     /// The tag and what follows it.
     fn into_reply(self) -> (u32, Kept);
 }
 
 /// The words of a tagged answer.
-pub(crate) fn reply(answer: impl Answer) -> *const Reply {
+pub(crate) fn reply(answer: impl EncodeAnswer) -> *const Reply {
     let (tag, kept) = answer.into_reply();
     let list = kept.list();
     // SAFETY: one thread, and the host has read the last reply when it makes another call.
@@ -84,7 +84,7 @@ impl List {
     }
 }
 
-impl Answer for Verdict {
+impl EncodeAnswer for Verdict {
     fn into_reply(self) -> (u32, Kept) {
         match self {
             Self::Fits => (0, Kept::Nothing),
@@ -94,7 +94,7 @@ impl Answer for Verdict {
     }
 }
 
-impl Answer for Preemption {
+impl EncodeAnswer for Preemption {
     fn into_reply(self) -> (u32, Kept) {
         match self {
             Self::Keep => (0, Kept::Nothing),
@@ -104,13 +104,13 @@ impl Answer for Preemption {
     }
 }
 
-impl Answer for Vec<u32> {
+impl EncodeAnswer for Vec<u32> {
     fn into_reply(self) -> (u32, Kept) {
         (0, Kept::Numbers(self))
     }
 }
 
-impl Answer for Result<(), String> {
+impl EncodeAnswer for Result<(), String> {
     fn into_reply(self) -> (u32, Kept) {
         match self {
             Ok(()) => (0, Kept::Nothing),
@@ -119,7 +119,7 @@ impl Answer for Result<(), String> {
     }
 }
 
-impl Answer for Result<Vec<Annotation>, String> {
+impl EncodeAnswer for Result<Vec<Annotation>, String> {
     fn into_reply(self) -> (u32, Kept) {
         match self {
             Ok(annotations) => {

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 const LARGE: usize = 1 << 20;
 
 /// The buffer is freed after one to two of these periods without use.
-const KEEP_FOR: Duration = Duration::from_secs(30);
+const KEEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A pool that holds at most one free buffer.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl BufferPool {
         tokio::spawn(async move {
             loop {
                 #[expect(clippy::disallowed_methods, reason = "memory is kept for a time")]
-                sleep(KEEP_FOR).await;
+                sleep(KEEP_TIMEOUT).await;
                 let Some(pool) = watched.upgrade() else { return };
                 pool.expire();
             }
