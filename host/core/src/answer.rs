@@ -42,7 +42,7 @@ pub enum SurveyAnswer {
 }
 
 /// An answer about one node or candidate.
-pub(crate) trait Answer {
+pub(crate) trait VerbAnswer {
     /// Why the answer breaks the contract.
     fn breach(&self) -> Option<String>;
     /// Whether it turns the node or candidate down.
@@ -66,7 +66,7 @@ fn reason_breach(reason: &str) -> Option<String> {
     (length > MAX_REASON_BYTES).then(|| format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
 }
 
-impl Answer for Verdict {
+impl VerbAnswer for Verdict {
     fn breach(&self) -> Option<String> {
         match self {
             Self::Fits => None,
@@ -79,7 +79,7 @@ impl Answer for Verdict {
     }
 }
 
-impl Answer for u32 {
+impl VerbAnswer for u32 {
     fn breach(&self) -> Option<String> {
         (*self > MAX_SCORE).then(|| format!("a score of {self}; at most {MAX_SCORE} is allowed"))
     }
@@ -89,7 +89,7 @@ impl Answer for u32 {
     }
 }
 
-impl Answer for Result<Vec<Annotation>, String> {
+impl VerbAnswer for Result<Vec<Annotation>, String> {
     fn breach(&self) -> Option<String> {
         match self {
             Ok(annotations) => annotation::breach(annotations),
@@ -102,7 +102,7 @@ impl Answer for Result<Vec<Annotation>, String> {
     }
 }
 
-impl Answer for Preemption {
+impl VerbAnswer for Preemption {
     fn breach(&self) -> Option<String> {
         match self {
             Self::Keep => None,

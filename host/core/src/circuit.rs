@@ -14,7 +14,7 @@ use crate::{FailedCall, Fault, Verb, View};
 pub const FAULTS_TO_OPEN: u32 = 5;
 
 /// How long an open circuit stays open.
-pub const OPEN_FOR: Duration = Duration::from_secs(10);
+pub const OPEN_TIME: Duration = Duration::from_secs(10);
 
 /// Counts the faults in a row of one policy. Every request passes here: an answer takes no lock; only a fault of a
 /// policy on probation does, to keep the call that failed.
@@ -69,7 +69,7 @@ impl Circuit {
         let faults = self.faults.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let opens = faults >= FAULTS_TO_OPEN && !self.is_open(now);
         if opens {
-            self.open_until.store(self.nanos(now + OPEN_FOR), Ordering::Relaxed);
+            self.open_until.store(self.nanos(now + OPEN_TIME), Ordering::Relaxed);
         }
         opens
     }
@@ -133,7 +133,7 @@ mod tests {
         assert!(circuit.failed(start));
         assert!(circuit.is_open(start));
         assert!(circuit.is_open(start + Duration::from_millis(9_999)));
-        assert!(!circuit.is_open(start + OPEN_FOR));
+        assert!(!circuit.is_open(start + OPEN_TIME));
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         for _ in 0..5 {
             circuit.failed(start);
         }
-        let later = start + OPEN_FOR;
+        let later = start + OPEN_TIME;
         assert!(circuit.failed(later));
         assert!(circuit.is_open(later));
         circuit.succeeded();

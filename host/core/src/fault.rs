@@ -45,6 +45,11 @@ pub struct Fault {
 // === impl FaultKind ===
 
 impl FaultKind {
+    /// Whether the machine may be the cause, so that the same call may succeed later.
+    pub const fn is_transient(self) -> bool {
+        matches!(self, Self::Timeout | Self::Start | Self::Busy | Self::Host)
+    }
+
     /// Every kind, in the order in which they are documented.
     pub const ALL: [Self; 12] = [
         Self::Trap,

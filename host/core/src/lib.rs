@@ -53,7 +53,7 @@ pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, 
 pub use blocking::Blocking;
 pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
 pub use cache_limit::CacheLimit;
-pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_FOR};
+pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_TIME};
 pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
@@ -73,8 +73,8 @@ pub use object::{
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::Placed;
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeList, NodeSource, Policy};
-pub use pulse::{LONGEST_PAUSE, Pause, Pulse};
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeList, NodeSource, PartialPolicy, Policy};
+pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use request::{Origin, PodId, RequestId};

@@ -52,73 +52,111 @@ pub trait NodeSource<A> {
 
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
 ///
-/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`].
+/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. No method has a
+/// default, so that a policy around another one cannot forget to pass a verb on; see [`PartialPolicy`].
 pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
 
     /// What the module may read, as `nodes.label`; empty where that is not known.
-    fn imports(&self) -> &[String] {
-        &[]
-    }
+    fn imports(&self) -> &[String];
 
     /// The policy behind this one, which only takes secrets out of its texts; see [`crate::redacting`].
-    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
-        None
-    }
+    fn unredacted(&self) -> Option<Arc<dyn Policy>>;
 
     /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        let _ = ask;
-        Err(self.lacks(Verb::Validate))
-    }
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault>;
 
     /// Asks about one node of the view after another, in one instance. Which one comes next may depend on the answers.
     ///
     /// # Errors
     /// The fault that ended the call; answers that were taken before it stand.
-    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        let _ = (ask, nodes);
-        Err(self.lacks(Verb::Filter))
-    }
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault>;
 
     /// As [`Policy::filter_each`]; each score is 0 to [`MAX_SCORE`](crate::MAX_SCORE).
     ///
     /// # Errors
     /// As for [`Policy::filter_each`].
-    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        let _ = (ask, nodes);
-        Err(self.lacks(Verb::Score))
-    }
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault>;
 
     /// Scores all the nodes of the view at once.
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
-        let _ = ask;
-        Err(self.lacks(Verb::Rank))
-    }
+    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault>;
 
     /// Asks about each of `candidates` (indices of the view's candidates), in order, in one instance.
     ///
     /// # Errors
     /// The fault that ended the call; no answer of this call counts then.
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        let _ = (ask, candidates);
-        Err(self.lacks(Verb::Preempt))
-    }
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault>;
 
     /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
     /// why it cannot be bound there any more.
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        let _ = (ask, node);
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault>;
+}
+
+/// A policy that is no module and has some of the verbs; calls of the others are faults.
+pub trait PartialPolicy: Send + Sync {
+    /// The verbs that it has.
+    fn verbs(&self) -> Verbs;
+
+    /// As [`Policy::imports`].
+    fn imports(&self) -> &[String] {
+        &[]
+    }
+
+    /// As [`Policy::validate`].
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn validate(&self, _: &Ask) -> Result<Result<(), String>, Fault> {
+        Err(self.lacks(Verb::Validate))
+    }
+
+    /// As [`Policy::filter_each`].
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn filter_each(&self, _: &Ask, _: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        Err(self.lacks(Verb::Filter))
+    }
+
+    /// As [`Policy::score_each`].
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn score_each(&self, _: &Ask, _: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        Err(self.lacks(Verb::Score))
+    }
+
+    /// As [`Policy::rank`].
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
+        Err(self.lacks(Verb::Rank))
+    }
+
+    /// As [`Policy::preempt`].
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        Err(self.lacks(Verb::Preempt))
+    }
+
+    /// As [`Policy::bind`].
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
         Err(self.lacks(Verb::Bind))
     }
 
@@ -160,6 +198,44 @@ pub trait Loader: Send + Sync {
 }
 
 // === impl Policy ===
+
+impl<P: PartialPolicy> Policy for P {
+    fn verbs(&self) -> Verbs {
+        PartialPolicy::verbs(self)
+    }
+
+    fn imports(&self) -> &[String] {
+        PartialPolicy::imports(self)
+    }
+
+    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
+        None
+    }
+
+    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
+        PartialPolicy::validate(self, ask)
+    }
+
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        PartialPolicy::filter_each(self, ask, nodes)
+    }
+
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        PartialPolicy::score_each(self, ask, nodes)
+    }
+
+    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
+        PartialPolicy::rank(self, ask)
+    }
+
+    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        PartialPolicy::preempt(self, ask, candidates)
+    }
+
+    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+        PartialPolicy::bind(self, ask, node)
+    }
+}
 
 impl dyn Policy + '_ {
     /// Asks about each of these nodes of the view, in order.

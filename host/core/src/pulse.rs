@@ -8,7 +8,7 @@ use std::{
 };
 
 /// A pause this long counts: a cluster changes little in less, and no busy machine keeps a thread waiting for it.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+pub const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// Told at short intervals that the process runs; a request sees by it whether that was so until it came.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Pulse {
     /// machine is suspended. Returns how long it has stood still, if that counts.
     pub fn beat(&self, now: Instant, elapsed: Duration) -> Option<Pause> {
         let length = self.since(now).max(elapsed);
-        let pause = (length > LONGEST_PAUSE).then(|| {
+        let pause = (length > MAX_PAUSE).then(|| {
             let number = self.pauses.fetch_add(1, Ordering::Relaxed) + 1;
             // Before the beat: no request may come between.
             self.behind.store(number, Ordering::Release);
@@ -59,7 +59,7 @@ impl Pulse {
 
     /// Whether a request that came at this moment must not be answered from the view of the cluster.
     pub fn is_behind(&self, received: Instant) -> bool {
-        self.behind.load(Ordering::Acquire) != 0 || self.since(received) > LONGEST_PAUSE
+        self.behind.load(Ordering::Acquire) != 0 || self.since(received) > MAX_PAUSE
     }
 
     /// The time from the last beat to this moment.

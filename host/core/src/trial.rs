@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::{
     Ask, CallClass, Candidate, Cluster, FailedCall, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets,
-    Verb, View, answer::Answer, cache::Recording,
+    Verb, View, answer::VerbAnswer, cache::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -83,21 +83,23 @@ impl TrialCall {
         let verbs = policy.verbs();
         let try_verb = |verb| {
             let first = self.ask(policy, verb, self.timeout)?;
-            let may_pass =
-                matches!(first.fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host);
-            if may_pass { self.ask(policy, verb, self.timeout.max(Duration::from_secs(1))) } else { Some(first) }
+            if first.fault.kind.is_transient() {
+                self.ask(policy, verb, self.timeout.max(Duration::from_secs(1)))
+            } else {
+                Some(first)
+            }
         };
         verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(try_verb).collect()
     }
 
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {
-        let recording = Recording::of_story();
+        let recording = Recording::with_lines();
         let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(recording.clone());
         let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let ask = Ask { class: CallClass::Background, ..ask };
         let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
-        let reads = recording.take_story();
+        let reads = recording.take_lines();
         let settings = Read::HostSettings.to_string();
         // Without room for the call, nobody has asked the policy.
         let is_certain = fault.kind != FaultKind::Busy && reads.iter().all(|line| line.read == settings);
@@ -121,11 +123,11 @@ fn put(policy: &dyn Policy, verb: Verb, ask: &Ask) -> Result<(), Fault> {
     }
 }
 
-fn check<A: Answer>(answers: &[A], asked: usize) -> Result<(), Fault> {
+fn check<A: VerbAnswer>(answers: &[A], asked: usize) -> Result<(), Fault> {
     if answers.len() != asked {
         return Err(Fault::new(FaultKind::Output, format!("{} answers for {asked} nodes", answers.len())));
     }
-    match answers.iter().find_map(Answer::breach) {
+    match answers.iter().find_map(VerbAnswer::breach) {
         Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
         None => Ok(()),
     }

@@ -13,7 +13,7 @@ const SEEN: &str = "combinations that were seen, not a rule: other values may le
 /// A table for each verb.
 pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
     let mut text = String::new();
-    for (verb, DecisionTable { rows, is_cut, uncacheable }) in tables {
+    for (verb, DecisionTable { rows, truncated, uncacheable }) in tables {
         push_line(&mut text, format_args!("{verb}: {SEEN}"));
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["where", "it said"]);
@@ -26,8 +26,8 @@ pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
         // The table has lines of its own; its cells were escaped one by one.
         text += &table.to_string();
         text.push('\n');
-        if *is_cut {
-            push_line(&mut text, "... and more");
+        if *truncated > 0 {
+            push_line(&mut text, format_args!("... and {truncated} more rows"));
         }
         if *uncacheable > 0 {
             push_line(
@@ -59,7 +59,7 @@ pub(crate) fn as_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
         json!({
             "verb": verb.as_str(),
             "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
-            "cut": table.is_cut,
+            "truncated": table.truncated,
             "uncacheable": table.uncacheable,
         })
     };

@@ -1,4 +1,4 @@
-//! The reads of one call, in order: what `View::read` writes down.
+//! The reads of one call, in order: as `View::read` records them.
 
 use std::{
     borrow::Cow,
@@ -10,18 +10,18 @@ use plimsoll_decision_cache::{ReadLog, SharedLog};
 use super::attribute::{Attribute, AttributeRef};
 use crate::{Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, shown_settings};
 
-/// The most lines of a story.
+/// Maximum reads with their values.
 const MAX_LINES: usize = 1_000;
 
 /// The most bytes of a line that say what was read: a guest may name a key of a MiB.
 const MAX_READ_BYTES: usize = 500;
 
-/// Where the reads of one call are written down.
+/// Records the reads of one call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recording {
     log: SharedLog<Attribute>,
-    /// Every read with its value, where somebody wants to be told.
-    story: Option<Arc<Mutex<Vec<ReadLine>>>>,
+    /// Every read with its value; none if only the decision cache needs them.
+    lines: Option<Arc<Mutex<Vec<ReadLine>>>>,
 }
 
 /// One read and what it came to, for people.
@@ -42,29 +42,29 @@ pub struct ReadLine {
 impl Recording {
     /// A recording for the decision cache.
     pub(crate) fn of(log: &SharedLog<Attribute>) -> Self {
-        Self { log: log.clone(), story: None }
+        Self { log: log.clone(), lines: None }
     }
 
-    /// A recording that tells every read with its value.
-    pub(crate) fn of_story() -> Self {
-        Self { log: SharedLog::default(), story: Some(Arc::default()) }
+    /// A recording that keeps every read with its value, for people.
+    pub(crate) fn with_lines() -> Self {
+        Self { log: SharedLog::default(), lines: Some(Arc::default()) }
     }
 
     /// The same, without secrets of these settings (JSON), which a policy may use as keys.
-    pub(crate) fn take_shown_story(&self, settings: &str) -> Vec<ReadLine> {
+    pub(crate) fn take_shown_lines(&self, settings: &str) -> Vec<ReadLine> {
         let secrets = Secrets::of(settings);
-        let mut story = self.take_story();
-        for line in &mut story {
+        let mut lines = self.take_lines();
+        for line in &mut lines {
             if let Cow::Owned(hidden) = secrets.hide(&line.read) {
                 line.read = hidden;
             }
         }
-        story
+        lines
     }
 
-    /// What was read, in order; of a very long story the beginning.
-    pub(crate) fn take_story(&self) -> Vec<ReadLine> {
-        self.story().map(|mut story| std::mem::take(&mut *story)).unwrap_or_default()
+    /// What was read, in order; at most [`MAX_LINES`].
+    pub(crate) fn take_lines(&self) -> Vec<ReadLine> {
+        self.lines().map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
     }
 
     /// What follows is read to answer about this node.
@@ -72,8 +72,8 @@ impl Recording {
         self.log.lock().begin(node);
     }
 
-    /// Writes down one read; `name` names a node of the view.
-    pub(crate) fn note<'v>(
+    /// Records one read; `name` names a node of the view.
+    pub(crate) fn record<'v>(
         &self,
         read: &Read<'_>,
         answer: &Result<Value<'_>, ReadError>,
@@ -81,16 +81,16 @@ impl Recording {
     ) {
         let mut log = self.log.lock();
         let position = log.position();
-        let is_of_others = note(&mut log, *read, answer.is_ok());
+        let is_of_others = record_in(&mut log, *read, answer.is_ok());
         drop(log);
-        if let Some(mut story) = self.story().filter(|story| story.len() < MAX_LINES) {
+        if let Some(mut lines) = self.lines().filter(|lines| lines.len() < MAX_LINES) {
             let other = match read.scope() {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
                 _ => None,
             };
             let value = Shown::of_answer(&for_people(read, answer));
             let read = excerpt(&read.to_string(), MAX_READ_BYTES);
-            story.push(ReadLine { read, value, other, is_of_others });
+            lines.push(ReadLine { read, value, other, is_of_others });
         }
     }
 
@@ -99,13 +99,13 @@ impl Recording {
         self.log.lock().is_uncacheable()
     }
 
-    fn story(&self) -> Option<MutexGuard<'_, Vec<ReadLine>>> {
-        self.story.as_ref().map(|story| story.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lines(&self) -> Option<MutexGuard<'_, Vec<ReadLine>>> {
+        self.lines.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Says whether the read is not of the pod, the time or the node in question alone.
-fn note(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool {
+fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool {
     match read.scope() {
         ReadScope::Constant => false,
         ReadScope::Request(attribute) => {

@@ -21,8 +21,8 @@ const MAX_VALUES: usize = 20;
 pub struct DecisionTable {
     /// The rows; where values do not matter they are merged.
     pub rows: Vec<DecisionRow>,
-    /// Whether there are more.
-    pub is_cut: bool,
+    /// The number of rows beyond [`MAX_ROWS`], which are not listed.
+    pub truncated: usize,
     /// The number of pod classes whose answers cannot be cached.
     pub uncacheable: usize,
 }
@@ -84,7 +84,7 @@ impl DecisionTable {
 
     fn add(&mut self, tree: &Tree, conditions: &mut Vec<Condition>) {
         if self.rows.len() == MAX_ROWS {
-            self.is_cut = true;
+            self.truncated += tree.rows();
             return;
         }
         match tree {
@@ -100,6 +100,18 @@ impl DecisionTable {
                     conditions.pop();
                 }
             }
+        }
+    }
+}
+
+// === impl Tree ===
+
+impl Tree {
+    /// The number of rows that it makes.
+    fn rows(&self) -> usize {
+        match self {
+            Self::Answer(_) => 1,
+            Self::Read(_, branches) => branches.iter().map(|(_, next)| next.rows()).sum(),
         }
     }
 }

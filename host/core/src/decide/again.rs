@@ -53,7 +53,7 @@ impl<A> NodeSource<A> for OneNode<A> {
 /// # Errors
 /// The fault that ended the call.
 pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result<Vec<ReadLine>, Fault> {
-    let recording = Recording::of_story();
+    let recording = Recording::with_lines();
     let view = Arc::new(View::clone(&ask.view).recorded(recording.clone()));
     let ask = Ask { view, ..ask.clone() };
     match verb {
@@ -61,7 +61,7 @@ pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result
         Verb::Score => u32::ask(policy, &ask, &mut OneNode::of(node, &recording)),
         _ => Ok(()),
     }?;
-    Ok(recording.take_story())
+    Ok(recording.take_lines())
 }
 
 /// Calls a fresh instance about one node of a view. The observer is not told, and a fault does not open the circuit.
@@ -72,14 +72,14 @@ pub(super) fn evaluate_one<A: CachedAnswer>(
     view: &View,
     node: u32,
 ) -> Evaluated<A> {
-    let recording = Recording::of_story();
+    let recording = Recording::with_lines();
     let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
     let mut one = OneNode::of(node, &recording);
     let result =
         caller.bounded(member, verb, Arc::new(view), caller.now(), |ask| A::ask(member.policy.as_ref(), ask, &mut one));
     let no_answer = || Err(Fault::new(FaultKind::Output, "0 answers for 1 nodes"));
     let answer = result.and_then(|()| one.answer.map_or_else(no_answer, Ok));
-    Evaluated { answer, reads: recording.take_shown_story(&member.settings), reads_whole: recording.is_uncacheable() }
+    Evaluated { answer, reads: recording.take_shown_lines(&member.settings), reads_whole: recording.is_uncacheable() }
 }
 
 /// Evaluates a cached answer again; a difference disables the cache.

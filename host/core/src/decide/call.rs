@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Secrets, Verb, View,
-    answer::Answer,
+    answer::VerbAnswer,
     cache::{Recheck, RecheckSampler},
 };
 
@@ -138,7 +138,7 @@ impl Caller {
     /// Asks a policy about each of the view's nodes or candidates.
     ///
     /// Every answer is within the contract, and there is one for each; anything else is a fault.
-    pub(super) fn call<A: Answer + Send>(
+    pub(super) fn call<A: VerbAnswer + Send>(
         &self,
         member: &Member,
         verb: Verb,
@@ -216,7 +216,7 @@ impl Caller {
     }
 
     /// As [`Caller::call`]; `None` if the policy's `onError` leaves it out of the decision.
-    pub(super) fn call_or_skip<A: Answer + Send>(
+    pub(super) fn call_or_skip<A: VerbAnswer + Send>(
         &self,
         member: &Member,
         verb: Verb,
@@ -276,12 +276,12 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
     }
 }
 
-fn check<A: Answer>(answers: Vec<A>, asked: usize) -> Result<Vec<A>, Fault> {
+fn check<A: VerbAnswer>(answers: Vec<A>, asked: usize) -> Result<Vec<A>, Fault> {
     let breach = |detail| Err(Fault::new(FaultKind::Output, detail));
     if answers.len() != asked {
         return breach(format!("{} answers for {asked} nodes", answers.len()));
     }
-    match answers.iter().find_map(Answer::breach) {
+    match answers.iter().find_map(VerbAnswer::breach) {
         Some(detail) => breach(detail),
         None => Ok(answers),
     }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict, View, answer::Answer,
-    cache::Recording,
+    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict, View,
+    answer::VerbAnswer, cache::Recording,
 };
 
 use super::{
@@ -87,7 +87,7 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &Requ
 }
 
 /// An answer that breaks the contract is a fault, here as in a decision.
-fn checked<A: Answer>(told: Evaluated<A>) -> Evaluated<A> {
+fn checked<A: VerbAnswer>(told: Evaluated<A>) -> Evaluated<A> {
     let answer = told.answer.and_then(|answer| match answer.breach() {
         Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
         None => Ok(answer),
@@ -103,13 +103,13 @@ fn evaluate_once<A>(
     view: &View,
     ask: impl FnOnce(&Ask) -> Result<A, Fault>,
 ) -> Evaluated<A> {
-    let recording = Recording::of_story();
+    let recording = Recording::with_lines();
     let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
     if view.node_count() == 1 {
         recording.begin(0);
     }
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
-    Evaluated { answer, reads: recording.take_shown_story(&member.settings), reads_whole: true }
+    Evaluated { answer, reads: recording.take_shown_lines(&member.settings), reads_whole: true }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {

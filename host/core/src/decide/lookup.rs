@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Instant};
 
 use crate::{
     Fault, FaultKind, Member, NodeList, NodeSource, Verb, View,
-    answer::Answer,
+    answer::VerbAnswer,
     cache::{Answers, CachedAnswer, Evaluated, Evaluation, Recording, Update, ViewSource},
 };
 
@@ -19,7 +19,7 @@ struct CheckedSource<'e, A: CachedAnswer> {
     breach: Option<String>,
 }
 
-impl<A: CachedAnswer + Answer> NodeSource<A> for CheckedSource<'_, A> {
+impl<A: CachedAnswer + VerbAnswer> NodeSource<A> for CheckedSource<'_, A> {
     fn next(&mut self) -> Option<u32> {
         if self.breach.is_some() { None } else { self.evaluation.next_miss() }
     }
@@ -39,7 +39,7 @@ impl Caller {
     /// node by node.
     ///
     /// The policy is called about what its cache does not know. The guest sees only the nodes that stand.
-    pub(super) fn lookup_or_call<A: Answer + CachedAnswer + Debug>(
+    pub(super) fn lookup_or_call<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -53,7 +53,7 @@ impl Caller {
         }
     }
 
-    fn ask_by_class<A: Answer + CachedAnswer + Debug>(
+    fn ask_by_class<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -76,7 +76,7 @@ impl Caller {
         self.evaluate(member, verb, view, started, evaluation, Some((place, classes)))
     }
 
-    fn ask_by_node<A: Answer + CachedAnswer + Debug>(
+    fn ask_by_node<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -99,7 +99,7 @@ impl Caller {
             self.recheck_later(member, verb, all, (asked, asked), started, |at| {
                 Some((nodes[at], answers.get(at)?.clone()))
             });
-            self.report_cached(member, verb, (asked, answers.count(Answer::rejects)), started);
+            self.report_cached(member, verb, (asked, answers.count(VerbAnswer::rejects)), started);
             return Ok(Evaluated::ByRow(answers));
         }
         let evaluation = |source, rows| Evaluation::new(lookup, source, rows);
@@ -107,7 +107,7 @@ impl Caller {
     }
 
     /// Calls a policy about the misses of an evaluation.
-    fn evaluate<A: Answer + CachedAnswer + Debug>(
+    fn evaluate<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
@@ -142,7 +142,7 @@ impl Caller {
         Ok(answers)
     }
 
-    fn put_in_turn<A: Answer + CachedAnswer + Debug>(
+    fn put_in_turn<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Member,
         verb: Verb,

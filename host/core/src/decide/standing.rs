@@ -7,7 +7,7 @@ use plimsoll_decision_cache::CombinedClasses;
 
 use crate::{
     Member, View,
-    answer::Answer,
+    answer::VerbAnswer,
     cache::{ByClass, CachedAnswer, Evaluated, RecentCombined, ViewSource},
 };
 
@@ -38,7 +38,7 @@ pub(super) type KnownByClass<A> = (usize, ByClass<A>);
 
 // === impl Asked ===
 
-impl<'g, A: Answer + CachedAnswer> Asked<'g, A> {
+impl<'g, A: VerbAnswer + CachedAnswer> Asked<'g, A> {
     /// Looks up the answers of all these policies about the nodes of a view.
     pub(super) fn look_up(
         caller: &Caller,
@@ -129,7 +129,7 @@ impl NodeClasses {
     }
 
     /// The answer about each class that stands, by the policy with this place.
-    pub(super) fn answers<'c, A: Answer + CachedAnswer>(
+    pub(super) fn answers<'c, A: VerbAnswer + CachedAnswer>(
         &'c self,
         place: usize,
         answers: &'c ByClass<A>,
@@ -139,7 +139,7 @@ impl NodeClasses {
     }
 
     /// How many nodes these answers reject; `None` if one is not known.
-    pub(super) fn rejected<A: Answer + CachedAnswer>(&self, place: usize, answers: &ByClass<A>) -> Option<usize> {
+    pub(super) fn rejected<A: VerbAnswer + CachedAnswer>(&self, place: usize, answers: &ByClass<A>) -> Option<usize> {
         let mut rejected = 0;
         for (_, nodes, answer) in self.answers(place, answers) {
             rejected += if answer?.rejects() { nodes } else { 0 };
@@ -155,12 +155,12 @@ impl NodeClasses {
 }
 
 /// How many nodes the answers of a call reject.
-pub(super) fn count_rejected<A: Answer + CachedAnswer>(
+pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
     answers: &Evaluated<A>,
     classes: Option<(usize, &NodeClasses)>,
 ) -> usize {
     match (answers, classes) {
-        (Evaluated::ByRow(answers), _) => answers.count(Answer::rejects),
+        (Evaluated::ByRow(answers), _) => answers.count(VerbAnswer::rejects),
         (Evaluated::ByClass(answers), Some((place, classes))) => classes.rejected(place, answers).unwrap_or_default(),
         (Evaluated::ByClass(_), None) => 0,
     }

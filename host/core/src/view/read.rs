@@ -11,7 +11,7 @@ impl View {
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         let answer = self.answer(read);
         if let Some(recording) = &self.recording {
-            recording.note(&read, &answer, |node| self.node_name(node));
+            recording.record(&read, &answer, |node| self.node_name(node));
         }
         answer
     }

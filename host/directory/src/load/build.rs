@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, Fault, FaultKind, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall, TrialFault, Verb, View,
-    redacting, unredacted,
+    Ask, CallClass, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall, TrialFault, Verb, View, redacting,
+    unredacted,
 };
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Timeout of the call that validates a policy's settings.
-const VALIDATE_FOR: Duration = Duration::from_secs(1);
+const VALIDATE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Compiles and validates; reuses the compiled code of a member with the same module.
 pub(crate) fn build(
@@ -51,7 +51,7 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
         return Ok(());
     }
     let view = Arc::new(View::empty(Arc::clone(&content.sidecar.settings)));
-    let limits = Limits::until(Instant::now() + VALIDATE_FOR, config.memory);
+    let limits = Limits::until(Instant::now() + VALIDATE_TIMEOUT, config.memory);
     let ask = Ask::new(Member::id_of(&id.group, &id.name), view, limits);
     match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
         Ok(Ok(())) => Ok(()),
@@ -63,7 +63,7 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
         Err(fault) => {
             let fault = fault.without(&Secrets::of(&content.sidecar.settings));
             let text = format!("{}: validate failed: {fault}", content.module_label);
-            Err(if is_passing(&fault) { FileRefusal::passing(text) } else { FileRefusal::new(text) })
+            Err(if fault.kind.is_transient() { FileRefusal::transient(text) } else { FileRefusal::new(text) })
         }
     }
 }
@@ -81,16 +81,11 @@ fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result
         let label = &content.module_label;
         if is_certain {
             let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
-            return Err(if is_passing(&fault) { FileRefusal::passing(text) } else { FileRefusal::new(text) });
+            return Err(if fault.kind.is_transient() { FileRefusal::transient(text) } else { FileRefusal::new(text) });
         }
         tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
     }
     Ok(())
-}
-
-/// Whether a fault may be caused by the machine.
-fn is_passing(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Timeout | FaultKind::Start | FaultKind::Busy | FaultKind::Host)
 }
 
 fn warn_of_idle_weight(id: &PolicyId, content: &Content, policy: &dyn Policy) {

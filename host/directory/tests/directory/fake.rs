@@ -9,7 +9,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
+    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PartialPolicy, PodRead, Policy, Read, Value, Verb, Verbs,
+    Verdict,
 };
 use plimsoll_system::digest::digest;
 
@@ -17,9 +18,11 @@ use plimsoll_system::digest::digest;
 #[derive(Default)]
 pub(crate) struct FakeLoader {
     pub(crate) loaded: Mutex<Vec<String>>,
-    /// Tags whose loads wait until they are let go.
-    held: (Mutex<BTreeSet<String>>, Condvar),
-    /// How often the load of a tag fails for a reason that passes.
+    /// Tags whose loads wait.
+    loads_held: Gate,
+    /// Tags whose calls wait, whatever their deadline.
+    calls_held: Arc<Gate>,
+    /// How often the load of a tag fails for a transient reason.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
     /// Digests of refused modules.
@@ -28,10 +31,20 @@ pub(crate) struct FakeLoader {
     pub(crate) refusals: AtomicUsize,
 }
 
+/// Has those wait that come with one of its tags.
+#[derive(Default)]
+struct Gate {
+    tags: Mutex<BTreeSet<String>>,
+    /// How many wait.
+    waiting: AtomicUsize,
+    changed: Condvar,
+}
+
 /// Its tag is the reason with which it rejects every node.
 struct FakePolicy {
     tag: String,
     validated: Arc<Mutex<Vec<(String, String)>>>,
+    calls_held: Arc<Gate>,
 }
 
 /// The bytes of a module that loads.
@@ -44,13 +57,27 @@ pub(crate) fn good(tag: &str) -> String {
 impl FakeLoader {
     /// Has loads of this tag wait.
     pub(crate) fn hold(&self, tag: &str) {
-        self.held.0.lock().unwrap().insert(tag.to_owned());
+        self.loads_held.close(tag);
     }
 
     /// Lets them go.
     pub(crate) fn let_go(&self, tag: &str) {
-        self.held.0.lock().unwrap().remove(tag);
-        self.held.1.notify_all();
+        self.loads_held.open(tag);
+    }
+
+    /// Has calls of policies with this tag wait.
+    pub(crate) fn hold_calls(&self, tag: &str) {
+        self.calls_held.close(tag);
+    }
+
+    /// Lets them go.
+    pub(crate) fn let_calls_go(&self, tag: &str) {
+        self.calls_held.open(tag);
+    }
+
+    /// How many calls wait.
+    pub(crate) fn calls_waiting(&self) -> usize {
+        self.calls_held.waiting.load(SeqCst)
     }
 
     pub(crate) fn loads_of(&self, tag: &str) -> usize {
@@ -69,13 +96,13 @@ impl Loader for FakeLoader {
             return Err(error);
         };
         self.loaded.lock().unwrap().push(tag.clone());
-        let held = self.held.0.lock().unwrap();
-        drop(self.held.1.wait_while(held, |held| held.contains(&tag)).unwrap());
+        self.loads_held.pass(&tag);
         if let Some(left) = self.busy.lock().unwrap().get_mut(&tag).filter(|left| **left > 0) {
             *left -= 1;
             return Err(LoadError::transient("the compiler was killed"));
         }
-        Ok(Arc::new(FakePolicy { tag, validated: Arc::clone(&self.validated) }))
+        let (validated, calls_held) = (Arc::clone(&self.validated), Arc::clone(&self.calls_held));
+        Ok(Arc::new(FakePolicy { tag, validated, calls_held }))
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {
@@ -83,9 +110,29 @@ impl Loader for FakeLoader {
     }
 }
 
+// === impl Gate ===
+
+impl Gate {
+    fn close(&self, tag: &str) {
+        self.tags.lock().unwrap().insert(tag.to_owned());
+    }
+
+    fn open(&self, tag: &str) {
+        self.tags.lock().unwrap().remove(tag);
+        self.changed.notify_all();
+    }
+
+    fn pass(&self, tag: &str) {
+        let tags = self.tags.lock().unwrap();
+        self.waiting.fetch_add(1, SeqCst);
+        drop(self.changed.wait_while(tags, |tags| tags.contains(tag)).unwrap());
+        self.waiting.fetch_sub(1, SeqCst);
+    }
+}
+
 // === impl FakePolicy ===
 
-impl Policy for FakePolicy {
+impl PartialPolicy for FakePolicy {
     fn verbs(&self) -> Verbs {
         [Verb::Filter, Verb::Validate].into_iter().collect()
     }
@@ -105,6 +152,7 @@ impl Policy for FakePolicy {
 
     /// One whose tag begins with `fails` fails for every pod but that of the trial, from which nobody can tell.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        self.calls_held.pass(&self.tag);
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
         }

@@ -10,8 +10,8 @@ use std::{
 
 use super::fixture::*;
 use crate::{
-    Clock, DecideError, FAULTS_TO_OPEN, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, OPEN_FOR, OnError, PolicyConfig,
-    Preemption, Verb, Verdict,
+    Clock, DecideError, FAULTS_TO_OPEN, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, OPEN_TIME, OnError,
+    PolicyConfig, Preemption, Verb, Verdict,
 };
 
 /// Asks a policy with this verb alone; the fault that fails the decision, if one does.
@@ -243,7 +243,7 @@ fn an_open_circuit_is_treated_as_on_error_says_and_closes_after_a_while() {
         }
         assert_eq!(fixture.calls()[0].outcome, Err(FaultKind::CircuitOpen));
         assert_eq!(asked.load(Ordering::SeqCst), 5);
-        fixture.clock.advance(OPEN_FOR);
+        fixture.clock.advance(OPEN_TIME);
         assert_eq!(fixture.filter(&["n1", "n2"]).unwrap()["n2"].0, "good: no");
         assert_eq!(fixture.opened(), [""; 0]);
     }

@@ -16,8 +16,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Difference,
     Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome,
-    Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender, ShadowRejections, Value,
-    Verb, Verbs, Verdict, Victims, View,
+    PartialPolicy, Pod, PodId, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender, ShadowRejections,
+    Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -95,7 +95,7 @@ impl FakePolicy {
     }
 }
 
-impl Policy for FakePolicy {
+impl PartialPolicy for FakePolicy {
     fn verbs(&self) -> Verbs {
         let exported = [
             (Verb::Filter, self.filter.is_some()),
