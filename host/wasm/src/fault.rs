@@ -43,33 +43,10 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase)
 
 fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (FaultKind, String) {
     if let Some(stop) = error.downcast_ref::<Stop>() {
-        let kind = match stop {
-            Stop::Read(_) => FaultKind::Read,
-            Stop::Deadline(_) => FaultKind::Timeout,
-            Stop::Output(_) => FaultKind::Output,
-            Stop::Host(_) | Stop::Unasked => FaultKind::Host,
-            // A call that holds much memory is itself a cause of the shortage.
-            Stop::Full { is_much: true, .. } => FaultKind::Memory,
-            Stop::Full { is_much: false, .. } => FaultKind::Busy,
-            // A guest that runs out of memory usually panics.
-            Stop::Panic(_) | Stop::Exit(_) => return died(FaultKind::Panic, last_words(stop, state), state),
-        };
-        return (kind, stop.to_string());
+        return of_stop(stop, state);
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
-        return match trap {
-            Trap::StackOverflow => (FaultKind::Stack, "it recursed until its stack was full".to_owned()),
-            // Some language runtimes, such as Go's, print the reason and then trap.
-            Trap::UnreachableCodeReached if !state.last_words().is_empty() => {
-                died(FaultKind::Panic, state.last_words().to_owned(), state)
-            }
-            Trap::Interrupt => (FaultKind::Timeout, "its time is over".to_owned()),
-            _ => {
-                let kind = if phase == Phase::Start { FaultKind::Start } else { FaultKind::Trap };
-                let text = trap.to_string();
-                died(kind, text.strip_prefix("wasm trap: ").unwrap_or(&text).to_owned(), state)
-            }
-        };
+        return of_trap(*trap, state, phase);
     }
     let text = error.root_cause().to_string();
     if phase == Phase::Start {
@@ -79,10 +56,41 @@ fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (F
     if text.contains("too much data is being copied") {
         return (FaultKind::Output, format!("it handed over more than {} KiB at once", TRANSFER >> 10));
     }
-    if text.contains("handle limit") {
-        return (FaultKind::Memory, text);
+    let kind = if text.contains("handle limit") { FaultKind::Memory } else { FaultKind::Output };
+    (kind, text)
+}
+
+/// The host ended the call.
+fn of_stop(stop: &Stop, state: &StoreData) -> (FaultKind, String) {
+    let kind = match stop {
+        Stop::Read(_) => FaultKind::Read,
+        Stop::Deadline(_) => FaultKind::Timeout,
+        Stop::Output(_) => FaultKind::Output,
+        Stop::Host(_) | Stop::Unasked => FaultKind::Host,
+        // A call that holds much memory is itself a cause of the shortage.
+        Stop::Full { is_much: true, .. } => FaultKind::Memory,
+        Stop::Full { is_much: false, .. } => FaultKind::Busy,
+        // A guest that runs out of memory usually panics.
+        Stop::Panic(_) | Stop::Exit(_) => return died(FaultKind::Panic, last_words(stop, state), state),
+    };
+    (kind, stop.to_string())
+}
+
+/// WebAssembly ended the call.
+fn of_trap(trap: Trap, state: &StoreData, phase: Phase) -> (FaultKind, String) {
+    match trap {
+        Trap::StackOverflow => (FaultKind::Stack, "it recursed until its stack was full".to_owned()),
+        // Some language runtimes, such as Go's, print the reason and then trap.
+        Trap::UnreachableCodeReached if !state.last_words().is_empty() => {
+            died(FaultKind::Panic, state.last_words().to_owned(), state)
+        }
+        Trap::Interrupt => (FaultKind::Timeout, "its time is over".to_owned()),
+        _ => {
+            let kind = if phase == Phase::Start { FaultKind::Start } else { FaultKind::Trap };
+            let text = trap.to_string();
+            died(kind, text.strip_prefix("wasm trap: ").unwrap_or(&text).to_owned(), state)
+        }
     }
-    (FaultKind::Output, text)
 }
 
 /// The guest ended itself; if it was refused memory before, that is the cause.

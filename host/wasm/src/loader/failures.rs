@@ -1,4 +1,5 @@
-//! A negative cache of modules that did not load, with a backoff for further attempts.
+//! A negative cache of modules that did not load. It bounds what further attempts cost all together; when a policy is
+//! tried again is decided by its directory, whose pauses double.
 
 use std::{
     collections::HashMap,
@@ -7,10 +8,6 @@ use std::{
 };
 
 use plimsoll_core::LoadError;
-
-/// The first pause before another attempt, and the maximum of doubling it.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_mins(5);
 
 /// All further attempts together take at most one part in this many of the time.
 const REST: f64 = 20.0;
@@ -28,7 +25,6 @@ pub(super) struct FailedModules(Mutex<HashMap<[u8; 32], FailedModule>>);
 
 struct FailedModule {
     error: LoadError,
-    tries: u32,
     /// How long the last attempt took.
     took: Duration,
     failed: Instant,
@@ -57,8 +53,7 @@ impl FailedModules {
         if failures.len() >= MAX_MODULES && !failures.contains_key(module) {
             return;
         }
-        let tries = failures.get(module).map_or(0, |failure| failure.tries).saturating_add(1);
-        failures.insert(*module, FailedModule { error: error.clone(), tries, took, failed: now, asked: now });
+        failures.insert(*module, FailedModule { error: error.clone(), took, failed: now, asked: now });
     }
 
     /// Removes the entry of a module that has loaded.
@@ -89,12 +84,9 @@ impl FailedModule {
     }
 
     fn rests(&self, sum_of_roots: f64, now: Instant) -> bool {
-        if !self.error.is_transient() {
-            // Module and compiler settings do not change during the life of this process.
-            return true;
-        }
-        let doubled = FIRST.saturating_mul(1 << (self.tries - 1).min(16)).min(LONGEST);
-        now.saturating_duration_since(self.failed) < doubled.max(self.fair_pause(sum_of_roots))
+        // Of a permanent error, module and compiler settings do not change during the life of this process.
+        let has_rested = now.saturating_duration_since(self.failed) >= self.fair_pause(sum_of_roots);
+        !self.error.is_transient() || !has_rested
     }
 }
 
@@ -109,25 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_stands_and_what_may_pass_rests_for_longer_each_time() {
+    fn a_refusal_stands_and_a_transient_failure_rests_for_twenty_times_its_cost() {
         let (failures, start) = (FailedModules::default(), Instant::now());
         assert_eq!(failures.of(&MODULE, start), None);
         failures.add(&[2; 32], &LoadError::permanent("no verb"), secs(9), start);
         assert!((0..10).all(|step| failures.of(&[2; 32], start + 500 * secs(step)).is_some()));
         let error = LoadError::transient("killed");
-        let mut now = start;
-        for pause in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
-            failures.add(&MODULE, &error, Duration::ZERO, now);
-            assert_eq!(
-                failures.of(&MODULE, now + secs(pause).saturating_sub(Duration::from_millis(1))),
-                Some(error.clone())
-            );
-            now += secs(pause);
-            assert_eq!(failures.of(&MODULE, now), None, "after {pause} s");
+        for took in [1, 3, 60] {
+            failures.add(&MODULE, &error, secs(took), start);
+            assert_eq!(failures.of(&MODULE, start + secs(20 * took - 1)), Some(error.clone()));
+            assert_eq!(failures.of(&MODULE, start + secs(20 * took + 1)), None, "after {took} s");
         }
-        failures.remove(&MODULE);
-        failures.add(&MODULE, &error, Duration::ZERO, now);
-        assert_eq!(failures.of(&MODULE, now + FIRST), None);
+        failures.add(&MODULE, &error, Duration::ZERO, start);
+        assert_eq!(failures.of(&MODULE, start), None, "when to try again is the directory's decision");
     }
 
     /// A day with modules that take a minute each and never load: each is tried, and all together take a twentieth.
