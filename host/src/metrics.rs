@@ -158,11 +158,13 @@ impl Metrics {
             let result = match change {
                 PolicyChange::Loaded { .. } => "loaded",
                 PolicyChange::Unchanged { .. } | PolicyChange::Cleared { .. } => "unchanged",
-                PolicyChange::Refused { .. } => "refused",
+                PolicyChange::Refused { .. } | PolicyChange::Problem { .. } => "refused",
                 PolicyChange::Removed { .. } => "removed",
                 PolicyChange::Library { .. } => "library",
-                PolicyChange::TakenBack { .. } => "rolled-back",
+                PolicyChange::RolledBack { .. } => "rolled-back",
                 PolicyChange::SwitchedOff { .. } => "off",
+                // It is no policy.
+                PolicyChange::Ignored { .. } => continue,
             };
             self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
         }

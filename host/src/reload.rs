@@ -92,13 +92,20 @@ fn tell(change: &PolicyChange) {
         PolicyChange::Refused { id, error, kept: false } => {
             error!(policy = id, error, "policy refused: it is not in force");
         }
-        PolicyChange::Cleared { id, error } => info!(policy = id, error, "this problem of the directory is over"),
+        PolicyChange::Problem { id, error, kept: true } => {
+            error!(name = id, error, "the policy directory has a problem: the policies that are in force stay");
+        }
+        PolicyChange::Problem { id, error, kept: false } => {
+            error!(name = id, error, "the policy directory has a problem: no policy of it is in force");
+        }
+        PolicyChange::Ignored { id, why } => warn!(file = id, "a file of the policy directory is ignored: {why}"),
+        PolicyChange::Cleared { id, error } => info!(name = id, error, "this problem of the directory is over"),
         PolicyChange::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
         PolicyChange::Removed { id, was_kept: true } => {
             warn!(policy = id, "policy removed: it was kept without its files only until a policy was loaded");
         }
         PolicyChange::Removed { id, was_kept: false } => warn!(policy = id, "policy removed"),
-        PolicyChange::TakenBack { id, version, back, error } => {
+        PolicyChange::RolledBack { id, version, back, error } => {
             error!(policy = id, version, back, error, "policy rolled back: the version before is in force again");
         }
         PolicyChange::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),

@@ -1,15 +1,15 @@
 //! The state of one policy: the version in force, its files as last read, and their problems.
 
+mod mode_off;
 mod outcome;
 mod probation;
-mod switch;
 
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Member, PolicyState};
 
-pub(crate) use self::probation::Judgement;
-use self::switch::Switch;
+use self::mode_off::SidecarMode;
+pub(crate) use self::probation::Rollback;
 use crate::{
     load::{LoadJob, PolicyVersion},
     retry::Retry,
@@ -33,6 +33,8 @@ pub(crate) struct PolicyEntry {
     version: Option<PolicyVersion>,
     /// The previous version, until the one in force has answered a call.
     before: Option<PolicyVersion>,
+    /// The version on probation whose failed call is being put to the previous one.
+    checked: Option<Arc<Member>>,
     /// The version that the files make, if their sidecar switches it off: nobody asks it, so it is never one to go
     /// back to.
     off: Option<PolicyVersion>,
@@ -42,12 +44,12 @@ pub(crate) struct PolicyEntry {
     is_awaited: bool,
     stand_in: Option<Arc<Member>>,
     /// The sidecar's summary, as last read.
-    told: Option<SidecarSummary>,
+    summary: Option<SidecarSummary>,
     /// The problem of the files, not yet reported.
-    held: Option<FileRefusal>,
+    pending_refusal: Option<FileRefusal>,
     /// The problem of the files, as the roster shows it.
     reported: Option<FileRefusal>,
-    /// Whether the policy was switched off when that was told last, or since.
+    /// Whether the policy was switched off when it was reported last, or since.
     was_off_since_report: bool,
     /// The content that was refused last, and why.
     refused: Option<(ContentDigests, FileRefusal)>,
@@ -57,7 +59,7 @@ pub(crate) struct PolicyEntry {
     is_library: bool,
     /// Whether it existed at the start.
     is_first: bool,
-    switch: Switch,
+    sidecar_mode: SidecarMode,
     vanished: VanishState,
 }
 
@@ -97,7 +99,7 @@ impl PolicyEntry {
     /// The version in force, if there is one. One that is off counts until something is wrong with its files.
     fn current(&self) -> Option<&PolicyVersion> {
         let off = self.off.as_ref().filter(|_| self.reported.is_none());
-        if self.switch.is_off() { off } else { self.version.as_ref().or(off) }
+        if self.sidecar_mode.is_off() { off } else { self.version.as_ref().or(off) }
     }
 
     /// Whether a version goes on answering whatever is wrong with the files.
@@ -122,7 +124,7 @@ impl PolicyEntry {
 
     /// Whether the files are those that were read last, and nothing is wrong with them.
     fn is_as_read(&self, sources: &Sources, scan: &Scan) -> bool {
-        !self.has_moved(sources, scan) && self.held.is_none() && self.reported.is_none()
+        !self.has_moved(sources, scan) && self.pending_refusal.is_none() && self.reported.is_none()
     }
 
     /// Whether a load is pending or in progress.
@@ -136,12 +138,12 @@ impl PolicyEntry {
 
     /// Whether it was neither loaded nor refused so far.
     pub(crate) fn is_unread(&self) -> bool {
-        !self.is_loaded() && self.held.is_none() && self.reported.is_none() && !self.is_library
+        !self.is_loaded() && self.pending_refusal.is_none() && self.reported.is_none() && !self.is_library
     }
 
     /// The module that its sidecar names.
     pub(crate) fn named_module(&self) -> Option<&File> {
-        self.told.as_ref().and_then(|told| told.module.as_ref())
+        self.summary.as_ref().and_then(|summary| summary.module.as_ref())
     }
 
     pub(crate) fn state(&self) -> PolicyState {
@@ -149,9 +151,10 @@ impl PolicyEntry {
             _ if self.is_library => PolicyState::Library,
             _ if self.is_switched_off() => PolicyState::Off,
             (Some(_), _) if self.vanished == VanishState::Gone => PolicyState::Vanished,
-            (Some(_), Some(refusal)) if refusal.taken_back => PolicyState::RolledBack,
+            (Some(_), Some(refusal)) if refusal.rolled_back => PolicyState::RolledBack,
             (Some(_), Some(_)) => PolicyState::Kept,
             (Some(_), None) if self.vanished == VanishState::Back => PolicyState::Vanished,
+            (Some(version), None) if version.is_off() => PolicyState::Off,
             (Some(_), None) => PolicyState::Active,
             (None, Some(_)) => PolicyState::Failed,
             (None, None) => PolicyState::Loading,
@@ -178,8 +181,8 @@ impl PolicyEntry {
     }
 
     /// Sets the sidecar's summary.
-    fn set_told(&mut self, told: Option<SidecarSummary>) {
-        self.told = told.or(self.told.take());
+    fn set_summary(&mut self, summary: Option<SidecarSummary>) {
+        self.summary = summary.or(self.summary.take());
     }
 
     /// Makes it a library module, or a policy again; true if that is new.
@@ -188,7 +191,7 @@ impl PolicyEntry {
         self.is_library = is_library;
         if is_news && is_library {
             (self.version, self.before, self.off) = (None, None, None);
-            (self.held, self.reported, self.job) = (None, None, None);
+            (self.pending_refusal, self.reported, self.job) = (None, None, None);
             self.retry.settle();
         }
         if is_news {
@@ -213,7 +216,7 @@ impl PolicyEntry {
         }
         let retries = self.retry.is_due(timing.now());
         self.job = Some(number);
-        self.switch.begin_job();
+        self.sidecar_mode.begin_job();
         self.sources = sources.clone();
         Some(LoadJob {
             id: id.clone(),

@@ -4,6 +4,8 @@
 //! [`PrivateDir`], as the cache is. Several directories of policies may share it. Versions of policies that this
 //! process has not loaded make room for those that it has, and a policy that is gone from its directory is removed.
 
+mod records;
+
 use std::{
     collections::BTreeSet,
     fmt::Display,
@@ -14,10 +16,11 @@ use std::{
 
 use plimsoll_system::{
     DirLimit, PrivateDir,
-    digest::{digest, hex, is_hex, sha256},
+    digest::{hex, is_hex, sha256},
 };
-use serde::{Deserialize, Serialize};
 
+pub(crate) use self::records::StoredVersion;
+use self::records::{RejectionNote, VersionHeader};
 use crate::{
     scan::PolicyId,
     source::{Content, ContentDigests},
@@ -53,21 +56,6 @@ pub(crate) struct LastGood {
     live: Mutex<BTreeSet<String>>,
 }
 
-/// A version as it was stored.
-pub(crate) struct StoredVersion {
-    pub(crate) module: Vec<u8>,
-    pub(crate) sidecar: Option<String>,
-    pub(crate) digests: ContentDigests,
-}
-
-/// The header line before a module's bytes.
-#[derive(Serialize, Deserialize)]
-struct VersionHeader {
-    policy: String,
-    module: String,
-    sidecar: Option<String>,
-}
-
 /// A version that was loaded and is written, but not yet kept; dropping it removes the file.
 pub(crate) struct StagedVersion {
     last_good: Arc<LastGood>,
@@ -79,15 +67,6 @@ pub(crate) struct StagedVersion {
 struct StagedFile {
     name: String,
     size: u64,
-}
-
-/// The content of a version that was rolled back.
-#[derive(Serialize, Deserialize)]
-struct RejectionNote {
-    policy: String,
-    module: String,
-    sidecar: Option<String>,
-    why: String,
 }
 
 // === impl LastGood ===
@@ -126,13 +105,7 @@ impl LastGood {
             // After a restart the same version is loaded again.
             return Some(StagedVersion { last_good, file: None });
         }
-        let header = VersionHeader {
-            policy: id.to_string(),
-            module: content.digests.module.clone(),
-            sidecar: content.sidecar_text.clone(),
-        };
-        let written = serde_json::to_vec(&header).map_err(io::Error::other).and_then(|mut head| {
-            head.push(b'\n');
+        let written = StoredVersion::head(id, content).and_then(|head| {
             let size = (head.len() + content.module.len()) as u64;
             if size > MAX_BYTES {
                 return Err(no_room());
@@ -179,13 +152,11 @@ impl LastGood {
     }
 
     /// The newest version was rolled back.
-    pub(crate) fn take_back(&self, id: &PolicyId, digests: &ContentDigests, why: &str) {
+    pub(crate) fn roll_back(&self, id: &PolicyId, digests: &ContentDigests, why: &str) {
         self.remove(id, NEW);
-        let ContentDigests { module, sidecar } = digests.clone();
-        let note = RejectionNote { policy: id.to_string(), module, sidecar, why: why.to_owned() };
-        let written = serde_json::to_vec(&note).map_err(io::Error::other);
-        if let Err(error) = written.and_then(|note| self.write(id, BAD, &[&note])) {
-            tracing::debug!(policy = %id, %error, "that the version was taken back will be forgotten at a restart");
+        let note = RejectionNote::encode(id, digests, why);
+        if let Err(error) = note.and_then(|note| self.write(id, BAD, &[&note])) {
+            tracing::debug!(policy = %id, %error, "that the version was rolled back will be forgotten at a restart");
         }
     }
 
@@ -199,23 +170,12 @@ impl LastGood {
 
     /// The last good version of a policy.
     pub(crate) fn good(&self, id: &PolicyId) -> Option<StoredVersion> {
-        self.decode(id, GOOD, |bytes| {
-            let at = bytes.iter().position(|byte| *byte == b'\n')?;
-            let header: VersionHeader = serde_json::from_slice(&bytes[..at]).ok()?;
-            let module = bytes[at + 1..].to_vec();
-            let is_whole = digest(&module) == header.module && header.policy == id.to_string();
-            let digests = header.digests();
-            is_whole.then_some(StoredVersion { module, sidecar: header.sidecar, digests })
-        })
+        self.decode(id, GOOD, |bytes| StoredVersion::decode(id, bytes))
     }
 
     /// The digests of the content that was rolled back last, and why.
-    pub(crate) fn taken_back(&self, id: &PolicyId) -> Option<(ContentDigests, String)> {
-        self.decode(id, BAD, |bytes| {
-            let note: RejectionNote = serde_json::from_slice(bytes).ok()?;
-            let digests = ContentDigests { module: note.module, sidecar: note.sidecar };
-            (note.policy == id.to_string()).then_some((digests, note.why))
-        })
+    pub(crate) fn rolled_back(&self, id: &PolicyId) -> Option<(ContentDigests, String)> {
+        self.decode(id, BAD, |bytes| RejectionNote::decode(id, bytes))
     }
 
     /// Reads a file. A damaged one is removed: it would keep its room, and nothing could replace it.
@@ -249,8 +209,7 @@ impl LastGood {
         let file = self.directory.open_file(&self.name(id, kind)).ok()?;
         let mut line = Vec::new();
         io::BufReader::new(file.take(MAX_BYTES)).read_until(b'\n', &mut line).ok()?;
-        let header: VersionHeader = serde_json::from_slice(&line).ok()?;
-        (header.policy == id.to_string()).then(|| header.digests())
+        VersionHeader::decode(id, &line).map(|header| header.digests())
     }
 
     fn write(&self, id: &PolicyId, kind: &str, parts: &[&[u8]]) -> io::Result<()> {
@@ -297,15 +256,6 @@ impl Drop for StagedVersion {
             // A version that was kept has another name by now.
             let _ = self.last_good.directory.remove(&file.name);
         }
-    }
-}
-
-// === impl VersionHeader ===
-
-impl VersionHeader {
-    fn digests(&self) -> ContentDigests {
-        let sidecar = self.sidecar.as_ref().map(|text| digest(text.as_bytes()));
-        ContentDigests { module: self.module.clone(), sidecar }
     }
 }
 

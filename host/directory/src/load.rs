@@ -58,7 +58,7 @@ pub(crate) struct LoadOutcome {
     pub(crate) id: PolicyId,
     pub(crate) number: u64,
     pub(crate) stamps: Stamps,
-    pub(crate) told: Option<SidecarSummary>,
+    pub(crate) summary: Option<SidecarSummary>,
     pub(crate) time: LoadTime,
     pub(crate) result: LoadResult,
     /// The version that is ready, written for a restart.
@@ -133,11 +133,11 @@ impl LoadContext {
                 (result, staged)
             }
         };
-        let result = self.restore_if_refused(&job, reading.told.as_ref(), result, &loader);
+        let result = self.restore_if_refused(&job, reading.summary.as_ref(), result, &loader);
         let total = started.elapsed();
         let time = LoadTime { total, own: total.saturating_sub(loader.taken()) };
         let LoadJob { id, number, .. } = job;
-        LoadOutcome { id, number, stamps: reading.stamps, told: reading.told, time, result, staged }
+        LoadOutcome { id, number, stamps: reading.stamps, summary: reading.summary, time, result, staged }
     }
 
     fn attempt(&self, job: &LoadJob, content: &Content, loader: &dyn Loader) -> LoadResult {
@@ -148,8 +148,8 @@ impl LoadContext {
         if job.refused.contains(&digests) {
             return LoadResult::RefusedBefore(digests);
         }
-        if let Some((_, why)) = self.taken_back(job).filter(|(bad, _)| *bad == digests) {
-            return LoadResult::Refused(FileRefusal::taken_back(why), Some(digests));
+        if let Some((_, why)) = self.rolled_back(job).filter(|(bad, _)| *bad == digests) {
+            return LoadResult::Refused(FileRefusal::rolled_back(why), Some(digests));
         }
         let before = self.last_good_of(job, loader).filter(|before| before.digests != digests);
         // The version from before a restart has the first number.
@@ -171,12 +171,12 @@ impl LoadContext {
     fn restore_if_refused(
         &self,
         job: &LoadJob,
-        told: Option<&SidecarSummary>,
+        summary: Option<&SidecarSummary>,
         result: LoadResult,
         loader: &dyn Loader,
     ) -> LoadResult {
         let LoadResult::Refused(refusal, digests) = result else { return result };
-        let is_off = told.is_some_and(|told| told.config.mode == Mode::Off);
+        let is_off = summary.is_some_and(|summary| summary.config.mode == Mode::Off);
         match self.last_good_of(job, loader).filter(|before| !is_off && Some(&before.digests) != digests.as_ref()) {
             Some(version) => LoadResult::Restored(version, refusal, digests),
             None => LoadResult::Refused(refusal, digests),
@@ -195,10 +195,10 @@ impl LoadContext {
     }
 
     /// The content that was rolled back before a restart, and why; `None` if no version was stored to go back to.
-    fn taken_back(&self, job: &LoadJob) -> Option<(ContentDigests, String)> {
+    fn rolled_back(&self, job: &LoadJob) -> Option<(ContentDigests, String)> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         last_good.good(&job.id)?;
-        last_good.taken_back(&job.id)
+        last_good.rolled_back(&job.id)
     }
 }
 
@@ -213,13 +213,13 @@ impl LoadOutcome {
     /// The outcome of a job if plimsoll itself failed.
     pub(crate) fn failed(job: &LoadJob) -> Self {
         let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
-        let refusal = FileRefusal::passing("plimsoll itself failed while it loaded the policy; its log says how");
+        let refusal = FileRefusal::transient("plimsoll itself failed while it loaded the policy; its log says how");
         let result = LoadResult::Refused(refusal, None);
         Self {
             id: job.id.clone(),
             number: job.number,
             stamps,
-            told: None,
+            summary: None,
             time: LoadTime::default(),
             result,
             staged: None,

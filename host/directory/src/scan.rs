@@ -1,13 +1,18 @@
 //! A scan of the directory: groups and files with their stamps, unread.
 
+mod names;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt, fs, io,
-    path::{Path, PathBuf},
+    fs, io,
+    path::Path,
     sync::Arc,
 };
 
-use plimsoll_core::{Failure, escaped};
+use plimsoll_core::escaped;
+
+pub(crate) use self::names::{File, PolicyId};
+use self::names::{FileKind, MAX_NAME_BYTES, is_group_name, is_policy_name};
 
 use crate::{DirectoryError, stamp::Stamp};
 
@@ -17,22 +22,13 @@ const MAX_FILES: usize = 2_000;
 /// The endings of policy files.
 const ENDINGS: [&str; 3] = ["wasm", "yaml", "yml"];
 
-/// Maximum length of a policy's or group's name, which prefixes every reason.
-const MAX_NAME_BYTES: usize = 63;
+/// Maximum ignored files that are reported.
+const MAX_IGNORED: usize = 100;
 
-/// A policy by group and name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct PolicyId {
-    pub(crate) group: Arc<str>,
-    pub(crate) name: Arc<str>,
-}
-
-/// A file by group and file name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct File {
-    pub(crate) group: Arc<str>,
-    pub(crate) name: Arc<str>,
-}
+/// Why files that look like policies are ignored.
+const WRONG_CASE: &str = "the ending must be lower-case: expected .wasm, .yaml or .yml";
+const TOO_DEEP: &str =
+    "it is a directory in a group: expected policies in the directory itself or in its sub-directories";
 
 /// The files of a policy, as far as file names tell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,6 +50,8 @@ pub(crate) struct Scan {
     pub(crate) problems: BTreeMap<PolicyId, String>,
     /// Groups that cannot be listed; their policies stay in force.
     pub(crate) unreadable: BTreeSet<Arc<str>>,
+    /// Files and directories that look like policies and are ignored: their paths below the root, and why.
+    pub(crate) ignored: BTreeMap<String, &'static str>,
 }
 
 // === impl Scan ===
@@ -90,7 +88,7 @@ impl Scan {
     /// For a directory that holds too many files to be listed: changes of known policies, `mode: off` above all, count.
     pub(crate) fn again(&self, root: &Path, error: &DirectoryError) -> Self {
         let (groups, unreadable) = (self.groups.clone(), self.unreadable.clone());
-        let mut scan = Self { groups, unreadable, files: BTreeMap::new(), problems: self.problems.clone() };
+        let mut scan = Self { groups, unreadable, problems: self.problems.clone(), ..Self::default() };
         let policies: BTreeSet<_> = self.files.keys().filter_map(|file| Some((&file.group, file.parts()?.0))).collect();
         for (group, stem) in policies {
             for ending in ENDINGS {
@@ -149,7 +147,13 @@ impl Scan {
                     continue;
                 }
                 self.files.insert(File { group: Arc::clone(group), name: Arc::from(name) }, stamp);
-            } else if group.is_empty() && path.is_dir() {
+            } else if FileKind::of(&name.to_ascii_lowercase()).is_some() && !path.is_dir() {
+                self.ignore(group, &name, WRONG_CASE);
+            } else if !group.is_empty() {
+                if path.is_dir() && has_policies(&path) {
+                    self.ignore(group, &name, TOO_DEEP);
+                }
+            } else if path.is_dir() {
                 if leads_out(directory, &entry) {
                     self.note_link(&path, &name);
                 } else {
@@ -163,6 +167,13 @@ impl Scan {
         self.groups.insert(Arc::clone(group));
         directories.sort();
         Ok(directories)
+    }
+
+    fn ignore(&mut self, group: &Arc<str>, name: &str, why: &'static str) {
+        if self.ignored.len() < MAX_IGNORED {
+            let path = File { group: Arc::clone(group), name: Arc::from(name) }.to_string();
+            self.ignored.insert(escaped(&path, |_| false).into_owned(), why);
+        }
     }
 
     /// Reports a policy file whose name is not valid text; other files are ignored.
@@ -203,41 +214,9 @@ impl Scan {
     }
 }
 
-/// The kind of a file, by its suffix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileKind {
-    Module,
-    Sidecar,
-}
-
 enum ListError {
     Io(io::Error),
     TooMany,
-}
-
-// === impl PolicyId ===
-
-impl PolicyId {
-    /// The ID of files with this stem. A name that is no name for a policy is changed where it could be taken for
-    /// something else: it is shown in logs and on pages.
-    fn of(group: &Arc<str>, stem: &str) -> Self {
-        let name = match stem {
-            Failure::DIRECTORY => Arc::from(format!("'{stem}'")),
-            _ => Arc::from(escaped(stem, |_| false)),
-        };
-        Self { group: Arc::clone(group), name }
-    }
-
-    /// The ID that stands for a group's whole directory.
-    pub(crate) fn whole(group: &Arc<str>) -> Self {
-        Self { group: Arc::clone(group), name: Arc::from(Failure::DIRECTORY) }
-    }
-}
-
-impl fmt::Display for PolicyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
-    }
 }
 
 // === impl Sources ===
@@ -246,38 +225,6 @@ impl Sources {
     /// The files, as far as file names tell.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.module.iter().chain(&self.sidecar)
-    }
-}
-
-// === impl File ===
-
-impl File {
-    /// The path of the file.
-    pub(crate) fn path(&self, root: &Path) -> PathBuf {
-        if self.group.is_empty() { root.join(&*self.name) } else { root.join(&*self.group).join(&*self.name) }
-    }
-
-    fn parts(&self) -> Option<(&str, FileKind)> {
-        let kind = FileKind::of(&self.name)?;
-        self.name.rsplit_once('.').map(|(stem, _)| (stem, kind))
-    }
-}
-
-impl fmt::Display for File {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
-    }
-}
-
-// === impl FileKind ===
-
-impl FileKind {
-    fn of(name: &str) -> Option<Self> {
-        match name.rsplit_once('.')?.1 {
-            "wasm" => Some(Self::Module),
-            "yaml" | "yml" => Some(Self::Sidecar),
-            _ => None,
-        }
     }
 }
 
@@ -314,14 +261,12 @@ fn has_policies(directory: &Path) -> bool {
     entries.flatten().take(MAX_FILES).any(is_policy)
 }
 
-fn is_group_name(name: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
-}
-
-fn is_policy_name(name: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
+/// The files and directories that look like policies and are ignored: their paths below the directory, and why.
+///
+/// # Errors
+/// If the directory cannot be listed or holds too many policies.
+pub fn ignored_files(directory: &Path) -> Result<Vec<(String, &'static str)>, DirectoryError> {
+    Ok(Scan::take(directory)?.ignored.into_iter().collect())
 }
 
 fn scan_error(root: &Path, error: ListError) -> DirectoryError {

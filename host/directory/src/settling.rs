@@ -9,7 +9,7 @@ use std::{
 use crate::scan::{File, Scan};
 
 /// Multiples of the settling time after which a file that does not load is no longer taken for a half-written one.
-const PATIENCE: u32 = 10;
+const FINAL_FACTOR: u32 = 10;
 
 /// When each file changed last. Changes in quick succession form a burst and are handled together.
 pub(crate) struct Settling {
@@ -27,7 +27,7 @@ pub(crate) struct Settling {
 impl Settling {
     /// Starts from what was read already.
     pub(crate) fn new(settle: Duration, scan: Arc<Scan>) -> Self {
-        let patience = settle * PATIENCE;
+        let patience = settle * FINAL_FACTOR;
         Self { settle, patience, scan, changed: BTreeMap::new(), burst: None }
     }
 
@@ -129,7 +129,7 @@ mod tests {
             now = start + SETTLE / 4 * (length as u32 - 1);
             settling.observe(scan(&[("a", 2), ("busy", length)]), now);
         }
-        assert!(now >= start + SETTLE * PATIENCE);
+        assert!(now >= start + SETTLE * FINAL_FACTOR);
         assert!(is_settled(&settling, "a", now));
         assert!(!is_settled(&settling, "busy", now));
     }
@@ -141,8 +141,8 @@ mod tests {
         settling.observe(scan(&[]), start);
         let is_final = |settling: &Settling, now| settling.is_final([file("a")].iter(), now);
         assert!(!is_final(&settling, start + SETTLE));
-        assert!(is_final(&settling, start + SETTLE * PATIENCE));
-        assert_eq!(settling.next(start + SETTLE), Some(start + SETTLE * PATIENCE));
-        assert_eq!(settling.next(start + SETTLE * PATIENCE), None);
+        assert!(is_final(&settling, start + SETTLE * FINAL_FACTOR));
+        assert_eq!(settling.next(start + SETTLE), Some(start + SETTLE * FINAL_FACTOR));
+        assert_eq!(settling.next(start + SETTLE * FINAL_FACTOR), None);
     }
 }

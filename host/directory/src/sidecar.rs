@@ -14,7 +14,7 @@ use plimsoll_core::PolicyConfig;
 use raw::RawSidecar;
 
 /// Maximum bytes of a sidecar, as of a ConfigMap.
-pub(crate) const MOST_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// The settings of a sidecar, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Maximum bytes of an error's text.
-const LONGEST_TEXT: usize = 2_000;
+const MAX_TEXT_BYTES: usize = 2_000;
 
 /// Stamps of a policy's files; `None` if a file does not exist.
 pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
@@ -30,9 +30,9 @@ pub(crate) struct FileRefusal {
     /// File, place, what is wrong and what was expected.
     pub(crate) text: String,
     /// Whether the failure may be transient: the machine was at fault, or busy.
-    pub(crate) passing: bool,
+    pub(crate) transient: bool,
     /// Whether they were in force and were rolled back after their first calls.
-    pub(crate) taken_back: bool,
+    pub(crate) rolled_back: bool,
 }
 
 /// The identity of a policy's content: digests of module and sidecar.
@@ -61,7 +61,7 @@ pub(crate) struct Reading {
     /// The stamps of the scan; if a later scan differs, the files are read again.
     pub(crate) stamps: Stamps,
     /// The sidecar's summary, if it can be read; independent of the module.
-    pub(crate) told: Option<SidecarSummary>,
+    pub(crate) summary: Option<SidecarSummary>,
     /// `None` if the files changed while they were read.
     pub(crate) content: Option<Result<Content, FileRefusal>>,
 }
@@ -85,21 +85,21 @@ pub(crate) struct ModuleReader<'a> {
 
 impl FileRefusal {
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
-        Self { text: excerpt(text.as_ref(), LONGEST_TEXT), passing: false, taken_back: false }
+        Self { text: excerpt(text.as_ref(), MAX_TEXT_BYTES), transient: false, rolled_back: false }
     }
 
     /// The refusal of a module by the loader.
     pub(crate) fn of_module(label: &str, error: &LoadError) -> Self {
         let text = format!("{label}: {error}");
-        if error.is_transient() { Self::passing(text) } else { Self::new(text) }
+        if error.is_transient() { Self::transient(text) } else { Self::new(text) }
     }
 
-    pub(crate) fn passing(text: impl AsRef<str>) -> Self {
-        Self { passing: true, ..Self::new(text) }
+    pub(crate) fn transient(text: impl AsRef<str>) -> Self {
+        Self { transient: true, ..Self::new(text) }
     }
 
-    pub(crate) fn taken_back(text: impl AsRef<str>) -> Self {
-        Self { taken_back: true, ..Self::new(text) }
+    pub(crate) fn rolled_back(text: impl AsRef<str>) -> Self {
+        Self { rolled_back: true, ..Self::new(text) }
     }
 }
 
@@ -124,7 +124,7 @@ impl Content {
         Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text })
     }
 
-    /// Checks the module's digest. Of a file that a link out of `root` leads to nothing is told.
+    /// Checks the module's digest. Of a file that a link out of `root` leads to, its digest is not shown.
     fn complete(
         root: Option<&Path>,
         module: &Path,
@@ -205,11 +205,11 @@ impl Reading {
         modules: ModuleReader<'_>,
     ) -> Self {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
-        let mut told = None;
-        let content = Self::read(root, scan, sources, bounds, modules, &mut stamps, &mut told);
+        let mut summary = None;
+        let content = Self::read(root, scan, sources, bounds, modules, &mut stamps, &mut summary);
         let is_still = |(file, stamp): (&File, &Option<Stamp>)| *stamp == stamp_now(&file.path(root));
         let content = stamps.iter().all(is_still).then_some(content);
-        Self { stamps, told, content }
+        Self { stamps, summary, content }
     }
 
     fn read(
@@ -219,7 +219,7 @@ impl Reading {
         bounds: &ReadLimits,
         modules: ModuleReader<'_>,
         stamps: &mut Stamps,
-        told: &mut Option<SidecarSummary>,
+        summary: &mut Option<SidecarSummary>,
     ) -> Result<Content, FileRefusal> {
         if let Some(problem) = &sources.problem {
             return Err(FileRefusal::new(problem));
@@ -227,7 +227,7 @@ impl Reading {
         let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
         let text = sidecar.as_deref().map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(Some(root), sidecar.as_deref(), text.as_deref(), bounds)?;
-        *told = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
+        *summary = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
         let path = module.path(root);

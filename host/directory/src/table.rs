@@ -14,10 +14,11 @@ pub(crate) use self::timing::{Immediately, Timing};
 use crate::{
     DirectoryConfig, DirectoryError, PolicyChange, RosterUpdate,
     config::ReadLimits,
-    entry::{Judgement, PolicyEntry},
+    entry::{PolicyEntry, Rollback},
     last_good::LastGood,
     load::{LoadJob, LoadOutcome, LoadResult},
     past_versions::PastVersions,
+    rollback_check::{CheckOutcome, RollbackCheck},
     scan::{File, PolicyId, Scan, Sources},
     source::SidecarSummary,
     vanished::VanishedPolicies,
@@ -35,6 +36,8 @@ pub(crate) struct PolicyTable {
     entries: BTreeMap<PolicyId, PolicyEntry>,
     /// Problems of directories.
     problems: BTreeMap<PolicyId, String>,
+    /// Paths of ignored files that were reported.
+    ignored: BTreeSet<String>,
     past: PastVersions,
     /// The number of the last job.
     jobs: u64,
@@ -58,6 +61,7 @@ impl PolicyTable {
             groups: BTreeSet::new(),
             entries: BTreeMap::new(),
             problems: BTreeMap::new(),
+            ignored: BTreeSet::new(),
             past: PastVersions::default(),
             jobs: 0,
             changes: Vec::new(),
@@ -68,12 +72,17 @@ impl PolicyTable {
     /// Records the policies of the first scan, with the summaries of their readable sidecars.
     ///
     /// With `stand_in`, the faults of each count until a version of it is loaded.
-    pub(crate) fn expect(&mut self, scan: &Scan, mut told: BTreeMap<PolicyId, Option<SidecarSummary>>, stand_in: bool) {
+    pub(crate) fn expect(
+        &mut self,
+        scan: &Scan,
+        mut sidecars: BTreeMap<PolicyId, Option<SidecarSummary>>,
+        stand_in: bool,
+    ) {
         let wanted = scan.policies();
         self.last_good.iter().for_each(|last_good| last_good.expect(wanted.keys()));
         for (id, sources) in &wanted {
-            let said = told.remove(id).flatten();
-            self.entries.entry(id.clone()).or_default().begin(id, sources, scan, said, stand_in);
+            let summary = sidecars.remove(id).flatten();
+            self.entries.entry(id.clone()).or_default().begin(id, sources, scan, summary, stand_in);
         }
         self.note_libraries(&wanted);
         self.note_groups(scan);
@@ -95,7 +104,7 @@ impl PolicyTable {
             self.is_different |= entry.set_present(sources, scan);
             let read = || SidecarSummary::read(&self.root, sources, &self.bounds);
             let was_off = entry.is_switched_off();
-            if entry.follow_switch(id, sources, scan, timing, read) {
+            if entry.follow_sidecar_mode(id, sources, scan, timing, read) {
                 self.is_different = true;
                 self.changes.extend(entry.switched_off(id).filter(|_| !was_off));
             }
@@ -160,18 +169,26 @@ impl PolicyTable {
         }
     }
 
-    /// Judges the versions on probation.
-    pub(crate) fn judge(&mut self) {
+    /// Confirms the versions on probation that have answered; returns the checks of those that fail.
+    pub(crate) fn judge(&mut self) -> Vec<RollbackCheck> {
+        let mut checks = Vec::new();
         for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_on_probation()) {
-            match entry.judge(id) {
-                Judgement::Open => {}
-                Judgement::Good(digests) => self.last_good.iter().for_each(|last_good| last_good.promote(id, &digests)),
-                Judgement::Bad { digests, why, change } => {
-                    self.last_good.iter().for_each(|last_good| last_good.take_back(id, &digests, &why));
-                    self.changes.push(change);
-                }
+            match (entry.confirm(), &self.last_good) {
+                (Some(digests), Some(last_good)) => last_good.promote(id, &digests),
+                (Some(_), None) => {}
+                (None, _) => checks.extend(entry.rollback_check(id)),
             }
         }
+        checks
+    }
+
+    /// Applies the outcome of a check: rolls the version back, or lets it stay.
+    pub(crate) fn apply_check(&mut self, outcome: CheckOutcome) {
+        let id = outcome.id.clone();
+        let rollback = self.entries.get_mut(&id).and_then(|entry| entry.apply_check(outcome));
+        let Some(Rollback { digests, why, change }) = rollback else { return };
+        self.last_good.iter().for_each(|last_good| last_good.roll_back(&id, &digests, &why));
+        self.changes.push(change);
     }
 
     /// Whether any version is on probation.

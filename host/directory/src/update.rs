@@ -54,6 +54,22 @@ pub enum PolicyChange {
         /// It stayed in force without its files, until a policy was loaded.
         was_kept: bool,
     },
+    /// A directory, or a name in it, has a problem.
+    Problem {
+        /// The directory or the name.
+        id: String,
+        /// The problem.
+        error: String,
+        /// Whether policies that it concerns go on answering.
+        kept: bool,
+    },
+    /// A file or directory that looks like a policy is ignored.
+    Ignored {
+        /// Its path below the directory.
+        id: String,
+        /// Why.
+        why: &'static str,
+    },
     /// A directory, or a name in it, has no problem any more.
     Cleared {
         /// The directory or the name.
@@ -63,10 +79,10 @@ pub enum PolicyChange {
     },
     /// Its newest version was rolled back: it failed from its first calls on, and the previous one answers the same
     /// call.
-    TakenBack {
+    RolledBack {
         /// The policy.
         id: String,
-        /// The number of the version that was taken back.
+        /// The number of the version that was rolled back.
         version: u64,
         /// The number of the one that is in force again.
         back: u64,
@@ -95,8 +111,10 @@ impl PolicyChange {
             | Self::Unchanged { id }
             | Self::Refused { id, .. }
             | Self::Removed { id, .. }
+            | Self::Problem { id, .. }
+            | Self::Ignored { id, .. }
             | Self::Cleared { id, .. }
-            | Self::TakenBack { id, .. }
+            | Self::RolledBack { id, .. }
             | Self::SwitchedOff { id }
             | Self::Library { id } => id,
         }

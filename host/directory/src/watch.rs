@@ -1,6 +1,6 @@
 //! The thread that keeps the roster in step with the directory.
 
-mod worker;
+mod scan_loop;
 
 use std::{
     fmt,
@@ -16,16 +16,16 @@ use std::{
 
 use plimsoll_core::Loader;
 
-use self::worker::Worker;
+use self::scan_loop::ScanLoop;
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
-    first::read_sidecars,
+    initial_sidecars::read_sidecars,
     known_modules::KnownModules,
     last_good::LastGood,
-    load::{LoadContext, LoadOutcome},
+    load::LoadContext,
     scan::Scan,
     table::{Immediately, PolicyTable},
-    worker_pool::WorkerPool,
+    worker_pool::{JobOutcome, WorkerPool},
 };
 
 /// How often files that change while they are first read are read again.
@@ -40,27 +40,27 @@ pub struct Directory {
     table: PolicyTable,
     scan: Arc<Scan>,
     worker_pool: WorkerPool,
-    sender: Sender<WorkerEvent>,
-    events: Receiver<WorkerEvent>,
+    sender: Sender<LoopEvent>,
+    events: Receiver<LoopEvent>,
 }
 
 /// How long a watch that is dropped waits for its thread.
-const PARTING: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running watch; dropping it stops its thread, and waits for it unless that takes too long.
 pub struct DirectoryWatch {
     stop: Arc<AtomicBool>,
-    wake: Sender<WorkerEvent>,
+    wake: Sender<LoopEvent>,
     /// Reports the end of the thread.
     end: Receiver<()>,
 }
 
 /// An event that wakes the thread.
-enum WorkerEvent {
+enum LoopEvent {
     /// The directory may have changed.
-    Look,
-    /// A load job has ended.
-    Done(Box<LoadOutcome>),
+    Rescan,
+    /// A job has ended.
+    Done(Box<JobOutcome>),
     /// The watch must stop.
     Stop,
 }
@@ -127,13 +127,15 @@ impl Directory {
         let jobs = self.table.refresh(&self.scan, &Immediately);
         let mut under_way = jobs.len();
         for job in jobs {
-            self.worker_pool.take(job, &self.sender);
+            self.worker_pool.submit(job, &self.sender);
         }
         while under_way > 0 {
             // The channel stays open: this has a sender of its own.
             let Ok(event) = self.events.recv() else { return };
-            if let WorkerEvent::Done(outcome) = event {
-                let _ = self.table.finish(*outcome, &Immediately);
+            if let LoopEvent::Done(outcome) = event
+                && let JobOutcome::Load(outcome) = *outcome
+            {
+                let _ = self.table.finish(outcome, &Immediately);
                 under_way -= 1;
             }
         }
@@ -151,12 +153,12 @@ impl Directory {
     pub fn watch(self, publish: impl FnMut(RosterUpdate) + Send + 'static) -> Result<DirectoryWatch, DirectoryError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (path, wake): (PathBuf, _) = (self.config.path.clone(), self.sender.clone());
-        let mut worker = Worker::new(self, Arc::clone(&stop), publish);
+        let mut scan_loop = ScanLoop::new(self, Arc::clone(&stop), publish);
         // Done before returning, so that later changes are noticed.
-        worker.follow();
+        scan_loop.follow();
         let (ended, end) = mpsc::channel();
         let run = move || {
-            worker.run();
+            scan_loop.run();
             // Nobody may wait for it any more.
             let _ = ended.send(());
         };
@@ -178,10 +180,10 @@ impl Drop for DirectoryWatch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         // The thread may have ended already.
-        let _ = self.wake.send(WorkerEvent::Stop);
+        let _ = self.wake.send(LoopEvent::Stop);
         // A panic of the thread was printed already, and closes the channel. A thread that waits for a volume must not keep
         // the process.
-        let _ = self.end.recv_timeout(PARTING);
+        let _ = self.end.recv_timeout(STOP_TIMEOUT);
     }
 }
 
@@ -199,10 +201,10 @@ fn last_good(directory: &Path, root: &Path) -> Option<Arc<LastGood>> {
     opened.ok().map(Arc::new)
 }
 
-// === impl WorkerEvent ===
+// === impl LoopEvent ===
 
-impl From<LoadOutcome> for WorkerEvent {
-    fn from(outcome: LoadOutcome) -> Self {
+impl From<JobOutcome> for LoopEvent {
+    fn from(outcome: JobOutcome) -> Self {
         Self::Done(Box::new(outcome))
     }
 }

@@ -7,7 +7,10 @@ use std::{
     thread,
 };
 
-use crate::load::{LoadContext, LoadJob, LoadOutcome};
+use crate::{
+    load::{LoadContext, LoadJob, LoadOutcome},
+    rollback_check::{CheckOutcome, RollbackCheck},
+};
 
 /// Maximum concurrent loads; the loader has a further limit for compiles.
 const MAX_THREADS: usize = 8;
@@ -22,10 +25,25 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// and a thread each, which smaller ones could use.
 const MAX_LARGE: usize = 2;
 
+/// Maximum concurrent checks of failed versions: one leaves a thread for policies in force even if all slow jobs run.
+const MAX_CHECKS: usize = 1;
+
 /// Maximum idle threads; starting a thread takes less than a thousandth of a load.
 const MAX_IDLE: usize = 1;
 
-/// Threads that run load jobs; after a drop each thread ends with its current job.
+/// Work that calls guests or waits for files, which the thread that decides must not do.
+pub(crate) enum Job {
+    Load(LoadJob),
+    Check(RollbackCheck),
+}
+
+/// The outcome of a job.
+pub(crate) enum JobOutcome {
+    Load(LoadOutcome),
+    Check(CheckOutcome),
+}
+
+/// Threads that run jobs; after a drop each thread ends with its current job.
 pub(crate) struct WorkerPool {
     shared: Arc<SharedQueue>,
 }
@@ -43,13 +61,22 @@ struct JobQueue {
     /// Jobs that were refused before come last, and of the others small ones first: many large modules that are
     /// refused must not delay the small ones, which are most.
     slow: VecDeque<LoadJob>,
+    checks: VecDeque<RollbackCheck>,
     threads: usize,
     idle: usize,
     /// Slow jobs in progress.
     slow_busy: usize,
     /// Those with large modules.
     large_busy: usize,
+    checks_busy: usize,
     is_closed: bool,
+}
+
+/// The part of each bound that a job in progress takes.
+struct JobPermit {
+    slow: usize,
+    large: usize,
+    check: usize,
 }
 
 // === impl WorkerPool ===
@@ -61,15 +88,9 @@ impl WorkerPool {
     }
 
     /// Queues a job; its outcome is sent to `done`.
-    pub(crate) fn take<E: From<LoadOutcome> + Send + 'static>(&self, job: LoadJob, done: &Sender<E>) {
+    pub(crate) fn submit<E: From<JobOutcome> + Send + 'static>(&self, job: impl Into<Job>, done: &Sender<E>) {
         let mut queue = self.shared.queue();
-        if job.is_slow {
-            let rank = |job: &LoadJob| (job.is_retry, job.size);
-            let at = queue.slow.partition_point(|other| rank(other) <= rank(&job));
-            queue.slow.insert(at, job);
-        } else {
-            queue.urgent.push_back(job);
-        }
+        queue.insert(job.into());
         if queue.idle < queue.waiting() && queue.threads < MAX_THREADS {
             let (shared, sender) = (Arc::clone(&self.shared), done.clone());
             let name = "policy-loader".to_owned();
@@ -97,7 +118,7 @@ impl Drop for WorkerPool {
 // === impl SharedQueue ===
 
 impl SharedQueue {
-    fn work<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
+    fn work<E: From<JobOutcome>>(&self, done: &Sender<E>) {
         let mut queue = self.queue();
         while !queue.is_closed {
             let Some(job) = queue.next() else {
@@ -111,10 +132,8 @@ impl SharedQueue {
                 continue;
             };
             drop(queue);
-            let (is_slow, is_large) = (job.is_slow, is_large(&job));
-            let is_heard = done.send(self.carry_out(job).into()).is_ok();
+            let is_heard = self.carry_out(job, done);
             queue = self.queue();
-            queue.end(is_slow, is_large);
             if !is_heard {
                 break;
             }
@@ -122,20 +141,30 @@ impl SharedQueue {
         queue.threads -= 1;
     }
 
-    fn carry_out_all<E: From<LoadOutcome>>(&self, done: &Sender<E>) {
-        loop {
-            let Some(job) = self.queue().next() else { return };
-            let (is_slow, is_large) = (job.is_slow, is_large(&job));
-            // It fails only if the receiver is gone.
-            let _ = done.send(self.carry_out(job).into());
-            self.queue().end(is_slow, is_large);
+    fn carry_out_all<E: From<JobOutcome>>(&self, done: &Sender<E>) {
+        while let Some(job) = { self.queue().next() } {
+            self.carry_out(job, done);
         }
     }
 
-    /// Catches panics: the policy is refused, and the thread continues.
-    fn carry_out(&self, job: LoadJob) -> LoadOutcome {
-        let failed = LoadOutcome::failed(&job);
-        catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job))).unwrap_or(failed)
+    /// Runs a job; false if nobody waits for its outcome any more. A panic is a transient failure of the job.
+    fn carry_out<E: From<JobOutcome>>(&self, job: Job, done: &Sender<E>) -> bool {
+        let permit = JobPermit::of(&job);
+        let outcome = match job {
+            Job::Load(job) => {
+                let failed = LoadOutcome::failed(&job);
+                let outcome = catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job)));
+                JobOutcome::Load(outcome.unwrap_or(failed))
+            }
+            Job::Check(check) => {
+                let failed = check.inconclusive();
+                let outcome = catch_unwind(AssertUnwindSafe(|| check.carry_out()));
+                JobOutcome::Check(outcome.unwrap_or(failed))
+            }
+        };
+        let is_heard = done.send(outcome.into()).is_ok();
+        self.queue().end(permit);
+        is_heard
     }
 
     fn queue(&self) -> MutexGuard<'_, JobQueue> {
@@ -146,29 +175,78 @@ impl SharedQueue {
 // === impl JobQueue ===
 
 impl JobQueue {
-    fn next(&mut self) -> Option<LoadJob> {
+    fn insert(&mut self, job: Job) {
+        match job {
+            Job::Load(job) if job.is_slow => {
+                let rank = |job: &LoadJob| (job.is_retry, job.size);
+                let at = self.slow.partition_point(|other| rank(other) <= rank(&job));
+                self.slow.insert(at, job);
+            }
+            Job::Load(job) => self.urgent.push_back(job),
+            Job::Check(check) => self.checks.push_back(check),
+        }
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        let job = self.next_check().map(Job::Check).or_else(|| self.next_load().map(Job::Load))?;
+        let JobPermit { slow, large, check } = JobPermit::of(&job);
+        self.slow_busy += slow;
+        self.large_busy += large;
+        self.checks_busy += check;
+        Some(job)
+    }
+
+    fn next_check(&mut self) -> Option<RollbackCheck> {
+        if self.checks_busy < MAX_CHECKS { self.checks.pop_front() } else { None }
+    }
+
+    fn next_load(&mut self) -> Option<LoadJob> {
         let urgent = self.urgent.pop_front();
         if urgent.is_some() || self.slow_busy >= MAX_SLOW {
             return urgent;
         }
         let may_start = |job: &LoadJob| self.large_busy < MAX_LARGE || !is_large(job);
-        let slow = self.slow.remove(self.slow.iter().position(may_start)?)?;
-        self.slow_busy += 1;
-        self.large_busy += usize::from(is_large(&slow));
-        Some(slow)
+        self.slow.remove(self.slow.iter().position(may_start)?)
     }
 
-    /// Notes that a job has ended.
-    fn end(&mut self, is_slow: bool, is_large: bool) {
-        self.slow_busy -= usize::from(is_slow);
-        self.large_busy -= usize::from(is_large);
+    /// Records that a job has ended.
+    fn end(&mut self, JobPermit { slow, large, check }: JobPermit) {
+        self.slow_busy -= slow;
+        self.large_busy -= large;
+        self.checks_busy -= check;
     }
 
     /// Jobs that a thread could start now.
     fn waiting(&self) -> usize {
         let large = self.slow.iter().filter(|job| is_large(job)).count();
         let startable = self.slow.len() - large + large.min(MAX_LARGE.saturating_sub(self.large_busy));
-        self.urgent.len() + startable.min(MAX_SLOW.saturating_sub(self.slow_busy))
+        let checks = self.checks.len().min(MAX_CHECKS.saturating_sub(self.checks_busy));
+        self.urgent.len() + checks + startable.min(MAX_SLOW.saturating_sub(self.slow_busy))
+    }
+}
+
+// === impl JobPermit ===
+
+impl JobPermit {
+    fn of(job: &Job) -> Self {
+        match job {
+            Job::Load(job) => Self { slow: job.is_slow.into(), large: is_large(job).into(), check: 0 },
+            Job::Check(_) => Self { slow: 0, large: 0, check: 1 },
+        }
+    }
+}
+
+// === impl Job ===
+
+impl From<LoadJob> for Job {
+    fn from(job: LoadJob) -> Self {
+        Self::Load(job)
+    }
+}
+
+impl From<RollbackCheck> for Job {
+    fn from(check: RollbackCheck) -> Self {
+        Self::Check(check)
     }
 }
 

@@ -28,11 +28,11 @@ struct CheckReport {
     /// Why it was not called, if it could not be.
     not_called: Option<String>,
     calls: Vec<(Verb, Result<CallTime, Fault>)>,
-    /// Empty unless `--purity` is given.
-    purity: Vec<Purity>,
+    /// By verb; none unless `--purity` is given and the policy was called.
+    purity: Option<Vec<Purity>>,
 }
 
-/// A policy with its report.
+/// A policy with its report, or an ignored file.
 struct CheckedPolicy {
     target: Target,
     report: Result<CheckReport>,
@@ -68,7 +68,7 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
         None => Callee::alone(inspection.policy.clone()),
         Some(path) => Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?),
     };
-    let mut report = CheckReport { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: vec![] };
+    let mut report = CheckReport { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: None };
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
         // With a sidecar it was refused above.
@@ -76,9 +76,7 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
         Ok(Ok(())) => {
             report.calls = callee.call_times();
             report.calls.extend(callee.trial_faults().into_iter().map(|(verb, fault)| (verb, Err(fault))));
-            if purity {
-                report.purity = Purity::of(&callee);
-            }
+            report.purity = purity.then(|| Purity::of(&callee));
         }
     }
     Ok(report)
@@ -90,17 +88,18 @@ impl CheckedPolicy {
     /// Why it is refused, in one line; `None` if it is accepted.
     fn refusal(&self) -> Option<String> {
         match &self.report {
-            Err(error) => Some(format!("{error:#}")),
+            Err(_) if self.target.is_ignored && !self.is_strict => None,
+            Err(error) => Some(without_name(&format!("{error:#}"), &self.target.name)),
             Ok(report) => report.refusal().or_else(|| report.not_called.clone().filter(|_| self.is_strict)),
         }
     }
 
     fn as_text(&self) -> String {
-        let note = self.report.as_ref().ok().and_then(|report| report.not_called.as_deref());
-        let verdict = match (self.refusal(), note) {
+        let verdict = match (self.refusal(), &self.report) {
             (Some(why), _) => format!("REFUSED, {why}"),
-            (None, Some(note)) => format!("accepted, but not tried: {note}"),
-            (None, None) => "accepted".to_owned(),
+            (None, Err(why)) => format!("ignored: {why}"),
+            (None, Ok(CheckReport { not_called: Some(note), .. })) => format!("accepted, but not tried: {note}"),
+            (None, Ok(_)) => "accepted".to_owned(),
         };
         let mut text = String::new();
         text::push_line(&mut text, format_args!("{}: {verdict}", self.target.name));
@@ -119,7 +118,13 @@ impl CheckedPolicy {
         let report = match &self.report {
             Ok(report) => report,
             Err(error) => {
-                return json!({"name": name, "file": name, "accepted": false, "error": format!("{error:#}")});
+                return json!({
+                    "name": name,
+                    "file": name,
+                    "accepted": false,
+                    "ignored": self.target.is_ignored,
+                    "error": format!("{error:#}"),
+                });
             }
         };
         let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
@@ -144,7 +149,7 @@ impl CheckedPolicy {
             "compileMicroseconds": micros(inspection.compiled_in),
             "fromCache": inspection.from_cache,
             "sidecar": report.sidecar,
-            "purity": report.purity.iter().map(Purity::as_json).collect::<Vec<_>>(),
+            "purity": report.purity.iter().flatten().map(Purity::as_json).collect::<Vec<_>>(),
             "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
         })
     }
@@ -156,7 +161,7 @@ impl CheckReport {
     fn refusal(&self) -> Option<String> {
         let fault = self.calls.iter().find_map(|(verb, time)| Some((verb, time.as_ref().err()?)));
         let fault = fault.map(|(verb, fault)| format!("it fails to {verb} on a sample node: {fault}"));
-        let differs = self.purity.iter().find(|purity| purity.differs());
+        let differs = self.purity.iter().flatten().find(|purity| purity.differs());
         fault.or_else(|| {
             differs.map(|purity| format!("its answers depend on what was asked before: {}", purity.as_text()))
         })
@@ -180,8 +185,20 @@ impl CheckReport {
         for (verb, time) in &self.calls {
             lines.push(("call", format!("{verb}: {}", call_text(time))));
         }
-        lines.extend(self.purity.iter().map(|purity| ("purity", purity.as_text())));
+        if self.purity.as_ref().is_some_and(Vec::is_empty) {
+            lines.push(("purity", "nothing to compare: it has neither filter, score nor rank".to_owned()));
+        }
+        lines.extend(self.purity.iter().flatten().map(|purity| ("purity", purity.as_text())));
         lines
+    }
+}
+
+/// The error of a file without its name, which the line begins with already.
+fn without_name(error: &str, name: &str) -> String {
+    match error.strip_prefix(name).map(|rest| (rest.strip_prefix(": "), rest.strip_prefix(' '))) {
+        Some((Some(rest), _)) => rest.to_owned(),
+        Some((None, Some(rest))) => format!("it {rest}"),
+        _ => error.to_owned(),
     }
 }
 

@@ -11,12 +11,12 @@ use crate::{
     PolicyChange,
     load::{LoadOutcome, LoadResult, LoadTime, PolicyVersion},
     scan::PolicyId,
-    source::FileRefusal,
+    source::{ContentDigests, FileRefusal},
     table::Timing,
 };
 
 /// How often files that change during a read are read again before the load fails.
-const READINGS: u32 = 50;
+const MAX_READINGS: u32 = 50;
 
 /// A hash with a key that only this process knows. A plain digest of settings would tell a short secret in them to
 /// anyone who tries all of them.
@@ -37,67 +37,72 @@ impl PolicyEntry {
             return None;
         }
         self.job = None;
-        let LoadOutcome { id, stamps, told, time, result, .. } = outcome;
+        let LoadOutcome { id, stamps, summary, time, result, .. } = outcome;
         let may_repeat = stamps.values().flatten().any(|stamp| stamp.may_repeat(SystemTime::now()));
         self.stale = may_repeat || matches!(result, LoadResult::Changing);
         self.stamps = stamps;
-        if let Some(told) = told.as_ref().filter(|_| !matches!(result, LoadResult::Changing)) {
-            self.switch.take_up(told);
+        if let Some(summary) = summary.as_ref().filter(|_| !matches!(result, LoadResult::Changing)) {
+            self.sidecar_mode.apply_load(summary);
         }
-        self.set_told(told);
-        let change = self.take_up(&id, result, time, timing.now());
+        self.set_summary(summary);
+        let change = self.apply_result(&id, result, time, timing.now());
         self.renew_stand_in(&id);
         change
     }
 
-    fn take_up(&mut self, id: &PolicyId, result: LoadResult, time: LoadTime, now: Instant) -> Option<PolicyChange> {
+    fn apply_result(
+        &mut self,
+        id: &PolicyId,
+        result: LoadResult,
+        time: LoadTime,
+        now: Instant,
+    ) -> Option<PolicyChange> {
         self.readings = if matches!(result, LoadResult::Changing) { self.readings + 1 } else { 0 };
         match result {
-            LoadResult::Changing if self.readings >= READINGS => {
-                self.readings = 0;
-                self.refuse_unread();
+            LoadResult::Changing => {
+                if self.readings >= MAX_READINGS {
+                    self.readings = 0;
+                    self.refuse_unread();
+                }
                 None
             }
-            LoadResult::Changing => None,
             LoadResult::InForce => {
-                self.held = None;
+                self.pending_refusal = None;
                 self.vanished = VanishState::No;
                 self.retry.settle();
                 self.reported.take().map(|_| PolicyChange::Unchanged { id: id.to_string() })
             }
             LoadResult::RefusedBefore(digests) => {
                 let before = self.refused.iter().find(|(refused, _)| *refused == digests);
-                self.held = before.map(|(_, refusal)| refusal.clone());
+                self.pending_refusal = before.map(|(_, refusal)| refusal.clone());
                 None
             }
             LoadResult::Refused(refusal, digests) => {
-                if refusal.passing {
-                    self.retry.failed(digests.clone(), time.own, now);
-                } else {
-                    self.retry.settle();
-                }
-                self.refused = digests.map(|digests| (digests, refusal.clone()));
-                self.held = Some(refusal);
+                self.refuse(refusal, digests, time, now);
                 None
-            }
-            LoadResult::Loaded(version, before) if version.is_off() => {
-                self.version = self.version.take().or(before);
-                Some(self.put_in_force(id, version, time.total))
-            }
-            LoadResult::Loaded(version, before) => {
-                self.before = self.before.take().or(before);
-                Some(self.put_in_force(id, version, time.total))
             }
             LoadResult::Restored(version, refusal, digests) => {
                 let change = self.put_in_force(id, version, time.total);
-                if refusal.passing {
-                    self.retry.failed(digests.clone(), time.own, now);
-                }
-                self.refused = digests.map(|digests| (digests, refusal.clone()));
-                self.held = Some(refusal);
+                self.refuse(refusal, digests, time, now);
                 Some(change)
             }
+            LoadResult::Loaded(version, before) => {
+                let previous = if version.is_off() { &mut self.version } else { &mut self.before };
+                *previous = previous.take().or(before);
+                Some(self.put_in_force(id, version, time.total))
+            }
         }
+    }
+
+    /// Records why the files are refused, and when to try again if that is transient.
+    fn refuse(&mut self, refusal: FileRefusal, digests: Option<ContentDigests>, time: LoadTime, now: Instant) {
+        if refusal.transient {
+            self.retry.failed(digests.clone(), time.own, now);
+        } else {
+            self.retry.settle();
+        }
+        self.refused = digests.map(|digests| (digests, refusal.clone()));
+        self.pending_refusal = Some(refusal);
     }
 
     fn put_in_force(&mut self, id: &PolicyId, version: PolicyVersion, took: Duration) -> PolicyChange {
@@ -125,7 +130,7 @@ impl PolicyEntry {
             (self.version, self.off) = (Some(version), None);
             self.is_awaited = false;
         }
-        (self.held, self.reported, self.refused) = (None, None, None);
+        (self.pending_refusal, self.reported, self.refused) = (None, None, None);
         self.retry.settle();
         self.vanished = VanishState::No;
         change
@@ -133,15 +138,15 @@ impl PolicyEntry {
 
     /// Records that the files cannot be read as one consistent set.
     pub(crate) fn refuse_unread(&mut self) {
-        self.held = Some(FileRefusal::passing("its files change while they are read"));
+        self.pending_refusal = Some(FileRefusal::transient("its files change while they are read"));
     }
 
     /// Reports the problem of the files, once nobody can still be writing them.
     pub(crate) fn report(&mut self, id: &PolicyId, timing: &dyn Timing) -> Option<PolicyChange> {
-        if self.held.is_none() || !timing.may_report(&mut self.stamps.keys()) {
+        if self.pending_refusal.is_none() || !timing.may_report(&mut self.stamps.keys()) {
             return None;
         }
-        let refusal = self.held.take()?;
+        let refusal = self.pending_refusal.take()?;
         let is_other = self.reported.as_ref().is_none_or(|reported| reported.text != refusal.text);
         let error = refusal.text.clone();
         self.reported = Some(refusal);

@@ -1,41 +1,31 @@
 //! Probation: after its first calls a new version is confirmed or rolled back.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::PolicyEntry;
 use crate::{
     PolicyChange,
+    rollback_check::{CheckOutcome, RollbackCheck},
     scan::PolicyId,
     source::{ContentDigests, FileRefusal},
 };
 
-/// How long a version may take to answer the call that a newer one failed.
-const REPEAT_FOR: Duration = Duration::from_secs(1);
-
-/// The result of a version's first calls.
-pub(crate) enum Judgement {
-    /// Nothing yet.
-    Open,
-    /// It answers; the digests of its files.
-    Good(ContentDigests),
-    /// It was rolled back.
-    Bad {
-        /// What it was made of.
-        digests: ContentDigests,
-        /// The problem that is reported for its files from now on.
-        why: String,
-        /// What happened.
-        change: PolicyChange,
-    },
+/// A version that was rolled back.
+pub(crate) struct Rollback {
+    /// What it was made of.
+    pub(crate) digests: ContentDigests,
+    /// The problem that is reported for its files from now on.
+    pub(crate) why: String,
+    pub(crate) change: PolicyChange,
 }
 
 impl PolicyEntry {
     /// Whether there is a version to go back to, and the one in force is asked.
     pub(crate) fn is_on_probation(&self) -> bool {
-        self.before.is_some() && !self.switch.is_off()
+        self.before.is_some() && !self.sidecar_mode.is_off()
     }
 
-    /// Ends the probation if the version in force has answered, and says what that was made of.
+    /// Ends the probation if the version in force has answered; returns the digests of what that was made of.
     pub(crate) fn confirm(&mut self) -> Option<ContentDigests> {
         let version = self.version.as_ref().filter(|version| version.member.circuit.has_answered())?;
         self.before.take()?;
@@ -43,28 +33,38 @@ impl PolicyEntry {
         Some(version.digests.clone())
     }
 
-    /// Ends the probation once the version in force has answered; rolls back if it fails from its first calls on and
-    /// the previous version answers the same call.
-    pub(crate) fn judge(&mut self, id: &PolicyId) -> Judgement {
-        if let Some(digests) = self.confirm() {
-            return Judgement::Good(digests);
+    /// The check to run if the version in force fails from its first calls on; one at a time.
+    pub(crate) fn rollback_check(&mut self, id: &PolicyId) -> Option<RollbackCheck> {
+        let (version, before) = (self.version.as_ref()?, self.before.as_ref()?);
+        let (failing, previous) = (Arc::clone(&version.member), Arc::clone(&before.member));
+        if self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &failing)) {
+            return None;
         }
-        let (Some(version), Some(before)) = (&self.version, &self.before) else { return Judgement::Open };
-        let circuit = &version.member.circuit;
-        let Some(call) = circuit.take_failed() else { return Judgement::Open };
-        if call.put_to(&before.member, REPEAT_FOR).is_err() {
-            return Judgement::Open;
+        let call = failing.circuit.take_failed()?;
+        self.checked = Some(Arc::clone(&failing));
+        Some(RollbackCheck { id: id.clone(), failing, previous, call })
+    }
+
+    /// Rolls back if the previous version answers what the one in force fails. An outcome about other versions than the
+    /// two of now is obsolete.
+    pub(crate) fn apply_check(&mut self, outcome: CheckOutcome) -> Option<Rollback> {
+        let CheckOutcome { id, failing, previous, error } = outcome;
+        if self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &failing)) {
+            self.checked = None;
         }
+        let version = self.version.as_ref().filter(|version| Arc::ptr_eq(&version.member, &failing))?;
+        let before = self.before.as_ref().filter(|before| Arc::ptr_eq(&before.member, &previous))?;
+        // During the check it may have answered, or have been switched off.
+        let error = error.filter(|_| !failing.circuit.has_answered() && !self.sidecar_mode.is_off())?;
         let (number, back, digests) = (version.member.version, before.member.version, version.digests.clone());
-        let error = format!("it failed to {} from its first calls on ({})", call.verb(), call.fault());
-        let refusal = FileRefusal::taken_back(format!("{error}; the version before answers the same call"));
-        circuit.end_probation();
+        let refusal = FileRefusal::rolled_back(format!("{error}; the version before answers the same call"));
+        failing.circuit.end_probation();
         self.version = self.before.take();
         self.refused = Some((digests.clone(), refusal.clone()));
-        self.held = None;
+        self.pending_refusal = None;
         let why = refusal.text.clone();
         self.reported = Some(refusal);
-        let change = PolicyChange::TakenBack { id: id.to_string(), version: number, back, error };
-        Judgement::Bad { digests, why, change }
+        let change = PolicyChange::RolledBack { id: id.to_string(), version: number, back, error };
+        Some(Rollback { digests, why, change })
     }
 }

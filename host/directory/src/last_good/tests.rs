@@ -1,5 +1,7 @@
 //! What is kept, what makes room, and what comes back.
 
+use plimsoll_system::digest::digest;
+
 use super::*;
 use crate::config::ReadLimits;
 
@@ -90,9 +92,9 @@ fn a_version_that_is_written_is_not_yet_the_one_that_answered() {
     last_good.promote(&id, &second.digests);
     assert_eq!(last_good.good(&id).unwrap().digests, second.digests);
     last_good.keep(&id, staged.as_ref());
-    last_good.take_back(&id, &third.digests, "it fails");
+    last_good.roll_back(&id, &third.digests, "it fails");
     assert_eq!(last_good.good(&id).unwrap().digests, second.digests);
-    assert_eq!(last_good.taken_back(&id).unwrap().0, third.digests);
+    assert_eq!(last_good.rolled_back(&id).unwrap().0, third.digests);
 }
 
 #[test]
@@ -158,6 +160,6 @@ fn a_damaged_version_keeps_no_room_and_no_place() {
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
     assert!(last_good.good(&id).is_none() && !path.exists());
     last_good.directory.write(&last_good.name(&id, BAD), &[b"no note"]).unwrap();
-    assert!(last_good.taken_back(&id).is_none());
+    assert!(last_good.rolled_back(&id).is_none());
     assert!(last_good.directory.names().unwrap().is_empty());
 }

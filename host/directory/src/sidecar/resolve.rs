@@ -8,13 +8,13 @@ use plimsoll_core::{
 use serde_saphyr::Spanned;
 
 use super::{
-    MOST_BYTES, ModulePath, Sidecar, SidecarError,
+    MAX_BYTES, ModulePath, Sidecar, SidecarError,
     raw::{RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar},
     yaml::place,
 };
 
 /// Maximum timeout of a policy; kube-scheduler waits for a few seconds.
-const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
+const MAX_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Minimum memory of a policy: one page of WebAssembly.
 const LEAST_MEMORY: usize = 64 << 10;
@@ -138,8 +138,8 @@ impl RawOperator {
 /// Serializes the settings; expanded YAML aliases count towards the limit.
 fn resolve_settings(settings: &serde_json::Value) -> Result<Arc<str>, SidecarError> {
     let json = settings.to_string();
-    if json.len() as u64 > MOST_BYTES {
-        let text = format!("{} bytes as JSON: expected at most {MOST_BYTES}", json.len());
+    if json.len() as u64 > MAX_BYTES {
+        let text = format!("{} bytes as JSON: expected at most {MAX_BYTES}", json.len());
         return Err(SidecarError { at: None, field: "settings".to_owned(), text });
     }
     Ok(Arc::from(json))
@@ -149,7 +149,7 @@ fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, SidecarError> {
     let expected = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let parsed = humantime::parse_duration(&text.value).ok();
     parsed
-        .filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST_TIMEOUT)
+        .filter(|timeout| !timeout.is_zero() && *timeout <= MAX_TIMEOUT)
         .ok_or_else(|| wrong(text, "timeout", expected))
 }
 

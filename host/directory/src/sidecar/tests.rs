@@ -4,10 +4,10 @@ use plimsoll_core::{LabelSelector, Match, Mode, OnError, Operator, Requirement};
 
 use super::*;
 
-const MOST: usize = 1 << 30;
+const MAX: usize = 1 << 30;
 
 fn parse(text: &str) -> Result<Sidecar, String> {
-    Sidecar::parse(text, MOST).map_err(|error| error.to_string())
+    Sidecar::parse(text, MAX).map_err(|error| error.to_string())
 }
 
 fn requirement(key: &str, operator: Operator, values: &[&str]) -> Requirement {

@@ -17,7 +17,7 @@ pub(crate) fn read_module(path: &Path, bounds: &ReadLimits) -> Result<Vec<u8>, F
 }
 
 pub(crate) fn read_sidecar(path: &Path) -> Result<String, FileRefusal> {
-    let bytes = read_bounded(path, sidecar::MOST_BYTES, "sidecar")?;
+    let bytes = read_bounded(path, sidecar::MAX_BYTES, "sidecar")?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         FileRefusal::new(format!("{}: byte {at} is not UTF-8: expected YAML text", path.display()))
@@ -52,7 +52,7 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefus
         match error {
             // A missing file gets a new stamp when it appears; other errors may be transient.
             ReadFileError::Unreadable(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                FileRefusal::passing(format!("{path} cannot be read: {cause}: expected a {what}"))
+                FileRefusal::transient(format!("{path} cannot be read: {cause}: expected a {what}"))
             }
             ReadFileError::TooLarge { limit } => {
                 FileRefusal::new(format!("{path} is larger than {limit} bytes, the most for a {what}"))

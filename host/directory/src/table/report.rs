@@ -54,6 +54,14 @@ impl PolicyTable {
             problems.insert(PolicyId::whole(&Arc::from("")), text);
         }
         self.replace_problems(problems);
+        self.replace_ignored(&scan.ignored);
+    }
+
+    /// Reports each ignored file once, as long as it is there.
+    fn replace_ignored(&mut self, ignored: &BTreeMap<String, &'static str>) {
+        let new = ignored.iter().filter(|(path, _)| !self.ignored.contains(*path));
+        self.changes.extend(new.map(|(path, why)| PolicyChange::Ignored { id: path.clone(), why }));
+        self.ignored = ignored.keys().cloned().collect();
     }
 
     /// Problems of vanished policies; unchanged while files are being loaded, since one of them may load.
@@ -73,11 +81,8 @@ impl PolicyTable {
     pub(super) fn replace_problems(&mut self, problems: BTreeMap<PolicyId, String>) {
         for (id, text) in &problems {
             if self.problems.get(id) != Some(text) {
-                self.changes.push(PolicyChange::Refused {
-                    id: id.to_string(),
-                    error: text.clone(),
-                    kept: self.keeps(id),
-                });
+                let kept = self.keeps(id);
+                self.changes.push(PolicyChange::Problem { id: id.to_string(), error: text.clone(), kept });
             }
         }
         for (id, error) in self.problems.iter().filter(|(id, _)| !problems.contains_key(id)) {

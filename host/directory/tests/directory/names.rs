@@ -30,8 +30,28 @@ fn a_file_whose_name_is_no_text_is_told_once_and_passed_over() {
     assert!(world.failure(&watched.roster).ends_with(".wasm' is not UTF-8: the file is passed over"));
     world.put("x.wasm", &good("v2"));
     watched.wait_for_tag("x", "v2");
-    let told = watched.changes.iter().filter(|change| matches!(change, PolicyChange::Refused { .. })).count();
+    let told = watched.changes.iter().filter(|change| matches!(change, PolicyChange::Problem { .. })).count();
     assert_eq!(told, 1, "{:?}", watched.changes);
+}
+
+#[test]
+fn a_file_that_looks_like_a_policy_and_is_ignored_is_reported_once() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    for name in ["Warm.WASM", "gpu/deep/y.wasm", "gpu/z.Yaml", "notes.txt", "gpu/empty/notes.txt", ".hidden.WASM"] {
+        world.write(name, &good("v1"));
+    }
+    let mut watched = world.watch(By::Polling);
+    for tag in ["v2", "v3"] {
+        world.put("x.wasm", &good(tag));
+        watched.wait_for_tag("x", tag);
+    }
+    let ignored = watched.changes.iter().filter(|change| matches!(change, PolicyChange::Ignored { .. }));
+    let ignored: Vec<&str> = ignored.map(PolicyChange::id).collect();
+    assert_eq!(ignored, ["Warm.WASM", "gpu/deep", "gpu/z.Yaml"]);
+    assert!(watched.roster.failures().is_empty(), "{:?}", watched.roster.failures());
+    let listed = plimsoll_directory::ignored_files(&world.path("")).unwrap();
+    assert_eq!(listed.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ignored);
 }
 
 #[test]

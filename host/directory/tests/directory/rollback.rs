@@ -1,4 +1,4 @@
-//! A version that fails from its first calls on is taken back, and that outlasts a restart.
+//! A version that fails from its first calls on is rolled back, and that outlasts a restart.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -23,8 +23,14 @@ fn start(world: &World, last_good: &Path) -> Watched {
 fn replace_by(world: &World, watched: &mut Watched, version: &str) {
     watched.wait_for_tag("x", "v1");
     assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+    replace(world, watched, version);
+}
+
+/// Loads this version of `x`, and has it asked until its circuit opens.
+fn replace(world: &World, watched: &mut Watched, version: &str) {
+    let before = member(&watched.roster, "x").unwrap().version;
     world.put("x.wasm", &good(version));
-    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version > before);
     ask_five_times(watched);
 }
 
@@ -41,14 +47,14 @@ fn wait_for_rollback(watched: &mut Watched) {
 }
 
 #[test]
-fn a_version_that_fails_every_call_is_taken_back_and_not_tried_again() {
+fn a_version_that_fails_every_call_is_rolled_back_and_not_tried_again() {
     let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
     world.write("x.wasm", &good("v1"));
     let mut watched = start(&world, &beside.path().join("last-good"));
     replace_by(&world, &mut watched, "fails");
     wait_for_rollback(&mut watched);
     let error = "it failed to filter from its first calls on (trap: unreachable)".to_owned();
-    assert!(watched.changes.contains(&PolicyChange::TakenBack { id: "x".to_owned(), version: 2, back: 1, error }));
+    assert!(watched.changes.contains(&PolicyChange::RolledBack { id: "x".to_owned(), version: 2, back: 1, error }));
     let [failure] = watched.roster.failures() else { panic!("{:?}", watched.roster.failures()) };
     assert!(failure.kept && failure.error.ends_with("the version before answers the same call"), "{failure:?}");
     world.put("x.wasm", &good("fails"));
@@ -76,7 +82,7 @@ fn a_version_stays_that_has_answered_once_or_fails_what_the_one_before_fails() {
 }
 
 #[test]
-fn a_version_that_was_taken_back_is_not_in_force_after_a_restart() {
+fn a_version_that_was_rolled_back_is_not_in_force_after_a_restart() {
     let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
     let last_good = beside.path().join("last-good");
     world.write("x.wasm", &good("v1"));
@@ -88,7 +94,7 @@ fn a_version_that_was_taken_back_is_not_in_force_after_a_restart() {
 }
 
 #[test]
-fn a_version_that_has_not_answered_yet_is_taken_back_after_a_restart_as_well() {
+fn a_version_that_has_not_answered_yet_is_rolled_back_after_a_restart_as_well() {
     let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
     let last_good = beside.path().join("last-good");
     world.write("x.wasm", &good("v1"));
@@ -205,6 +211,45 @@ fn of_three_versions_in_quick_succession_the_one_that_answered_comes_back() {
         drop(watched);
         watched = start(&world, &last_good);
     }
+}
+
+#[test]
+fn while_a_check_of_a_failed_version_hangs_other_policies_are_reloaded() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    watched.wait_for_tag("x", "v1");
+    world.loader.hold_calls("v1");
+    replace(&world, &mut watched, "fails");
+    wait_until(|| world.loader.calls_waiting() == 1);
+    world.write("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    world.put("y.wasm", &good("b"));
+    watched.wait_for_tag("y", "b");
+    world.loader.let_calls_go("v1");
+    wait_for_rollback(&mut watched);
+}
+
+#[test]
+fn a_version_that_comes_during_the_check_of_the_one_before_stays() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    world.write("x.wasm", &good("v1"));
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    watched.wait_for_tag("x", "v1");
+    world.loader.hold_calls("v1");
+    replace(&world, &mut watched, "fails");
+    wait_until(|| world.loader.calls_waiting() == 1);
+    world.put("x.wasm", &good("v2"));
+    watched.wait_for_tag("x", "v2");
+    world.loader.let_calls_go("v1");
+    wait_until(|| world.loader.calls_waiting() == 0);
+    // The other update shows that the outcome of the check was seen.
+    world.write("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    assert_eq!((watched.roster.state("x"), tag(&watched.roster, "x").as_deref()), (PolicyState::Active, Some("v2")));
+    // The check says nothing about the new version, which is still on probation.
+    replace(&world, &mut watched, "fails");
+    wait_for_rollback(&mut watched);
 }
 
 #[test]

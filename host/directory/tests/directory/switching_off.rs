@@ -29,7 +29,7 @@ fn watched(last_good: &Path) -> (World, Watched) {
     watched.wait_for_tag("x", "v1");
     watched.wait_for_tag("y", "a");
     world.put("y.yaml", "mode: off\n");
-    watched.wait_for("y is off", |roster| is_off(roster, "y") && roster.state("y") == PolicyState::Active);
+    watched.wait_for("y is off", |roster| is_off(roster, "y") && roster.state("y") == PolicyState::Off);
     (world, watched)
 }
 
@@ -131,7 +131,7 @@ fn of_two_sidecars_the_one_that_is_left_says_whether_the_policy_is_off() {
         let directory = tempfile::tempdir().unwrap();
         let (world, mut watched) = watched(directory.path());
         world.put(first, "mode: off\n");
-        watched.wait_for("x is off", |roster| is_off(roster, "x") && roster.state("x") == PolicyState::Active);
+        watched.wait_for("x is off", |roster| is_off(roster, "x") && roster.state("x") == PolicyState::Off);
         world.put(second, "order: 1\n");
         watched.wait_for("two sidecars are refused", |roster| {
             roster.failures().iter().any(|failure| failure.error.contains("expected one sidecar"))
@@ -146,7 +146,7 @@ fn of_two_sidecars_the_one_that_is_left_says_whether_the_policy_is_off() {
 type Way = fn(&World, &mut Watched);
 
 fn wait_for_off(watched: &mut Watched) {
-    watched.wait_for("x is off", |roster| is_off(roster, "x") && roster.state("x") == PolicyState::Active);
+    watched.wait_for("x is off", |roster| is_off(roster, "x") && roster.state("x") == PolicyState::Off);
 }
 
 fn wait_for_failure(watched: &mut Watched, state: PolicyState) {

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::fake::FakeLoader;
 
 /// What a test waits for at most.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
@@ -122,7 +122,7 @@ impl World {
 impl Watched {
     /// Takes updates until the roster is as wanted.
     pub(crate) fn wait_for(&mut self, what: &str, mut is_so: impl FnMut(&Roster) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !is_so(&self.roster) {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(update) = self.published.recv_timeout(left) else {
@@ -134,7 +134,7 @@ impl Watched {
 
     /// Takes updates until one of the changes is as wanted.
     pub(crate) fn wait_for_change(&mut self, what: &str, is_wanted: impl Fn(&PolicyChange) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !self.changes.iter().any(&is_wanted) {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(update) = self.published.recv_timeout(left) else {
@@ -158,7 +158,7 @@ impl Watched {
 
 /// Waits until something is so.
 pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < deadline, "waited in vain");
         std::thread::yield_now();

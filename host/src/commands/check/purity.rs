@@ -1,8 +1,10 @@
 //! `plimsoll check --purity`: does an answer depend only on the values read, and not on earlier calls?
+//!
+//! A rank is one answer about all nodes of a fresh instance, so it is asked twice, and it is never cached.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use plimsoll_core::{Cluster, Fault, Pod, ReadLine, Verb, read_for};
+use plimsoll_core::{Cluster, Fault, Pod, ReadLine, Slot, Verb, read_for};
 use serde_json::{Value, json};
 
 use super::trial::Callee;
@@ -27,8 +29,12 @@ impl Purity {
     /// Asks about the nodes forwards, backwards and each in an instance of its own.
     pub(super) fn of(callee: &Callee) -> Vec<Self> {
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
-        let verbs = [Verb::Filter, Verb::Score].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
-        verbs.map(|verb| Self { verb, result: find(callee, verb, &pod, &cluster) }).collect()
+        let verbs = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
+        let find = |verb| match verb {
+            Verb::Rank => find_by_repeating(callee, &pod, &cluster),
+            _ => find_by_order(callee, verb, &pod, &cluster),
+        };
+        verbs.map(|verb| Self { verb, result: find(verb) }).collect()
     }
 
     /// Whether an answer depends on earlier calls of the instance.
@@ -42,6 +48,7 @@ impl Purity {
             Ok(found) if !found.differences.is_empty() => {
                 format!("{}: DIFFERS {}", self.verb, found.differences.join("; "))
             }
+            Ok(_) if self.verb == Verb::Rank => "rank: the same when asked again; ranks are not cached".to_owned(),
             Ok(found) if !found.uncacheable.is_empty() => {
                 let reads: Vec<&str> = found.uncacheable.iter().map(String::as_str).collect();
                 format!("{}: the same in any order; not cached, since it reads {}", self.verb, reads.join(", "))
@@ -57,14 +64,25 @@ impl Purity {
                 "verb": self.verb.as_str(),
                 "pure": differences.is_empty(),
                 "differences": differences,
-                "cached": uncacheable.is_empty(),
+                "cached": self.verb != Verb::Rank && uncacheable.is_empty(),
                 "uncacheableReads": uncacheable,
             }),
         }
     }
 }
 
-fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
+fn find_by_repeating(callee: &Callee, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
+    let nodes: Vec<u32> = (0..sample::NODES).collect();
+    let first = callee.answers(pod, cluster, Verb::Rank, &nodes)?;
+    let second = callee.answers(pod, cluster, Verb::Rank, &nodes)?;
+    let pairs = cluster.slots().iter().zip(first.iter().zip(&second)).filter(|(_, (first, second))| first != second);
+    let difference = |(slot, (first, second)): (&Slot, (&String, &String))| {
+        format!("{} is {first} first, {second} when asked again", slot.node.name())
+    };
+    Ok(Finding { differences: pairs.map(difference).collect(), uncacheable: BTreeSet::new() })
+}
+
+fn find_by_order(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
     let forwards: Vec<u32> = (0..sample::NODES).collect();
     let backwards: Vec<u32> = forwards.iter().rev().copied().collect();
     let whole = callee.answers(pod, cluster, verb, &forwards)?;

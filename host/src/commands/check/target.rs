@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 /// One policy to check.
 pub(super) struct Target {
@@ -16,6 +16,8 @@ pub(super) struct Target {
     pub(super) files: Result<PolicyFiles>,
     /// Whether it is one of a directory: those have a line each.
     pub(super) is_listed: bool,
+    /// Whether `serve` would ignore it.
+    pub(super) is_ignored: bool,
 }
 
 /// The files of a policy.
@@ -36,7 +38,8 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
         }
         let files = of_file(name);
         if files.as_ref().map_or(true, |files| seen.insert(files.clone())) {
-            targets.push(Target { name: name.display().to_string(), files, is_listed: false });
+            let name = name.display().to_string();
+            targets.push(Target { name, files, is_listed: false, is_ignored: false });
         }
     }
     targets
@@ -69,10 +72,22 @@ fn of_directory(directory: &Path) -> Vec<Target> {
         Ok(policies)
     };
     let named = |target: Target| Target { name: format!("{shown}: {}", target.name), ..target };
-    match read() {
+    let mut targets = match read() {
         Ok(policies) => policies.into_iter().map(named).collect(),
-        Err(error) => vec![Target { name: shown.to_string(), files: Err(error), is_listed: true }],
-    }
+        Err(error) => {
+            vec![Target { name: shown.to_string(), files: Err(error), is_listed: true, is_ignored: false }]
+        }
+    };
+    // A directory that cannot be listed was reported above.
+    let ignored = plimsoll_directory::ignored_files(directory).unwrap_or_default();
+    let ignored = ignored.into_iter().map(|(name, why)| Target {
+        name,
+        files: Err(anyhow!(why)),
+        is_listed: true,
+        is_ignored: true,
+    });
+    targets.extend(ignored.map(named));
+    targets
 }
 
 fn of_group(folder: &Path, prefix: &str) -> Result<Vec<Target>> {
@@ -87,7 +102,7 @@ fn of_group(folder: &Path, prefix: &str) -> Result<Vec<Target>> {
         .chain(alone)
         .map(|file| {
             let name = format!("{prefix}{}", file.file_stem().unwrap_or_default().to_string_lossy());
-            Target { name, files: of_file(file), is_listed: true }
+            Target { name, files: of_file(file), is_listed: true, is_ignored: false }
         })
         .collect();
     policies.sort_by(|one, other| one.name.cmp(&other.name));

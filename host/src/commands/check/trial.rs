@@ -96,7 +96,8 @@ impl Callee {
         if verb == Verb::Filter {
             return Ok(self.policy.filter(&ask, nodes)?.iter().map(|verdict| format!("{verdict:?}")).collect());
         }
-        Ok(self.policy.score(&ask, nodes)?.iter().map(ToString::to_string).collect())
+        let scores = if verb == Verb::Rank { self.policy.rank(&ask)? } else { self.policy.score(&ask, nodes)? };
+        Ok(scores.iter().map(ToString::to_string).collect())
     }
 
     fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: u32) -> Result<Duration, Fault> {

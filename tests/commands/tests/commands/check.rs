@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plimsoll_commands::{matches_golden, plimsoll, steady};
+use plimsoll_commands::{matches_golden, plimsoll, plimsoll_with, steady};
 use plimsoll_harness::{guest, policies, tempdir};
 use serde_json::Value;
 
@@ -28,6 +28,36 @@ fn check_says_why_a_file_is_refused_and_exits_with_1() {
         plimsoll(directory.path(), &["check", "--no-compile-cache", "bad.wasm", "missing.wasm", "notes.txt"]).unwrap();
     assert_eq!(printed.code, Some(1));
     matches_golden("check-refused.txt", &printed.out).unwrap();
+}
+
+#[test]
+fn check_of_a_directory_names_files_that_serve_would_ignore() {
+    let directory = tempdir().unwrap();
+    let folder = directory.path().join("p");
+    fs::create_dir_all(folder.join("gpu/deep")).unwrap();
+    for name in ["good.wasm", "Warm.WASM", "gpu/deep/x.wasm"] {
+        fs::copy(policies().join("tenant-pool.wasm"), folder.join(name)).unwrap();
+    }
+    let check =
+        |args: &[&str]| plimsoll(directory.path(), &[&["check", "--no-compile-cache"][..], args].concat()).unwrap();
+    let printed = check(&["p"]);
+    let lines: Vec<&str> = printed.out.lines().collect();
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(lines[1].starts_with("p: Warm.WASM: ignored: the ending must be lower-case"), "{printed:?}");
+    assert!(lines[2].starts_with("p: gpu/deep: ignored: it is a directory in a group"), "{printed:?}");
+    assert_eq!((lines.len(), check(&["--strict", "p"]).code), (3, Some(1)));
+}
+
+#[test]
+fn an_invalid_value_names_the_variable_that_it_comes_from() {
+    let directory = tempdir().unwrap();
+    let with = |variable: (&str, &str), args: &[&str]| plimsoll_with(directory.path(), &[variable], args).unwrap().err;
+    let error = with(("PLIMSOLL_OUTPUT", "xml"), &["version"]);
+    assert!(error.contains("'xml' for '--output <FORMAT>' of the environment variable 'PLIMSOLL_OUTPUT'"), "{error}");
+    let error = with(("PLIMSOLL_SETTLE", "soon"), &["serve"]);
+    assert!(error.contains("of the environment variable 'PLIMSOLL_SETTLE'"), "{error}");
+    let error = with(("PLIMSOLL_OUTPUT", "text"), &["version", "--output", "xml"]);
+    assert!(error.contains("'xml' for '--output <FORMAT>'") && !error.contains("variable"), "{error}");
 }
 
 #[test]

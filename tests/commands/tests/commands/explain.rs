@@ -116,3 +116,30 @@ fn check_tells_whether_answers_depend_on_their_order() {
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.out.contains("filter: the same in any order; its answers are cached"), "{}", printed.out);
 }
+
+#[test]
+fn check_says_of_each_policy_what_its_purity_is() {
+    let at = |name: &str| policies().join(name);
+    let purity = |module: &str| run(&["check", "--purity", "--no-compile-cache", text(&at(module))]).out;
+    let rank = purity("zone-spread.wasm");
+    assert!(rank.contains("purity   rank: the same when asked again; ranks are not cached"), "{rank}");
+    let preempt = purity("preempt-guard.wasm");
+    assert!(preempt.contains("purity   nothing to compare: it has neither filter, score nor rank"), "{preempt}");
+}
+
+#[test]
+fn explain_lists_a_read_of_many_other_nodes_ten_times() {
+    let directory = tempdir().unwrap();
+    let (pod, folder) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::write(&pod, POD).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::copy(policies().join("zone-spread.wasm"), folder.join("zone-spread.wasm")).unwrap();
+    let about = ["--no-compile-cache", "--sample", "--policies", text(&folder), "--pod", text(&pod)];
+    let printed = run(&[&["explain", "--node", "node-170"][..], &about].concat());
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let of_others = printed.out.lines().filter(|line| line.contains("(of node "));
+    let mut by_read = std::collections::BTreeMap::<&str, usize>::new();
+    of_others.for_each(|line| *by_read.entry(line.trim_start().split("  ").next().unwrap()).or_default() += 1);
+    assert!(!by_read.is_empty() && by_read.values().all(|count| (10..=11).contains(count)), "{}", printed.out);
+    assert!(printed.out.contains(" more of other nodes (--output json has all)"), "{}", printed.out);
+}

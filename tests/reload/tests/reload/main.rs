@@ -162,7 +162,7 @@ fn a_version_that_fails_whatever_it_is_asked_never_takes_the_place_of_a_good_one
 }
 
 #[test]
-fn a_version_that_fails_its_first_calls_is_taken_back_and_stays_so_after_a_restart() {
+fn a_version_that_fails_its_first_calls_is_rolled_back_and_stays_so_after_a_restart() {
     let (directory, cache) = (tempdir().unwrap(), tempdir().unwrap());
     let cache = cache.path().join("cache");
     let args = ["--settle", "20ms", "--compile-cache", cache.to_str().unwrap()];

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Directory, WorkerEvent};
+use super::{Directory, LoopEvent};
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
     load::LoadOutcome,
@@ -19,7 +19,7 @@ use crate::{
     settling::Settling,
     table::{PolicyTable, Timing},
     watcher::Watcher,
-    worker_pool::WorkerPool,
+    worker_pool::{JobOutcome, WorkerPool},
 };
 
 /// The polling interval in addition to file-system events, which network file systems may not deliver.
@@ -41,25 +41,25 @@ const BATCH_WINDOW: Duration = Duration::from_millis(250);
 const PROBATION_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The state of the thread.
-pub(super) struct Worker<F> {
+pub(super) struct ScanLoop<F> {
     config: DirectoryConfig,
     table: PolicyTable,
     settling: Settling,
     watcher: Option<Watcher>,
     pool: WorkerPool,
-    sender: Sender<WorkerEvent>,
-    events: Receiver<WorkerEvent>,
+    sender: Sender<LoopEvent>,
+    events: Receiver<LoopEvent>,
     /// Whether a file-system event is queued.
     is_reported: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     publish: F,
     /// Since when the directory cannot be listed.
-    trouble: Option<Instant>,
+    unreadable_since: Option<Instant>,
     /// When the next scan is due, with or without events.
-    next_look: Instant,
+    next_scan: Instant,
     /// Jobs in progress, and until when finished changes wait for them.
     under_way: usize,
-    held_until: Instant,
+    publish_at: Instant,
 }
 
 /// The timing of one pass.
@@ -68,9 +68,9 @@ struct Pass<'a> {
     now: Instant,
 }
 
-// === impl Worker ===
+// === impl ScanLoop ===
 
-impl<F: FnMut(RosterUpdate)> Worker<F> {
+impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
     pub(super) fn new(directory: Directory, stop: Arc<AtomicBool>, publish: F) -> Self {
         let Directory { config, table, scan, worker_pool, sender, events } = directory;
         let is_reported = Arc::new(AtomicBool::new(false));
@@ -86,105 +86,115 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
             is_reported,
             stop,
             publish,
-            trouble: None,
-            next_look: now,
+            unreadable_since: None,
+            next_scan: now,
             under_way: 0,
-            held_until: now,
+            publish_at: now,
         }
     }
 
     pub(super) fn run(mut self) {
-        self.look(Instant::now());
+        self.scan(Instant::now());
         while !self.stop.load(Ordering::Acquire) {
-            self.table.judge();
+            self.judge();
             self.publish_if_ready(Instant::now());
             let now = Instant::now();
             let until = self.next_moment(now);
             match self.events.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(WorkerEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(WorkerEvent::Done(outcome)) => self.take_up(*outcome),
-                Ok(WorkerEvent::Look) => {
+                Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(LoopEvent::Done(outcome)) => match *outcome {
+                    JobOutcome::Load(outcome) => self.apply_load(outcome),
+                    JobOutcome::Check(outcome) => self.table.apply_check(outcome),
+                },
+                Ok(LoopEvent::Rescan) => {
                     #[expect(
                         clippy::disallowed_methods,
-                        reason = "the events of one change come together, and are answered by one look"
+                        reason = "the events of one change come together, and are answered by one scan"
                     )]
                     thread::sleep(MIN_PAUSE.min(self.config.settle));
                     self.is_reported.store(false, Ordering::Release);
-                    self.look(Instant::now());
+                    self.scan(Instant::now());
                 }
-                Err(RecvTimeoutError::Timeout) => self.look_if_due(now),
+                Err(RecvTimeoutError::Timeout) => self.scan_if_due(now),
             }
         }
     }
 
     /// The time of the next action, unless an event comes first.
     fn next_moment(&self, now: Instant) -> Instant {
-        let held = (self.table.has_update() && self.under_way > 0).then_some(self.held_until);
+        let publish = (self.table.has_update() && self.under_way > 0).then_some(self.publish_at);
         let judged = self.table.is_on_probation().then(|| now + PROBATION_INTERVAL);
-        let moments = [self.settling.next(now), self.table.next_retry(), held.filter(|until| *until > now), judged];
-        moments.into_iter().flatten().fold(self.next_look, Instant::min)
+        let moments = [self.settling.next(now), self.table.next_retry(), publish.filter(|until| *until > now), judged];
+        moments.into_iter().flatten().fold(self.next_scan, Instant::min)
     }
 
-    /// Waking up to publish held-back changes is no reason to scan.
-    fn look_if_due(&mut self, before: Instant) {
+    /// Waking up to publish changes that were held back is no reason to scan.
+    fn scan_if_due(&mut self, before: Instant) {
         let now = Instant::now();
         let settles = self.settling.next(before).is_some_and(|moment| moment <= now);
         let retries = self.table.next_retry().is_some_and(|moment| moment <= now);
-        if settles || retries || self.next_look <= now {
-            self.look(now);
+        if settles || retries || self.next_scan <= now {
+            self.scan(now);
         }
     }
 
     /// Scans once, and queues jobs.
-    fn look(&mut self, now: Instant) {
+    fn scan(&mut self, now: Instant) {
         match Scan::take(&self.config.path) {
-            Ok(scan) => self.take_over(scan, now),
+            Ok(scan) => self.apply_scan(scan, now),
             Err(error @ DirectoryError::TooMany { .. }) => {
                 let known = self.settling.scan().again(&self.config.path, &error);
-                self.take_over(known, now);
+                self.apply_scan(known, now);
             }
             Err(error) => {
-                let since = *self.trouble.get_or_insert(now);
+                let since = *self.unreadable_since.get_or_insert(now);
                 if now.saturating_duration_since(since) >= self.config.settle {
                     self.table.refuse(&error);
                 }
-                self.next_look = self.next_look.min(now + self.interval());
+                self.next_scan = self.next_scan.min(now + self.interval());
             }
         }
-        if self.next_look <= now {
-            self.next_look = now + self.interval();
+        if self.next_scan <= now {
+            self.next_scan = now + self.interval();
         }
     }
 
-    fn take_over(&mut self, scan: Scan, now: Instant) {
-        self.trouble = None;
+    fn apply_scan(&mut self, scan: Scan, now: Instant) {
+        self.unreadable_since = None;
         self.settling.observe(Arc::new(scan), now);
         self.follow();
         let jobs = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
         if !jobs.is_empty() {
             self.under_way += jobs.len();
-            self.held_until = now + BATCH_WINDOW;
+            self.publish_at = now + BATCH_WINDOW;
         }
         for job in jobs {
-            self.pool.take(job, &self.sender);
+            self.pool.submit(job, &self.sender);
         }
     }
 
-    fn take_up(&mut self, outcome: LoadOutcome) {
+    /// Confirms versions that have answered, and has those checked that fail from their first calls on.
+    fn judge(&mut self) {
+        for check in self.table.judge() {
+            self.pool.submit(check, &self.sender);
+        }
+    }
+
+    fn apply_load(&mut self, outcome: LoadOutcome) {
         let now = Instant::now();
         self.under_way = self.under_way.saturating_sub(1);
         if outcome.is_changing() {
-            self.next_look = self.next_look.min(now + self.config.settle);
+            self.next_scan = self.next_scan.min(now + self.config.settle);
         }
         if self.table.finish(outcome, &Pass { settling: &self.settling, now }) {
             // Of many outcomes that come together each would cost a scan.
-            self.next_look = self.next_look.min(now + RESCAN_PAUSE);
+            self.next_scan = self.next_scan.min(now + RESCAN_PAUSE);
         }
     }
 
     /// Publishes changes, unless more of the same batch are still being loaded.
     fn publish_if_ready(&mut self, now: Instant) {
-        if self.under_way > 0 && now < self.held_until {
+        if self.under_way > 0 && now < self.publish_at {
             return;
         }
         if let Some(update) = self.table.take_update() {
@@ -206,7 +216,9 @@ impl<F: FnMut(RosterUpdate)> Worker<F> {
 
     fn interval(&self) -> Duration {
         match (self.config.poll, &self.watcher) {
-            _ if self.trouble.is_some() => FALLBACK_INTERVAL.min(self.config.poll.unwrap_or(FALLBACK_INTERVAL)),
+            _ if self.unreadable_since.is_some() => {
+                FALLBACK_INTERVAL.min(self.config.poll.unwrap_or(FALLBACK_INTERVAL))
+            }
             (Some(poll), _) => poll,
             (None, Some(_)) => POLL_INTERVAL,
             (None, None) => FALLBACK_INTERVAL,
@@ -234,11 +246,7 @@ impl Timing for Pass<'_> {
     }
 }
 
-fn mk_watcher(
-    config: &DirectoryConfig,
-    is_reported: &Arc<AtomicBool>,
-    events: &Sender<WorkerEvent>,
-) -> Option<Watcher> {
+fn mk_watcher(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &Sender<LoopEvent>) -> Option<Watcher> {
     if config.poll.is_some() {
         return None;
     }
@@ -247,7 +255,7 @@ fn mk_watcher(
         // One queued event stands for all: the scan comes after it.
         if !is_reported.swap(true, Ordering::AcqRel) {
             // The thread may have ended.
-            let _ = events.send(WorkerEvent::Look);
+            let _ = events.send(LoopEvent::Rescan);
         }
     };
     Watcher::new(report).inspect_err(|error| warn_of_polling(&config.path, error)).ok()

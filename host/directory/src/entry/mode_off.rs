@@ -15,7 +15,7 @@ use crate::{
 
 /// Whether the sidecar switches the policy off, and which sidecar said so.
 #[derive(Debug, Default)]
-pub(super) struct Switch {
+pub(super) struct SidecarMode {
     /// What the sidecar said when it could be read last.
     is_off: bool,
     /// The sidecar that was read last; the default is none at all.
@@ -33,9 +33,9 @@ struct SidecarState {
     problem: Option<String>,
 }
 
-// === impl Switch ===
+// === impl SidecarMode ===
 
-impl Switch {
+impl SidecarMode {
     /// Whether the sidecar says `mode: off`.
     pub(super) fn is_off(&self) -> bool {
         self.is_off
@@ -47,14 +47,14 @@ impl Switch {
     }
 
     /// Notes what a load has read, unless the sidecar was read again since the load was ordered.
-    pub(super) fn take_up(&mut self, told: &SidecarSummary) {
+    pub(super) fn apply_load(&mut self, summary: &SidecarSummary) {
         if !self.is_newer_than_job {
-            self.is_off = told.config.mode == Mode::Off;
+            self.is_off = summary.config.mode == Mode::Off;
         }
     }
 
-    fn set(&mut self, told: &SidecarSummary, read: SidecarState) {
-        *self = Self { is_off: told.config.mode == Mode::Off, read, is_newer_than_job: true };
+    fn set(&mut self, summary: &SidecarSummary, read: SidecarState) {
+        *self = Self { is_off: summary.config.mode == Mode::Off, read, is_newer_than_job: true };
     }
 }
 
@@ -76,23 +76,23 @@ impl PolicyEntry {
         id: &PolicyId,
         sources: &Sources,
         scan: &Scan,
-        told: Option<SidecarSummary>,
+        summary: Option<SidecarSummary>,
         stand_in: bool,
     ) {
         self.is_first = true;
         self.is_awaited = stand_in;
-        if let Some(told) = &told {
-            self.switch.set(told, SidecarState::of(sources, scan));
+        if let Some(summary) = &summary {
+            self.sidecar_mode.set(summary, SidecarState::of(sources, scan));
         }
-        self.set_told(told);
+        self.set_summary(summary);
         self.renew_stand_in(id);
     }
 
     /// Reads the sidecar by itself if it is another one: switching a policy off must not wait for its module.
     ///
     /// True if something else answers from now on. A sidecar that is refused changes nothing; one that could not be
-    /// read for a reason that may pass is read again at the next look.
-    pub(crate) fn follow_switch(
+    /// read for a transient reason is read again at the next scan.
+    pub(crate) fn follow_sidecar_mode(
         &mut self,
         id: &PolicyId,
         sources: &Sources,
@@ -101,15 +101,15 @@ impl PolicyEntry {
         read: impl FnOnce() -> Result<SidecarSummary, FileRefusal>,
     ) -> bool {
         let now = SidecarState::of(sources, scan);
-        if self.is_library || self.switch.read == now || !timing.may_read(&mut sources.sidecar.iter()) {
+        if self.is_library || self.sidecar_mode.read == now || !timing.may_read(&mut sources.sidecar.iter()) {
             return false;
         }
         let before = self.member().cloned();
         match read() {
-            Ok(told) => self.switch.set(&told, now),
-            Err(refusal) if refusal.passing => return false,
+            Ok(summary) => self.sidecar_mode.set(&summary, now),
+            Err(refusal) if refusal.transient => return false,
             Err(_) => {
-                self.switch.read = now;
+                self.sidecar_mode.read = now;
                 return false;
             }
         }
@@ -119,13 +119,14 @@ impl PolicyEntry {
 
     /// Tells that it is switched off, where a load does not tell it at once.
     pub(crate) fn switched_off(&self, id: &PolicyId) -> Option<PolicyChange> {
-        let waits = self.job.is_some() || self.held.is_some() || self.reported.is_some() || self.has_vanished();
+        let waits =
+            self.job.is_some() || self.pending_refusal.is_some() || self.reported.is_some() || self.has_vanished();
         (waits && self.is_switched_off()).then(|| PolicyChange::SwitchedOff { id: id.to_string() })
     }
 
     /// Whether the sidecar switches off a policy that is not loaded, or was loaded from other files.
     pub(crate) fn is_switched_off(&self) -> bool {
-        self.switch.is_off() && !self.is_in_force()
+        self.sidecar_mode.is_off() && !self.is_in_force()
     }
 
     /// The stand-in follows the sidecar. If the sidecar cannot be read, the stand-in matches every pod.
@@ -136,8 +137,8 @@ impl PolicyEntry {
             self.stand_in = None;
             return;
         }
-        let told = self.told.as_ref().map(|told| told.config.clone()).unwrap_or_default();
-        let config = if is_off { PolicyConfig { mode: Mode::Off, ..told } } else { told };
+        let summary = self.summary.as_ref().map(|summary| summary.config.clone()).unwrap_or_default();
+        let config = if is_off { PolicyConfig { mode: Mode::Off, ..summary } } else { summary };
         if self.stand_in.as_ref().is_none_or(|member| member.config != config) {
             self.stand_in = Some(Arc::new(stand_in(id, config)));
         }
@@ -154,7 +155,7 @@ mod tests {
         table::Immediately,
     };
 
-    fn told(mode: Mode) -> SidecarSummary {
+    fn summary(mode: Mode) -> SidecarSummary {
         SidecarSummary { config: PolicyConfig { mode, ..PolicyConfig::default() }, module: None }
     }
 
@@ -173,18 +174,18 @@ mod tests {
         let mut entry = PolicyEntry::default();
         let mut follow = |read: Result<SidecarSummary, FileRefusal>| {
             let mut was_read = false;
-            let is_news = entry.follow_switch(&id, &sources, &scan, &Immediately, || {
+            let is_news = entry.follow_sidecar_mode(&id, &sources, &scan, &Immediately, || {
                 was_read = true;
                 read
             });
             (was_read, is_news)
         };
-        assert_eq!(follow(Err(FileRefusal::passing("too many open files"))), (true, false));
-        assert_eq!(follow(Ok(told(Mode::Off))), (true, true));
-        assert_eq!(follow(Ok(told(Mode::Enforce))), (false, false), "the same sidecar is not read again");
+        assert_eq!(follow(Err(FileRefusal::transient("too many open files"))), (true, false));
+        assert_eq!(follow(Ok(summary(Mode::Off))), (true, true));
+        assert_eq!(follow(Ok(summary(Mode::Enforce))), (false, false), "the same sidecar is not read again");
         let (_, sources, scan) = files(2);
         let refused = |entry: &mut PolicyEntry, is_read: &mut bool| {
-            entry.follow_switch(&id, &sources, &scan, &Immediately, || {
+            entry.follow_sidecar_mode(&id, &sources, &scan, &Immediately, || {
                 *is_read = true;
                 Err(FileRefusal::new("expected one of"))
             })
@@ -199,18 +200,18 @@ mod tests {
         for (is_read_again, is_off) in [(false, true), (true, false)] {
             let (id, sources, scan) = files(1);
             let mut entry = PolicyEntry::default();
-            let failed = || Err(FileRefusal::passing("input/output error"));
-            assert!(!entry.follow_switch(&id, &sources, &scan, &Immediately, failed));
+            let failed = || Err(FileRefusal::transient("input/output error"));
+            assert!(!entry.follow_sidecar_mode(&id, &sources, &scan, &Immediately, failed));
             let job = entry.job(&id, &sources, &scan, 7, &Immediately).unwrap();
             if is_read_again {
                 let (_, sources, scan) = files(2);
-                assert!(!entry.follow_switch(&id, &sources, &scan, &Immediately, || Ok(told(Mode::Shadow))));
+                assert!(!entry.follow_sidecar_mode(&id, &sources, &scan, &Immediately, || Ok(summary(Mode::Shadow))));
             }
             let outcome = LoadOutcome {
                 id: id.clone(),
                 number: job.number,
                 stamps: Stamps::default(),
-                told: Some(told(Mode::Off)),
+                summary: Some(summary(Mode::Off)),
                 time: LoadTime::default(),
                 result: LoadResult::Refused(FileRefusal::new("no module"), None),
                 staged: None,

@@ -18,12 +18,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The summary of every sidecar that can be read in time.
 pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<PolicyId, Option<SidecarSummary>> {
-    let (told, answers) = mpsc::channel();
+    let (sender, summaries) = mpsc::channel();
     let (root, bounds, policies) = (config.path.clone(), config.bounds(), scan.policies());
     let read = move || {
         for (id, sources) in policies {
-            let said = SidecarSummary::read(&root, &sources, &bounds).ok();
-            if told.send((id, said)).is_err() {
+            let summary = SidecarSummary::read(&root, &sources, &bounds).ok();
+            if sender.send((id, summary)).is_err() {
                 return;
             }
         }
@@ -35,8 +35,8 @@ pub(crate) fn read_sidecars(config: &DirectoryConfig, scan: &Scan) -> BTreeMap<P
         return sidecars;
     }
     let deadline = Instant::now() + START_TIMEOUT;
-    while let Ok((id, said)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        sidecars.insert(id, said);
+    while let Ok((id, summary)) = summaries.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        sidecars.insert(id, summary);
     }
     sidecars
 }

@@ -1,0 +1,48 @@
+//! The check before a rollback: does the previous version answer the call that the new one failed?
+//!
+//! It calls a guest, which may hang until its timeout, so it runs on a thread of the worker pool.
+
+use std::{sync::Arc, time::Duration};
+
+use plimsoll_core::{FailedCall, Member};
+
+use crate::scan::PolicyId;
+
+/// Timeout of the call of the previous version.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A check of a version that fails from its first calls on.
+pub(crate) struct RollbackCheck {
+    pub(crate) id: PolicyId,
+    /// The version that fails.
+    pub(crate) failing: Arc<Member>,
+    /// The version that would be in force again.
+    pub(crate) previous: Arc<Member>,
+    /// The call that failed.
+    pub(crate) call: FailedCall,
+}
+
+/// The outcome of a check.
+pub(crate) struct CheckOutcome {
+    pub(crate) id: PolicyId,
+    pub(crate) failing: Arc<Member>,
+    pub(crate) previous: Arc<Member>,
+    /// How the new version failed a call that the previous one answers; `None` if that one fails, too.
+    pub(crate) error: Option<String>,
+}
+
+// === impl RollbackCheck ===
+
+impl RollbackCheck {
+    pub(crate) fn carry_out(self) -> CheckOutcome {
+        let is_answered = self.call.put_to(&self.previous, CHECK_TIMEOUT).is_ok();
+        let error = format!("it failed to {} from its first calls on ({})", self.call.verb(), self.call.fault());
+        CheckOutcome { error: is_answered.then_some(error), ..self.inconclusive() }
+    }
+
+    /// The outcome if the check itself failed: the new version stays.
+    pub(crate) fn inconclusive(&self) -> CheckOutcome {
+        let (failing, previous) = (Arc::clone(&self.failing), Arc::clone(&self.previous));
+        CheckOutcome { id: self.id.clone(), failing, previous, error: None }
+    }
+}
