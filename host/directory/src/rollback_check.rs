@@ -22,27 +22,12 @@ pub(crate) struct RollbackCheck {
     pub(crate) call: FailedCall,
 }
 
-/// The outcome of a check.
-pub(crate) struct CheckOutcome {
-    pub(crate) id: PolicyId,
-    pub(crate) failing: Arc<Member>,
-    pub(crate) previous: Arc<Member>,
-    /// How the new version failed a call that the previous one answers; `None` if that one fails, too.
-    pub(crate) error: Option<String>,
-}
-
 // === impl RollbackCheck ===
 
 impl RollbackCheck {
-    pub(crate) fn carry_out(self) -> CheckOutcome {
-        let is_answered = self.call.put_to(&self.previous, CHECK_TIMEOUT).is_ok();
-        let error = format!("it failed to {} from its first calls on ({})", self.call.verb(), self.call.fault());
-        CheckOutcome { error: is_answered.then_some(error), ..self.inconclusive() }
-    }
-
-    /// The outcome if the check itself failed: the new version stays.
-    pub(crate) fn inconclusive(&self) -> CheckOutcome {
-        let (failing, previous) = (Arc::clone(&self.failing), Arc::clone(&self.previous));
-        CheckOutcome { id: self.id.clone(), failing, previous, error: None }
+    /// Returns how the new version failed a call that the previous one answers; `None` if that one fails, too.
+    pub(crate) fn carry_out(&self) -> Option<String> {
+        self.call.put_to(&self.previous, CHECK_TIMEOUT).ok()?;
+        Some(format!("it failed to {} from its first calls on ({})", self.call.verb(), self.call.fault()))
     }
 }

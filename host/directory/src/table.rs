@@ -1,5 +1,6 @@
 //! The policies of the directory, and the problems of the directory itself.
 
+mod probation;
 mod report;
 mod timing;
 
@@ -14,11 +15,10 @@ pub(crate) use self::timing::{Immediately, Timing};
 use crate::{
     DirectoryConfig, DirectoryError, PolicyChange, RosterUpdate,
     config::ReadLimits,
-    entry::{PolicyEntry, Rollback},
+    entry::PolicyEntry,
     last_good::LastGood,
     load::{LoadJob, LoadOutcome, LoadResult},
     past_versions::PastVersions,
-    rollback_check::{CheckOutcome, RollbackCheck},
     scan::{File, PolicyId, Scan, Sources},
     source::SidecarSummary,
     vanished::VanishedPolicies,
@@ -167,33 +167,6 @@ impl PolicyTable {
             self.is_swept = true;
             self.last_good.iter().for_each(|last_good| last_good.sweep());
         }
-    }
-
-    /// Confirms the versions on probation that have answered; returns the checks of those that fail.
-    pub(crate) fn judge(&mut self) -> Vec<RollbackCheck> {
-        let mut checks = Vec::new();
-        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_on_probation()) {
-            match (entry.confirm(), &self.last_good) {
-                (Some(digests), Some(last_good)) => last_good.promote(id, &digests),
-                (Some(_), None) => {}
-                (None, _) => checks.extend(entry.rollback_check(id)),
-            }
-        }
-        checks
-    }
-
-    /// Applies the outcome of a check: rolls the version back, or lets it stay.
-    pub(crate) fn apply_check(&mut self, outcome: CheckOutcome) {
-        let id = outcome.id.clone();
-        let rollback = self.entries.get_mut(&id).and_then(|entry| entry.apply_check(outcome));
-        let Some(Rollback { digests, why, change }) = rollback else { return };
-        self.last_good.iter().for_each(|last_good| last_good.roll_back(&id, &digests, &why));
-        self.changes.push(change);
-    }
-
-    /// Whether any version is on probation.
-    pub(crate) fn is_on_probation(&self) -> bool {
-        self.entries.values().any(PolicyEntry::is_on_probation)
     }
 
     /// Records that the directory cannot be listed; its policies stay in force.

@@ -25,7 +25,7 @@ use crate::{
     load::LoadContext,
     scan::Scan,
     table::{Immediately, PolicyTable},
-    worker_pool::{JobOutcome, WorkerPool},
+    worker_pool::{Job, JobOutcome, WorkerPool},
 };
 
 /// How often files that change while they are first read are read again.
@@ -127,7 +127,7 @@ impl Directory {
         let jobs = self.table.refresh(&self.scan, &Immediately);
         let mut under_way = jobs.len();
         for job in jobs {
-            self.worker_pool.submit(job, &self.sender);
+            self.worker_pool.submit(Job::Load(job), &self.sender);
         }
         while under_way > 0 {
             // The channel stays open: this has a sender of its own.

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     load::{LoadContext, LoadJob, LoadOutcome},
-    rollback_check::{CheckOutcome, RollbackCheck},
+    rollback_check::RollbackCheck,
 };
 
 /// Maximum concurrent loads; the loader has a further limit for compiles.
@@ -40,7 +40,8 @@ pub(crate) enum Job {
 /// The outcome of a job.
 pub(crate) enum JobOutcome {
     Load(LoadOutcome),
-    Check(CheckOutcome),
+    /// With how the new version failed, if it has to be rolled back.
+    Check(RollbackCheck, Option<String>),
 }
 
 /// Threads that run jobs; after a drop each thread ends with its current job.
@@ -88,9 +89,9 @@ impl WorkerPool {
     }
 
     /// Queues a job; its outcome is sent to `done`.
-    pub(crate) fn submit<E: From<JobOutcome> + Send + 'static>(&self, job: impl Into<Job>, done: &Sender<E>) {
+    pub(crate) fn submit<E: From<JobOutcome> + Send + 'static>(&self, job: Job, done: &Sender<E>) {
         let mut queue = self.shared.queue();
-        queue.insert(job.into());
+        queue.insert(job);
         if queue.idle < queue.waiting() && queue.threads < MAX_THREADS {
             let (shared, sender) = (Arc::clone(&self.shared), done.clone());
             let name = "policy-loader".to_owned();
@@ -157,9 +158,9 @@ impl SharedQueue {
                 JobOutcome::Load(outcome.unwrap_or(failed))
             }
             Job::Check(check) => {
-                let failed = check.inconclusive();
-                let outcome = catch_unwind(AssertUnwindSafe(|| check.carry_out()));
-                JobOutcome::Check(outcome.unwrap_or(failed))
+                // If the check itself fails, the new version stays.
+                let error = catch_unwind(AssertUnwindSafe(|| check.carry_out())).unwrap_or(None);
+                JobOutcome::Check(check, error)
             }
         };
         let is_heard = done.send(outcome.into()).is_ok();
@@ -233,20 +234,6 @@ impl JobPermit {
             Job::Load(job) => Self { slow: job.is_slow.into(), large: is_large(job).into(), check: 0 },
             Job::Check(_) => Self { slow: 0, large: 0, check: 1 },
         }
-    }
-}
-
-// === impl Job ===
-
-impl From<LoadJob> for Job {
-    fn from(job: LoadJob) -> Self {
-        Self::Load(job)
-    }
-}
-
-impl From<RollbackCheck> for Job {
-    fn from(check: RollbackCheck) -> Self {
-        Self::Check(check)
     }
 }
 

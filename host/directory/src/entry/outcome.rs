@@ -58,14 +58,12 @@ impl PolicyEntry {
         now: Instant,
     ) -> Option<PolicyChange> {
         self.readings = if matches!(result, LoadResult::Changing) { self.readings + 1 } else { 0 };
+        if self.readings >= MAX_READINGS {
+            self.readings = 0;
+            self.refuse_unread();
+        }
         match result {
-            LoadResult::Changing => {
-                if self.readings >= MAX_READINGS {
-                    self.readings = 0;
-                    self.refuse_unread();
-                }
-                None
-            }
+            LoadResult::Changing => None,
             LoadResult::InForce => {
                 self.pending_refusal = None;
                 self.vanished = VanishState::No;
@@ -73,7 +71,7 @@ impl PolicyEntry {
                 self.reported.take().map(|_| PolicyChange::Unchanged { id: id.to_string() })
             }
             LoadResult::RefusedBefore(digests) => {
-                let before = self.refused.iter().find(|(refused, _)| *refused == digests);
+                let before = self.refused.as_ref().filter(|(refused, _)| *refused == digests);
                 self.pending_refusal = before.map(|(_, refusal)| refusal.clone());
                 None
             }

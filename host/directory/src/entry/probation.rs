@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::PolicyEntry;
 use crate::{
     PolicyChange,
-    rollback_check::{CheckOutcome, RollbackCheck},
+    rollback_check::RollbackCheck,
     scan::PolicyId,
     source::{ContentDigests, FileRefusal},
 };
@@ -47,13 +47,11 @@ impl PolicyEntry {
 
     /// Rolls back if the previous version answers what the one in force fails. An outcome about other versions than the
     /// two of now is obsolete.
-    pub(crate) fn apply_check(&mut self, outcome: CheckOutcome) -> Option<Rollback> {
-        let CheckOutcome { id, failing, previous, error } = outcome;
-        if self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &failing)) {
-            self.checked = None;
-        }
-        let version = self.version.as_ref().filter(|version| Arc::ptr_eq(&version.member, &failing))?;
-        let before = self.before.as_ref().filter(|before| Arc::ptr_eq(&before.member, &previous))?;
+    pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> Option<Rollback> {
+        let RollbackCheck { id, failing, previous, .. } = check;
+        self.checked.take_if(|checked| Arc::ptr_eq(checked, failing));
+        let version = self.version.as_ref().filter(|version| Arc::ptr_eq(&version.member, failing))?;
+        let before = self.before.as_ref().filter(|before| Arc::ptr_eq(&before.member, previous))?;
         // During the check it may have answered, or have been switched off.
         let error = error.filter(|_| !failing.circuit.has_answered() && !self.sidecar_mode.is_off())?;
         let (number, back, digests) = (version.member.version, before.member.version, version.digests.clone());

@@ -19,7 +19,7 @@ use crate::{
     settling::Settling,
     table::{PolicyTable, Timing},
     watcher::Watcher,
-    worker_pool::{JobOutcome, WorkerPool},
+    worker_pool::{Job, JobOutcome, WorkerPool},
 };
 
 /// The polling interval in addition to file-system events, which network file systems may not deliver.
@@ -104,7 +104,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
                 Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(LoopEvent::Done(outcome)) => match *outcome {
                     JobOutcome::Load(outcome) => self.apply_load(outcome),
-                    JobOutcome::Check(outcome) => self.table.apply_check(outcome),
+                    JobOutcome::Check(check, error) => self.table.apply_check(&check, error),
                 },
                 Ok(LoopEvent::Rescan) => {
                     #[expect(
@@ -169,14 +169,14 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             self.publish_at = now + BATCH_WINDOW;
         }
         for job in jobs {
-            self.pool.submit(job, &self.sender);
+            self.pool.submit(Job::Load(job), &self.sender);
         }
     }
 
     /// Confirms versions that have answered, and has those checked that fail from their first calls on.
     fn judge(&mut self) {
         for check in self.table.judge() {
-            self.pool.submit(check, &self.sender);
+            self.pool.submit(Job::Check(check), &self.sender);
         }
     }
 
