@@ -143,7 +143,8 @@ impl SharedQueue {
     }
 
     fn carry_out_all<E: From<JobOutcome>>(&self, done: &Sender<E>) {
-        while let Some(job) = { self.queue().next() } {
+        loop {
+            let Some(job) = self.queue().next() else { return };
             self.carry_out(job, done);
         }
     }
