@@ -88,7 +88,8 @@ impl Scan {
     /// For a directory that holds too many files to be listed: changes of known policies, `mode: off` above all, count.
     pub(crate) fn again(&self, root: &Path, error: &DirectoryError) -> Self {
         let (groups, unreadable) = (self.groups.clone(), self.unreadable.clone());
-        let mut scan = Self { groups, unreadable, problems: self.problems.clone(), ..Self::default() };
+        let (problems, ignored) = (self.problems.clone(), self.ignored.clone());
+        let mut scan = Self { groups, unreadable, problems, ignored, files: BTreeMap::new() };
         let policies: BTreeSet<_> = self.files.keys().filter_map(|file| Some((&file.group, file.parts()?.0))).collect();
         for (group, stem) in policies {
             for ending in ENDINGS {
