@@ -59,7 +59,8 @@ fn naming_variable(command: &clap::Command, mut error: clap::Error) -> clap::Err
         own.to_string_lossy().split(',').any(|one| one == value) || own.to_string_lossy() == value
     };
     let args = command.get_subcommands().flat_map(clap::Command::get_arguments);
-    let variable = args.filter(|arg| arg.to_string() == flag).find_map(|arg| arg.get_env().filter(has_value));
+    let variable =
+        args.filter(|arg| arg.get_long() == long.strip_prefix("--")).find_map(|arg| arg.get_env().filter(has_value));
     if let Some(variable) = variable {
         let flag = format!("{flag}' of the environment variable '{}", variable.display());
         error.insert(ContextKind::InvalidArg, ContextValue::String(flag));

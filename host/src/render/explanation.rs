@@ -1,6 +1,6 @@
 //! An explanation: what each policy says about a pod and a node, and what it read.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result};
 use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Shown, Verb};
@@ -8,9 +8,6 @@ use serde_json::{Value, json};
 
 use super::answer;
 use crate::text::{one_line, push_line};
-
-/// Maximum lines for one read of other nodes.
-const MAX_OTHERS: usize = 10;
 
 /// Asks about one node among all nodes of the cluster: a policy may read the others.
 pub(crate) fn ask(
@@ -43,7 +40,10 @@ pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
         let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);
         text.push('\n');
         push_line(&mut text, format_args!("{} {verb}: {answer}{}", member.id(), mode_text(member)));
-        push_reads(&mut text, node, reads);
+        let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
+        for line in reads {
+            push_line(&mut text, format_args!("  {:<width$}  {}{}", line.read, value_text(line), others(line)));
+        }
         if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
             push_line(&mut text, "  not cached: the policy is called for every request");
         }
@@ -53,26 +53,6 @@ pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
         push_line(&mut text, format_args!("{} is not asked: {why}", member.id()));
     }
     text
-}
-
-/// A line for each read. A policy that compares nodes makes the same read of each: the first few stand for all.
-fn push_reads(text: &mut String, node: &str, reads: &[ReadLine]) {
-    let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
-    let mut of_others: BTreeMap<&str, usize> = BTreeMap::new();
-    for line in reads {
-        if line.other.as_deref().is_some_and(|other| other != node) {
-            let count = of_others.entry(&line.read).or_default();
-            *count += 1;
-            if *count > MAX_OTHERS {
-                continue;
-            }
-        }
-        push_line(text, format_args!("  {:<width$}  {}{}", line.read, value_text(line), others(line)));
-    }
-    for (read, count) in of_others.into_iter().filter(|(_, count)| *count > MAX_OTHERS) {
-        let more = count - MAX_OTHERS;
-        push_line(text, format_args!("  {read:<width$}  ... and {more} more of other nodes (--output json has all)"));
-    }
 }
 
 fn mode_text(member: &plimsoll_core::Member) -> &'static str {

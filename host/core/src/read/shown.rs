@@ -10,6 +10,9 @@ use crate::Taint;
 /// The most characters of a text that a line for people has.
 const LINE: usize = 120;
 
+/// Maximum items of a list that a line for people has: a policy that compares nodes reads a value of each.
+const MAX_ITEMS: usize = 20;
+
 /// What a read came to, kept for an explanation or a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shown {
@@ -105,11 +108,14 @@ fn taint_text(Taint { key, value, effect }: &Taint) -> String {
 
 fn list(f: &mut fmt::Formatter<'_>, items: &[Shown]) -> fmt::Result {
     f.write_str("[")?;
-    for (at, item) in items.iter().enumerate() {
+    for (at, item) in items.iter().take(MAX_ITEMS).enumerate() {
         f.write_str(if at == 0 { "" } else { ", " })?;
         write!(f, "{item}")?;
     }
-    f.write_str("]")
+    match items.len().saturating_sub(MAX_ITEMS) {
+        0 => f.write_str("]"),
+        more => write!(f, " and {more} more]"),
+    }
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ fn check_refuses_a_policy_that_fails_every_call() {
             let first = printed.out.lines().next().unwrap();
             // With a sidecar it is loaded as a directory would load it, by a trial call.
             let expected = if has_sidecar {
-                format!("policy.wasm: every call of filter would fail, as a trial did: {fault}")
+                format!("every call of filter would fail, as a trial did: {fault}")
             } else {
                 format!("it fails to filter on a sample node: {fault}")
             };
