@@ -158,3 +158,20 @@ fn merged(read: Arc<str>, branches: Vec<(Shown, Tree)>) -> Tree {
         _ => Tree::Read(read, by_tree),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_says_how_many_rows_it_does_not_list() {
+        let branch = |number: i64| (BTreeSet::from([Shown::Number(number)]), Tree::Answer(SurveyAnswer::Score(1)));
+        let pair = |number| (BTreeSet::from([Shown::Absent]), Tree::Read("b".into(), vec![branch(number), branch(-1)]));
+        for (rows, truncated) in [(MAX_ROWS, 0), (MAX_ROWS + 20, 20)] {
+            let branches = (0..rows as i64 / 2).map(pair).collect();
+            let mut table = DecisionTable::default();
+            table.add(&Tree::Read("a".into(), branches), &mut Vec::new());
+            assert_eq!((table.rows.len(), table.truncated), (MAX_ROWS, truncated));
+        }
+    }
+}

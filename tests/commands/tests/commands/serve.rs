@@ -348,3 +348,20 @@ fn an_api_server_that_never_answered_is_visible_in_the_metrics() {
     assert_eq!(text("plimsoll_watch_staleness_limit_seconds{resource=\"pods\"}"), "180.0");
     assert_eq!(text("plimsoll_ready "), "0");
 }
+
+#[test]
+fn a_problem_of_the_directory_is_no_refused_policy_and_an_ignored_file_is_named() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("Warm.WASM"), "no wasm").unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
+    let has = |line: &Value, key: &str, part: &str| line[key].as_str().is_some_and(|text| text.contains(part));
+    let problem =
+        |line: &Value| has(line, "message", "the policy directory has a problem: no policy of it is in force");
+    let line = gateway.wait_for_log("the problem", problem).unwrap();
+    assert!(has(&line, "name", "(directory)") && has(&line, "error", "holds no policies"), "{line:#}");
+    let ignored = |line: &Value| {
+        has(line, "message", "a file of the policy directory is ignored") && has(line, "file", "Warm.WASM")
+    };
+    gateway.wait_for_log("the ignored file", ignored).unwrap();
+    assert_eq!(gateway.count_log(|line| has(line, "message", "policy refused")), 0);
+}
