@@ -43,7 +43,11 @@ pub struct Gateway {
     expects_cluster: AtomicBool,
     pulse: OnceLock<Arc<Pulse>>,
     blocking: OnceLock<Blocking>,
+    follower: OnceLock<ClusterFollower>,
 }
+
+/// What prepares for the next requests when there is another cluster.
+pub(crate) type ClusterFollower = Box<dyn Fn(&Cluster) + Send + Sync>;
 
 // === impl Gateway ===
 
@@ -68,7 +72,7 @@ impl Gateway {
         self.memories.known(sender)
     }
 
-    /// Replaces the cluster.
+    /// Replaces the cluster, and prepares what requests need that follows from it alone.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
         // No request must wait for it.
         cluster.names();
@@ -76,7 +80,10 @@ impl Gateway {
         if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
             cluster.follow(&before);
         }
-        self.cluster.store(Some(cluster));
+        self.cluster.store(Some(Arc::clone(&cluster)));
+        if let Some(follower) = self.follower.get() {
+            follower(&cluster);
+        }
     }
 
     /// Whether a request that came at this moment may be answered from the view of the cluster.

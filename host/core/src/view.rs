@@ -3,7 +3,7 @@
 mod read;
 mod together;
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     CandidateRead, Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
@@ -124,8 +124,8 @@ impl View {
     }
 
     /// The records of these nodes and their pods.
-    pub(crate) fn records(&self, nodes: Range<u32>) -> impl Iterator<Item = &Slot> {
-        nodes.filter_map(|node| self.slot(node).ok())
+    pub(crate) fn records(&self, nodes: &[u32]) -> impl Iterator<Item = &Slot> {
+        nodes.iter().filter_map(|node| self.slot(*node).ok())
     }
 
     /// The stamp of a node's record.

@@ -126,7 +126,7 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         }
         let reader = Reader::new(source, &self.attributes);
         LookupResult::of(rows, |row| {
-            self.trie.walk(|number| reader.read(source, &self.attributes, number, row)).unwrap_or(MISS)
+            self.trie.walk(|number| reader.read(source, &self.attributes, number, row, || row + 1..)).unwrap_or(MISS)
         })
     }
 

@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    ops::Range,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -25,8 +24,8 @@ const DEFAULT_BYTES: usize = 64 << 20;
 /// Maximum columns, of any size.
 const MAX_COLUMNS: usize = 512;
 
-/// This many neighbours are read at once.
-const STRETCH: Row = 16;
+/// This many rows are read at once.
+const STRETCH: usize = 16;
 
 /// The fingerprints that were read of the rows of one snapshot. Each snapshot owns one.
 pub struct Columns<T> {
@@ -182,30 +181,36 @@ impl Column {
         Fingerprint::from_bits(self.cells.get(row as usize)?.load(Ordering::Relaxed))
     }
 
-    /// The fingerprint of a row, read together with those of its neighbours, which are likely to be asked for next.
+    /// The fingerprint of a row, read together with those of the first few rows that are likely to be asked for next.
     ///
     /// Rows are mostly in no cache of the processor, and to wait for many at once takes as long as to wait for one:
     /// so `prefetch` gets all of them before `read` is called for each.
     pub(crate) fn fill(
         &self,
         row: Row,
-        prefetch: impl FnOnce(Range<Row>),
+        next: impl Iterator<Item = Row>,
+        prefetch: impl FnOnce(&[Row]),
         read: impl Fn(Row) -> Fingerprint,
     ) -> Fingerprint {
-        let first = row - row % STRETCH;
-        let stretch = first..(first + STRETCH).min(self.cells.len() as Row);
-        prefetch(stretch.clone());
-        for neighbour in stretch.filter(|neighbour| *neighbour != row) {
-            let cell = &self.cells[neighbour as usize];
-            if cell.load(Ordering::Relaxed) == 0 {
-                cell.store(read(neighbour).bits(), Ordering::Relaxed);
-            }
+        let (mut stretch, mut length) = ([row; STRETCH], 1);
+        for next in next.take(STRETCH - 1).filter(|next| self.is_empty(*next)) {
+            stretch[length] = next;
+            length += 1;
+        }
+        prefetch(&stretch[..length]);
+        for next in &stretch[1..length] {
+            self.cells[*next as usize].store(read(*next).bits(), Ordering::Relaxed);
         }
         let value = read(row);
         if let Some(cell) = self.cells.get(row as usize) {
             cell.store(value.bits(), Ordering::Relaxed);
         }
         value
+    }
+
+    /// Whether a row's fingerprint is still to be read.
+    fn is_empty(&self, row: Row) -> bool {
+        self.cells.get(row as usize).is_some_and(|cell| cell.load(Ordering::Relaxed) == 0)
     }
 
     /// The first row that is known to have this fingerprint.

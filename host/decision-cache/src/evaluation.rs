@@ -138,7 +138,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     pub fn next_miss(&mut self) -> Option<u32> {
         loop {
             while let Some(position) = self.misses.pop() {
-                if let Some(own) = self.found.get(&self.source, self.rows[position as usize]) {
+                let next = || next_rows(&self.misses, &self.rows);
+                if let Some(own) = self.found.get(&self.source, self.rows[position as usize], next) {
                     self.numbers[position as usize] = self.number(own);
                     continue;
                 }
@@ -214,13 +215,19 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             return self.found.trie.push_answer(answer);
         };
         self.found.read_more(log.attributes().as_slice(), &self.source);
-        self.found.keep(&steps, &self.source, self.rows[self.current as usize], answer)
+        let next = || next_rows(&self.misses, &self.rows);
+        self.found.keep(&steps, &self.source, self.rows[self.current as usize], next, answer)
     }
 
     /// The number of an answer of this call among all.
     fn number(&self, own: u32) -> u32 {
         self.class.as_ref().map_or(0, |class| class.trie.answers().len() as u32) + own
     }
+}
+
+/// The rows of these positions, in the order in which they are evaluated.
+fn next_rows(misses: &[u32], rows: &[Row]) -> impl Iterator<Item = Row> {
+    misses.iter().rev().map(|position| rows[*position as usize])
 }
 
 // === impl Found ===
@@ -231,8 +238,13 @@ impl<T: Attribute, A: Answer> Found<T, A> {
         !self.is_uncacheable && self.speculation.is_some()
     }
 
-    /// The answer about a row from this call.
-    fn get<S: Source<Attribute = T>>(&mut self, source: &S, row: Row) -> Option<u32> {
+    /// The answer about a row from this call; the rows `next` come after it.
+    fn get<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
+        &mut self,
+        source: &S,
+        row: Row,
+        next: impl Fn() -> N,
+    ) -> Option<u32> {
         if self.is_uncacheable {
             return None;
         }
@@ -240,7 +252,7 @@ impl<T: Attribute, A: Answer> Found<T, A> {
         if let Some(own) = cell.as_ref().map(|own| **own).filter(|own| *own != MISS) {
             return Some(own);
         }
-        let own = self.trie.walk(|number| self.reader.read(source, &self.attributes, number, row))?;
+        let own = self.trie.walk(|number| self.reader.read(source, &self.attributes, number, row, &next))?;
         if let Some(cell) = cell {
             *cell = own;
         }
@@ -257,8 +269,15 @@ impl<T: Attribute, A: Answer> Found<T, A> {
         self.reader.extend(source, &self.attributes);
     }
 
-    fn keep<S: Source<Attribute = T>>(&mut self, steps: &[u32], source: &S, row: Row, answer: A) -> u32 {
-        let read = |step: &u32| (*step, self.reader.read(source, &self.attributes, *step, row));
+    fn keep<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
+        &mut self,
+        steps: &[u32],
+        source: &S,
+        row: Row,
+        next: impl Fn() -> N,
+        answer: A,
+    ) -> u32 {
+        let read = |step: &u32| (*step, self.reader.read(source, &self.attributes, *step, row, &next));
         let path: Vec<(u32, Fingerprint)> = steps.iter().map(read).collect();
         let Ok(own) = self.trie.insert(&path, answer.clone()) else {
             (self.has_conflict, self.is_uncacheable) = (true, true);

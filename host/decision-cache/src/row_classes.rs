@@ -13,7 +13,7 @@ use crate::{
     fingerprint::Fingerprint,
     interner::TupleInterner,
     memory::MemoryCharge,
-    source::Source,
+    source::{Source, fill},
 };
 
 /// Classes are numbered again above `CLASSES_PER_ROW * rows + SPARE_CLASSES`: by then most belong to no row.
@@ -124,10 +124,11 @@ impl<T: Attribute> RowClasses<T> {
         let column = |attribute| (attribute, source.columns().current(attribute));
         let columns: Vec<_> = self.attributes.as_slice().iter().map(column).collect();
         let mut values = Vec::with_capacity(rows.len() * columns.len());
-        for row in rows {
-            values.extend(columns.iter().map(|(attribute, column)| {
-                let known = column.as_ref().and_then(|column| column.peek(*row));
-                known.unwrap_or_else(|| source.row_fingerprint(attribute, *row))
+        for (at, row) in rows.iter().enumerate() {
+            let next = || rows[at + 1..].iter().copied();
+            values.extend(columns.iter().map(|(attribute, column)| match column {
+                Some(column) => column.peek(*row).unwrap_or_else(|| fill(column, source, attribute, *row, next())),
+                None => source.row_fingerprint(attribute, *row),
             }));
         }
         values

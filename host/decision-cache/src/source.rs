@@ -1,6 +1,6 @@
 //! The source of the values that a function reads.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
@@ -35,7 +35,7 @@ pub trait Source: Send + Sync + 'static {
     fn value(&self, attribute: &Self::Attribute, row: Row) -> Self::Value;
 
     /// [`Source::row_fingerprint`] is about to be called for all of these rows.
-    fn prefetch(&self, _attribute: &Self::Attribute, _rows: Range<Row>) {}
+    fn prefetch(&self, _attribute: &Self::Attribute, _rows: &[Row]) {}
 
     /// Does work that takes about a millisecond or more.
     fn run_long<R>(&self, work: impl FnOnce() -> R) -> R {
@@ -75,10 +75,13 @@ impl<'s, S: Source> ColumnReader<'s, S> {
         Self { source, attribute, column: source.columns().get(attribute, source.row_count()) }
     }
 
-    /// The fingerprint of a row.
-    #[inline]
-    pub fn read(&self, row: Row) -> Fingerprint {
-        self.column.peek(row).unwrap_or_else(|| fill(&self.column, self.source, self.attribute, row))
+    /// The fingerprints of these rows.
+    pub fn read_all(&self, rows: &[Row]) -> Vec<Fingerprint> {
+        let read = |(at, row): (usize, &Row)| {
+            let next = || rows[at + 1..].iter().copied();
+            self.column.peek(*row).unwrap_or_else(|| fill(&self.column, self.source, self.attribute, *row, next()))
+        };
+        rows.iter().enumerate().map(read).collect()
     }
 }
 
@@ -97,17 +100,19 @@ impl Reader {
         self.from.extend(new.map(|number| ReadFrom::new(source, attributes.get(number as u32), number)));
     }
 
+    /// An attribute of a row; `next` are rows that are likely to be asked about next.
     #[inline]
-    pub(crate) fn read<S: Source>(
+    pub(crate) fn read<S: Source, N: Iterator<Item = Row>>(
         &self,
         source: &S,
         attributes: &AttributeList<S::Attribute>,
         number: u32,
         row: Row,
+        next: impl FnOnce() -> N,
     ) -> Fingerprint {
         match &self.from[number as usize] {
             ReadFrom::Column(column) => {
-                column.peek(row).unwrap_or_else(|| fill(column, source, attributes.get(number), row))
+                column.peek(row).unwrap_or_else(|| fill(column, source, attributes.get(number), row, next()))
             }
             ReadFrom::Shared(value) => *value,
             ReadFrom::Row => source.row_fingerprint(attributes.get(number), row),
@@ -125,8 +130,15 @@ impl ReadFrom {
     }
 }
 
-/// Reads an attribute of a row and its neighbours into their column.
-fn fill<S: Source>(column: &Column, source: &S, attribute: &S::Attribute, row: Row) -> Fingerprint {
-    let prefetch = |rows| source.prefetch(attribute, rows);
-    column.fill(row, prefetch, |row| source.row_fingerprint(attribute, row))
+/// Reads an attribute of a row and of the next ones into their column.
+#[cold]
+pub(crate) fn fill<S: Source>(
+    column: &Column,
+    source: &S,
+    attribute: &S::Attribute,
+    row: Row,
+    next: impl Iterator<Item = Row>,
+) -> Fingerprint {
+    let prefetch = |rows: &[Row]| source.prefetch(attribute, rows);
+    column.fill(row, next, prefetch, |row| source.row_fingerprint(attribute, row))
 }

@@ -43,7 +43,7 @@ impl<'w, T: Attribute, A: Answer> Witnesses<'w, T, A> {
         let reader = Reader::new(source, self.attributes);
         let mut known: HashMap<Leaf, usize> = HashMap::new();
         for row in rows {
-            let read = |number| reader.read(source, self.attributes, number, *row);
+            let read = |number| reader.read(source, self.attributes, number, *row, || *row + 1..);
             let Some(leaf) = self.trie.find(read) else { continue };
             let at = *known.entry(leaf).or_insert_with(|| {
                 let mut path: Vec<_> =

@@ -4,7 +4,7 @@
 
 mod toy;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use plimsoll_decision_cache::{Branch, Disabled, Evict, Row, Tree, evict_to};
 
@@ -53,6 +53,16 @@ fn a_subject_that_reads_more_than_the_one_before_is_not_answered_by_the_classes_
     let (answers, evaluated) = ask(&cache, &world, &all(&world), function).unwrap();
     assert_eq!(answers, (0..12).map(|row| (row % 2 + 10 * (row % 3)).to_string()).collect::<Vec<_>>());
     assert_eq!(evaluated, 6);
+}
+
+#[test]
+fn only_the_rows_that_are_asked_about_are_read() {
+    let (cache, world) = (Cache::default(), world(1_000, |row| row as i64 % 4));
+    let some: Vec<Row> = (0..1_000).step_by(10).collect();
+    let function = |reads: &Reads<'_>| reads.read(&Of::Row(0)).to_string();
+    let (answers, evaluated) = ask(&cache, &world, &some, function).unwrap();
+    assert_eq!((answers[1].as_str(), answers.len(), evaluated), ("2", 100, 2));
+    assert_eq!(world.snapshot.fingerprints.load(Ordering::Relaxed), 100, "each once, and none of the other rows");
 }
 
 #[test]

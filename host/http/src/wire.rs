@@ -87,9 +87,11 @@ pub async fn serve_wire(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     gateway.set_blocking(inline::blocking());
+    let cache = Arc::new(RequestCache::default());
+    cache.follow(&gateway);
     let wire = Wire {
         gateway,
-        cache: Arc::default(),
+        cache,
         peers,
         access: config.bind.clone(),
         hosts: config.tls.is_none().then(|| config.hosts.clone()),

@@ -1,6 +1,6 @@
 //! What the decision cache reads: the pod of a view, and every node of its cluster.
 
-use std::{hash::Hash, ops::Range};
+use std::hash::Hash;
 
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
@@ -48,7 +48,7 @@ impl Source for ViewSource {
         attribute.shown(&self.0, row)
     }
 
-    fn prefetch(&self, attribute: &Attribute, rows: Range<Row>) {
+    fn prefetch(&self, attribute: &Attribute, rows: &[Row]) {
         attribute.prefetch(&self.0, rows);
     }
 
@@ -78,7 +78,7 @@ impl Attribute {
     }
 
     /// Has what it is read of fetched into the processor's caches, of all these nodes at once.
-    fn prefetch(&self, view: &View, nodes: Range<u32>) {
+    fn prefetch(&self, view: &View, nodes: &[u32]) {
         for Slot { node, placed } in view.records(nodes) {
             let pods = || placed.iter().flat_map(|placed| placed.pods());
             let AttributeOf::Read(read) = &self.of else { return };
@@ -134,7 +134,7 @@ pub(crate) fn fingerprints_of_nodes(view: &View, read: Read<'_>) -> Option<Vec<F
     let attribute = Attribute::of_node(read)?;
     let source = ViewSource::of(view);
     let column = plimsoll_decision_cache::ColumnReader::new(&source, &attribute);
-    Some(view.slots().iter().map(|slot| column.read(*slot)).collect())
+    Some(column.read_all(view.slots()))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::Gateway;
 use crate::{
-    Binder, Blocking, CacheLimit, Clock, Observer, Pulse, cache::Recheck, decide::BindLocks, memory::Memories,
+    Binder, Blocking, CacheLimit, Clock, Cluster, Observer, Pulse, cache::Recheck, decide::BindLocks, memory::Memories,
 };
 
 impl Gateway {
@@ -37,6 +37,7 @@ impl Gateway {
             expects_cluster: AtomicBool::new(false),
             pulse: OnceLock::new(),
             blocking: OnceLock::new(),
+            follower: OnceLock::new(),
         }
     }
 
@@ -66,6 +67,18 @@ impl Gateway {
     /// Runs what may take long in this way, such as calls of guests; of several calls the first counts.
     pub fn set_blocking(&self, blocking: Blocking) {
         let _ = self.blocking.set(blocking);
+    }
+
+    /// Calls `follower` with the cluster in force, and with each later one right after it is set; of several calls the
+    /// first counts.
+    ///
+    /// It runs on the thread that sets the cluster, for each event of the watch: it must cost little if nodes neither
+    /// come nor go.
+    pub fn follow_clusters(&self, follower: impl Fn(&Cluster) + Send + Sync + 'static) {
+        let follower = self.follower.get_or_init(|| Box::new(follower));
+        if let Some(cluster) = self.cluster() {
+            follower(&cluster);
+        }
     }
 
     /// Binds through this from now on; of several calls the first counts.

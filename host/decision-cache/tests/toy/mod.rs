@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -38,6 +38,8 @@ pub struct Snapshot {
     pub rows: Vec<[i64; KEYS as usize]>,
     stamps: Vec<u64>,
     columns: Columns<Of>,
+    /// How often the fingerprint of a row was asked for.
+    pub fingerprints: AtomicUsize,
 }
 
 #[derive(Debug, Clone)]
@@ -91,12 +93,12 @@ const fn part(key: u64) -> u8 {
 impl Snapshot {
     pub fn new(rows: Vec<[i64; KEYS as usize]>) -> Self {
         let stamps = rows.iter().map(|_| stamp()).collect();
-        Self { rows, stamps, columns: Columns::default() }
+        Self { rows, stamps, ..Self::default() }
     }
 
     /// The snapshot after this one.
     pub fn next(&self, rows: Vec<[i64; KEYS as usize]>) -> Self {
-        let mut next = Self { stamps: self.stamps.clone(), columns: Columns::default(), rows };
+        let mut next = Self { stamps: self.stamps.clone(), rows, ..Self::default() };
         next.stamps.resize_with(next.rows.len(), stamp);
         let mut changed = Vec::new();
         for (row, new) in next.rows.iter().enumerate() {
@@ -169,6 +171,7 @@ impl Source for World {
     }
 
     fn row_fingerprint(&self, attribute: &Of, row: Row) -> Fingerprint {
+        self.snapshot.fingerprints.fetch_add(1, Ordering::Relaxed);
         self.fingerprint(attribute, row)
     }
 

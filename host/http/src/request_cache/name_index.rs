@@ -108,6 +108,11 @@ impl NameIndexes {
         self.0.store(Arc::new(std::iter::once((sender, Arc::clone(&index))).chain(others).collect()));
         index
     }
+
+    #[cfg(test)]
+    pub(super) fn has(&self, cluster: &Cluster) -> bool {
+        self.0.load().iter().any(|(sender, index)| sender.is_none() && Arc::ptr_eq(&index.names, cluster.names()))
+    }
 }
 
 // === impl KnownNodeOrder ===
