@@ -60,7 +60,7 @@ impl RequestCache {
 mod tests {
     use std::time::Duration;
 
-    use plimsoll_core::{Node, NoObserver, Slot, SystemClock};
+    use plimsoll_core::{NoObserver, Node, Slot, SystemClock};
 
     use super::*;
 
