@@ -99,6 +99,18 @@ fn every_alert_has_a_section_and_every_section_an_alert() {
     }
 }
 
+/// kube-scheduler ignores the error of a prioritize, and places the pod.
+#[test]
+fn an_alert_about_prioritize_alone_is_a_warning() {
+    let rules = read("deploy/chart/templates/prometheusrule.yaml");
+    let of_decisions = rules.split("- alert: ").filter(|rule| rule.starts_with("PlimsollDecisionsFail\n"));
+    let mut severities: Vec<(bool, bool)> = of_decisions
+        .map(|rule| (rule.contains("verb=\"prioritize\""), rule.contains("severity: critical")))
+        .collect();
+    severities.sort_unstable();
+    assert_eq!(severities, [(false, true), (true, false)]);
+}
+
 /// MiB of the process with ten policies and its view of 5,000 nodes and 150,000 pods, as `make bench` measures it.
 const WATCHING: u64 = 365;
 
