@@ -104,9 +104,8 @@ fn every_alert_has_a_section_and_every_section_an_alert() {
 fn an_alert_about_prioritize_alone_is_a_warning() {
     let rules = read("deploy/chart/templates/prometheusrule.yaml");
     let of_decisions = rules.split("- alert: ").filter(|rule| rule.starts_with("PlimsollDecisionsFail\n"));
-    let mut severities: Vec<(bool, bool)> = of_decisions
-        .map(|rule| (rule.contains("verb=\"prioritize\""), rule.contains("severity: critical")))
-        .collect();
+    let mut severities: Vec<(bool, bool)> =
+        of_decisions.map(|rule| (rule.contains("verb=\"prioritize\""), rule.contains("severity: critical"))).collect();
     severities.sort_unstable();
     assert_eq!(severities, [(false, true), (true, false)]);
 }
