@@ -24,7 +24,7 @@ mod once;
 #[cfg(test)]
 mod simulation;
 mod snapshot;
-mod watch;
+mod snapshot_watch;
 
 pub use api::{ApiServer, ConnectError, Credentials};
 pub use binder::{ApiBinder, AssumeCache};
@@ -34,4 +34,4 @@ pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, UR
 pub use live::{ClusterWatch, ResourceStatus, Ticket, WatchStatus};
 pub use once::list_once;
 pub use snapshot::{FileFingerprint, read_pod, read_pods, read_snapshot, read_snapshot_with_fingerprint};
-pub use watch::{SnapshotWatch, watch_snapshot};
+pub use snapshot_watch::{SnapshotWatch, watch_snapshot};

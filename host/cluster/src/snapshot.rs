@@ -9,7 +9,10 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_core::{Cluster, Node, Pod};
-use plimsoll_system::bounded_file::{ReadFileError, read_input};
+use plimsoll_system::{
+    FileStamp,
+    bounded_file::{ReadFileError, read_input},
+};
 
 use crate::{
     SnapshotError,
@@ -23,17 +26,27 @@ const MAX_SNAPSHOT_BYTES: u64 = 4 << 30;
 /// Maximum bytes of a file with pods to ask about: some ten thousand of them.
 const MAX_PODS_BYTES: u64 = 128 << 20;
 
-/// A fingerprint of a file's content. It is not cryptographic: at worst, a change is missed.
+/// Identifies the content of a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileFingerprint(u64);
+pub struct FileFingerprint {
+    /// From before the content was read, so a write in between changes it.
+    stamp: FileStamp,
+    /// It is not cryptographic: at worst, a change is missed.
+    hash: u64,
+}
 
 // === impl FileFingerprint ===
 
 impl FileFingerprint {
-    fn of(content: &[u8]) -> Self {
+    fn of(stamp: FileStamp, content: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(content);
-        Self(hasher.finish())
+        Self { stamp, hash: hasher.finish() }
+    }
+
+    /// The stamp of the file, from before its content was read.
+    pub(crate) fn stamp(&self) -> FileStamp {
+        self.stamp
     }
 }
 
@@ -52,8 +65,9 @@ pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
 /// # Errors
 /// As for [`read_snapshot`].
 pub fn read_snapshot_with_fingerprint(path: &Path) -> Result<(Cluster, FileFingerprint), SnapshotError> {
+    let stamp = FileStamp::of(path);
     let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?;
-    Ok((parse_snapshot(path, &text)?, FileFingerprint::of(text.as_bytes())))
+    Ok((parse_snapshot(path, &text)?, FileFingerprint::of(stamp, text.as_bytes())))
 }
 
 /// Reads a snapshot; `None` if its content equals `published`, which is then updated.
@@ -61,12 +75,13 @@ pub(crate) fn read_if_changed(
     path: &Path,
     published: &mut Option<FileFingerprint>,
 ) -> Option<Result<Cluster, SnapshotError>> {
+    let stamp = FileStamp::of(path);
     let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE);
-    let content = text.as_ref().ok().map(|text| FileFingerprint::of(text.as_bytes()));
-    if content.is_some() && content == *published {
+    let content = text.as_ref().ok().map(|text| FileFingerprint::of(stamp, text.as_bytes()));
+    let before = std::mem::replace(published, content);
+    if content.is_some() && content.map(|content| content.hash) == before.map(|before| before.hash) {
         return None;
     }
-    *published = content;
     Some(text.and_then(|text| parse_snapshot(path, &text)))
 }
 

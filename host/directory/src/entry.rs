@@ -7,6 +7,7 @@ mod probation;
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Member, PolicyState};
+use plimsoll_system::FileStamp;
 
 use self::mode_off::SidecarMode;
 pub(crate) use self::probation::Rollback;
@@ -15,7 +16,6 @@ use crate::{
     retry::Retry,
     scan::{File, PolicyId, Scan, Sources},
     source::{ContentDigests, FileRefusal, SidecarSummary, Stamps},
-    stamp::Stamp,
     table::Timing,
 };
 
@@ -237,7 +237,7 @@ impl PolicyEntry {
     fn module_size(&self, sources: &Sources, scan: &Scan) -> u64 {
         let module = self.named_module().or(sources.module.as_ref());
         match module.and_then(|module| scan.files.get(module)) {
-            Some(Stamp::File { length, .. }) => *length,
+            Some(FileStamp::File { length, .. }) => *length,
             _ => 0,
         }
     }

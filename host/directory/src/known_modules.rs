@@ -7,27 +7,27 @@ use std::{
     time::SystemTime,
 };
 
-use crate::stamp::Stamp;
+use plimsoll_system::FileStamp;
 
 /// Maximum entries; a directory has at most 2,000 files. With more, all are forgotten.
 const MAX_MODULES: usize = 4_000;
 
 /// Digests of modules by the stamps of their files.
 #[derive(Debug, Default)]
-pub(crate) struct KnownModules(Mutex<HashMap<Stamp, String>>);
+pub(crate) struct KnownModules(Mutex<HashMap<FileStamp, String>>);
 
 // === impl KnownModules ===
 
 impl KnownModules {
     /// The digest of the file with this stamp.
-    pub(crate) fn of(&self, stamp: Stamp) -> Option<String> {
+    pub(crate) fn of(&self, stamp: FileStamp) -> Option<String> {
         self.digests().get(&stamp).cloned()
     }
 
     /// Records the digest of a file that was read after this stamp was taken.
-    pub(crate) fn note(&self, module: &Path, before: Stamp, digest: &str) {
-        let is_certain = matches!(before, Stamp::File { .. }) && !before.may_repeat(SystemTime::now());
-        if !is_certain || before != Stamp::of(module) {
+    pub(crate) fn note(&self, module: &Path, before: FileStamp, digest: &str) {
+        let is_certain = matches!(before, FileStamp::File { .. }) && !before.may_repeat(SystemTime::now());
+        if !is_certain || before != FileStamp::of(module) {
             return;
         }
         let mut digests = self.digests();
@@ -37,7 +37,7 @@ impl KnownModules {
         digests.insert(before, digest.to_owned());
     }
 
-    fn digests(&self) -> MutexGuard<'_, HashMap<Stamp, String>> {
+    fn digests(&self) -> MutexGuard<'_, HashMap<FileStamp, String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -26,7 +26,6 @@ mod scan;
 mod settling;
 mod sidecar;
 mod source;
-mod stamp;
 mod stand_in;
 mod table;
 mod update;

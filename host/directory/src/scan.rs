@@ -10,11 +10,12 @@ use std::{
 };
 
 use plimsoll_core::escaped;
+use plimsoll_system::FileStamp;
 
 pub(crate) use self::names::{File, PolicyId};
 use self::names::{FileKind, MAX_NAME_BYTES, is_group_name, is_policy_name};
 
-use crate::{DirectoryError, stamp::Stamp};
+use crate::DirectoryError;
 
 /// Maximum policy files (modules and sidecars) of a directory.
 const MAX_FILES: usize = 2_000;
@@ -45,7 +46,7 @@ pub(crate) struct Sources {
 pub(crate) struct Scan {
     /// The root and every group.
     pub(crate) groups: BTreeSet<Arc<str>>,
-    pub(crate) files: BTreeMap<File, Stamp>,
+    pub(crate) files: BTreeMap<File, FileStamp>,
     /// Problems that are found without reading any file.
     pub(crate) problems: BTreeMap<PolicyId, String>,
     /// Groups that cannot be listed; their policies stay in force.
@@ -97,7 +98,7 @@ impl Scan {
                 let path = file.path(root);
                 let stamp = match path.symlink_metadata() {
                     Ok(_) if path.is_dir() => None,
-                    Ok(_) => Some(Stamp::of(&path)),
+                    Ok(_) => Some(FileStamp::of(&path)),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                     // It may be there.
                     Err(_) => self.files.get(&file).copied(),
@@ -143,7 +144,7 @@ impl Scan {
             };
             let path = entry.path();
             if FileKind::of(&name).is_some() {
-                let stamp = Stamp::of(&path);
+                let stamp = FileStamp::of(&path);
                 if path.is_dir() {
                     continue;
                 }

@@ -87,8 +87,9 @@ impl Settling {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_system::{FileIdentity, FileStamp};
+
     use super::*;
-    use crate::stamp::Stamp;
 
     const SETTLE: Duration = Duration::from_millis(100);
 
@@ -98,7 +99,7 @@ mod tests {
 
     /// A scan of files by name and length.
     fn scan(files: &[(&str, u64)]) -> Arc<Scan> {
-        let stamp = |length| Stamp::File { length, modified: None, identity: crate::stamp::FileIdentity::default() };
+        let stamp = |length| FileStamp::File { length, modified: None, identity: FileIdentity::default() };
         let files = files.iter().map(|(name, length)| (file(name), stamp(*length))).collect();
         Arc::new(Scan { files, ..Scan::default() })
     }

@@ -5,7 +5,7 @@ mod files;
 use std::{collections::BTreeMap, path::Path};
 
 use plimsoll_core::{LoadError, Loader, PolicyConfig, excerpt};
-use plimsoll_system::digest::digest;
+use plimsoll_system::{FileStamp, digest::digest};
 
 use self::files::{leads_out, stamp_now};
 pub(crate) use self::files::{parse_sidecar, read_module, read_sidecar};
@@ -15,14 +15,13 @@ use crate::{
     last_good::StoredVersion,
     scan::{File, PolicyId, Scan, Sources},
     sidecar::Sidecar,
-    stamp::Stamp,
 };
 
 /// Maximum bytes of an error's text.
 const MAX_TEXT_BYTES: usize = 2_000;
 
 /// Stamps of a policy's files; `None` if a file does not exist.
-pub(crate) type Stamps = BTreeMap<File, Option<Stamp>>;
+pub(crate) type Stamps = BTreeMap<File, Option<FileStamp>>;
 
 /// Why a policy's files are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +155,7 @@ impl Content {
 impl ModuleReader<'_> {
     /// The bytes of a module and their digest.
     pub(crate) fn read(&self, module: &Path, bounds: &ReadLimits) -> Result<(Vec<u8>, String), FileRefusal> {
-        let before = Stamp::of(module);
+        let before = FileStamp::of(module);
         if let Some(error) = self.known.of(before).and_then(|digest| self.loader.refusal(&digest)) {
             return Err(FileRefusal::of_module(&module.display().to_string(), &error));
         }
@@ -207,7 +206,7 @@ impl Reading {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
         let mut summary = None;
         let content = Self::read(root, scan, sources, bounds, modules, &mut stamps, &mut summary);
-        let is_still = |(file, stamp): (&File, &Option<Stamp>)| *stamp == stamp_now(&file.path(root));
+        let is_still = |(file, stamp): (&File, &Option<FileStamp>)| *stamp == stamp_now(&file.path(root));
         let content = stamps.iter().all(is_still).then_some(content);
         Self { stamps, summary, content }
     }

@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use notify::{
     ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode,
 };
-
-use crate::stamp::FileIdentity;
+use plimsoll_system::FileIdentity;
 
 /// Watches the root and its groups.
 pub(crate) struct Watcher {

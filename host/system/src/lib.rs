@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · FileStamp · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -12,9 +12,11 @@ pub mod bounded_file;
 pub mod cgroup;
 pub mod digest;
 mod error_chain;
+mod file_stamp;
 mod private_dir;
 mod process_memory;
 
 pub use error_chain::error_chain;
+pub use file_stamp::{FileIdentity, FileStamp};
 pub use private_dir::{DirLimit, PrivateDir};
 pub use process_memory::private_memory;

@@ -147,11 +147,12 @@ impl PolicyEntry {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_system::{FileIdentity, FileStamp};
+
     use super::*;
     use crate::{
         load::{LoadOutcome, LoadResult, LoadTime},
         scan::File,
-        stamp::{FileIdentity, Stamp},
         table::Immediately,
     };
 
@@ -162,7 +163,7 @@ mod tests {
     /// A policy `x` with one sidecar of this length.
     fn files(length: u64) -> (PolicyId, Sources, Arc<Scan>) {
         let sidecar = File { group: "".into(), name: "x.yaml".into() };
-        let stamp = Stamp::File { length, modified: None, identity: FileIdentity::default() };
+        let stamp = FileStamp::File { length, modified: None, identity: FileIdentity::default() };
         let scan = Scan { files: [(sidecar.clone(), stamp)].into(), ..Scan::default() };
         let sources = Sources { sidecar: Some(sidecar), ..Sources::default() };
         (PolicyId { group: "".into(), name: "x".into() }, sources, Arc::new(scan))

@@ -2,13 +2,15 @@
 
 use std::{io, path::Path};
 
-use plimsoll_system::bounded_file::{ReadFileError, read_file};
+use plimsoll_system::{
+    FileStamp,
+    bounded_file::{ReadFileError, read_file},
+};
 
 use super::FileRefusal;
 use crate::{
     config::ReadLimits,
     sidecar::{self, Sidecar},
-    stamp::Stamp,
 };
 
 /// Reads a module by itself.
@@ -63,6 +65,6 @@ fn read_bounded(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, FileRefus
 }
 
 /// The stamp as a scan would find it.
-pub(super) fn stamp_now(path: &Path) -> Option<Stamp> {
-    path.symlink_metadata().ok().map(|_| Stamp::of(path))
+pub(super) fn stamp_now(path: &Path) -> Option<FileStamp> {
+    path.symlink_metadata().ok().map(|_| FileStamp::of(path))
 }

@@ -3,6 +3,7 @@
 use std::{
     fs::Metadata,
     io,
+    os::unix::fs::MetadataExt,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -12,10 +13,17 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// The metadata of a file that identifies its content; symbolic links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Stamp {
+pub enum FileStamp {
     /// A regular file.
-    File { length: u64, modified: Option<SystemTime>, identity: FileIdentity },
-    /// A link to nothing.
+    File {
+        /// Its length in bytes.
+        length: u64,
+        /// When its content was written last.
+        modified: Option<SystemTime>,
+        /// Its identity.
+        identity: FileIdentity,
+    },
+    /// No file, or a link to none.
     Dangling,
     /// Anything else: a socket, a pipe.
     Other,
@@ -23,40 +31,34 @@ pub(crate) enum Stamp {
 
 /// Tells a file from another one that replaced it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct FileIdentity {
+pub struct FileIdentity {
     device: u64,
     inode: u64,
     /// Seconds and nanoseconds of the last change, which no tool can set back.
     changed: (i64, i64),
 }
 
-// === impl Stamp ===
+// === impl FileStamp ===
 
-impl Stamp {
+impl FileStamp {
     /// Stamps the file that a path leads to.
-    pub(crate) fn of(path: &Path) -> Self {
+    pub fn of(path: &Path) -> Self {
         match path.metadata() {
-            Ok(metadata) => Self::of_metadata(&metadata),
+            Ok(metadata) if metadata.is_file() => Self::File {
+                length: metadata.len(),
+                modified: metadata.modified().ok(),
+                identity: FileIdentity::of_metadata(&metadata),
+            },
+            Ok(_) => Self::Other,
             // Reading the file will report the reason.
             Err(_) => Self::Dangling,
-        }
-    }
-
-    pub(crate) fn of_metadata(metadata: &Metadata) -> Self {
-        if !metadata.is_file() {
-            return Self::Other;
-        }
-        Self::File {
-            length: metadata.len(),
-            modified: metadata.modified().ok(),
-            identity: FileIdentity::of_metadata(metadata),
         }
     }
 
     /// Whether a write right after this stamp could have left the same stamp.
     ///
     /// A time in the future comes from another clock than ours, which tells nothing of when the write was.
-    pub(crate) fn may_repeat(&self, now: SystemTime) -> bool {
+    pub fn may_repeat(&self, now: SystemTime) -> bool {
         let Self::File { modified: Some(modified), .. } = self else { return false };
         now.duration_since(*modified).map_or(true, |age| age < TICK)
     }
@@ -65,25 +67,21 @@ impl Stamp {
 // === impl FileIdentity ===
 
 impl FileIdentity {
-    /// The identity of what a path leads to.
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    /// The identity of the file or directory that a path leads to.
+    ///
+    /// # Errors
+    /// If there is none, or it may not be looked at.
+    pub fn of(path: &Path) -> io::Result<Self> {
         path.metadata().map(|metadata| Self::of_metadata(&metadata))
     }
 
     /// Whether both are one file or directory, changed or not.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    #[cfg(unix)]
     fn of_metadata(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
         Self { device: metadata.dev(), inode: metadata.ino(), changed: (metadata.ctime(), metadata.ctime_nsec()) }
-    }
-
-    #[cfg(not(unix))]
-    fn of_metadata(_: &Metadata) -> Self {
-        Self::default()
     }
 }
 
@@ -91,8 +89,8 @@ impl FileIdentity {
 mod tests {
     use super::*;
 
-    fn stamp(modified: SystemTime) -> Stamp {
-        Stamp::File { length: 1, modified: Some(modified), identity: FileIdentity::default() }
+    fn stamp(modified: SystemTime) -> FileStamp {
+        FileStamp::File { length: 1, modified: Some(modified), identity: FileIdentity::default() }
     }
 
     #[test]
