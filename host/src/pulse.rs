@@ -4,7 +4,7 @@ use std::{
     io,
     sync::Arc,
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use plimsoll_cluster::ClusterWatch;
@@ -17,7 +17,7 @@ const BEAT: Duration = Duration::from_millis(250);
 
 /// After this time requests are answered anyway: without an API server the last view of the cluster stays in
 /// force, as at any other time.
-const CATCH_UP: Duration = Duration::from_secs(30);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts the pulse, on a thread of its own: busy async threads must not look like a pause.
 ///
@@ -28,14 +28,14 @@ pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<
     gateway.set_pulse(Arc::clone(&pulse));
     let (watch, runtime) = (Arc::downgrade(watch), Handle::current());
     let beat = move || {
-        let mut wall = SystemTime::now();
+        let mut uptime = plimsoll_system::uptime();
         loop {
             #[expect(clippy::disallowed_methods, reason = "it is the pulse: a beat that comes late is the news")]
             thread::sleep(BEAT);
             let Some(watch) = watch.upgrade() else { return };
-            // A clock that was set back shows no pause.
-            let elapsed = wall.elapsed().unwrap_or_default();
-            wall = SystemTime::now();
+            // Not the wall clock: it jumps when somebody sets it, and that is no pause.
+            let before = std::mem::replace(&mut uptime, plimsoll_system::uptime());
+            let elapsed = uptime.zip(before).map(|(now, before)| now.saturating_sub(before)).unwrap_or_default();
             if let Some(pause) = pulse.beat(Instant::now(), elapsed) {
                 warn!(pause = ?pause.length, "the process stood still: requests are declined until the watch has caught up");
                 runtime.spawn(catch_up(watch, Arc::clone(&pulse), pause));
@@ -47,10 +47,10 @@ pub(crate) fn start(gateway: &Gateway, watch: &Arc<ClusterWatch>) -> io::Result<
 
 async fn catch_up(watch: Arc<ClusterWatch>, pulse: Arc<Pulse>, pause: Pause) {
     let began = Instant::now();
-    if timeout(CATCH_UP, watch.catch_up()).await.is_ok() {
+    if timeout(CATCH_UP_TIMEOUT, watch.catch_up()).await.is_ok() {
         info!(took = ?began.elapsed(), "the watch has caught up");
     } else {
-        warn!("the watch has not caught up within {CATCH_UP:?}: requests are answered from the last snapshot");
+        warn!("the watch has not caught up within {CATCH_UP_TIMEOUT:?}: requests are answered from the last snapshot");
     }
     pulse.caught_up(&pause);
 }

@@ -38,8 +38,8 @@ impl Pulse {
         Self { started: now, last: AtomicU64::new(0), behind: AtomicU64::new(0), pauses: AtomicU64::new(0) }
     }
 
-    /// The process runs. `elapsed` is what another clock says since the last beat: one that may go on while the
-    /// machine is suspended. Returns how long it has stood still, if that counts.
+    /// The process runs. `elapsed` is the time since the last beat by a clock that goes on while the machine is
+    /// suspended. Returns how long the process has stood still, if that counts.
     pub fn beat(&self, now: Instant, elapsed: Duration) -> Option<Pause> {
         let length = self.since(now).max(elapsed);
         let pause = (length > MAX_PAUSE).then(|| {

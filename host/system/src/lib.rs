@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · FileStamp · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · FileStamp · uptime · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -15,8 +15,10 @@ mod error_chain;
 mod file_stamp;
 mod private_dir;
 mod process_memory;
+mod uptime;
 
 pub use error_chain::error_chain;
 pub use file_stamp::{FileIdentity, FileStamp};
 pub use private_dir::{DirLimit, PrivateDir};
 pub use process_memory::private_memory;
+pub use uptime::uptime;
