@@ -10,7 +10,9 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
-use plimsoll_core::{DecideError, Failure, Gateway, Member, Mode, Pod, PolicyState, Roster, Verb};
+use plimsoll_core::{
+    DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb,
+};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
@@ -21,9 +23,6 @@ use crate::{
     reload::{BLIND, reads_placed_pods},
     render::{decision_table, explanation},
 };
-
-/// The note in `/readyz` about a policy whose circuit is open. The gateway stays ready: a restart would not help.
-const CIRCUIT_OPEN: &str = "its circuit is open after five consecutive faults: for up to 10 s it is not called, and only its cached answers are used";
 
 /// The end of the note about a bad policy that was added to a running gateway.
 const NEXT_START: &str = "; it is not asked now; at the next start plimsoll is not ready until this is fixed, and the policy's onError applies";
@@ -113,7 +112,7 @@ impl AdminState {
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
         let now = Instant::now();
         let open = roster.members().filter(|member| member.circuit.is_open(now));
-        let open = open.map(|member| format!("policy {}: {CIRCUIT_OPEN}", member.id()));
+        let open = open.map(|member| format!("policy {}: its circuit is open after {FAULTS_TO_OPEN} consecutive faults: for up to {OPEN_TIME:?} it is not called, and only its cached answers are used", member.id()));
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
         let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
         binder.into_iter().chain(refused).chain(blind).chain(open).chain(gaps).chain(snapshot).collect()

@@ -3,6 +3,7 @@
 mod binds;
 mod by_name;
 mod calls;
+mod departed;
 mod guests;
 mod histogram;
 mod leader;
@@ -12,7 +13,8 @@ mod watch;
 mod wire;
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -28,8 +30,8 @@ use prometheus_client::{
 };
 
 use self::{
-    guests::GuestCollector, leader::LeaderCollector, policies::PolicyMetrics, tls::TlsMetrics, watch::WatchCollector,
-    wire::WireMetrics,
+    departed::DepartedPolicies, guests::GuestCollector, leader::LeaderCollector, policies::PolicyMetrics,
+    tls::TlsMetrics, watch::WatchCollector, wire::WireMetrics,
 };
 
 /// All metrics of the process.
@@ -39,6 +41,7 @@ pub(crate) struct Metrics {
     policies: Arc<PolicyMetrics>,
     decision_cache_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
+    departed: Mutex<DepartedPolicies>,
     states: Family<StateLabels, Gauge>,
     directory_problems: Family<ProblemLabels, Gauge>,
     blind: Gauge,
@@ -59,6 +62,9 @@ struct ReloadLabels {
     policy: String,
     result: &'static str,
 }
+
+/// The values of `result` in [`ReloadLabels`].
+const RELOAD_RESULTS: [&str; 7] = ["loaded", "unchanged", "refused", "removed", "library", "rolled-back", "off"];
 
 /// The kind of thing that has a problem: a whole `directory`, or the `name` of one file or sub-directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -82,6 +88,7 @@ impl Metrics {
             policies: Arc::default(),
             decision_cache_bytes: Gauge::default(),
             reloads: Family::default(),
+            departed: Mutex::default(),
             states: Family::default(),
             directory_problems: Family::default(),
             blind: Gauge::default(),
@@ -155,20 +162,12 @@ impl Metrics {
     /// Counts the changes of a reload.
     pub(crate) fn reloaded(&self, roster: &Roster, changes: &[PolicyChange]) {
         for change in changes {
-            let result = match change {
-                PolicyChange::Loaded { .. } => "loaded",
-                PolicyChange::Unchanged { .. } | PolicyChange::Cleared { .. } => "unchanged",
-                PolicyChange::Refused { .. } | PolicyChange::Problem { .. } => "refused",
-                PolicyChange::Removed { .. } => "removed",
-                PolicyChange::Library { .. } => "library",
-                PolicyChange::RolledBack { .. } => "rolled-back",
-                PolicyChange::SwitchedOff { .. } => "off",
-                // It is no policy.
-                PolicyChange::Ignored { .. } => continue,
-            };
-            self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
+            if let Some(result) = reload_result(change) {
+                self.reloads.get_or_create(&ReloadLabels { policy: change.id().to_owned(), result }).inc();
+            }
         }
         let states = roster.states();
+        self.remove_departed(states.keys().cloned().collect(), changes);
         for state in PolicyState::ALL {
             let count = states.values().filter(|own| **own == state).count();
             self.states.get_or_create(&StateLabels { state: state.as_str() }).set(count as i64);
@@ -178,6 +177,19 @@ impl Metrics {
             self.directory_problems.get_or_create(&ProblemLabels { of }).set(count as i64);
         }
         self.policies.reloaded(roster);
+    }
+
+    /// Removes the series of policies that left long ago.
+    fn remove_departed(&self, present: BTreeSet<Arc<str>>, changes: &[PolicyChange]) {
+        let changed = changes.iter().filter(|change| reload_result(change).is_some());
+        let changed = changed.map(|change| Arc::from(change.id()));
+        let gone = self.departed.lock().unwrap_or_else(PoisonError::into_inner).reloaded(present, changed);
+        for policy in gone {
+            for result in RELOAD_RESULTS {
+                self.reloads.remove(&ReloadLabels { policy: policy.to_string(), result });
+            }
+            self.policies.remove(&policy);
+        }
     }
 
     /// Sets the size of the gateway's view.
@@ -233,3 +245,21 @@ impl Metrics {
         self.snapshot_problem.load_full()
     }
 }
+
+/// The value of `result` for a change; `None` for a file that is no policy.
+fn reload_result(change: &PolicyChange) -> Option<&'static str> {
+    let [loaded, unchanged, refused, removed, library, rolled_back, off] = RELOAD_RESULTS;
+    match change {
+        PolicyChange::Loaded { .. } => Some(loaded),
+        PolicyChange::Unchanged { .. } | PolicyChange::Cleared { .. } => Some(unchanged),
+        PolicyChange::Refused { .. } | PolicyChange::Problem { .. } => Some(refused),
+        PolicyChange::Removed { .. } => Some(removed),
+        PolicyChange::Library { .. } => Some(library),
+        PolicyChange::RolledBack { .. } => Some(rolled_back),
+        PolicyChange::SwitchedOff { .. } => Some(off),
+        PolicyChange::Ignored { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

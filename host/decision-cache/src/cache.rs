@@ -171,6 +171,9 @@ impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
 // === impl Disabled ===
 
 impl Disabled {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::TooManyReads, Self::NotAFunction, Self::Differed];
+
     /// The name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-use plimsoll_core::{Member, Mode, Outcome, Roster, Verb};
+use plimsoll_core::{FaultKind, Member, Mode, Outcome, Roster, Verb};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -12,6 +12,9 @@ use prometheus_client::{
 use super::{by_name::ByName, histogram::histogram};
 
 const ANSWERED: &str = "answered";
+
+/// The modes in which a policy is asked.
+pub(super) const MODES: [Mode; 2] = [Mode::Enforce, Mode::Shadow];
 
 pub(super) struct CallMetrics {
     calls: Family<CallLabels, Counter>,
@@ -41,7 +44,7 @@ struct PolicyLabels {
 type ByVerb = [OnceLock<CallHandles>; Verb::ALL.len()];
 
 /// A policy that is asked in shadow first may be obeyed later.
-type ByMode = [ByVerb; Mode::Off as usize];
+type ByMode = [ByVerb; MODES.len()];
 
 /// One policy, verb and mode.
 struct CallHandles {
@@ -85,6 +88,22 @@ impl CallMetrics {
     /// Drops the handles of removed policies; their counts stay.
     pub(super) fn reloaded(&self, roster: &Roster) {
         self.handles.retain(|id| roster.members().any(|member| member.id() == id));
+    }
+
+    /// Removes the series of a policy.
+    pub(super) fn remove(&self, policy: &str) {
+        self.handles.retain(|id| id != policy);
+        let outcomes = || FaultKind::ALL.map(FaultKind::as_str).into_iter().chain([ANSWERED]);
+        for (mode, verb) in MODES.into_iter().flat_map(|mode| Verb::ALL.map(|verb| (mode.as_str(), verb.as_str()))) {
+            for outcome in outcomes() {
+                self.calls.remove(&CallLabels { policy: policy.to_owned(), verb, mode, outcome });
+            }
+            let labels = PolicyLabels { policy: policy.to_owned(), verb, mode };
+            self.seconds.remove(&labels);
+            for counters in [&self.asked, &self.evaluated, &self.rejected] {
+                counters.remove(&labels);
+            }
+        }
     }
 
     fn with(&self, member: &Member, verb: Verb, count: impl FnOnce(&CallHandles)) {

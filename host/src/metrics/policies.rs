@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Mode, Observer, Outcome, PodId, Roster,
-    ShadowRejections, Verb,
+    BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Mode, OPEN_TIME, Observer, Outcome, PodId,
+    Roster, ShadowRejections, Verb,
 };
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -12,7 +12,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{binds::BindMetrics, calls::CallMetrics};
+use super::{
+    binds::BindMetrics,
+    calls::{CallMetrics, MODES},
+};
 
 /// Metrics of policies by name.
 #[derive(Default)]
@@ -44,6 +47,9 @@ struct RecheckLabels {
     result: &'static str,
 }
 
+/// The values of `result` in [`RecheckLabels`].
+const RECHECK_RESULTS: [&str; 2] = ["same", "different"];
+
 // === impl CircuitLabels ===
 
 impl CircuitLabels {
@@ -73,6 +79,22 @@ impl PolicyMetrics {
             drop(self.circuits_opened.get_or_create(&CircuitLabels::of(member)));
         }
         self.calls.reloaded(roster);
+    }
+
+    /// Removes the series of a policy.
+    pub(super) fn remove(&self, policy: &str) {
+        self.calls.remove(policy);
+        for mode in MODES.map(Mode::as_str) {
+            self.circuits_opened.remove(&CircuitLabels { policy: policy.to_owned(), mode });
+        }
+        for verb in Verb::ALL.map(Verb::as_str) {
+            for reason in Disabled::ALL.map(Disabled::as_str) {
+                self.cache_disabled.remove(&DisabledLabels { policy: policy.to_owned(), verb, reason });
+            }
+            for result in RECHECK_RESULTS {
+                self.rechecks.remove(&RecheckLabels { policy: policy.to_owned(), verb, result });
+            }
+        }
     }
 }
 
@@ -124,7 +146,7 @@ impl Observer for PolicyMetrics {
     }
 
     fn circuit_opened(&self, member: &Member) {
-        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not called for 10 s");
+        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not called for {OPEN_TIME:?}");
         self.circuits_opened.get_or_create(&CircuitLabels::of(member)).inc();
     }
 
@@ -140,7 +162,7 @@ impl Observer for PolicyMetrics {
     }
 
     fn rechecked(&self, member: &Member, verb: Verb, is_same: bool) {
-        let result = if is_same { "same" } else { "different" };
+        let result = RECHECK_RESULTS[usize::from(!is_same)];
         let labels = RecheckLabels { policy: member.id().to_owned(), verb: verb.as_str(), result };
         self.rechecks.get_or_create(&labels).inc();
     }
