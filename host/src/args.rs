@@ -17,11 +17,11 @@ use clap::{
 };
 
 pub(crate) use ask::{CheckArgs, ExplainArgs, RunArgs, TableArgs};
-pub(crate) use cluster::ClusterArgs;
+pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use format::{LogFormat, OutputFormat};
 pub(crate) use scheduler_config::SchedulerConfigArgs;
-pub(crate) use serve::{LeaseArgs, ServeArgs};
+pub(crate) use serve::{BindClientArgs, LeaseArgs, LimitArgs, ServeArgs};
 
 /// One scheduler extender that fronts many WebAssembly policies.
 #[derive(Debug, Parser)]
@@ -106,6 +106,9 @@ pub(crate) enum Command {
     /// Compile the module on standard input, as the process that the other commands start for it
     #[command(hide = true)]
     CompileModule(CompileModuleArgs),
+    /// Run the credential plugin of a kubeconfig, as the Kubernetes client of the other commands starts it
+    #[command(hide = true)]
+    CredentialPlugin(CredentialPluginArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod credential_plugin;
 mod explain;
 mod offline;
 mod run;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use plimsoll_wasm::ProcessLimits;
 
+pub(crate) use self::credential_plugin::PLUGIN_RUNNER;
 use crate::args::{Args, Command, CompileModuleArgs};
 
 /// Runs the command.
@@ -31,6 +33,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Version(args) => version::version(&args),
         Command::Completions { shell } => completions::completions(shell),
         Command::CompileModule(args) => compile_module(&args),
+        Command::CredentialPlugin(args) => credential_plugin::credential_plugin(&args),
     }
 }
 

@@ -73,7 +73,7 @@ impl Runtimes {
 }
 
 /// A runtime with workers, with threads for long tasks that exist from the start, and with at most `most` of them.
-fn start(name: &str, workers: usize, blocking: usize, most: usize, patience: Duration) -> io::Result<Runtime> {
+fn start(name: &str, workers: usize, blocking: usize, most: usize, timeout: Duration) -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(workers)
         .max_blocking_threads(most)
@@ -81,12 +81,12 @@ fn start(name: &str, workers: usize, blocking: usize, most: usize, patience: Dur
         .thread_keep_alive(KEEP_ALIVE)
         .enable_all()
         .build()?;
-    start_blocking(runtime.handle(), blocking, patience);
+    start_blocking(runtime.handle(), blocking, timeout);
     Ok(runtime)
 }
 
 /// Makes tokio start threads, by as many tasks that wait for each other.
-fn start_blocking(runtime: &Handle, threads: usize, patience: Duration) {
+fn start_blocking(runtime: &Handle, threads: usize, timeout: Duration) {
     let running = Arc::new((Mutex::new(0), Condvar::new()));
     let meet = move |running: &(Mutex<usize>, Condvar), arrives: usize| {
         let (count, changed) = running;
@@ -94,7 +94,7 @@ fn start_blocking(runtime: &Handle, threads: usize, patience: Duration) {
         *count += arrives;
         changed.notify_all();
         // Should a thread be missing, the others go to work without it.
-        drop(changed.wait_timeout_while(count, patience, |count| *count < threads));
+        drop(changed.wait_timeout_while(count, timeout, |count| *count < threads));
     };
     for _ in 0..threads {
         let running = Arc::clone(&running);
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn work_that_blocks_finds_its_threads_started() {
-        let patience = Duration::from_mins(1);
-        let _runtime = start("of-this-test", 2, 5, 512, patience).unwrap();
+        let timeout = Duration::from_mins(1);
+        let _runtime = start("of-this-test", 2, 5, 512, timeout).unwrap();
         // The threads that do not block may still be without their names.
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         while threads("of-this-test") < 7 && Instant::now() < deadline {
             std::thread::yield_now();
         }

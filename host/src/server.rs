@@ -58,6 +58,13 @@ pub(crate) struct Server {
     leadership: Option<Arc<Leadership>>,
 }
 
+/// The listeners of a server.
+struct Listeners {
+    wire: TcpListener,
+    admin: TcpListener,
+    probes: Option<TcpListener>,
+}
+
 // === impl Server ===
 
 impl Server {
@@ -72,28 +79,16 @@ impl Server {
         let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies(), config.request_timeout);
         let gateway = gateway.with_cache_limit(config.decision_cache).with_node_memory(config.wire.memory / 2);
         let gateway = Arc::new(gateway);
-        let wire = on.spawn(bind("--listen", config.listen)).await??;
-        let admin = bind("--admin", config.admin).await?;
-        let (wire_address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
-        let probes = match config.probes {
-            Some(address) => Some(bind("--probes", address).await?),
-            None => None,
-        };
-        let probes_address = probes.as_ref().map(TcpListener::local_addr).transpose()?;
-        if !admin_address.ip().to_canonical().is_loopback() {
-            warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read; --probes is made for strangers");
-        }
+        let listeners = Listeners::open(config.listen, config.admin, config.probes, on).await?;
+        let (wire_address, admin_address) = (listeners.wire.local_addr()?, listeners.admin.local_addr()?);
+        let probes_address = listeners.probes.as_ref().map(TcpListener::local_addr).transpose()?;
 
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         metrics.guests(config.loader.clone());
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
-        // It lists a directory and reads sidecars, which may take long on a slow file system.
-        let start = move || Directory::start(config.directory, Arc::new(config.loader));
-        let (directory, update) = tokio::task::spawn_blocking(start).await??;
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods);
-        reload.apply(update);
-        let watching = directory.watch(move |update| reload.apply(update))?;
+        let watching = watch_directory(config.directory, config.loader, reload).await?;
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
@@ -101,7 +96,6 @@ impl Server {
             binding::start(&gateway, api, watch, lease, config.request_timeout)
         });
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
-        let hosts = wire_config.hosts.clone();
         let mut binds_for_nobody = false;
         if let Some(leadership) = &leadership {
             metrics.leader(leadership.clone());
@@ -117,7 +111,8 @@ impl Server {
         if let Some(tls) = &tls {
             tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
         }
-        let peers = Arc::new(Peers::new(tls));
+        let (peers, hosts) = (Arc::new(Peers::new(tls)), wire_config.hosts.clone());
+        let Listeners { wire, admin, probes } = listeners;
         let wire_task = on.spawn(serve_wire(wire, gateway, metrics.wire(), peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop_admin)));
         let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop_admin)));
@@ -177,6 +172,34 @@ impl Server {
             Err(error) => anyhow::Error::new(error).context(format!("the {which} listener crashed")),
         }
     }
+}
+
+// === impl Listeners ===
+
+impl Listeners {
+    /// Opens the listeners: that of the wire on the runtime `on`.
+    async fn open(wire: SocketAddr, admin: SocketAddr, probes: Option<SocketAddr>, on: &Handle) -> Result<Self> {
+        let wire = on.spawn(bind("--listen", wire)).await??;
+        let admin = bind("--admin", admin).await?;
+        let probes = match probes {
+            Some(address) => Some(bind("--probes", address).await?),
+            None => None,
+        };
+        let address = admin.local_addr()?;
+        if !address.ip().to_canonical().is_loopback() {
+            warn!(admin = %address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read; --probes is made for strangers");
+        }
+        Ok(Self { wire, admin, probes })
+    }
+}
+
+/// Lists the directory, brings its policies into force, and follows its changes.
+async fn watch_directory(config: DirectoryConfig, loader: WasmLoader, reload: Reload) -> Result<DirectoryWatch> {
+    // It lists a directory and reads sidecars, which may take long on a slow file system.
+    let start = move || Directory::start(config, Arc::new(loader));
+    let (directory, update) = tokio::task::spawn_blocking(start).await??;
+    reload.apply(update);
+    Ok(directory.watch(move |update| reload.apply(update))?)
 }
 
 async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener> {

@@ -1,5 +1,7 @@
 //! The way to the API server.
 
+mod credentials;
+
 use std::{
     env, fmt,
     path::{Path, PathBuf},
@@ -8,10 +10,10 @@ use std::{
 };
 
 use http::Uri;
-use kube::{Client, Config, config::Kubeconfig};
-use plimsoll_core::looks_secret;
-use plimsoll_system::{bounded_file::check_input, error_chain};
+use kube::Client;
+use plimsoll_system::error_chain;
 
+pub use self::credentials::Credentials;
 use crate::lease::{Term, fenced_client};
 
 /// Time limit for opening a connection.
@@ -19,9 +21,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for writing a request.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Maximum bytes of a kubeconfig, and of each file that it names.
-const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// The path of a pod's service account.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -68,12 +67,12 @@ pub enum ConnectError {
     )]
     ServiceAccount(String),
     /// The lists did not arrive.
-    #[error("{url} was not heard of for {}: {why}", seconds(*patience))]
+    #[error("{url} was not heard of for {}: {why}", seconds(*max_silence))]
     NotListed {
         /// The URL of the API server.
         url: String,
         /// The time limit.
-        patience: Duration,
+        max_silence: Duration,
         /// The missing part.
         why: String,
     },
@@ -87,78 +86,6 @@ pub enum ConnectError {
     },
 }
 
-/// The source of the API server's address and credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Credentials {
-    /// In this file.
-    File(PathBuf),
-    /// In the files that `$KUBECONFIG` names, one or several.
-    Environment,
-    /// The service account of the pod that this process runs in.
-    ServiceAccount,
-}
-
-// === impl Credentials ===
-
-impl Credentials {
-    /// Whether `$KUBECONFIG` names a file.
-    pub fn is_in_environment() -> bool {
-        env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty())
-    }
-
-    fn config(&self, context: Option<&str>) -> Result<Config, ConnectError> {
-        let (path, file) = match self {
-            Self::ServiceAccount => {
-                return Config::incluster().map_err(|error| ConnectError::ServiceAccount(error_chain(&error)));
-            }
-            Self::File(path) => (path.clone(), check_files([path]).map(|()| Kubeconfig::read_from(path))),
-            Self::Environment => {
-                let path = env::var_os("KUBECONFIG").map(PathBuf::from).unwrap_or_default();
-                let checked = check_files(env::split_paths(&path));
-                (path, checked.map(|()| Kubeconfig::from_env().map(Option::unwrap_or_default)))
-            }
-        };
-        let irregular = |cause: String| ConnectError::Kubeconfig { path: path.clone(), cause };
-        let file = file.map_err(irregular)?;
-        let wrong = |error: &(dyn std::error::Error + 'static)| ConnectError::Kubeconfig {
-            path: path.clone(),
-            cause: without_content(&error_chain(error)),
-        };
-        let mut file = file.map_err(|error| wrong(&error))?;
-        if let Some(context) = context {
-            file.current_context = Some(context.to_owned());
-        }
-        check_files(files_of_context(&file)).map_err(irregular)?;
-        let config = Config::try_from(file).map_err(|error| wrong(&error))?;
-        match &config.proxy_url {
-            Some(proxy) => Err(ConnectError::Proxy { path, proxy: shown_url(proxy) }),
-            None => Ok(config),
-        }
-    }
-}
-
-/// Refuses pipes, devices and huge files, which the Kubernetes client would read to their end.
-fn check_files(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<(), String> {
-    files.into_iter().try_for_each(|file| {
-        let file = file.as_ref();
-        check_input(file, MAX_FILE_BYTES).map_err(|error| format!("{} {error}", file.display()))
-    })
-}
-
-/// The files that the current context of a kubeconfig names.
-fn files_of_context(file: &Kubeconfig) -> impl Iterator<Item = &str> {
-    let current = file.contexts.iter().find(|named| Some(&named.name) == file.current_context.as_ref());
-    let context = current.and_then(|named| named.context.as_ref());
-    let cluster = context.and_then(|context| file.clusters.iter().find(|named| named.name == context.cluster));
-    let cluster = cluster.and_then(|named| named.cluster.as_ref());
-    let user =
-        context.and_then(|context| file.auth_infos.iter().find(|named| Some(&named.name) == context.user.as_ref()));
-    let user = user.and_then(|named| named.auth_info.as_ref());
-    let of_user = user.map(|user| [&user.client_certificate, &user.client_key, &user.token_file]);
-    let of_cluster = cluster.and_then(|cluster| cluster.certificate_authority.as_deref());
-    of_cluster.into_iter().chain(of_user.into_iter().flatten().filter_map(Option::as_deref))
-}
-
 // === impl ApiServer ===
 
 impl ApiServer {
@@ -170,15 +97,20 @@ impl ApiServer {
     /// If the file or the service account cannot be used.
     pub fn connect(kubeconfig: Option<&Path>) -> Result<Self, ConnectError> {
         let file = |path: &Path| Credentials::File(path.to_owned());
-        Self::connect_with(&kubeconfig.map_or(Credentials::ServiceAccount, file), None)
+        Self::connect_with(&kubeconfig.map_or(Credentials::ServiceAccount, file), None, &[])
     }
 
-    /// The same, in this context of the kubeconfig instead of its current one.
+    /// The same, in this context of the kubeconfig instead of its current one. The credential plugin (`exec`) that the
+    /// kubeconfig may name is run by `plugin_runner`, which must end it in time: the Kubernetes client waits for ever.
     ///
     /// # Errors
     /// As for [`ApiServer::connect`].
-    pub fn connect_with(credentials: &Credentials, context: Option<&str>) -> Result<Self, ConnectError> {
-        let mut config = credentials.config(context)?;
+    pub fn connect_with(
+        credentials: &Credentials,
+        context: Option<&str>,
+        plugin_runner: &[&str],
+    ) -> Result<Self, ConnectError> {
+        let mut config = credentials.config(context, plugin_runner)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
@@ -246,16 +178,6 @@ fn shown_url(url: &Uri) -> String {
     let port = url.port_u16().map_or_else(String::new, |port| format!(":{port}"));
     let host = url.host().unwrap_or_default();
     format!("{}://{host}{port}{}", url.scheme_str().unwrap_or("http"), url.path())
-}
-
-/// The message of a parser, without the lines of the file that it quotes below: they may have tokens.
-fn without_content(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if looks_secret(line) {
-        "it cannot be read; the error quotes what may be a secret".to_owned()
-    } else {
-        line.to_owned()
-    }
 }
 
 fn seconds(time: Duration) -> String {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  Leadership ──> ready (fenced client, fresh list) ──> turn
-//!  Gateway::bind ──> pod (read) ──> reserve (one step with the comparison) ──> Place::write
-//!                        no reply: the place stays reserved until a read shows the outcome
+//!  Gateway::bind ──> pod (read) ──> reserve (one step with the comparison) ──> ApiReservation::write
+//!                        no reply: the reservation stays until a read shows the outcome
 //! ```
 
-mod place;
 mod ready;
+mod reservation;
 mod write;
 
 use std::{
@@ -25,28 +25,28 @@ use tokio::{runtime::Handle, task::JoinHandle};
 
 use self::ready::{Ready, keep_ready};
 use crate::{
-    ApiServer, Ticket, clock,
+    ApiServer, ReservationId, clock,
     lease::{Leadership, LeadershipState},
 };
 
-pub(crate) use self::place::ReservedPlace;
+pub(crate) use self::reservation::ApiReservation;
 
 /// The gateway's view of the cluster, as far as a binder changes it.
 pub trait AssumeCache: Send + Sync {
     /// Shows a pod on its node from now on, with the annotations of its binding, unless the node or its pods
-    /// are not as they were `seen`. Until the ticket is concluded or released no list and no read ends the
-    /// reservation; the watch does, when it shows the pod or its end.
+    /// are not as they were `seen`. Until the reservation is settled or
+    /// released, no list and no read ends it; the watch does, when it shows the pod or its end.
     ///
     /// # Errors
     /// If it is not as it was seen, or the pod is on a node already, or has a reservation.
-    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved>;
+    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<ReservationId, NotReserved>;
 
-    /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
-    /// its outcome. A `pod` is the pod as it was read, with its node and annotations.
-    fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant);
+    /// After the moment `settled` no write of this bind can arrive any more: a list or a read that begins later
+    /// shows its outcome. A `pod` is the pod as it was read, with its node and annotations.
+    fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant);
 
-    /// The bind with this ticket bound nothing, and will not.
-    fn release(&self, ticket: &Ticket);
+    /// The bind with this reservation bound nothing, and will not.
+    fn release(&self, id: &ReservationId);
 
     /// The pod was read by a request that `began` then.
     fn observe(&self, pod: &Pod, began: Instant);
@@ -120,16 +120,16 @@ impl ApiBinder {
         }
     }
 
-    /// Reserves the place of a binding.
-    pub(crate) fn place(
+    /// Reserves a pod for its binding.
+    pub(crate) fn reserve_pod(
         &self,
         pod: &Arc<Pod>,
         binding: Binding,
         seen: Option<&Slot>,
-    ) -> Result<ReservedPlace<'_>, NotReserved> {
+    ) -> Result<ApiReservation<'_>, NotReserved> {
         let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations));
-        let ticket = self.assume_cache.reserve(placed, seen)?;
-        Ok(ReservedPlace::new(self, ticket, Arc::clone(pod), binding))
+        let id = self.assume_cache.reserve(placed, seen)?;
+        Ok(ApiReservation::new(self, id, Arc::clone(pod), binding))
     }
 }
 
@@ -158,7 +158,7 @@ impl Binder for ApiBinder {
         binding: Binding,
         seen: Option<&Slot>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
-        Ok(Box::new(self.place(pod, binding, seen)?))
+        Ok(Box::new(self.reserve_pod(pod, binding, seen)?))
     }
 }
 
@@ -170,7 +170,7 @@ impl Drop for ApiBinder {
 
 /// Reads a pod as it is now: a read without a resource version sees every write before it.
 async fn read_pod(client: &Client, namespace: &str, name: &str) -> Result<Arc<Pod>, BindError> {
-    let request = Request::new(pods(namespace, name)?).get(name, &kube::api::GetParams::default());
+    let request = Request::new(pods_path(namespace)).get(name, &kube::api::GetParams::default());
     let request = request.map_err(|error| BindError::Api(error.to_string()))?;
     let text = match client.request_text(request).await {
         Ok(text) => text,
@@ -181,15 +181,7 @@ async fn read_pod(client: &Client, namespace: &str, name: &str) -> Result<Arc<Po
     Ok(Arc::new(pod))
 }
 
-/// The path of a pod; names from a request must not lead to another path.
-fn pods(namespace: &str, name: &str) -> Result<String, BindError> {
-    let is_plain = |text: &str| {
-        let may = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-        (1..=253).contains(&text.len()) && text.chars().all(may) && !text.starts_with('.')
-    };
-    if is_plain(namespace) && is_plain(name) {
-        Ok(format!("/api/v1/namespaces/{namespace}/pods"))
-    } else {
-        Err(BindError::NoPod)
-    }
+/// The path of the pods of a namespace. The border has checked its name and the pod's: see [`plimsoll_core::BindQuery`].
+fn pods_path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
 }

@@ -10,15 +10,18 @@
 //! Why no two of them write at the same time, and the assumptions behind it, are explained in
 //! `docs/decisions/0013-who-binds.md`.
 
+mod config;
 mod election;
 mod elector;
 mod fence;
+mod leadership;
 mod record;
 mod state;
 mod term;
 mod timings;
 
-pub use elector::{Leadership, LeaseConfig};
+pub use config::LeaseConfig;
+pub use leadership::Leadership;
 pub use record::URL_ANNOTATION;
 pub use state::LeadershipState;
 pub use term::Term;

@@ -14,12 +14,13 @@
 //! Of several gateways on one API server the holder of a Lease binds ([`Leadership`], [`ApiBinder`]).
 
 mod api;
+mod api_watch;
+mod backoff;
 mod binder;
 mod clock;
 mod document;
 mod error;
 mod lease;
-mod live;
 mod once;
 #[cfg(test)]
 mod simulation;
@@ -27,11 +28,11 @@ mod snapshot;
 mod snapshot_watch;
 
 pub use api::{ApiServer, ConnectError, Credentials};
+pub use api_watch::{ClusterWatch, ReservationId, ResourceStatus, WatchStatus};
 pub use binder::{ApiBinder, AssumeCache};
 pub use document::DocumentError;
 pub use error::SnapshotError;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, URL_ANNOTATION};
-pub use live::{ClusterWatch, ResourceStatus, Ticket, WatchStatus};
 pub use once::list_once;
 pub use snapshot::{FileFingerprint, read_pod, read_pods, read_snapshot, read_snapshot_with_fingerprint};
 pub use snapshot_watch::{SnapshotWatch, watch_snapshot};

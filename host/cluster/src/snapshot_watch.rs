@@ -70,7 +70,7 @@ fn run(
     stopped: &Receiver<()>,
     mut publish: impl FnMut(Result<Arc<Cluster>, SnapshotError>),
 ) {
-    let mut read = published.map(|content| content.stamp()).filter(|stamp| !stamp.may_repeat(SystemTime::now()));
+    let mut read = published.as_ref().map(FileFingerprint::stamp).filter(|stamp| !stamp.may_repeat(SystemTime::now()));
     let mut seen = FileStamp::of(path);
     while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         let now = FileStamp::of(path);

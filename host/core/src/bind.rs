@@ -1,10 +1,10 @@
-//! The port behind which the API server lives: [`Binder`] reads a pod, reserves its place, and binds it.
+//! The port behind which the API server lives: [`Binder`] reads a pod, reserves it a place on its node, and binds it.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Instant};
 
 use crate::{Pod, Slot};
 
-/// A bind request.
+/// A bind request. The constructor of one checks that its names are names of Kubernetes: they become part of URLs.
 #[derive(Debug, Clone)]
 pub struct BindQuery<'q> {
     /// The pod's namespace.
@@ -65,7 +65,7 @@ pub enum BindError {
     Api(String),
 }
 
-/// Why a place was not reserved.
+/// Why there is no reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotReserved {
     /// The node, or what is placed on it, is no longer what the policies were shown: ask them again.
@@ -78,7 +78,7 @@ pub enum NotReserved {
 
 /// Reads and binds pods at the API server. Called on blocking threads: it may wait until the deadline.
 ///
-/// The invariant, whatever fails: every later bind sees a place as taken for which a Binding was sent, until it is known
+/// The invariant, whatever fails: every later bind sees a pod on its node once a Binding was sent for it, until it is known
 /// that the Binding was not carried out and cannot be any more.
 pub trait Binder: Send + Sync {
     /// Who binds now.
@@ -90,12 +90,12 @@ pub trait Binder: Send + Sync {
     /// If there is no such pod, or the API server does not answer in time.
     fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError>;
 
-    /// Reserves the pod's place: from now on the cluster in force shows the pod on the node, with the
+    /// Reserves the pod for the node: from now on the cluster in force shows the pod on the node, with the
     /// annotations of the binding. One step with the comparison: if the node or the pods on it differ
     /// from what was `seen`, nothing is reserved. None: no policy was shown the node.
     ///
     /// # Errors
-    /// If the policies must be asked again, or the pod has a place already, or may have.
+    /// If the policies must be asked again, or the pod is on a node already, or may be.
     fn reserve(
         &self,
         pod: &Arc<Pod>,
@@ -104,11 +104,11 @@ pub trait Binder: Send + Sync {
     ) -> Result<Box<dyn Reservation + '_>, NotReserved>;
 }
 
-/// A place that is reserved for one pod by one bind. Dropping it gives the place back.
+/// One bind's reservation of a pod. Dropping it releases the pod.
 pub trait Reservation {
     /// Writes the binding, if it is still this replica's turn.
     ///
-    /// The place stays reserved unless it is known that nothing was written and nothing will be. No other
+    /// The reservation stays unless it is known that nothing was written and nothing will be. No other
     /// reservation is touched, whatever the outcome.
     ///
     /// # Errors

@@ -96,8 +96,8 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
         return Err(WireError::malformed(format!("the request has {size} bytes; a bind has at most {most}")));
     }
     let wire = parse(body, "ExtenderBindingArgs", bind::BindArgsVisitor)?;
-    if let Some(fault) = wire.fault() {
-        return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {fault}")));
+    if let Some(problem) = wire.problem() {
+        return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {problem}")));
     }
     let bind::RawBindArgs { name, namespace, uid, node } = wire;
     Ok(BindQuery { namespace, name, uid, node, received })

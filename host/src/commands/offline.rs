@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ClusterArgs, EngineArgs},
+    commands::PLUGIN_RUNNER,
     engine, output, sample, text,
 };
 
@@ -151,7 +152,7 @@ impl Choice {
             Self::ApiServer(credentials) => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 runtime.block_on(async {
-                    let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
+                    let api = ApiServer::connect_with(&credentials, args.context.as_deref(), &PLUGIN_RUNNER)?;
                     let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
                     Ok((cluster, OriginSource::ApiServer { url: api.url().to_owned() }))
                 })

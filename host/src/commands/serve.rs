@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
 use crate::{
-    args::ServeArgs,
+    args::{BindClientArgs, LimitArgs, ServeArgs},
     cluster::ClusterSource,
     descriptors, engine, logging,
     runtimes::Runtimes,
@@ -86,18 +86,22 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
             bytes: decision_cache.decision_cache_size,
             recheck_every: decision_cache.recheck_every,
         },
-        wire: WireConfig {
-            body_limit: limits.body_limit,
-            memory: limits.wire_memory,
-            max_connections: limits.max_connections,
-            max_requests: limits.max_requests,
-            drain: limits.drain_timeout,
-            hosts: AllowedHosts::new(listeners.allowed_hosts),
-            bind: BindAccess {
-                clients: clients.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
-                without_authentication: clients.bind_without_authentication,
-            },
-            ..WireConfig::default()
-        },
+        wire: wire_config(limits, listeners.allowed_hosts, clients),
     })
+}
+
+fn wire_config(limits: LimitArgs, allowed_hosts: Vec<String>, clients: BindClientArgs) -> WireConfig {
+    WireConfig {
+        body_limit: limits.body_limit,
+        memory: limits.wire_memory,
+        max_connections: limits.max_connections,
+        max_requests: limits.max_requests,
+        drain: limits.drain_timeout,
+        hosts: AllowedHosts::new(allowed_hosts),
+        bind: BindAccess {
+            clients: clients.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
+            without_authentication: clients.bind_without_authentication,
+        },
+        ..WireConfig::default()
+    }
 }

@@ -42,10 +42,10 @@ impl WatchCollector {
 impl Collector for WatchCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some((watch, max_staleness)) = self.0.get() else { return Ok(()) };
-        let WatchStatus { nodes, pods, assumed } = watch.status();
-        let gauge = ConstGauge::new(assumed as i64);
+        let WatchStatus { nodes, pods, reserved } = watch.status();
+        let gauge = ConstGauge::new(reserved as i64);
         let help = "Pods that were bound and that the watch has not shown yet";
-        gauge.encode(encoder.encode_descriptor("watch_assumed_pods", help, None, gauge.metric_type())?)?;
+        gauge.encode(encoder.encode_descriptor("watch_reserved_pods", help, None, gauge.metric_type())?)?;
         for (name, help, value) in COUNTERS {
             let kind = ConstCounter::new(0u64).metric_type();
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
@@ -56,10 +56,10 @@ impl Collector for WatchCollector {
         }
         let kind = ConstGauge::new(0i64).metric_type();
         let help = "Objects that the API server has now and that cannot be read";
-        let mut family = encoder.encode_descriptor("watch_lost_objects", help, None, kind)?;
+        let mut family = encoder.encode_descriptor("watch_unreadable_objects", help, None, kind)?;
         for status in [&nodes, &pods] {
             let labels = [("resource", status.resource)];
-            ConstGauge::new(status.lost as i64).encode(family.encode_family(&labels)?)?;
+            ConstGauge::new(status.unreadable_now as i64).encode(family.encode_family(&labels)?)?;
         }
         let silences = [nodes.silent_for, pods.silent_for];
         let silence = "Time since the last sign of life of the watch, or since the start";

@@ -10,7 +10,7 @@ use kube::{
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
-use super::{pods, ready::Ready};
+use super::{pods_path, ready::Ready};
 use crate::clock;
 
 /// The outcome of a write.
@@ -78,10 +78,10 @@ fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<
         "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
     });
     let wrong = |error: &dyn std::fmt::Display| BindError::Api(format!("the binding makes no request: {error}"));
-    let path = pods(&binding.namespace, &binding.name)?;
     let body = body.to_string().into_bytes();
     let parameters = PostParams::default();
-    let request = Request::new(path).create_subresource("binding", &binding.name, &parameters, body);
+    let request =
+        Request::new(pods_path(&binding.namespace)).create_subresource("binding", &binding.name, &parameters, body);
     let mut request = request.map_err(|error| wrong(&error))?;
     // The API server stops working at it then (`timeout`: k8s.io/apiserver, filters/request_deadline.go).
     let uri = format!("{}?timeout={}ms", request.uri().path(), ready.term.timings().handling().as_millis());

@@ -19,7 +19,7 @@ use super::{LeaseRecord, LeaseTimings};
 /// One candidate's part in the election.
 #[derive(Debug)]
 pub(crate) struct Election {
-    me: Arc<str>,
+    identity: Arc<str>,
     timings: LeaseTimings,
     /// The Lease as it was last seen, and since when it has been so.
     seen: Option<ObservedLease>,
@@ -33,7 +33,7 @@ pub(crate) struct Election {
     /// No action before this time.
     wake: Instant,
     /// The last view may be outdated: read before the next write.
-    look: bool,
+    must_read: bool,
     released: bool,
 }
 
@@ -88,10 +88,10 @@ pub(crate) enum NotWritten {
 // === impl Election ===
 
 impl Election {
-    /// `me` must be unique to this process: a restarted one must have another.
-    pub(crate) fn new(me: Arc<str>, timings: LeaseTimings, now: Instant) -> Self {
+    /// `identity` must be unique to this process: a restarted one must have another.
+    pub(crate) fn new(identity: Arc<str>, timings: LeaseTimings, now: Instant) -> Self {
         Self {
-            me,
+            identity,
             timings,
             seen: None,
             hold: None,
@@ -99,14 +99,14 @@ impl Election {
             quiet_until: now,
             terms: 0,
             wake: now,
-            look: true,
+            must_read: true,
             released: false,
         }
     }
 
     /// The identity of this candidate.
-    pub(crate) fn me(&self) -> &str {
-        &self.me
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// The next action; an expired term ends here at the latest.
@@ -116,12 +116,12 @@ impl Election {
             return ElectionStep::Wait(self.wake);
         }
         match &self.seen {
-            Some(seen) if !self.look => {
+            Some(seen) if !self.must_read => {
                 if self.hold.is_some() || self.is_free(seen, now) {
                     let record = seen.record.as_ref();
-                    let is_transition = record.is_none_or(|record| record.holder.as_ref() != Some(&self.me));
+                    let is_transition = record.is_none_or(|record| record.holder.as_ref() != Some(&self.identity));
                     let version = record.map(|record| record.version.clone());
-                    ElectionStep::Write(LeaseWrite { version, holder: Some(Arc::clone(&self.me)), is_transition })
+                    ElectionStep::Write(LeaseWrite { version, holder: Some(Arc::clone(&self.identity)), is_transition })
                 } else {
                     self.sleep(now);
                     ElectionStep::Wait(self.wake)
@@ -138,7 +138,7 @@ impl Election {
             return;
         };
         self.see(now, record);
-        self.look = false;
+        self.must_read = false;
     }
 
     /// The result of a write. `sent` is from before the write was sent.
@@ -159,12 +159,17 @@ impl Election {
                     self.wake = sent + self.timings.renew();
                 }
             }
-            Err(NotWritten::Conflict) => self.look = true,
+            Err(NotWritten::Conflict) => self.must_read = true,
             Err(NotWritten::Unknown) => {
-                self.look = true;
+                self.must_read = true;
                 self.wake = now + self.timings.pause();
             }
         }
+    }
+
+    /// No action before this time, if it is later than the next one's.
+    pub(crate) fn pause_until(&mut self, until: Instant) {
+        self.wake = self.wake.max(until);
     }
 
     /// Leaves the election; returns the write that releases the Lease if it is ours.
@@ -191,18 +196,18 @@ impl Election {
     pub(crate) fn leader(&self, now: Instant) -> Option<&LeaseRecord> {
         let seen = self.seen.as_ref()?;
         let record = seen.record.as_ref()?;
-        (record.holder.as_ref() != Some(&self.me) && !self.is_free(seen, now)).then_some(record)
+        (record.holder.as_ref() != Some(&self.identity) && !self.is_free(seen, now)).then_some(record)
     }
 
     /// When the Lease is free, unless it changes before: for one that somebody else holds.
-    pub(crate) fn runs_out(&self) -> Option<Instant> {
+    pub(crate) fn expires_at(&self) -> Option<Instant> {
         let seen = self.seen.as_ref()?;
         Some(seen.since + seen.record.as_ref()?.timings.expiry())
     }
 
     fn see(&mut self, now: Instant, record: Option<LeaseRecord>) {
         let version = |record: &Option<LeaseRecord>| record.as_ref().map(|record| record.version.clone());
-        let is_ours = |record: &LeaseRecord| record.holder.as_ref() == Some(&self.me);
+        let is_ours = |record: &LeaseRecord| record.holder.as_ref() == Some(&self.identity);
         if !record.as_ref().is_some_and(is_ours) {
             self.hold = None;
         }
@@ -215,17 +220,16 @@ impl Election {
     /// Whether no candidate can believe that it holds the Lease.
     fn is_free(&self, seen: &ObservedLease, now: Instant) -> bool {
         let Some(record) = &seen.record else { return true };
-        record.holder.as_ref().is_none_or(|holder| *holder == self.me) || now >= seen.since + record.timings.expiry()
+        record.holder.as_ref().is_none_or(|holder| *holder == self.identity)
+            || now >= seen.since + record.timings.expiry()
     }
 
     /// Until the next read, or until the Lease expires.
     fn sleep(&mut self, now: Instant) {
         let next = now + self.timings.renew();
-        let expiry = |seen: &ObservedLease| Some(seen.since + seen.record.as_ref()?.timings.expiry());
-        let expiry = self.seen.as_ref().and_then(expiry);
-        self.wake = expiry.map_or(next, |expiry| expiry.clamp(now, next));
+        self.wake = self.expires_at().map_or(next, |expiry| expiry.clamp(now, next));
         // At its end the write itself shows whether it was renewed meanwhile.
-        self.look = self.wake == next;
+        self.must_read = self.wake == next;
     }
 
     fn hold_since(&mut self, sent: Instant, now: Instant, lease_write: &LeaseWrite) {

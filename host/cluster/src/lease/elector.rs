@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Instant,
@@ -11,53 +11,22 @@ use std::{
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, api::PostParams};
-use tokio::{
-    sync::{oneshot, watch},
-    task::JoinHandle,
-};
+use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
 use super::{
-    LeadershipState, LeaseRecord, LeaseTimings, Term,
+    LeadershipState, LeaseConfig, LeaseRecord, Term,
     election::{Election, ElectionStep, LeaseWrite, NotWritten},
     record::lease_of,
 };
 use crate::{
     ApiServer,
+    backoff::Backoff,
     clock::{self, sleep_until, timeout},
 };
 
-/// The Lease and the candidate.
-#[derive(Debug, Clone)]
-pub struct LeaseConfig {
-    /// The namespace of the Lease.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The pod's name, for people. The identity that is written is unique to the process.
-    pub identity: String,
-    /// The URL to which standbys forward while this process leads.
-    pub url: String,
-    /// The duration of the Lease.
-    pub timings: LeaseTimings,
-}
-
-/// A running election; dropping it ends the campaign without releasing the Lease.
-#[derive(Debug)]
-pub struct Leadership {
-    state: watch::Receiver<LeadershipState>,
-    identity: Arc<str>,
-    terms: Arc<AtomicU64>,
-    running: Mutex<Option<ElectorTask>>,
-}
-
-#[derive(Debug)]
-struct ElectorTask {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
-
-struct Elector {
+/// Runs an election.
+pub(super) struct Elector {
     election: Election,
     api: Api<Lease>,
     config: LeaseConfig,
@@ -69,92 +38,41 @@ struct Elector {
     publish: watch::Sender<LeadershipState>,
     /// The last failure, until a request succeeds.
     failure: Option<Arc<str>>,
-}
-
-// === impl Leadership ===
-
-impl Leadership {
-    /// Applies for the Lease once `ready`, and renews it while it is ours. Must be called within a runtime.
-    pub fn start(api: &ApiServer, config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
-        let (publish, leadership_state) =
-            watch::channel(LeadershipState::Vacant("the cluster is not listed yet".into()));
-        let (me, terms) = (unique(&config.identity), Arc::<AtomicU64>::default());
-        let election = Election::new(Arc::clone(&me), config.timings, clock::now());
-        let client = Api::namespaced(api.client().clone(), &config.namespace);
-        let elector = Elector {
-            election,
-            api: client,
-            config,
-            last: None,
-            term: None,
-            terms: Arc::clone(&terms),
-            publish,
-            failure: None,
-        };
-        let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(elector.run(ready, stopped));
-        Self { state: leadership_state, identity: me, terms, running: Mutex::new(Some(ElectorTask { stop, task })) }
-    }
-
-    /// The current state.
-    pub fn leadership_state(&self) -> LeadershipState {
-        self.state.borrow().clone()
-    }
-
-    /// Notifies of every change of the state.
-    pub fn changes(&self) -> watch::Receiver<LeadershipState> {
-        self.state.clone()
-    }
-
-    /// The identity of this process in the Lease.
-    pub fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    /// The number of terms of this process.
-    pub fn terms(&self) -> u64 {
-        self.terms.load(Ordering::Relaxed)
-    }
-
-    /// Stops writing, and releases the Lease once all writes are settled.
-    pub async fn stop(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(ElectorTask { stop, task }) = running else { return };
-        // Without a receiver it has already ended.
-        let _ = stop.send(());
-        if let Err(error) = task.await {
-            warn!(%error, "the election failed");
-        }
-    }
-}
-
-impl Drop for Leadership {
-    fn drop(&mut self) {
-        if let Some(running) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            running.task.abort();
-        }
-        if let LeadershipState::Leads(term) = self.leadership_state() {
-            term.end();
-        }
-    }
-}
-
-// === impl LeaseConfig ===
-
-impl LeaseConfig {
-    fn lease(&self) -> String {
-        format!("{}/{}", self.namespace, self.name)
-    }
+    /// After conflicts: somebody else writes the Lease at the same time.
+    conflicts: Backoff,
 }
 
 // === impl Elector ===
 
 impl Elector {
-    async fn run(mut self, ready: impl Future<Output = ()>, mut stopped: oneshot::Receiver<()>) {
+    /// An elector with this `identity`, which counts its `terms` and publishes its state.
+    pub(super) fn new(
+        api: &ApiServer,
+        config: LeaseConfig,
+        identity: Arc<str>,
+        terms: Arc<AtomicU64>,
+        publish: watch::Sender<LeadershipState>,
+    ) -> Self {
+        let timings = config.timings;
+        Self {
+            election: Election::new(identity, timings, clock::now()),
+            api: Api::namespaced(api.client().clone(), &config.namespace),
+            config,
+            last: None,
+            term: None,
+            terms,
+            publish,
+            failure: None,
+            conflicts: Backoff::new(timings.pause(), timings.renew()),
+        }
+    }
+
+    /// Runs once `ready`, until it is stopped.
+    pub(super) async fn run(mut self, ready: impl Future<Output = ()>, mut stopped: oneshot::Receiver<()>) {
         tokio::select! {
             biased;
             _ = &mut stopped => return,
-            () = ready => info!(identity = %self.election.me(), lease = self.config.lease(), "this gateway asks for the Lease"),
+            () = ready => info!(identity = %self.election.identity(), lease = self.config.lease(), "this gateway asks for the Lease"),
         }
         loop {
             let now = clock::now();
@@ -165,7 +83,7 @@ impl Elector {
                     biased;
                     result = &mut stopped => {
                         if result.is_ok() {
-                            self.let_go().await;
+                            self.release().await;
                         }
                         return;
                     }
@@ -175,14 +93,20 @@ impl Elector {
                 ElectionStep::Write(lease_write) => {
                     let sent = clock::now();
                     let result = self.write(&lease_write).await;
+                    let is_conflict = matches!(result, Err(NotWritten::Conflict));
                     self.election.wrote(sent, clock::now(), &lease_write, result);
+                    if is_conflict {
+                        self.election.pause_until(clock::now() + self.conflicts.next());
+                    } else {
+                        self.conflicts.reset();
+                    }
                 }
             }
         }
     }
 
     async fn read(&mut self) {
-        let result = timeout(self.config.timings.patience(), self.api.get_opt(&self.config.name)).await;
+        let result = timeout(self.config.timings.request_timeout(), self.api.get_opt(&self.config.name)).await;
         let lease = match result {
             Ok(Ok(lease)) => {
                 self.failure = None;
@@ -212,7 +136,7 @@ impl Elector {
                 None => self.api.create(&parameters, &lease).await,
             }
         };
-        match timeout(config.timings.patience(), written).await {
+        match timeout(config.timings.request_timeout(), written).await {
             Ok(Ok(lease)) => {
                 self.failure = None;
                 let record = LeaseRecord::of(&lease);
@@ -237,7 +161,7 @@ impl Elector {
     }
 
     /// Releases the Lease as soon as no write of ours can be carried out any more.
-    async fn let_go(&mut self) {
+    async fn release(&mut self) {
         let Some(term) = self.term.take() else { return };
         term.settle().await;
         let Some(lease_write) = self.election.release(clock::now()) else { return };
@@ -261,7 +185,7 @@ impl Elector {
     fn publish(&mut self, now: Instant) {
         let leadership_state = self.stand(now);
         self.publish.send_if_modified(|before| {
-            if leadership_state.is(before) {
+            if leadership_state == *before {
                 return false;
             }
             leadership_state.log(before);
@@ -281,7 +205,7 @@ impl Elector {
             return match self.election.leader(now) {
                 Some(LeaseRecord { holder: Some(holder), url, .. }) if is_own(url) => LeadershipState::Awaits {
                     holder: Arc::clone(holder),
-                    until: self.election.runs_out().unwrap_or(now),
+                    until: self.election.expires_at().unwrap_or(now),
                 },
                 Some(LeaseRecord { holder: Some(holder), url, .. }) => {
                     LeadershipState::Follows { holder: Arc::clone(holder), url: url.clone() }
@@ -313,7 +237,5 @@ impl Elector {
     }
 }
 
-/// An identity that no other process has, not even this one after a restart.
-fn unique(identity: &str) -> Arc<str> {
-    format!("{identity}_{:016x}", clock::random()).into()
-}
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::Term;
 use crate::clock;
 
 /// The state of the election, for this process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeadershipState {
     /// It holds the Lease.
     Leads(Arc<Term>),
@@ -42,20 +42,6 @@ impl LeadershipState {
                 Some(format!("the Lease of this gateway's predecessor ({holder}) runs out in {left} s"))
             }
             Self::Vacant(why) => Some(why.as_ref().to_owned()),
-        }
-    }
-
-    pub(super) fn is(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Leads(one), Self::Leads(two)) => one.number() == two.number(),
-            (Self::Follows { holder: one, url: here }, Self::Follows { holder: two, url: there }) => {
-                one == two && here == there
-            }
-            (Self::Awaits { holder: one, until: here }, Self::Awaits { holder: two, until: there }) => {
-                one == two && here == there
-            }
-            (Self::Vacant(one), Self::Vacant(two)) => one == two,
-            _ => false,
         }
     }
 

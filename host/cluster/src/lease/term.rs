@@ -102,6 +102,14 @@ impl Term {
     }
 }
 
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Term {}
+
 // === impl InFlightWrite ===
 
 impl Drop for InFlightWrite {

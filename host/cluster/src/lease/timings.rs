@@ -25,13 +25,13 @@ impl LeaseTimings {
         self.lease
     }
 
-    /// The time from one renewal, or look, to the next.
+    /// The time from one renewal, or read, to the next.
     pub(crate) fn renew(self) -> Duration {
         self.lease / 5
     }
 
     /// How long a request about the Lease may take.
-    pub(crate) fn patience(self) -> Duration {
+    pub(crate) fn request_timeout(self) -> Duration {
         self.lease / 5
     }
 

@@ -188,9 +188,9 @@ impl Process {
         pods.map(|pod| (pod.uid().to_owned(), pod.annotations().get(DEVICE).unwrap_or_default().to_owned())).collect()
     }
 
-    /// How many places it holds that its watch does not show.
+    /// How many reservations it has that its watch does not confirm.
     pub(super) fn reserved(&self) -> usize {
-        self.watch.status().assumed
+        self.watch.status().reserved
     }
 
     /// It is asked to bind a pod; policies take `asking` to answer.
@@ -265,10 +265,10 @@ async fn bind(
             node: order.node.as_str().into(),
             annotations: BTreeMap::from([(DEVICE.into(), device.as_str().into())]),
         };
-        return match binder.place(&pod, binding, Some(&seen)) {
+        return match binder.reserve_pod(&pod, binding, Some(&seen)) {
             Err(NotReserved::Changed) => continue,
             Err(refusal) => BindResult::Failed(format!("{refusal:?}")),
-            Ok(mut place) => match place.write(deadline).await {
+            Ok(mut reservation) => match reservation.write(deadline).await {
                 Ok(()) => BindResult::Bound,
                 Err(BindError::Timeout(_)) => BindResult::Unknown,
                 Err(error) => BindResult::Failed(error.to_string()),

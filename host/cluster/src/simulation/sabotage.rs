@@ -10,16 +10,16 @@ use std::{
 
 use plimsoll_core::{NotReserved, Pod, Slot};
 
-use crate::{AssumeCache, ClusterWatch, Ticket, clock};
+use crate::{AssumeCache, ClusterWatch, ReservationId, clock};
 
 /// The part of the fix that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Defect {
     /// A bind's end releases the pod by its UID, wherever another bind has put it since: this was shipped.
     ReleasesByUid,
-    /// A place is reserved without comparing the node with the records that the policies were shown.
+    /// A pod is reserved without comparing the node with the records that the policies were shown.
     ReservesBlindly,
-    /// A place is released although the outcome of its Binding is unknown.
+    /// A reservation is released although the outcome of its Binding is unknown.
     ForgetsTheUnknown,
 }
 
@@ -30,10 +30,10 @@ impl Defect {
 pub(super) struct Sabotaged {
     watch: Arc<ClusterWatch>,
     fault: Defect,
-    /// The latest ticket of each pod.
-    latest: Mutex<HashMap<String, Ticket>>,
-    /// Every ticket, and its pod.
-    all: Mutex<Vec<(Ticket, Arc<Pod>)>>,
+    /// The latest reservation of each pod.
+    latest: Mutex<HashMap<String, ReservationId>>,
+    /// Every reservation, and its pod.
+    all: Mutex<Vec<(ReservationId, Arc<Pod>)>>,
 }
 
 // === impl Sabotaged ===
@@ -54,49 +54,49 @@ impl Sabotaged {
     /// The former `assume`: the pod is moved to the node of this bind.
     fn assume(&self, pod: &Arc<Pod>, settled: Instant) {
         self.forget(pod.uid());
-        if let Ok(ticket) = self.watch.reserve(Arc::clone(pod), None) {
-            self.watch.conclude(&ticket, None, settled);
-            self.latest.lock().unwrap().insert(pod.uid().to_owned(), ticket);
+        if let Ok(id) = self.watch.reserve(Arc::clone(pod), None) {
+            self.watch.settle_at(&id, None, settled);
+            self.latest.lock().unwrap().insert(pod.uid().to_owned(), id);
         }
     }
 
-    fn given(&self, ticket: &Ticket) -> Option<Arc<Pod>> {
+    fn given(&self, id: &ReservationId) -> Option<Arc<Pod>> {
         let all = self.all.lock().unwrap();
-        all.iter().find(|(own, _)| own == ticket).map(|(_, pod)| Arc::clone(pod))
+        all.iter().find(|(own, _)| own == id).map(|(_, pod)| Arc::clone(pod))
     }
 }
 
 impl AssumeCache for Sabotaged {
-    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<Ticket, NotReserved> {
+    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<ReservationId, NotReserved> {
         let seen = seen.filter(|_| self.fault != Defect::ReservesBlindly);
         let mut result = self.watch.reserve(Arc::clone(&pod), seen);
         if self.fault == Defect::ReleasesByUid && matches!(result, Err(NotReserved::Undecided(_))) {
             self.forget(pod.uid());
             result = self.watch.reserve(Arc::clone(&pod), None);
         }
-        if let Ok(ticket) = &result {
-            self.latest.lock().unwrap().insert(pod.uid().to_owned(), ticket.clone());
-            self.all.lock().unwrap().push((ticket.clone(), pod));
+        if let Ok(id) = &result {
+            self.latest.lock().unwrap().insert(pod.uid().to_owned(), id.clone());
+            self.all.lock().unwrap().push((id.clone(), pod));
         }
         result
     }
 
-    fn conclude(&self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
+    fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
         let is_unknown = pod.is_none() && settled != clock::now();
-        match (self.fault, self.given(ticket)) {
-            (Defect::ForgetsTheUnknown, _) if is_unknown => self.watch.release(ticket),
+        match (self.fault, self.given(id)) {
+            (Defect::ForgetsTheUnknown, _) if is_unknown => self.watch.release(id),
             (Defect::ReleasesByUid, Some(given)) if is_unknown => self.assume(&given, settled),
             (Defect::ReleasesByUid, Some(given)) if pod.as_ref().is_some_and(|pod| pod.node() != given.node()) => {
-                self.forget(ticket.uid());
+                self.forget(id.uid());
             }
-            _ => self.watch.conclude(ticket, pod, settled),
+            _ => self.watch.settle_at(id, pod, settled),
         }
     }
 
-    fn release(&self, ticket: &Ticket) {
+    fn release(&self, id: &ReservationId) {
         match self.fault {
-            Defect::ReleasesByUid => self.forget(ticket.uid()),
-            _ => self.watch.release(ticket),
+            Defect::ReleasesByUid => self.forget(id.uid()),
+            _ => self.watch.release(id),
         }
     }
 

@@ -10,15 +10,15 @@ use std::{fs, path::PathBuf};
 
 use plimsoll_cluster::{read_pod, read_snapshot};
 
+mod api_watch;
 mod binding;
 mod connecting;
 mod errors;
 mod fake_api;
-mod live;
 mod notes;
 mod reading;
 mod size;
-mod watching;
+mod snapshot_watch;
 
 const NODE: &str = r#"{"kind":"Node","metadata":{"name":"a","labels":{"zone":"z1"}}}"#;
 const POD: &str =

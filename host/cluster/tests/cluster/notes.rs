@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_cluster::{AssumeCache, Ticket};
+use plimsoll_cluster::{AssumeCache, ReservationId};
 use plimsoll_core::{NotReserved, Pod, Slot};
 use tokio::sync::watch;
 
@@ -35,18 +35,18 @@ impl Notes {
 }
 
 impl AssumeCache for Notes {
-    fn reserve(&self, pod: Arc<Pod>, _: Option<&Slot>) -> Result<Ticket, NotReserved> {
+    fn reserve(&self, pod: Arc<Pod>, _: Option<&Slot>) -> Result<ReservationId, NotReserved> {
         let mut shown = self.shown.lock().unwrap();
         shown.push(Arc::clone(&pod));
-        Ok(Ticket::new(pod.uid(), shown.len() as u64))
+        Ok(ReservationId::new(pod.uid(), shown.len() as u64))
     }
 
-    fn conclude(&self, _: &Ticket, pod: Option<Arc<Pod>>, _: Instant) {
+    fn settle_at(&self, _: &ReservationId, pod: Option<Arc<Pod>>, _: Instant) {
         self.shown.lock().unwrap().extend(pod);
     }
 
-    fn release(&self, ticket: &Ticket) {
-        self.released.lock().unwrap().push(ticket.uid().to_owned());
+    fn release(&self, id: &ReservationId) {
+        self.released.lock().unwrap().push(id.uid().to_owned());
     }
 
     fn observe(&self, _: &Pod, _: Instant) {}

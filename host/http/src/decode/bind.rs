@@ -39,7 +39,7 @@ const MAX_NAMESPACE: usize = 63;
 
 impl RawBindArgs<'_> {
     /// The first invalid name, if any. Names become part of the API server's URLs.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let [name, namespace, uid, node] = FIELDS;
         let empty = [(name, &self.name), (namespace, &self.namespace), (uid, &self.uid), (node, &self.node)];
         if let Some((field, _)) = empty.iter().find(|(_, value)| value.is_empty()) {

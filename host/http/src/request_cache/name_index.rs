@@ -8,7 +8,7 @@ use plimsoll_core::{Cluster, KnownNodes, Names, Sender};
 use super::{name_lists::NameListCache, successors::SuccessorTable};
 
 /// Maximum indexes that are kept: that of the cluster in force, and those of four senders of whole nodes.
-const KEPT: usize = 5;
+const MAX_INDEXES: usize = 5;
 
 /// Slots by name, and each name as a request writes it.
 ///
@@ -104,7 +104,7 @@ impl NameIndexes {
             return Arc::clone(index);
         }
         let index = Arc::new(NameIndex::new(cluster, own.map(AsRef::as_ref)));
-        let others = kept.iter().filter(|(of, _)| *of != sender).take(KEPT - 1).cloned();
+        let others = kept.iter().filter(|(of, _)| *of != sender).take(MAX_INDEXES - 1).cloned();
         self.0.store(Arc::new(std::iter::once((sender, Arc::clone(&index))).chain(others).collect()));
         index
     }
@@ -163,9 +163,9 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &indexes.of(None, &cluster)));
         let same_names = cluster.successor(cluster.slots().clone());
         assert!(Arc::ptr_eq(&first, &indexes.of(None, &same_names)), "names are shared by snapshots");
-        for sender in 0..2 * KEPT {
+        for sender in 0..2 * MAX_INDEXES {
             assert!(!Arc::ptr_eq(&first, &indexes.of(Some(Sender::of(&sender.to_string())), &cluster)));
         }
-        assert_eq!(indexes.0.load().len(), KEPT);
+        assert_eq!(indexes.0.load().len(), MAX_INDEXES);
     }
 }

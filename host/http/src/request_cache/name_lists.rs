@@ -12,7 +12,7 @@ use arc_swap::ArcSwapOption;
 use plimsoll_core::Nodes;
 
 /// Filter and prioritize may each have a list of their own, which comes with pod after pod.
-const KEPT: usize = 2;
+const MAX_LISTS: usize = 2;
 
 /// A shorter list is parsed as fast as it is kept.
 const WORTH_KEEPING: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) struct Elements {
 /// The lists that came last, of one snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct NameListCache {
-    last: [ArcSwapOption<List>; KEPT],
+    last: [ArcSwapOption<List>; MAX_LISTS],
     /// Counts the lists: each takes the place of the oldest.
     count: AtomicUsize,
 }
@@ -61,7 +61,7 @@ impl NameListCache {
         let is_worth_it = elements.slots.len() >= WORTH_KEEPING && !elements.slots.contains(&Nodes::UNKNOWN);
         if is_worth_it && text.len() <= MAX_BYTES {
             let list = List { text: text.into(), elements: Arc::clone(elements) };
-            self.last[self.count.fetch_add(1, Ordering::Relaxed) % KEPT].store(Some(Arc::new(list)));
+            self.last[self.count.fetch_add(1, Ordering::Relaxed) % MAX_LISTS].store(Some(Arc::new(list)));
         }
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use plimsoll_core::{ObjectError, Pod};
 
 /// At most 8 pods are kept: for 8 requests at once.
-const KEPT: usize = 8;
+const MAX_PODS: usize = 8;
 
 /// The most bytes of a pod that is kept.
 const MAX_BYTES: usize = 64 << 10;
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 64 << 10;
 /// Pods by their JSON: one that comes again is not parsed again.
 #[derive(Debug, Default)]
 pub(crate) struct RecentPods {
-    last: [ArcSwapOption<Pod>; KEPT],
+    last: [ArcSwapOption<Pod>; MAX_PODS],
     /// Counts the pods: each takes the place of the oldest.
     count: AtomicUsize,
 }
@@ -40,7 +40,7 @@ impl RecentPods {
         }
         // A slice would keep the whole request in memory.
         let pod = Arc::new(Pod::from_json(Bytes::copy_from_slice(&json))?);
-        self.last[self.count.fetch_add(1, Ordering::Relaxed) % KEPT].store(Some(Arc::clone(&pod)));
+        self.last[self.count.fetch_add(1, Ordering::Relaxed) % MAX_PODS].store(Some(Arc::clone(&pod)));
         Ok(pod)
     }
 }
@@ -61,7 +61,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &pods.read(json("a")).unwrap()));
         assert_eq!(pods.read(json("b")).unwrap().name(), "b");
         assert!(Arc::ptr_eq(&first, &pods.read(json("a")).unwrap()));
-        (0..KEPT).for_each(|number| drop(pods.read(json(&number.to_string()))));
+        (0..MAX_PODS).for_each(|number| drop(pods.read(json(&number.to_string()))));
         assert!(!Arc::ptr_eq(&first, &pods.read(json("a")).unwrap()));
     }
 

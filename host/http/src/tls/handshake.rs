@@ -27,9 +27,9 @@ impl Tls {
         &self,
         mut stream: TcpStream,
         peer: SocketAddr,
-        patience: Duration,
+        limit: Duration,
     ) -> Option<(server::TlsStream<TcpStream>, ClientIdentity)> {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + limit;
         let mut first = [0];
         // Many probes connect and send nothing: close silently.
         let read = timeout_at(deadline, stream.peek(&mut first)).await.ok()?.ok()?;
@@ -58,7 +58,7 @@ impl Tls {
                     tracing::debug!(%peer, %error, "TLS: a client left during its handshake");
                 }
             }
-            Err(_) => self.refuse(peer, &HandshakeRefusal::TooSlow(patience)),
+            Err(_) => self.refuse(peer, &HandshakeRefusal::TooSlow(limit)),
         }
         None
     }

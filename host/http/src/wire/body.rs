@@ -22,7 +22,7 @@ const AHEAD: usize = 4;
 /// Reads bodies within bounds.
 pub(super) struct BodyReader {
     limit: usize,
-    patience: Duration,
+    timeout: Duration,
     budget: Arc<WireMemory>,
     pool: Arc<BufferPool>,
 }
@@ -39,13 +39,13 @@ pub(super) struct ReceivedBody {
 impl BodyReader {
     /// Must be called within the runtime that reads bodies.
     pub(super) fn new(config: &WireConfig) -> Self {
-        let (limit, patience) = (config.body_limit, config.body_timeout);
-        Self { limit, patience, budget: WireMemory::new(config.memory), pool: BufferPool::watched() }
+        let (limit, timeout) = (config.body_limit, config.body_timeout);
+        Self { limit, timeout, budget: WireMemory::new(config.memory), pool: BufferPool::watched() }
     }
 
     /// The whole body.
     pub(super) async fn read(&self, mut body: Incoming) -> Result<ReceivedBody, WireError> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if claimed > self.limit {
             return Err(self.discard(body, 0, deadline).await);
@@ -74,7 +74,7 @@ impl BodyReader {
     /// Drains a body that is not needed, so that the connection can be reused.
     pub(super) async fn skip(&self, body: Incoming) {
         // The reply is an error already, and hyper closes a connection whose body is left unread.
-        drop(self.discard(body, 0, Instant::now() + self.patience).await);
+        drop(self.discard(body, 0, Instant::now() + self.timeout).await);
     }
 
     /// Drains a body that is too large, up to twice the limit, so that the sender receives the reply.
@@ -91,7 +91,7 @@ impl BodyReader {
 
     /// The next piece of data; none at the end.
     async fn next(&self, body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, WireError> {
-        let too_slow = |_| WireError::too_slow(self.patience.as_secs_f64());
+        let too_slow = |_| WireError::too_slow(self.timeout.as_secs_f64());
         while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(too_slow)? {
             // Other frames are trailers, which are ignored.
             if let Ok(data) = frame.map_err(WireError::broken)?.into_data() {

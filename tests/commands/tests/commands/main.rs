@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed command fails its test")]
 
 mod check;
+mod credential_plugin;
 mod explain;
 mod help;
 mod hostile_files;

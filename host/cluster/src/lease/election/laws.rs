@@ -87,9 +87,9 @@ impl ElectionWorld {
     fn contender(&mut self) -> Contender {
         self.started += 1;
         let ticks = 950 + self.pick(101);
-        let (me, timings) = (Arc::from(format!("candidate-{}", self.started)), LeaseTimings::new(LEASE));
+        let (identity, timings) = (Arc::from(format!("candidate-{}", self.started)), LeaseTimings::new(LEASE));
         let now = self.start + Duration::from_micros(self.now * ticks);
-        let election = Election::new(me, timings, now);
+        let election = Election::new(identity, timings, now);
         Contender { election, ticks, frozen_until: 0, request: 0, step: None, reply: None }
     }
 
@@ -163,7 +163,7 @@ impl ElectionWorld {
                 self.at(leaves + there + back, ElectionEvent::Return(index, request));
             }
         }
-        let patience = LeaseTimings::new(LEASE).patience().as_micros() as u64;
+        let patience = LeaseTimings::new(LEASE).request_timeout().as_micros() as u64;
         self.at(self.now + patience.div_ceil(self.candidates[index].ticks), ElectionEvent::Return(index, request));
     }
 
@@ -242,7 +242,7 @@ impl ElectionWorld {
     fn check(&self) {
         let leads = |contender: &&Contender| contender.election.hold(self.local_of(contender)).is_some();
         let leaders: Vec<_> = self.candidates.iter().chain(&self.ghosts).filter(leads).collect();
-        let names: Vec<_> = leaders.iter().map(|leader| &leader.election.me).collect();
+        let names: Vec<_> = leaders.iter().map(|leader| &leader.election.identity).collect();
         assert!(leaders.len() <= 1, "{names:?} lead at {} ms, the Lease is {:?}", self.now, self.lease);
     }
 

@@ -1,4 +1,4 @@
-//! Pods that are assumed on a node while they are bound, until the watch shows them.
+//! Reservations: pods that count on a node while they are bound, until the watch shows them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -11,23 +11,23 @@ use super::{
 
 /// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ticket {
+pub struct ReservationId {
     uid: Box<str>,
     number: u64,
 }
 
 /// A pod that is being bound, or was, and that the watch has not shown yet.
 #[derive(Debug)]
-pub(super) struct AssumedPod {
+pub(super) struct ReservedPod {
     number: u64,
     pub(super) pod: Arc<Pod>,
     /// Reads that began then or later, and lists that began later, show its outcome; `None` while its bind is under way.
     pub(super) settled: Option<Instant>,
 }
 
-// === impl Ticket ===
+// === impl ReservationId ===
 
-impl Ticket {
+impl ReservationId {
     /// The reservation with this number, which no other has, of the pod with this UID.
     pub fn new(uid: impl Into<Box<str>>, number: u64) -> Self {
         Self { uid: uid.into(), number }
@@ -42,10 +42,10 @@ impl Ticket {
 // === impl ClusterStore ===
 
 impl ClusterStore {
-    /// A pod gets a place: it counts from now on, until the watch shows it or its end, or its ticket says so.
+    /// A pod counts on its node from now on, until the watch shows it or its end, or its bind releases it.
     ///
     /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`].
-    pub(crate) fn reserve(&mut self, pod: Arc<Pod>) -> Result<Ticket, NotReserved> {
+    pub(crate) fn reserve(&mut self, pod: Arc<Pod>) -> Result<ReservationId, NotReserved> {
         let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
         let shown = self.pods.get_key_value(&PodName::of(&pod)).filter(|(PodByName(own), _)| own.uid() == pod.uid());
         if let Some((PodByName(shown), _)) = shown {
@@ -54,17 +54,17 @@ impl ClusterStore {
         if let Some(earlier) = self.reserved.get(pod.uid()) {
             return Err(NotReserved::Undecided(node_of(&earlier.pod)));
         }
-        self.tickets += 1;
-        let ticket = Ticket::new(pod.uid(), self.tickets);
+        self.reservations_made += 1;
+        let id = ReservationId::new(pod.uid(), self.reservations_made);
         self.attach(&pod);
-        self.reserved.insert(ticket.uid.clone(), AssumedPod { number: ticket.number, pod, settled: None });
-        Ok(ticket)
+        self.reserved.insert(id.uid.clone(), ReservedPod { number: id.number, pod, settled: None });
+        Ok(id)
     }
 
     /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
     /// its outcome. A `pod` is the pod as it was read, with its node.
-    pub(crate) fn conclude(&mut self, ticket: &Ticket, pod: Option<Arc<Pod>>, settled: Instant) {
-        let Some(reserved) = self.reserved.get_mut(&ticket.uid).filter(|own| own.number == ticket.number) else {
+    pub(crate) fn settle_at(&mut self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
+        let Some(reserved) = self.reserved.get_mut(&id.uid).filter(|own| own.number == id.number) else {
             return;
         };
         reserved.settled = Some(settled);
@@ -75,10 +75,10 @@ impl ClusterStore {
         }
     }
 
-    /// The pod was not bound by the bind with this ticket, and will not be.
-    pub(crate) fn release(&mut self, ticket: &Ticket) {
-        if self.reserved.get(&ticket.uid).is_some_and(|own| own.number == ticket.number) {
-            self.vacate(&ticket.uid);
+    /// The pod was not bound by the bind with this reservation, and will not be.
+    pub(crate) fn release(&mut self, id: &ReservationId) {
+        if self.reserved.get(&id.uid).is_some_and(|own| own.number == id.number) {
+            self.end_reservation(&id.uid);
         }
     }
 
@@ -86,28 +86,28 @@ impl ClusterStore {
     pub(crate) fn observe(&mut self, pod: &Pod, began: Instant) {
         let own = self.reserved.get(pod.uid());
         let Some(own) = own.filter(|own| own.settled.is_some_and(|settled| settled <= began)) else { return };
-        let ticket = Ticket::new(pod.uid(), own.number);
+        let id = ReservationId::new(pod.uid(), own.number);
         match pod.node() {
             Some(node) => {
                 let placed = Arc::new(pod.placed_on(node, &BTreeMap::new()));
-                self.conclude(&ticket, Some(placed), began);
+                self.settle_at(&id, Some(placed), began);
             }
-            None => self.release(&ticket),
+            None => self.release(&id),
         }
     }
 
-    /// How many pods have a place that the watch does not show.
+    /// How many pods are reserved.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.len()
     }
 
     /// Since when the oldest reservation waits for the watch; those whose bind is under way do not.
-    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+    pub(crate) fn oldest_unconfirmed(&self) -> Option<Instant> {
         self.reserved.values().filter_map(|reserved| reserved.settled).min()
     }
 
-    /// Takes the pod with this UID off the place that it has reserved.
-    pub(super) fn vacate(&mut self, uid: &str) {
+    /// Takes the pod with this UID off the node that it is reserved for.
+    pub(super) fn end_reservation(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
             self.detach(&reserved.pod);
         }

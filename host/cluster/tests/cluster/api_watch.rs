@@ -242,7 +242,7 @@ async fn pages_that_are_too_large_are_asked_for_in_smaller_ones() {
     let cluster = followed.until("the pods", |cluster| cluster.pod_count() > 0).await;
     assert_eq!(placed(&cluster, "n1").len(), 60);
     let status = followed.watch.status();
-    assert_eq!((status.pods.lost, status.pods.lists), (1, 1));
+    assert_eq!((status.pods.unreadable_now, status.pods.lists), (1, 1));
     assert_eq!(
         status.gaps(),
         [
@@ -278,14 +278,14 @@ async fn a_reserved_place_is_in_force_when_the_call_returns() {
     let (mut api, mut followed) = with_three_nodes(LONG).await;
     followed.watch.reserve(bound("p2", "n2"), None).unwrap();
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
-    assert_eq!(followed.watch.status().assumed, 1);
+    assert_eq!(followed.watch.status().reserved, 1);
     let pods = api.watch("/pods").await;
     pods.event("ADDED", &pod("p2", "n2", 101));
-    followed.until_status("the watch to show it", |status| status.assumed == 0).await;
+    followed.until_status("the watch to show it", |status| status.reserved == 0).await;
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
 
-    let ticket = followed.watch.reserve(bound("p3", "n2"), None).unwrap();
-    followed.watch.release(&ticket);
+    let id = followed.watch.reserve(bound("p3", "n2"), None).unwrap();
+    followed.watch.release(&id);
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
     pods.event("DELETED", &pod("p2", "n2", 102));
     followed.until("the end of p2", |cluster| placed(cluster, "n2").is_empty()).await;
@@ -294,8 +294,8 @@ async fn a_reserved_place_is_in_force_when_the_call_returns() {
 #[tokio::test]
 async fn a_fresh_list_that_was_asked_for_is_in_force_when_the_call_returns() {
     let (api, followed) = with_three_nodes(LONG).await;
-    let ticket = followed.watch.reserve(bound("ghost", "n2"), None).unwrap();
-    followed.watch.conclude(&ticket, None, Instant::now());
+    let id = followed.watch.reserve(bound("ghost", "n2"), None).unwrap();
+    followed.watch.settle_at(&id, None, Instant::now());
     {
         let mut world = api.world.lock().unwrap();
         (world.pods, world.version) = (vec![pod("p2", "n3", 150)], 200);
@@ -305,5 +305,5 @@ async fn a_fresh_list_that_was_asked_for_is_in_force_when_the_call_returns() {
     let cluster = followed.now();
     assert_eq!(cluster.find("n1"), None);
     assert_eq!((placed(&cluster, "n2"), placed(&cluster, "n3")), (vec![], vec!["p2".to_owned()]));
-    assert_eq!(followed.watch.status().assumed, 0);
+    assert_eq!(followed.watch.status().reserved, 0);
 }

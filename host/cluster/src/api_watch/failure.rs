@@ -48,7 +48,7 @@ impl WatchFailure {
     }
 
     /// Whether the watch may continue at its position; if not, a list comes first.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Silent(_) => true,
             // Not authorised, too many requests, or an internal error: none concerns the position.
@@ -60,11 +60,11 @@ impl WatchFailure {
     /// The failure that a `Status` describes, in a response or in an event.
     pub(super) fn refused(code: u16, status: &[u8]) -> Self {
         let read: Result<Status<'_>, _> = serde_json::from_slice(status);
-        let (told, message) = match read {
+        let (stated, message) = match read {
             Ok(status) => (status.code, status.message.into_owned()),
             Err(_) => (0, String::from_utf8_lossy(&status[..status.len().min(200)]).into_owned()),
         };
-        let code = if told == 0 { code } else { told };
+        let code = if stated == 0 { code } else { stated };
         if code == 410 { Self::Expired(message) } else { Self::Refused { code, message } }
     }
 }
@@ -83,9 +83,9 @@ mod tests {
             (429, "too many", true),
             (503, "", true),
         ];
-        for (code, body, may_pass) in table {
+        for (code, body, is_transient) in table {
             let failure = WatchFailure::refused(code, body.as_bytes());
-            assert_eq!(failure.may_pass(), may_pass, "{failure}");
+            assert_eq!(failure.is_transient(), is_transient, "{failure}");
         }
         let forbidden = WatchFailure::refused(403, table[2].1.as_bytes());
         assert_eq!(forbidden.to_string(), "the API server answered 403: nodes is forbidden");

@@ -19,7 +19,7 @@ pub struct WatchStatus {
     /// The watch of pods.
     pub pods: ResourceStatus,
     /// How many pods were bound and have not been shown by the watch.
-    pub assumed: usize,
+    pub reserved: usize,
 }
 
 /// The state of one watch.
@@ -44,9 +44,9 @@ pub struct ResourceStatus {
     /// Objects of lists and events that could not be read, so far.
     pub unreadable: u64,
     /// Objects that the API server has now and that cannot be read.
-    pub lost: usize,
+    pub unreadable_now: usize,
     /// The first of them, and why.
-    pub first_lost: Option<String>,
+    pub first_unreadable: Option<String>,
     /// Why the last one failed; `None` once a list or a watch has succeeded again.
     pub trouble: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(super) struct WatchRecord {
     pub(super) watches: AtomicU64,
     failures: AtomicU64,
     pub(super) unreadable: AtomicU64,
-    lost: Mutex<(usize, Option<String>)>,
+    unreadable_now: Mutex<(usize, Option<String>)>,
 }
 
 // === impl WatchStatus ===
@@ -86,7 +86,7 @@ impl WatchStatus {
 
 impl ResourceStatus {
     fn gap(&self) -> Option<String> {
-        let (count, resource, first) = (self.lost, self.resource, self.first_lost.as_ref()?);
+        let (count, resource, first) = (self.unreadable_now, self.resource, self.first_unreadable.as_ref()?);
         Some(format!(
             "{count} {resource} cannot be read, and nothing is placed on their nodes if these are known; the first is {first}"
         ))
@@ -117,7 +117,7 @@ impl WatchRecord {
             watches: AtomicU64::default(),
             failures: AtomicU64::default(),
             unreadable: AtomicU64::default(),
-            lost: Mutex::default(),
+            unreadable_now: Mutex::default(),
         }
     }
 
@@ -140,13 +140,14 @@ impl WatchRecord {
     }
 
     /// The number of objects that cannot be read now; the first one, and why.
-    pub(super) fn set_lost(&self, count: usize, first: Option<String>) {
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = (count, first);
+    pub(super) fn set_unreadable(&self, count: usize, first: Option<String>) {
+        *self.unreadable_now.lock().unwrap_or_else(PoisonError::into_inner) = (count, first);
     }
 
     pub(super) fn status(&self) -> ResourceStatus {
         let alive = *self.alive.lock().unwrap_or_else(PoisonError::into_inner);
-        let (lost, first_lost) = self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (unreadable_now, first_unreadable) =
+            self.unreadable_now.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ResourceStatus {
             resource: self.resource.name(),
@@ -158,8 +159,8 @@ impl WatchRecord {
             watches: count(&self.watches),
             failures: count(&self.failures),
             unreadable: count(&self.unreadable),
-            lost,
-            first_lost,
+            unreadable_now,
+            first_unreadable,
             trouble: self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
@@ -173,7 +174,7 @@ mod tests {
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
         let listed = ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
-        WatchStatus { nodes, pods: listed, assumed: 0 }
+        WatchStatus { nodes, pods: listed, reserved: 0 }
     }
 
     #[test]

@@ -82,8 +82,8 @@ struct Both {
     model: Model,
     start: Instant,
     step: u32,
-    /// The binds so far, whether or not their reservation is still there: the pod, and the ticket.
-    binds: Vec<(u8, Ticket)>,
+    /// The binds so far, whether or not their reservation is still there: the pod, and the id.
+    binds: Vec<(u8, ReservationId)>,
 }
 
 fn mk_node(node_number: u8, zone: u8, beat: u32) -> Node {
@@ -156,11 +156,11 @@ impl Both {
     /// Ends a bind; of one whose reservation is gone, or is another's now, nothing is left to end.
     fn end(&mut self, bind: u8, end: End) {
         let Some(number) = self.binds.len().checked_sub(1 + usize::from(bind)) else { return };
-        let (pod, ticket) = &self.binds[number];
+        let (pod, id) = &self.binds[number];
         let (pod, settled) = (*pod, self.step + if end == End::Lost { 2 } else { 0 });
         match end {
-            End::Failed => self.store.release(ticket),
-            End::Succeeded | End::Lost => self.store.conclude(ticket, None, self.at(settled)),
+            End::Failed => self.store.release(id),
+            End::Succeeded | End::Lost => self.store.settle_at(id, None, self.at(settled)),
         }
         match self.place(bind) {
             Some(_) if end == End::Failed => drop(self.model.reserved.remove(&pod)),
@@ -172,7 +172,7 @@ impl Both {
     fn find_out(&mut self, bind: u8, node: u8) {
         let Some(number) = self.binds.len().checked_sub(1 + usize::from(bind)) else { return };
         let (now, step, pod) = (self.at(self.step), self.step, self.binds[number].0);
-        self.store.conclude(&self.binds[number].1, Some(Arc::new(mk_pod(pod, node, 0))), now);
+        self.store.settle_at(&self.binds[number].1, Some(Arc::new(mk_pod(pod, node, 0))), now);
         if let Some(place) = self.place(bind) {
             (place.node, place.settled) = (node, Some(step));
         }

@@ -116,8 +116,8 @@ fn pods_wait_for_their_node_and_are_there_when_it_comes_back() {
     assert!(store.entries.is_empty());
 }
 
-/// Reserves a place that must be free.
-fn reserved(store: &mut ClusterStore, pod: Pod) -> Ticket {
+/// Reserves a pod that must be free to be reserved.
+fn reserved(store: &mut ClusterStore, pod: Pod) -> ReservationId {
     store.reserve(Arc::new(pod)).unwrap()
 }
 
@@ -126,10 +126,10 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[test]
-fn a_reserved_place_counts_until_the_watch_shows_the_pod() {
+fn a_reserved_pod_counts_until_the_watch_shows_the_pod() {
     let mut store = with_two_nodes();
     let pod_there = Arc::new(pod("p3", "u3", "n1", "x"));
-    let ticket = store.reserve(Arc::clone(&pod_there)).unwrap();
+    let id = store.reserve(Arc::clone(&pod_there)).unwrap();
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), store.reserved()), (vec!["u1".into(), "u3".into()], 1));
 
@@ -144,8 +144,8 @@ fn a_reserved_place_counts_until_the_watch_shows_the_pod() {
         slot(store.published(), "n1").placed.as_ref().unwrap().pods().iter().any(|pod| Arc::ptr_eq(pod, &pod_there))
     );
     // The bind's own report comes too late to change anything.
-    store.release(&ticket);
-    store.conclude(&ticket, Some(pod_there), Instant::now());
+    store.release(&id);
+    store.settle_at(&id, Some(pod_there), Instant::now());
     assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
     store.remove_pod(&pod("p3", "u3", "n1", "x"));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
@@ -167,15 +167,15 @@ fn what_the_watch_shows_is_right_where_a_reservation_was_not() {
 #[test]
 fn a_reservation_ends_with_the_pod_or_when_its_own_ticket_says_so() {
     let mut store = with_two_nodes();
-    let ends: [fn(&mut ClusterStore, &Ticket); 2] =
-        [|store, _| store.remove_pod(&pod("p3", "u3", "n1", "x")), |store, ticket| store.release(ticket)];
+    let ends: [fn(&mut ClusterStore, &ReservationId); 2] =
+        [|store, _| store.remove_pod(&pod("p3", "u3", "n1", "x")), |store, id| store.release(id)];
     for end in ends {
-        let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
+        let id = reserved(&mut store, pod("p3", "u3", "n1", "x"));
         store.publish().unwrap();
-        end(&mut store, &ticket);
+        end(&mut store, &id);
         assert_eq!((placed(&store.publish().unwrap(), "n1"), store.reserved()), (vec!["u1".into()], 0));
-        // Nobody holds a ticket of it any more: neither its end nor its success brings it back.
-        store.conclude(&ticket, Some(Arc::new(pod("p3", "u3", "n1", "x"))), Instant::now());
+        // The reservation is over: neither its end nor its success brings it back.
+        store.settle_at(&id, Some(Arc::new(pod("p3", "u3", "n1", "x"))), Instant::now());
         assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
     }
 }
@@ -184,7 +184,7 @@ fn a_reservation_ends_with_the_pod_or_when_its_own_ticket_says_so() {
 fn the_end_of_one_bind_does_not_touch_what_another_has_reserved_for_the_same_pod() {
     let mut store = with_two_nodes();
     let first = reserved(&mut store, pod("p3", "u3", "n1", "x"));
-    // While it is under way no other bind of the pod gets a place.
+    // While it is under way no other bind of the pod gets a reservation.
     let second = store.reserve(Arc::new(pod("p3", "u3", "n2", "x")));
     assert_eq!(second, Err(NotReserved::Undecided("n1".into())));
     store.release(&first);
@@ -193,7 +193,7 @@ fn the_end_of_one_bind_does_not_touch_what_another_has_reserved_for_the_same_pod
         if end {
             store.release(&first);
         } else {
-            store.conclude(&first, Some(Arc::new(pod("p3", "u3", "n1", "x"))), Instant::now());
+            store.settle_at(&first, Some(Arc::new(pod("p3", "u3", "n1", "x"))), Instant::now());
         }
         store.publish();
         assert_eq!(placed(store.published(), "n1"), ["u1"]);
@@ -210,15 +210,15 @@ fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
         store.put_pod(pod("p1", "u1", "n1", "x"));
         store.end_pods(began);
     };
-    let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
+    let id = reserved(&mut store, pod("p3", "u3", "n1", "x"));
     // Its Binding may be under way while the list is made, whenever that began.
     list(&mut store, start + seconds(10));
-    assert_eq!((store.reserved(), store.waiting_since()), (1, None));
-    store.conclude(&ticket, None, start + seconds(20));
+    assert_eq!((store.reserved(), store.oldest_unconfirmed()), (1, None));
+    store.settle_at(&id, None, start + seconds(20));
     list(&mut store, start + seconds(20));
     let cluster = store.publish().unwrap();
     assert_eq!(snapshot(&cluster), [("n1".into(), vec!["u1".into(), "u3".into()]), ("n2".into(), vec![])]);
-    assert_eq!(store.waiting_since(), Some(start + seconds(20)));
+    assert_eq!(store.oldest_unconfirmed(), Some(start + seconds(20)));
     list(&mut store, start + seconds(21));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
 }
@@ -230,10 +230,10 @@ fn a_later_read_tells_what_became_of_a_bind_that_nobody_knew_of() {
         let mut store = ClusterStore::default();
         store.put_node(node("n1", "a", 1));
         store.put_node(node("n2", "a", 1));
-        let ticket = reserved(&mut store, pod("p3", "u3", "n1", "x"));
+        let id = reserved(&mut store, pod("p3", "u3", "n1", "x"));
         let read = pod("p3", "u3", read_on, "x");
         store.observe(&read, start + seconds(5));
-        store.conclude(&ticket, None, start + seconds(10));
+        store.settle_at(&id, None, start + seconds(10));
         // It was under way, or may have been, when those reads began.
         store.observe(&read, start + seconds(9));
         store.publish();
@@ -254,10 +254,10 @@ fn a_slot_is_current_until_its_node_or_its_pods_change() {
     store.put_node(node("n1", "a", 2));
     store.publish();
     assert!(store.shows("n1", &seen), "neither a heartbeat nor another node changes it");
-    let ticket = reserved(&mut store, pod("p4", "u4", "n1", "x"));
+    let id = reserved(&mut store, pod("p4", "u4", "n1", "x"));
     store.publish();
     assert!(!store.shows("n1", &seen));
-    store.release(&ticket);
+    store.release(&id);
     store.put_node(node("n1", "b", 2));
     store.publish();
     assert!(!store.shows("n1", &seen));
@@ -279,13 +279,13 @@ fn a_new_pod_with_an_old_ones_name_is_another_pod() {
 }
 
 #[test]
-fn a_lost_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
+fn an_unreadable_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
     let mut store = ClusterStore::default();
     store.put_node(node("n1", "a", 1));
     store.put_pod(pod("a", "ua", "n1", "x"));
     store.publish();
     let unplaced = pod("a", "ua", "", "x");
-    store.lose_pod(unplaced);
+    store.put_unreadable_pod(unplaced);
     let cluster = store.publish().unwrap();
     assert_eq!(cluster.find("n1"), None, "what the pod holds there is not known any more");
     store.put_pod(pod("a", "ua", "n1", "x"));
@@ -294,13 +294,13 @@ fn a_lost_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
 }
 
 #[test]
-fn a_cluster_names_the_pods_that_have_a_place_reserved() {
+fn a_cluster_names_the_pods_that_are_reserved() {
     let mut store = ClusterStore::default();
     store.put_node(node("n1", "a", 1));
     store.publish();
-    let ticket = store.reserve(Arc::new(pod("a", "ua", "n1", "x"))).unwrap();
+    let id = store.reserve(Arc::new(pod("a", "ua", "n1", "x"))).unwrap();
     let reserved = |cluster: &Cluster| cluster.reserved().get("ua").map(ToString::to_string);
     assert_eq!(reserved(&store.publish().unwrap()), Some("n1".to_owned()));
-    store.release(&ticket);
+    store.release(&id);
     assert_eq!(reserved(&store.publish().unwrap()), None);
 }

@@ -2,31 +2,28 @@
 //!
 //! Nothing here waits or reads a clock, so any order of events can be tested.
 
-mod assumed;
 mod by_name;
 mod entry;
+mod reservations;
+mod unreadable;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use hashbrown::HashMap as Table;
 use plimsoll_core::{Cluster, Node, Pod, Pool, Slot, Slots};
 
 use self::{
-    assumed::AssumedPod,
     by_name::{PodByName, PodName},
     entry::NodeEntry,
+    reservations::ReservedPod,
 };
 
-pub use self::assumed::Ticket;
+pub use self::reservations::ReservationId;
 
 /// Unused interned parts of pods are dropped after this many pods.
 const PRUNE_EVERY: u32 = 50_000;
 
-/// Nodes, the pods that are bound to them and have not ended, and pods that have a place reserved.
+/// Nodes, the pods that are bound to them and have not ended, and reserved pods.
 ///
 /// - An unchanged Node or pod stays the same record, and nothing is published.
 /// - A node keeps its slot as long as it exists; the last node moves into the slot of a removed one.
@@ -38,11 +35,11 @@ pub(crate) struct ClusterStore {
     pods: Table<PodByName, u64>,
     /// Pods that cannot be read, by namespace and name, with the list in which each was last seen. The resources of such a
     /// pod are not known, so its node is out of view: nothing is placed there.
-    lost: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
+    unreadable: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
     /// By UID: a pod has one reservation at a time.
-    reserved: HashMap<Box<str>, AssumedPod>,
+    reserved: HashMap<Box<str>, ReservedPod>,
     /// The reservations that were made.
-    tickets: u64,
+    reservations_made: u64,
     pool: Pool,
     pods_put: u32,
     /// The lists that have begun.
@@ -108,25 +105,26 @@ impl ClusterStore {
             self.pods.remove(&PodName::of(&pod));
             self.detach(&pod);
         }
-        let gone: Vec<Pod> = self.lost.values().filter(|(_, seen)| *seen < list).map(|(pod, _)| pod.clone()).collect();
+        let gone: Vec<Pod> =
+            self.unreadable.values().filter(|(_, seen)| *seen < list).map(|(pod, _)| pod.clone()).collect();
         for pod in &gone {
-            self.find_pod(pod);
+            self.forget_unreadable(pod);
         }
-        let refuted: Vec<Box<str>> = self
+        let not_bound: Vec<Box<str>> = self
             .reserved
             .iter()
             .filter(|(_, reserved)| reserved.settled.is_some_and(|settled| settled < began))
             .map(|(uid, _)| uid.clone())
             .collect();
-        for uid in refuted {
-            self.vacate(&uid);
+        for uid in not_bound {
+            self.end_reservation(&uid);
         }
         self.pool.prune();
     }
 
     /// A pod as it is now; one that is bound to no node, or has ended, is not kept.
     pub(crate) fn put_pod(&mut self, pod: Pod) {
-        self.find_pod(&pod);
+        self.forget_unreadable(&pod);
         if pod.node().is_none() || pod.finished() {
             self.remove_pod(&pod);
             return;
@@ -152,7 +150,7 @@ impl ClusterStore {
 
     /// A pod is gone, or holds nothing on its node any more.
     pub(crate) fn remove_pod(&mut self, pod: &Pod) {
-        self.find_pod(pod);
+        self.forget_unreadable(pod);
         let name = PodName::of(pod);
         let shown = self.pods.get_key_value(&name).filter(|(PodByName(shown), _)| shown.uid() == pod.uid());
         if let Some(shown) = shown.map(|(PodByName(shown), _)| Arc::clone(shown)) {
@@ -161,47 +159,7 @@ impl ClusterStore {
         }
         // An event without a node is from before the bind.
         if pod.node().is_some() {
-            self.vacate(pod.uid());
-        }
-    }
-
-    /// A pod cannot be read: its last known state is no longer valid, and its node is out of view.
-    pub(crate) fn lose_pod(&mut self, pod: Pod) {
-        // A pod keeps its node for life, so its last known node is valid.
-        let pod = match self.node_of(&pod) {
-            Some(node) if pod.node().is_none() => pod.placed_on(&node, &BTreeMap::new()),
-            _ => pod,
-        };
-        self.remove_pod(&pod);
-        if let Some(node) = pod.node() {
-            let node: Arc<str> = node.into();
-            self.entries.entry(Arc::clone(&node)).or_default().lost += 1;
-            self.mark_dirty(&node);
-        }
-        self.lost.insert((pod.namespace().into(), pod.name().into()), (pod, self.pod_lists));
-    }
-
-    /// The node that a pod names, or that it was last seen on.
-    pub(crate) fn node_of(&self, pod: &Pod) -> Option<Arc<str>> {
-        let is_same = |other: &Pod| pod.uid().is_empty() || other.uid() == pod.uid();
-        let shown = || self.pods.get_key_value(&PodName::of(pod)).map(|(PodByName(shown), _)| shown.as_ref());
-        let reserved = || self.reserved.get(pod.uid()).map(|reserved| reserved.pod.as_ref());
-        let lost = || self.lost.get(&(pod.namespace().into(), pod.name().into())).map(|(lost, _)| lost);
-        let known = || shown().or_else(lost).filter(|other| is_same(other)).or_else(reserved);
-        pod.node().or_else(|| known()?.node()).map(Arc::from)
-    }
-
-    /// A pod can be read, or is gone: if it could not be read before, its node comes back into view.
-    fn find_pod(&mut self, pod: &Pod) {
-        if self.lost.is_empty() {
-            return;
-        }
-        let Some((lost, _)) = self.lost.remove(&(pod.namespace().into(), pod.name().into())) else { return };
-        if let Some(node) = lost.node()
-            && let Some(entry) = self.entries.get_mut(node)
-        {
-            entry.lost = entry.lost.saturating_sub(1);
-            self.mark_dirty(node);
+            self.end_reservation(pod.uid());
         }
     }
 
@@ -225,8 +183,8 @@ impl ClusterStore {
         if !is_news {
             return None;
         }
-        let place = |reserved: &AssumedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
-        let reserved = Arc::new(self.reserved.values().filter_map(place).collect());
+        let on_node = |reserved: &ReservedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
+        let reserved = Arc::new(self.reserved.values().filter_map(on_node).collect());
         self.cluster = Arc::new(self.cluster.successor(self.slots.clone()).with_reserved(reserved));
         Some(Arc::clone(&self.cluster))
     }
@@ -262,7 +220,7 @@ impl ClusterStore {
         }
     }
 
-    /// Brings one home up to date in the slots; whether that changes them.
+    /// Brings the slot of one node up to date; whether that changes it.
     fn update_slot(&mut self, name: &str) -> bool {
         let Some(entry) = self.entries.get_mut(name) else { return false };
         entry.dirty = false;
@@ -284,13 +242,13 @@ impl ClusterStore {
                 if entry.is_void() {
                     self.entries.remove(name);
                 }
-                at.inspect(|at| self.vacate_slot(*at)).is_some()
+                at.inspect(|at| self.remove_slot(*at)).is_some()
             }
         }
     }
 
     /// Takes a slot away; the last one moves into its place.
-    fn vacate_slot(&mut self, at: usize) {
+    fn remove_slot(&mut self, at: usize) {
         self.slots.swap_remove(at);
         if let Some(entry) = self.slots.get(at).and_then(|moved| self.entries.get_mut(moved.node.name())) {
             entry.at = Some(at);

@@ -22,9 +22,9 @@ pub(super) enum WatchedObject {
     Node(Node),
     Pod(Pod),
     /// A Node that cannot be read, by its name.
-    LostNode(Box<str>),
+    UnreadableNode(Box<str>),
     /// A pod that cannot be read, with its name, UID and node alone.
-    LostPod(Pod),
+    UnreadablePod(Pod),
 }
 
 // === impl Resource ===
@@ -61,24 +61,24 @@ impl Resource {
     }
 
     /// The readable rest of an object that cannot be read; `None` if it has not even a name.
-    pub(super) fn lost(self, json: &str) -> Option<WatchedObject> {
+    pub(super) fn unreadable(self, json: &str) -> Option<WatchedObject> {
         let metadata = serde_json::from_str::<wire::AnyObject<'_>>(json).ok()?.metadata;
         let bound = serde_json::from_str::<wire::BoundPod<'_>>(json);
-        self.lost_by(&metadata, bound.as_ref().map_or("", |pod| &pod.spec.node_name))
+        self.unreadable_with(&metadata, bound.as_ref().map_or("", |pod| &pod.spec.node_name))
     }
 
     /// The same from only the metadata, with the node if it is known.
-    pub(super) fn lost_by(self, metadata: &wire::WireMetadata<'_>, node: &str) -> Option<WatchedObject> {
+    pub(super) fn unreadable_with(self, metadata: &wire::WireMetadata<'_>, node: &str) -> Option<WatchedObject> {
         let wire::WireMetadata { namespace, name, uid, .. } = metadata;
         if name.is_empty() {
             return None;
         }
         match self {
-            Self::Nodes => Some(WatchedObject::LostNode(name.as_ref().into())),
+            Self::Nodes => Some(WatchedObject::UnreadableNode(name.as_ref().into())),
             Self::Pods => {
                 let metadata = json!({"namespace": namespace, "name": name, "uid": uid});
                 let pod = json!({"metadata": metadata, "spec": {"nodeName": node}}).to_string();
-                Pod::placed_from_json(pod.as_bytes()).ok().map(WatchedObject::LostPod)
+                Pod::placed_from_json(pod.as_bytes()).ok().map(WatchedObject::UnreadablePod)
             }
         }
     }
@@ -91,8 +91,8 @@ impl WatchedObject {
     pub(super) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Node(node) => Cow::Borrowed(node.name()),
-            Self::LostNode(name) => Cow::Borrowed(name),
-            Self::Pod(pod) | Self::LostPod(pod) => Cow::Owned(format!("{}/{}", pod.namespace(), pod.name())),
+            Self::UnreadableNode(name) => Cow::Borrowed(name),
+            Self::Pod(pod) | Self::UnreadablePod(pod) => Cow::Owned(format!("{}/{}", pod.namespace(), pod.name())),
         }
     }
 
@@ -101,9 +101,9 @@ impl WatchedObject {
         match (self, kind) {
             (Self::Node(node), EventKind::Deleted) => store.remove_node(node.name()),
             // Without its record it is not in view: nothing is placed on it until it can be read again.
-            (Self::LostNode(name), _) => store.remove_node(&name),
-            (Self::Pod(pod) | Self::LostPod(pod), EventKind::Deleted) => store.remove_pod(&pod),
-            (Self::LostPod(pod), _) => store.lose_pod(pod),
+            (Self::UnreadableNode(name), _) => store.remove_node(&name),
+            (Self::Pod(pod) | Self::UnreadablePod(pod), EventKind::Deleted) => store.remove_pod(&pod),
+            (Self::UnreadablePod(pod), _) => store.put_unreadable_pod(pod),
             (Self::Node(node), _) => store.put_node(node),
             (Self::Pod(pod), _) => store.put_pod(pod),
         }

@@ -1,43 +1,46 @@
-//! How long to wait before the API server is asked again.
+//! How long to wait before the API server gets another request.
 
 use std::time::Duration;
 
 use crate::clock;
 
-/// The first wait, and the longest.
-const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(10);
-
 /// Waits double from failure to failure; each is cut by a random part, so that replicas do not come back
 /// all at once.
-#[derive(Debug, Default)]
-pub(super) struct Backoff {
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    first: Duration,
+    max: Duration,
     failures: u32,
 }
 
 // === impl Backoff ===
 
 impl Backoff {
+    /// The first wait is `first` at the most, and none is longer than `max`.
+    pub(crate) fn new(first: Duration, max: Duration) -> Self {
+        Self { first, max, failures: 0 }
+    }
+
     /// After a success, the next wait is short again.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 
     /// How long to wait after one more failure.
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        let whole = FIRST.saturating_mul(1 << (self.failures - 1).min(16)).min(LONGEST);
+        let whole = self.first.saturating_mul(1 << (self.failures - 1).min(16)).min(self.max);
         whole / 2 + (whole / 2).mul_f64(random())
     }
 
     /// How many failures there were in a row.
-    pub(super) fn failures(&self) -> u32 {
+    pub(crate) fn failures(&self) -> u32 {
         self.failures
     }
 }
 
 /// From 0 to 1.
-pub(super) fn random() -> f64 {
+pub(crate) fn random() -> f64 {
     f64::from(clock::random() as u32) / f64::from(u32::MAX)
 }
 
@@ -47,14 +50,15 @@ mod tests {
 
     #[test]
     fn waits_grow_to_a_bound_and_start_again_after_a_success() {
-        let mut backoff = Backoff::default();
+        let (first, max) = (Duration::from_millis(100), Duration::from_secs(10));
+        let mut backoff = Backoff::new(first, max);
         for failure in 0..40u32 {
-            let whole = FIRST.saturating_mul(1 << failure.min(16)).min(LONGEST);
+            let whole = first.saturating_mul(1 << failure.min(16)).min(max);
             let wait = backoff.next();
             assert!(wait >= whole / 2 && wait <= whole, "failure {failure}: {wait:?}");
         }
         backoff.reset();
-        assert!(backoff.next() <= FIRST);
+        assert!(backoff.next() <= first);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) struct NodeEntry {
     /// Its pods as last published; `None` once they have changed.
     placed: Option<Arc<Placed>>,
     /// How many of its pods cannot be read: as long as there are any, it is not published.
-    pub(super) lost: usize,
+    pub(super) unreadable: usize,
     /// Whether it waits to be published.
     pub(super) dirty: bool,
 }
@@ -42,12 +42,12 @@ impl NodeEntry {
 
     /// Neither a Node nor a pod refers to it.
     pub(super) fn is_void(&self) -> bool {
-        self.node.is_none() && self.pods.is_empty() && self.lost == 0
+        self.node.is_none() && self.pods.is_empty() && self.unreadable == 0
     }
 
     /// The slot to publish, if its Node exists; an unchanged part stays the same record.
     pub(super) fn slot(&mut self, before: Option<&Slot>) -> Option<Slot> {
-        let node = self.node.as_mut().filter(|_| self.lost == 0)?;
+        let node = self.node.as_mut().filter(|_| self.unreadable == 0)?;
         if let Some(old) = before.map(|slot| &slot.node).filter(|old| old.json() == node.json()) {
             *node = Arc::clone(old);
         }

@@ -1,10 +1,10 @@
 //! How many objects a page of a list has.
 
 /// A page is all of the JSON that is held at once.
-const MOST: u32 = 500;
+const MAX_OBJECTS: u32 = 500;
 
 /// A page that is smaller may be followed by one of twice as many objects.
-const SMALL: usize = 8 << 20;
+const SMALL_PAGE: usize = 8 << 20;
 
 /// The page size.
 #[derive(Debug)]
@@ -27,15 +27,15 @@ impl PageSize {
 
     /// A page of this size was not too large.
     pub(super) fn fits(&mut self, bytes: usize) {
-        if bytes < SMALL {
-            self.0 = (self.0 * 2).min(MOST);
+        if bytes < SMALL_PAGE {
+            self.0 = (self.0 * 2).min(MAX_OBJECTS);
         }
     }
 }
 
 impl Default for PageSize {
     fn default() -> Self {
-        Self(MOST)
+        Self(MAX_OBJECTS)
     }
 }
 
@@ -48,9 +48,9 @@ mod tests {
         let mut pages = PageSize::default();
         let limits: Vec<u32> = std::iter::from_fn(|| pages.halve().then(|| pages.limit())).collect();
         assert_eq!(limits, [250, 125, 62, 31, 15, 7, 3, 1]);
-        pages.fits(SMALL);
+        pages.fits(SMALL_PAGE);
         assert_eq!(pages.limit(), 1);
-        (0..10).for_each(|_| pages.fits(SMALL - 1));
-        assert_eq!(pages.limit(), MOST);
+        (0..10).for_each(|_| pages.fits(SMALL_PAGE - 1));
+        assert_eq!(pages.limit(), MAX_OBJECTS);
     }
 }

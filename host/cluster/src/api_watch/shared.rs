@@ -1,0 +1,162 @@
+//! The state that the watches, the publisher and the callers share.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::Cluster;
+use tokio::sync::{Notify, watch};
+
+use super::{
+    resource::{Resource, WatchedObject},
+    status::WatchRecord,
+    store::ClusterStore,
+    wire::EventKind,
+};
+use crate::clock;
+
+/// How long the watch may fail to show a bound pod before a list is requested.
+const UNCONFIRMED_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The state that tasks and callers share.
+pub(super) struct SharedState {
+    pub(super) state: Mutex<PublishState>,
+    pub(super) publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
+    pub(super) changed: Notify,
+    pub(super) nodes: WatchRecord,
+    pub(super) pods: WatchRecord,
+    /// The number of requests for new lists.
+    pub(super) wanted: watch::Sender<u64>,
+    /// The last of these requests that the last complete list of each resource has fulfilled; the first is number 1.
+    pub(super) fulfilled: watch::Sender<[u64; 2]>,
+    /// The number of pauses of the process.
+    pub(super) resumed: watch::Sender<u64>,
+    /// The last of these pauses after which each watch has caught up.
+    pub(super) caught_up: watch::Sender<[u64; 2]>,
+}
+
+#[derive(Default)]
+pub(super) struct PublishState {
+    pub(super) store: ClusterStore,
+    are_nodes_listed: bool,
+    are_pods_listed: bool,
+    is_published: bool,
+}
+
+// === impl SharedState ===
+
+impl SharedState {
+    pub(super) fn new(publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static) -> Self {
+        Self {
+            state: Mutex::default(),
+            publish: Box::new(publish),
+            changed: Notify::new(),
+            nodes: WatchRecord::new(Resource::Nodes),
+            pods: WatchRecord::new(Resource::Pods),
+            wanted: watch::Sender::new(1),
+            fulfilled: watch::Sender::new([0, 0]),
+            resumed: watch::Sender::new(0),
+            caught_up: watch::Sender::new([0, 0]),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, PublishState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn record(&self, resource: Resource) -> &WatchRecord {
+        match resource {
+            Resource::Nodes => &self.nodes,
+            Resource::Pods => &self.pods,
+        }
+    }
+
+    /// A list begins.
+    pub(super) fn begin(&self, resource: Resource) {
+        let store = &mut self.state().store;
+        match resource {
+            Resource::Nodes => store.begin_nodes(),
+            Resource::Pods => store.begin_pods(),
+        }
+    }
+
+    /// Whether a starting watch has to catch up with changes during a pause of the process.
+    pub(super) fn is_behind(&self, resource: Resource, resumed: u64) -> bool {
+        self.caught_up.borrow()[resource as usize] < resumed
+    }
+
+    /// A watch that began after this many pauses has caught up.
+    pub(super) fn caught_up(&self, resource: Resource, resumed: u64) {
+        self.caught_up.send_modify(|caught_up| caught_up[resource as usize] = resumed);
+    }
+
+    /// Whether the node of an unreadable object is known: then nothing is placed there.
+    pub(super) fn knows_node_of(&self, lost: &WatchedObject) -> bool {
+        match lost {
+            WatchedObject::UnreadablePod(pod) => self.state().store.node_of(pod).is_some(),
+            WatchedObject::UnreadableNode(_) | WatchedObject::Node(_) | WatchedObject::Pod(_) => true,
+        }
+    }
+
+    /// Objects of a list or a watch.
+    pub(super) fn apply(&self, objects: impl IntoIterator<Item = (WatchedObject, EventKind)>) {
+        let mut state = self.state();
+        for (object, kind) in objects {
+            object.apply(kind, &mut state.store);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// A list is complete that began then, after this many requests for one.
+    pub(super) fn listed(&self, resource: Resource, began: Instant, wishes: u64) {
+        let mut state = self.state();
+        match resource {
+            Resource::Nodes => {
+                state.store.end_nodes();
+                state.are_nodes_listed = true;
+            }
+            Resource::Pods => {
+                state.store.end_pods(began);
+                state.are_pods_listed = true;
+            }
+        }
+        state.publish(&self.publish);
+        drop(state);
+        let record = self.record(resource);
+        record.well(&record.lists);
+        self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = wishes);
+    }
+
+    /// Requests new lists if the watch has not shown a bound pod for too long: they show its outcome.
+    pub(super) fn relist_if_overdue(&self) {
+        let since = self.state().store.oldest_unconfirmed();
+        let is_under_way = *self.fulfilled.borrow() != [*self.wanted.borrow(); 2];
+        if since.is_some_and(|since| clock::now().saturating_duration_since(since) > UNCONFIRMED_TIMEOUT)
+            && !is_under_way
+        {
+            tracing::warn!(
+                "a pod was bound {UNCONFIRMED_TIMEOUT:?} ago, and the watch has not shown it: listing again"
+            );
+            self.wanted.send_modify(|wanted| *wanted += 1);
+        }
+    }
+}
+
+// === impl PublishState ===
+
+impl PublishState {
+    /// Publishes the changes, once the first lists are complete.
+    pub(super) fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
+        if !(self.are_nodes_listed && self.are_pods_listed) {
+            return;
+        }
+        let news = self.store.publish();
+        let first = (!self.is_published).then(|| Arc::clone(self.store.published()));
+        if let Some(cluster) = news.or(first) {
+            self.is_published = true;
+            publish(cluster);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The reservation of one bind, from the assume cache to the outcome of its Binding.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::{BindError, Binding, Pod, Reservation};
+
+use super::{
+    ApiBinder,
+    ready::Ready,
+    write::{WriteOutcome, attempt, substance},
+};
+use crate::{ReservationId, clock};
+
+/// Time limit of the last read that finds out the outcome of a write.
+const LAST_READ_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The reservation of one bind. It changes the entry with its own ID: another bind's reservation is never touched.
+pub(crate) struct ApiReservation<'b> {
+    binder: &'b ApiBinder,
+    id: ReservationId,
+    pod: Arc<Pod>,
+    binding: Binding,
+    on_drop: OnDrop,
+}
+
+/// The change of the entry when the reservation is dropped.
+#[derive(Clone, Copy)]
+enum OnDrop {
+    /// Nothing was sent.
+    Release,
+    /// A Binding that was sent is carried out by then, or never.
+    SettleAt(Instant),
+    /// The outcome is known, and the entry shows it.
+    Nothing,
+}
+
+/// The state of a pod that was to be bound, as a read shows it.
+enum PodState {
+    /// It is bound to the node of the binding.
+    BoundHere(Arc<Pod>),
+    /// It is bound to another node, or gone: our write cannot be carried out any more.
+    NotOurs(Option<Arc<Pod>>),
+    /// It is bound to no node.
+    Pending(Arc<Pod>),
+    /// It could not be read.
+    Unknown,
+}
+
+// === impl ApiReservation ===
+
+impl<'b> ApiReservation<'b> {
+    pub(super) fn new(binder: &'b ApiBinder, id: ReservationId, pod: Arc<Pod>, binding: Binding) -> Self {
+        Self { binder, id, pod, binding, on_drop: OnDrop::Release }
+    }
+
+    /// Sends the Binding, and finds out its outcome.
+    pub(crate) async fn write(&mut self, deadline: Instant) -> Result<(), BindError> {
+        let ready = self.binder.ready_for(deadline)?;
+        // The Lease is not released before the outcome is known.
+        let _in_flight = ready.term.begin_write();
+        let mut is_last = false;
+        loop {
+            self.on_drop = OnDrop::SettleAt(clock::now() + ready.term.timings().lease());
+            let reason = match attempt(&ready, &self.pod, &self.binding, deadline).await {
+                WriteOutcome::Written => {
+                    self.bound(None);
+                    return Ok(());
+                }
+                WriteOutcome::NotWritten(error) => return Err(self.not_bound(None, error)),
+                WriteOutcome::Unknown(why) => return self.find_out(&ready, why).await,
+                WriteOutcome::Refused(reason) => reason,
+            };
+            // Either bound by another client, or only changed, for example its status: find out which.
+            match self.read_state(deadline).await {
+                PodState::BoundHere(now) => {
+                    self.bound(Some(&now));
+                    return Ok(());
+                }
+                PodState::NotOurs(now) => return Err(self.not_bound(now.as_deref(), BindError::Conflict(reason))),
+                PodState::Pending(now) if !is_last && substance(&now) == substance(&self.pod) => {
+                    is_last = true;
+                    self.pod = now;
+                }
+                PodState::Pending(_) => return Err(self.not_bound(None, BindError::Conflict(reason))),
+                // A proxy may have repeated the request: then the second one is refused.
+                PodState::Unknown => return self.find_out(&ready, reason).await,
+            }
+        }
+    }
+
+    /// The outcome of a write without a reply. The reservation stays until it is known, so this may take longer than
+    /// the request's time: until the write cannot arrive any more.
+    async fn find_out(&mut self, ready: &Ready, why: String) -> Result<(), BindError> {
+        let settled = ready.term.doubt(clock::now());
+        self.on_drop = OnDrop::SettleAt(settled);
+        // Perhaps only the reply was lost.
+        let mut state = self.read_state(settled).await;
+        if matches!(state, PodState::Pending(_) | PodState::Unknown) {
+            clock::sleep_until(settled).await;
+            state = self.read_state(settled + LAST_READ_TIMEOUT).await;
+        }
+        let error = || BindError::Api(format!("the pod was not bound: {why}"));
+        match state {
+            PodState::BoundHere(now) => {
+                self.bound(Some(&now));
+                Ok(())
+            }
+            PodState::NotOurs(now) => Err(self.not_bound(now.as_deref(), error())),
+            PodState::Pending(_) => Err(self.not_bound(None, error())),
+            PodState::Unknown => {
+                // The watch, or the next list or read, shows the outcome.
+                let (pod, node) = (format!("{}/{}", self.binding.namespace, self.binding.name), &*self.binding.node);
+                tracing::warn!(pod, node, why, "nobody knows yet whether the pod was bound: its reservation stays");
+                Err(BindError::Timeout(why))
+            }
+        }
+    }
+
+    async fn read_state(&self, deadline: Instant) -> PodState {
+        match self.binder.read(&self.binding.namespace, &self.binding.name, deadline).await {
+            Ok(now) if now.uid() != &*self.binding.uid => PodState::NotOurs(None),
+            Ok(now) => match now.node() {
+                Some(node) if *node == *self.binding.node => PodState::BoundHere(now),
+                Some(_) => PodState::NotOurs(Some(now)),
+                None => PodState::Pending(now),
+            },
+            Err(BindError::NoPod) => PodState::NotOurs(None),
+            Err(_) => PodState::Unknown,
+        }
+    }
+
+    /// The pod is on a node: as it was reserved, or as it was read.
+    fn bound(&mut self, read: Option<&Pod>) {
+        let placed = read.and_then(|pod| Some(pod.placed_on(pod.node()?, &BTreeMap::new())));
+        self.binder.assume_cache.settle_at(&self.id, placed.map(Arc::new), clock::now());
+        self.on_drop = OnDrop::Nothing;
+    }
+
+    /// The pod is not bound here, and will not be: it is on the node that the read showed, or on none.
+    fn not_bound(&mut self, elsewhere: Option<&Pod>, error: BindError) -> BindError {
+        if elsewhere.is_some() {
+            self.bound(elsewhere);
+        } else {
+            self.binder.assume_cache.release(&self.id);
+            self.on_drop = OnDrop::Nothing;
+        }
+        error
+    }
+}
+
+impl Reservation for ApiReservation<'_> {
+    fn bind(mut self: Box<Self>, deadline: Instant) -> Result<(), BindError> {
+        let runtime = self.binder.runtime.clone();
+        runtime.block_on(self.write(deadline))
+    }
+}
+
+impl Drop for ApiReservation<'_> {
+    fn drop(&mut self) {
+        match self.on_drop {
+            OnDrop::Release => self.binder.assume_cache.release(&self.id),
+            OnDrop::SettleAt(settled) => self.binder.assume_cache.settle_at(&self.id, None, settled),
+            OnDrop::Nothing => {}
+        }
+    }
+}

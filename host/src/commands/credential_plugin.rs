@@ -1,0 +1,78 @@
+//! Runs the command of a kubeconfig that makes credentials (`exec`), with a time limit.
+//!
+//! The Kubernetes client waits for such a command as long as it runs, on a thread that serves requests. So it starts
+//! this program, which starts the command and ends both in time.
+
+use std::{
+    io::{self, IsTerminal, Read, Write},
+    process::{Child, Command, ExitCode, Stdio},
+    sync::mpsc::{self, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{args::CredentialPluginArgs, text};
+
+/// The command line that runs a credential plugin: the running executable, even if its file was replaced since.
+pub(crate) const PLUGIN_RUNNER: [&str; 3] = ["/proc/self/exe", "credential-plugin", "--"];
+
+/// Time limit of a plugin.
+const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The same at a terminal, where somebody may have to log in.
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Time limit for the rest of the output after the plugin has ended: a process that it left behind may hold the pipe.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The interval at which the plugin is looked at.
+const POLL: Duration = Duration::from_millis(10);
+
+pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode> {
+    // clap requires a command.
+    let Some((program, rest)) = args.command.split_first() else { return Ok(ExitCode::FAILURE) };
+    let default = if io::stdin().is_terminal() { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
+    let timeout = args.timeout.unwrap_or(default);
+    let mut command = Command::new(program);
+    let child = command.args(rest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.with_context(|| format!("cannot start {}", program.display()))?;
+    let (copying, copied) = mpsc::channel();
+    copy(child.stdout.take(), io::stdout(), copying.clone());
+    copy(child.stderr.take(), io::stderr(), copying);
+    let Some(code) = wait(&mut child, Instant::now() + timeout)? else {
+        bail!("{} gave no credentials within {}: it was ended", program.display(), text::duration(timeout));
+    };
+    // An error means that both outputs have ended.
+    let _ = copied.recv_timeout(OUTPUT_TIMEOUT);
+    Ok(ExitCode::from(code))
+}
+
+/// Copies an output while there is any; drops `copying` at its end.
+fn copy(from: Option<impl Read + Send + 'static>, mut to: impl Write + Send + 'static, copying: Sender<()>) {
+    let copy = move || {
+        if let Some(mut from) = from {
+            // A reader that has gone needs no more of it.
+            let _ = io::copy(&mut from, &mut to).and_then(|_| to.flush());
+        }
+        drop(copying);
+    };
+    thread::spawn(copy);
+}
+
+/// The exit code of the process; `None` if it had to be ended.
+fn wait(child: &mut Child, deadline: Instant) -> Result<Option<u8>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        #[expect(clippy::disallowed_methods, reason = "it waits for a process, at most until the deadline")]
+        thread::sleep(POLL);
+    }
+}
