@@ -21,7 +21,7 @@ const MAX_VALUES: usize = 20;
 pub struct DecisionTable {
     /// The rows; where values do not matter they are merged.
     pub rows: Vec<DecisionRow>,
-    /// The number of rows beyond [`MAX_ROWS`], which are not listed.
+    /// The number of rows beyond the maximum, which are not listed.
     pub truncated: usize,
     /// The number of pod classes whose answers cannot be cached.
     pub uncacheable: usize,
