@@ -106,7 +106,7 @@ impl AdminState {
         };
         let refused = roster.failures().iter().map(|failure| {
             let next = if came_late(failure) { NEXT_START } else { "" };
-            format!("policy {}: {}{next}", failure.id(), failure.error)
+            format!("{failure}{next}")
         });
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));

@@ -45,7 +45,7 @@ impl Readiness {
         let is_allowed = |failure: &Failure| self.allow_degraded && !failure.is_of_directory();
         let counts = |failure: &&Failure| !failure.kept && !is_allowed(failure) && !is_off(failure);
         let refused = roster.failures().iter().filter(counts);
-        let refused = refused.map(|failure| format!("policy {}: {}", failure.id(), failure.error));
+        let refused = refused.map(ToString::to_string);
         let states = roster.states();
         let loading = states.iter().filter(|(_, state)| **state == PolicyState::Loading);
         refused.chain(loading.map(|(id, _)| format!("policy {id} is being loaded"))).collect()

@@ -153,6 +153,17 @@ impl Failure {
     }
 }
 
+/// The error of a directory names it already.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_of_directory() {
+            f.write_str(&self.error)
+        } else {
+            write!(f, "policy {}: {}", self.id(), self.error)
+        }
+    }
+}
+
 // === impl PolicyState ===
 
 impl PolicyState {

@@ -2,8 +2,6 @@
 
 use std::{io, path::PathBuf};
 
-use plimsoll_core::Failure;
-
 /// Why a directory cannot be read or watched, or a single policy not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
@@ -34,12 +32,4 @@ pub enum DirectoryError {
         /// What the system said.
         cause: io::Error,
     },
-}
-
-// === impl DirectoryError ===
-
-impl From<Failure> for DirectoryError {
-    fn from(failure: Failure) -> Self {
-        Self::Refused(failure.error)
-    }
 }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Result, bail};
 use plimsoll_cluster::{ApiServer, Credentials};
 use plimsoll_core::{Cluster, Gateway, NoObserver, Pod, Roster, SystemClock};
-use plimsoll_directory::{Directory, DirectoryConfig};
+use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
 use crate::{
@@ -75,17 +75,11 @@ impl OfflineGateway {
         let (cluster, source) = choice.read(cluster)?;
         let origin = ClusterOrigin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
         gateway.set_cluster(Arc::clone(&cluster));
-        let loader = Arc::new(engine::loader(engine)?);
-        // An empty directory has an error of its own below.
-        let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
-        let (_, update) = Directory::open(directory, loader)?;
-        if let Some(failure) = update.roster.failures().first() {
-            bail!("policy {} cannot be loaded: {}", failure.id(), failure.error);
-        }
-        if update.roster.members().next().is_none() {
+        let roster = load_all(policies, engine)?;
+        if roster.members().next().is_none() {
             bail!("{} holds no policies: expected .wasm files", policies.display());
         }
-        gateway.set_roster(update.roster);
+        gateway.set_roster(roster);
         Ok(Self { gateway, cluster, origin })
     }
 
@@ -217,6 +211,18 @@ fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
 }
 
 /// Reads a pod; `-` is standard input.
+/// Loads every policy of a directory, which may be empty.
+pub(super) fn load_all(policies: &Path, engine: &EngineArgs) -> Result<Arc<Roster>> {
+    let loader = Arc::new(engine::loader(engine)?);
+    let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
+    let (_, RosterUpdate { roster, .. }) = Directory::open(directory, loader)?;
+    match roster.failures().first() {
+        Some(failure) if failure.is_of_directory() => bail!("{failure}"),
+        Some(failure) => bail!("policy {} cannot be loaded: {}", failure.id(), failure.error),
+        None => Ok(roster),
+    }
+}
+
 pub(super) fn read_pod(path: &Path) -> Result<Pod> {
     Ok(plimsoll_cluster::read_pod(from_here(path))?)
 }

@@ -4,31 +4,25 @@ mod legacy;
 mod resources;
 mod yaml;
 
-use std::{net::IpAddr, process::ExitCode, sync::Arc};
+use std::{net::IpAddr, process::ExitCode};
 
 use anyhow::{Result, bail, ensure};
 use plimsoll_core::{Group, Mode, Roster, Verb};
-use plimsoll_directory::{Directory, DirectoryConfig};
 use serde_json::{Map, Value, json};
 
+use super::offline::load_all;
 use crate::{
     args::{OutputFormat, SchedulerConfigArgs},
-    engine, output,
+    output,
 };
 
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
-    let loader = Arc::new(engine::loader(&args.engine)?);
-    // An empty directory has an error of its own below.
-    let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(args.policies.clone()) };
-    let (_, update) = Directory::open(directory, loader)?;
-    if let Some(failure) = update.roster.failures().first() {
-        bail!("policy {} cannot be loaded: {}", failure.id(), failure.error);
-    }
+    let roster = load_all(&args.policies, &args.engine)?;
     if binds(args) {
-        one_binder(&update.roster)?;
+        one_binder(&roster)?;
     }
-    let groups = update.roster.groups();
+    let groups = roster.groups();
     let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, name, group)).collect();
     if extenders.is_empty() {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());

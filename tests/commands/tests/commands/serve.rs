@@ -364,4 +364,6 @@ fn a_problem_of_the_directory_is_no_refused_policy_and_an_ignored_file_is_named(
     };
     gateway.wait_for_log("the ignored file", ignored).unwrap();
     assert_eq!(gateway.count_log(|line| has(line, "message", "policy refused")), 0);
+    let ready = gateway.get("/readyz").unwrap().body;
+    assert!(ready.contains("holds no policies") && !ready.contains("policy (directory)"), "{ready}");
 }
