@@ -101,7 +101,7 @@ impl Gateway {
 
     /// When the time of a request is over that came in at this moment.
     pub fn deadline(&self, received: Instant) -> Instant {
-        self.caller(received).deadline()
+        received + self.request_timeout
     }
 
     /// Which nodes may the pod run on?
@@ -254,9 +254,10 @@ impl Gateway {
     }
 
     fn caller(&self, received: Instant) -> Caller {
-        let blocking = self.blocking.get().copied().unwrap_or_default();
-        Caller::new(Arc::clone(&self.clock), Arc::clone(&self.observer), received, self.request_timeout)
-            .with_blocking(blocking)
+        let (clock, observer) = (Arc::clone(&self.clock), Arc::clone(&self.observer));
+        let mut caller = Caller::new(clock, observer, received, self.request_timeout);
+        caller.blocking = self.blocking.get().copied().unwrap_or_default();
+        caller
     }
 
     /// Decides. New answers are inserted into the cache after the reply; if the decision failed, before it.

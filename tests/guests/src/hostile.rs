@@ -67,6 +67,7 @@ macro_rules! for_each_hostile {
             reason_of_all_memory: wat, Filter, Fault(Output, "it handed over more than 1024 KiB at once");
             reason_out_of_bounds: wat, Filter, Fault(Output, "out of bounds");
             replace_huge: wat, Preempt, Fault(Output, "it handed over more than 1024 KiB at once");
+            replace_more_than_placed: wat, Preempt, Fault(Output, "a replacement by 60000 pods of a node that has 1");
             replace_nobody: wat, Preempt, Fault(Output, "a replacement without victims");
             score_four_billion: wat, Score, Fault(Output, "a score of 4000000000; at most 100 is allowed");
             shared_memory: wat, Filter, Refused("it shares its memory between threads");

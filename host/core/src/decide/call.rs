@@ -19,9 +19,6 @@ use super::{
     cores::{pieces, split},
 };
 
-/// Upper bound of a request's time, so that the deadline does not overflow.
-const LONGEST_REQUEST: Duration = Duration::from_hours(24);
-
 /// Calls policies within the time of one request.
 pub(crate) struct Caller {
     clock: Arc<dyn Clock>,
@@ -31,7 +28,8 @@ pub(crate) struct Caller {
     deadline: Instant,
     request_timeout: Duration,
     class: CallClass,
-    blocking: Blocking,
+    /// How long work is run.
+    pub(crate) blocking: Blocking,
     /// Cache inserts to run after the reply.
     deferred: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// `None` if no cached answer is rechecked.
@@ -48,7 +46,6 @@ impl Caller {
         received: Instant,
         request_timeout: Duration,
     ) -> Self {
-        let request_timeout = request_timeout.min(LONGEST_REQUEST);
         Self {
             clock,
             observer,
@@ -67,11 +64,6 @@ impl Caller {
         Self { sampler: Some(RecheckSampler::of(recheck)), ..self }
     }
 
-    /// Runs long work in this way.
-    pub(crate) fn with_blocking(self, blocking: Blocking) -> Self {
-        Self { blocking, ..self }
-    }
-
     /// For calls that no decision waits for.
     pub(crate) fn in_background(self) -> Self {
         Self { class: CallClass::Background, ..self }
@@ -79,10 +71,6 @@ impl Caller {
 
     pub(super) fn observer(&self) -> &dyn Observer {
         self.observer.as_ref()
-    }
-
-    pub(super) fn blocking(&self) -> Blocking {
-        self.blocking
     }
 
     pub(super) fn now(&self) -> Instant {

@@ -84,7 +84,7 @@ impl Caller {
         nodes: &[u32],
     ) -> Result<Evaluated<A>, Fault> {
         let (started, asked) = (self.now(), nodes.len());
-        let source = ViewSource::of(all).with_blocking(self.blocking());
+        let source = ViewSource::of(all).with_blocking(self.blocking);
         let slots = || nodes.iter().map(|node| all.slots()[*node as usize]);
         let lookup = A::cache(&member.cache).lookup(&source, slots());
         if !lookup.is_cacheable() {

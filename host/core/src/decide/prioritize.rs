@@ -45,7 +45,7 @@ pub(crate) fn prioritize(
     let answers = if standing.is_empty() {
         Vec::new()
     } else {
-        run_all(caller.blocking(), &jobs, takes_long, |(verb, asked)| ask(caller, *verb, asked, &all, &standing))
+        run_all(caller.blocking, &jobs, takes_long, |(verb, asked)| ask(caller, *verb, asked, &all, &standing))
     };
     let mut totals = Totals::new(&standing);
     for ((_, Asked { member, known }), scores) in jobs.iter().zip(answers) {

@@ -46,7 +46,7 @@ impl<'g, A: VerbAnswer + CachedAnswer> Asked<'g, A> {
         recent: &RecentCombined,
         all: &View,
     ) -> (Vec<Self>, Standing) {
-        let source = ViewSource::of(all).with_blocking(caller.blocking());
+        let source = ViewSource::of(all).with_blocking(caller.blocking);
         let mut places = 0..;
         let mut known = |member: &Member| {
             let answers = A::cache(&member.cache).by_class(&source)?;

@@ -15,6 +15,9 @@ use crate::{
     Binder, Blocking, CacheLimit, Clock, Cluster, Observer, Pulse, cache::Recheck, decide::BindLocks, memory::Memories,
 };
 
+/// Upper bound of a request's time, so that no deadline overflows.
+const MAX_REQUEST_TIMEOUT: Duration = Duration::from_hours(24);
+
 impl Gateway {
     /// A gateway with no policies and no cluster.
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
@@ -31,7 +34,7 @@ impl Gateway {
             binds,
             clock,
             observer,
-            request_timeout,
+            request_timeout: request_timeout.min(MAX_REQUEST_TIMEOUT),
             cache_limit,
             recheck,
             expects_cluster: AtomicBool::new(false),

@@ -363,3 +363,42 @@ fn what_is_remembered_stays_within_its_bound() {
     assert_eq!(filter(&fixture, mk_labelled("p199", "a")).1, [0], "the newest is kept");
     assert_eq!(filter(&fixture, mk_labelled("p0", "a")).1, [4], "the oldest is not");
 }
+
+#[test]
+fn keys_that_a_policy_reads_count_with_their_columns() {
+    let long_key = FakePolicy::default().filter_each(|view, node| {
+        let key = text(view, Read::Pod(PodRead::Name)).repeat(25_000);
+        text(view, Read::Node(node, NodeRead::Label(&key)));
+        Verdict::Fits
+    });
+    let limit = CacheLimit { bytes: 1 << 20, ..CacheLimit::default() };
+    let cluster = mk_zones(["a"; 4], &[]);
+    let mut fixture = Fixture::new(vec![], None);
+    let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
+    fixture.gateway = Arc::new(gateway.with_cache_limit(limit));
+    fixture.gateway.set_cluster(Arc::clone(&cluster));
+    let member = mk_member("long", long_key.function(), |_| {});
+    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![member])));
+    let mut most = 0;
+    for pod in 0..40 {
+        // A pod that comes again is answered with columns.
+        (0..3).for_each(|_| drop(filter(&fixture, mk_labelled(&format!("p{pod:03}"), "a"))));
+        most = most.max(cluster.columns().bytes());
+    }
+    // 40 keys of 100 kB each do not fit into a quarter of a MiB.
+    assert!((100_000..=limit.columns()).contains(&most), "{most}");
+}
+
+#[test]
+fn a_table_shows_the_beginning_of_a_long_read() {
+    let long_key = FakePolicy::default().filter_each(|view, node| {
+        let key = "k".repeat(100_000);
+        text(view, Read::Node(node, NodeRead::Label(&key)));
+        unschedulable(&text(view, Read::Node(node, NodeRead::Label("zone"))))
+    });
+    let zones = mk_zones(["a", "b", "c", "d"], &[]);
+    let fixture = Fixture::new(vec![mk_member("long", long_key.function(), |_| {})], Some(zones));
+    filter(&fixture, mk_labelled("p", "a"));
+    let tables = format!("{:?}", fixture.gateway.decision_tables("long").unwrap());
+    assert!(tables.contains("kkk") && tables.len() < 10_000, "{} bytes", tables.len());
+}
