@@ -8,6 +8,9 @@ use crate::request_cache::{Elements, SuccessorTable};
 /// How many successors are tried per element. A scheduler leaves out the nodes that a filter has rejected.
 const TRIES: usize = 4;
 
+/// Few names with their quotes are shorter; a list of those grows while it is read.
+const USUAL_BYTES: usize = 16;
+
 /// The known elements of a list, by slot.
 pub(super) trait KnownElements {
     /// The order in which the elements came before (a successor table).
@@ -38,7 +41,8 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Optio
     if cursor.eat(b']').is_some() {
         return Some(Elements::default());
     }
-    let most = known.order().len();
+    // A short request must not pay for a large cluster.
+    let most = known.order().len().min(cursor.rest().len() / USUAL_BYTES);
     let (mut places, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
     let (mut before, mut tries) = (None, TRIES);
     loop {
