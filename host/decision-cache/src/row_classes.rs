@@ -121,14 +121,18 @@ impl<T: Attribute> RowClasses<T> {
 
     /// The value of each attribute at each of these rows.
     fn read(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Fingerprint> {
-        let column = |attribute| (attribute, source.columns().current(attribute));
+        let column =
+            |attribute| (attribute, source.fingerprint_of_all_rows(attribute), source.columns().current(attribute));
         let columns: Vec<_> = self.attributes.as_slice().iter().map(column).collect();
         let mut values = Vec::with_capacity(rows.len() * columns.len());
         for (at, row) in rows.iter().enumerate() {
             let next = || rows[at + 1..].iter().copied();
-            values.extend(columns.iter().map(|(attribute, column)| match column {
-                Some(column) => column.peek(*row).unwrap_or_else(|| fill(column, source, attribute, *row, next())),
-                None => source.row_fingerprint(attribute, *row),
+            values.extend(columns.iter().map(|(attribute, of_all, column)| match (of_all, column) {
+                (Some(value), _) => *value,
+                (None, Some(column)) => {
+                    column.peek(*row).unwrap_or_else(|| fill(column, source, attribute, *row, next()))
+                }
+                (None, None) => source.row_fingerprint(attribute, *row),
             }));
         }
         values

@@ -29,6 +29,11 @@ pub trait Source: Send + Sync + 'static {
     /// The fingerprint of an attribute of a row.
     fn row_fingerprint(&self, attribute: &Self::Attribute, row: Row) -> Fingerprint;
 
+    /// The fingerprint of an attribute of rows, if it is known without a look at them to be the same for all.
+    fn fingerprint_of_all_rows(&self, _attribute: &Self::Attribute) -> Option<Fingerprint> {
+        None
+    }
+
     /// The value of an attribute; the row does not matter for one of the subject or the snapshot.
     ///
     /// It is needed when answers are inserted or shown, not when they are looked up.
@@ -123,8 +128,11 @@ impl Reader {
 impl ReadFrom {
     fn new<S: Source>(source: &S, attribute: &S::Attribute, number: usize) -> Self {
         match attribute.scope() {
-            Scope::Row if number < MAX_WIDTH => Self::Column(source.columns().get(attribute, source.row_count())),
-            Scope::Row => Self::Row,
+            Scope::Row => match source.fingerprint_of_all_rows(attribute) {
+                Some(value) => Self::Shared(value),
+                None if number < MAX_WIDTH => Self::Column(source.columns().get(attribute, source.row_count())),
+                None => Self::Row,
+            },
             Scope::Subject | Scope::Snapshot => Self::Shared(source.shared_fingerprint(attribute)),
         }
     }

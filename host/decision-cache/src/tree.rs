@@ -50,7 +50,10 @@ impl<S: Source, A: Answer> Tree<S, A> {
         let value = |number: u32, fingerprint| {
             let attribute = class.attributes.get(number);
             let row: Option<Row> = match attribute.scope() {
-                Scope::Row => columns[number as usize].as_ref()?.find(fingerprint),
+                Scope::Row => match &columns[number as usize] {
+                    Some(column) => column.find(fingerprint),
+                    None => (source.fingerprint_of_all_rows(attribute) == Some(fingerprint)).then_some(0),
+                },
                 Scope::Subject | Scope::Snapshot => (source.shared_fingerprint(attribute) == fingerprint).then_some(0),
             };
             Some(source.value(attribute, row?))

@@ -66,6 +66,16 @@ fn only_the_rows_that_are_asked_about_are_read() {
 }
 
 #[test]
+fn no_row_is_read_where_all_are_known_to_have_one_value() {
+    let (cache, world) = (Cache::default(), world(1_000, |_| 7));
+    let function = |reads: &Reads<'_>| reads.read(&Of::Row(0)).to_string();
+    assert_eq!(evaluated(&cache, &world, function), 1);
+    assert_eq!(world.snapshot.fingerprints.load(Ordering::Relaxed), 0);
+    let Tree::Read(_, branches) = cache.tree(&world).unwrap() else { panic!("the row is read") };
+    assert_eq!(branches.iter().map(|branch| branch.value).collect::<Vec<_>>(), [Some(7)]);
+}
+
+#[test]
 fn attributes_named_by_the_subject_are_unlimited() {
     let cache = Cache::default();
     let function = |reads: &Reads<'_>| {

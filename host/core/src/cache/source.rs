@@ -5,7 +5,7 @@ use std::hash::Hash;
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
 use super::attribute::{Attribute, AttributeOf, Columns};
-use crate::{Blocking, Grouping, NodeRead, PlacedRead, Read, Shown, Slot, Value, View, read::ReadAttribute};
+use crate::{Blocking, Grouping, ImageName, NodeRead, PlacedRead, Read, Shown, Slot, Value, View, read::ReadAttribute};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
@@ -42,6 +42,10 @@ impl Source for ViewSource {
 
     fn row_fingerprint(&self, attribute: &Attribute, row: Row) -> Fingerprint {
         attribute.fingerprint(&self.0, row)
+    }
+
+    fn fingerprint_of_all_rows(&self, attribute: &Attribute) -> Option<Fingerprint> {
+        attribute.image.is_some_and(ImageName::is_nowhere).then_some(Fingerprint::ABSENT)
     }
 
     fn value(&self, attribute: &Attribute, row: Row) -> Shown {

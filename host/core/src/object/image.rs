@@ -6,7 +6,10 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     sync::{
         OnceLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicU64, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
 };
 
@@ -29,9 +32,18 @@ pub(super) struct Images(Box<[(ImageName, u64)]>);
 
 /// Two bits for each image that any node has had: one that is new to the whole cluster is on no node, and need not
 /// be looked for on each. Enough for 100,000 images; with more, it says `perhaps` more often.
-struct Seen([AtomicU64; 1 << 14]);
+#[derive(Debug)]
+struct Seen {
+    bits: [AtomicU64; 1 << 14],
+    /// The nodes that exist whose images were not read yet, so that the bits lack them.
+    unread: AtomicUsize,
+}
 
-static SEEN: Seen = Seen([const { AtomicU64::new(0) }; 1 << 14]);
+static SEEN: Seen = Seen::new();
+
+/// The images of a node, read when they are first asked for.
+#[derive(Debug)]
+pub(super) struct LazyImages(OnceLock<Images>);
 
 /// One entry of `status.images`.
 #[derive(Deserialize)]
@@ -66,6 +78,11 @@ impl ImageName {
         }
         Self(state.finish())
     }
+
+    /// Whether no node of this process has the image. It looks at no node, and may say no although none has it.
+    pub(crate) fn is_nowhere(self) -> bool {
+        SEEN.has_on_no_node(self)
+    }
 }
 
 impl<'de> Deserialize<'de> for ImageName {
@@ -91,19 +108,62 @@ impl<'de> Deserialize<'de> for ImageName {
 // === impl Seen ===
 
 impl Seen {
+    const fn new() -> Self {
+        Self { bits: [const { AtomicU64::new(0) }; 1 << 14], unread: AtomicUsize::new(0) }
+    }
+
+    fn add_unread(&self) {
+        self.unread.fetch_add(1, Relaxed);
+    }
+
+    /// The images of a node were read and added, or the node is gone.
+    fn remove_unread(&self) {
+        // Who finds the count without this node also finds what was added before.
+        self.unread.fetch_sub(1, Release);
+    }
+
+    fn has_on_no_node(&self, image: ImageName) -> bool {
+        self.unread.load(Acquire) == 0 && !self.may_have(image)
+    }
+
     fn add(&self, image: ImageName) {
         for (word, bit) in Self::places(image) {
-            self.0[word].fetch_or(bit, Relaxed);
+            self.bits[word].fetch_or(bit, Relaxed);
         }
     }
 
     fn may_have(&self, image: ImageName) -> bool {
-        Self::places(image).iter().all(|(word, bit)| self.0[*word].load(Relaxed) & bit != 0)
+        Self::places(image).iter().all(|(word, bit)| self.bits[*word].load(Relaxed) & bit != 0)
     }
 
     /// Each of the 64 bits of a name is as good as any.
     fn places(ImageName(hash): ImageName) -> [(usize, u64); 2] {
         [hash, hash >> 32].map(|hash| ((hash >> 6) as usize % (1 << 14), 1 << (hash % 64)))
+    }
+}
+
+// === impl LazyImages ===
+
+impl LazyImages {
+    pub(super) fn unread() -> Self {
+        SEEN.add_unread();
+        Self(OnceLock::new())
+    }
+
+    pub(super) fn get(&self, read: impl FnOnce() -> Images) -> &Images {
+        self.0.get_or_init(|| {
+            let images = read();
+            SEEN.remove_unread();
+            images
+        })
+    }
+}
+
+impl Drop for LazyImages {
+    fn drop(&mut self) {
+        if self.0.get().is_none() {
+            SEEN.remove_unread();
+        }
     }
 }
 
@@ -147,6 +207,19 @@ mod tests {
             assert_eq!(ImageName::of(name), ImageName::of(meant));
         }
         assert_ne!(ImageName::of("nginx"), ImageName::of("nginx:1"));
+    }
+
+    #[test]
+    fn an_image_is_on_no_node_only_if_the_images_of_every_node_are_known() {
+        // One of its own: other tests make nodes at the same time.
+        static SEEN: Seen = Seen::new();
+        let (known, other) = (ImageName::of("known"), ImageName::of("other"));
+        assert!(SEEN.has_on_no_node(known) && SEEN.has_on_no_node(other));
+        SEEN.add_unread();
+        assert!(!SEEN.has_on_no_node(known) && !SEEN.has_on_no_node(other), "the node may have either");
+        SEEN.add(known);
+        SEEN.remove_unread();
+        assert!(!SEEN.has_on_no_node(known) && SEEN.has_on_no_node(other));
     }
 
     #[test]

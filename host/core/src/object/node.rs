@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{
     ALLOCATION, Entries, ObjectError, Quantities, at_pointer,
-    image::{ImageName, Images},
+    image::{ImageName, Images, LazyImages},
     parse, steady,
 };
 use crate::stamp::stamp;
@@ -37,7 +37,7 @@ pub struct Node {
     allocatable: Quantities,
     /// The whole object; images and fields are found in it when they are asked for.
     json: Bytes,
-    images: OnceLock<Images>,
+    images: LazyImages,
     /// The object without what a heartbeat changes, where `json` has that too.
     steady: OnceLock<Box<str>>,
     /// No two records that differ have one.
@@ -80,7 +80,7 @@ impl Node {
             allocatable,
             json,
             heap_bytes,
-            images: OnceLock::new(),
+            images: LazyImages::unread(),
             steady: OnceLock::new(),
             stamp: stamp(),
         })
@@ -174,7 +174,7 @@ impl Node {
     }
 
     fn images(&self) -> &Images {
-        self.images.get_or_init(|| self.field("/status/images").map(Images::of).unwrap_or_default())
+        self.images.get(|| self.field("/status/images").map(Images::of).unwrap_or_default())
     }
 }
 

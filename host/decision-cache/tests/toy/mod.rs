@@ -175,6 +175,12 @@ impl Source for World {
         self.fingerprint(attribute, row)
     }
 
+    fn fingerprint_of_all_rows(&self, attribute: &Of) -> Option<Fingerprint> {
+        let Of::Row(key) = attribute else { return None };
+        let is_everywhere = |value: i64| self.snapshot.rows.iter().all(|cells| cells[*key as usize] == value);
+        is_everywhere(*self.snapshot.rows.first()?.get(*key as usize)?).then(|| self.fingerprint(attribute, 0))
+    }
+
     fn value(&self, attribute: &Of, row: Row) -> i64 {
         self.number(attribute, row)
     }
