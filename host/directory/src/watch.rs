@@ -60,7 +60,7 @@ enum LoopEvent {
     /// The directory may have changed.
     Rescan,
     /// A job has ended.
-    Done(Box<JobOutcome>),
+    Done(JobOutcome),
     /// The watch must stop.
     Stop,
 }
@@ -132,10 +132,8 @@ impl Directory {
         while under_way > 0 {
             // The channel stays open: this has a sender of its own.
             let Ok(event) = self.events.recv() else { return };
-            if let LoopEvent::Done(outcome) = event
-                && let JobOutcome::Load(outcome) = *outcome
-            {
-                let _ = self.table.finish(outcome, &Immediately);
+            if let LoopEvent::Done(JobOutcome::Load(outcome)) = event {
+                let _ = self.table.finish(*outcome, &Immediately);
                 under_way -= 1;
             }
         }
@@ -205,6 +203,6 @@ fn last_good(directory: &Path, root: &Path) -> Option<Arc<LastGood>> {
 
 impl From<JobOutcome> for LoopEvent {
     fn from(outcome: JobOutcome) -> Self {
-        Self::Done(Box::new(outcome))
+        Self::Done(outcome)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Job {
 
 /// The outcome of a job.
 pub(crate) enum JobOutcome {
-    Load(LoadOutcome),
+    Load(Box<LoadOutcome>),
     /// With how the new version failed, if it has to be rolled back.
     Check(RollbackCheck, Option<String>),
 }
@@ -156,7 +156,7 @@ impl SharedQueue {
             Job::Load(job) => {
                 let failed = LoadOutcome::failed(&job);
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job)));
-                JobOutcome::Load(outcome.unwrap_or(failed))
+                JobOutcome::Load(Box::new(outcome.unwrap_or(failed)))
             }
             Job::Check(check) => {
                 // If the check itself fails, the new version stays.

@@ -102,10 +102,8 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             let until = self.next_moment(now);
             match self.events.recv_timeout(until.saturating_duration_since(now)) {
                 Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(LoopEvent::Done(outcome)) => match *outcome {
-                    JobOutcome::Load(outcome) => self.apply_load(outcome),
-                    JobOutcome::Check(check, error) => self.table.apply_check(&check, error),
-                },
+                Ok(LoopEvent::Done(JobOutcome::Load(outcome))) => self.apply_load(*outcome),
+                Ok(LoopEvent::Done(JobOutcome::Check(check, error))) => self.table.apply_check(&check, error),
                 Ok(LoopEvent::Rescan) => {
                     #[expect(
                         clippy::disallowed_methods,
