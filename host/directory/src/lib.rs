@@ -18,6 +18,7 @@ mod error;
 mod initial_sidecars;
 mod known_modules;
 mod last_good;
+mod listing;
 mod load;
 mod past_versions;
 mod retry;
@@ -36,7 +37,8 @@ mod worker_pool;
 
 pub use config::DirectoryConfig;
 pub use error::DirectoryError;
-pub use load::{load_one, module_bytes, module_of};
+pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};
+pub use load::{load_one, module_bytes};
 pub use scan::ignored_files;
 pub use sidecar::sidecar_schema;
 pub use update::{PolicyChange, RosterUpdate};

@@ -17,10 +17,7 @@ use crate::{
     known_modules::KnownModules,
     last_good::{LastGood, StagedVersion},
     scan::{PolicyId, Scan, Sources},
-    source::{
-        Content, ContentDigests, FileRefusal, ModuleReader, Reading, SidecarSummary, Stamps, parse_sidecar,
-        read_module, read_sidecar,
-    },
+    source::{Content, ContentDigests, FileRefusal, ModuleReader, Reading, SidecarSummary, Stamps, read_module},
 };
 
 /// A version of a policy, and the digests of its files.
@@ -266,18 +263,4 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
 /// If it is no regular file, larger than a module may be, or cannot be read.
 pub fn module_bytes(module: &Path) -> Result<Vec<u8>, DirectoryError> {
     read_module(module, &ReadLimits::default()).map_err(|refusal| DirectoryError::Refused(refusal.text))
-}
-
-/// The module that a sidecar belongs to.
-///
-/// # Errors
-/// If the sidecar cannot be read or is refused.
-pub fn module_of(sidecar: &Path) -> Result<PathBuf, DirectoryError> {
-    let named = read_sidecar(sidecar)
-        .and_then(|text| parse_sidecar(None, Some(sidecar), Some(&text), &ReadLimits::default()))
-        .map_err(|refusal| DirectoryError::Refused(refusal.text))?;
-    let Some(module) = named.module else { return Ok(sidecar.with_extension("wasm")) };
-    let folder = sidecar.parent().unwrap_or(Path::new(""));
-    let folder = if module.in_root { folder.join("..") } else { folder.to_owned() };
-    Ok(folder.join(&*module.name))
 }

@@ -4,7 +4,7 @@ mod names;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    fmt, fs, io,
     path::Path,
     sync::Arc,
 };
@@ -12,8 +12,8 @@ use std::{
 use plimsoll_core::escaped;
 use plimsoll_system::FileStamp;
 
-pub(crate) use self::names::{File, PolicyId};
-use self::names::{FileKind, MAX_NAME_BYTES, is_group_name, is_policy_name};
+pub(crate) use self::names::{File, PolicyId, name_problem};
+use self::names::{FileKind, MAX_NAME_BYTES, is_group_name};
 
 use crate::DirectoryError;
 
@@ -116,17 +116,14 @@ impl Scan {
         for file in self.files.keys() {
             let Some((stem, kind)) = file.parts() else { continue };
             let sources = policies.entry(PolicyId::of(&file.group, stem)).or_default();
-            if !is_policy_name(stem) {
-                sources.problem = Some(format!(
-                    "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}",
-                    escaped(stem, |_| false)
-                ));
+            if let Some(problem) = name_problem(stem) {
+                sources.problem = Some(problem);
             }
             match (kind, &sources.sidecar) {
                 (FileKind::Module, _) => sources.module = Some(file.clone()),
                 (FileKind::Sidecar, None) => sources.sidecar = Some(file.clone()),
                 (FileKind::Sidecar, Some(other)) => {
-                    sources.problem = Some(format!("'{other}' and '{file}' are both there: expected one sidecar"));
+                    sources.problem = Some(two_sidecars(other, file));
                 }
             }
         }
@@ -241,6 +238,11 @@ impl From<io::Error> for ListError {
 /// The name, unless it is not valid text or starts with a dot (`..data` of a mounted ConfigMap, an editor's `.x.swp`).
 fn visible_name(entry: &fs::DirEntry) -> Option<String> {
     entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))
+}
+
+/// Why a policy with these two sidecars is refused.
+pub(crate) fn two_sidecars(one: impl fmt::Display, other: impl fmt::Display) -> String {
+    format!("'{one}' and '{other}' are both there: expected one sidecar")
 }
 
 /// Whether a directory is a link to one outside of the root.

@@ -236,7 +236,7 @@ impl Reading {
 }
 
 /// The module that a policy runs: what its sidecar names, else the file with its own name.
-fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, FileRefusal> {
+pub(crate) fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, FileRefusal> {
     let group = sources.files().next().map(|file| file.group.clone()).unwrap_or_default();
     match (&sidecar.module, &sources.module) {
         (Some(named), _) if named.in_root && group.is_empty() => {
@@ -249,14 +249,15 @@ fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Resul
             Ok(File { group, name: named.name.as_ref().into() })
         }
         (None, Some(module)) => Ok(module.clone()),
-        (None, None) => {
-            let path = path.unwrap_or(Path::new(""));
-            let module = path.with_extension("wasm");
-            Err(FileRefusal::new(format!(
-                "{}: there is no module for this sidecar: expected the file {} or the key 'module'",
-                path.display(),
-                module.file_name().unwrap_or_default().display(),
-            )))
-        }
+        (None, None) => Err(no_module(path.unwrap_or(Path::new("")))),
     }
+}
+
+/// The refusal of a sidecar that has no module beside it, and names none.
+pub(crate) fn no_module(sidecar: &Path) -> FileRefusal {
+    FileRefusal::new(format!(
+        "{}: there is no module for this sidecar: expected the file {} or the key 'module'",
+        sidecar.display(),
+        sidecar.with_extension("wasm").file_name().unwrap_or_default().display(),
+    ))
 }

@@ -8,6 +8,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use plimsoll_core::{Fault, Verb};
+use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::{
 };
 
 use purity::Purity;
-use target::{PolicyFiles, Target, targets};
+use target::{Target, targets};
 use trial::{CallTime, Callee};
 
 /// The report on one policy.
@@ -104,8 +105,9 @@ impl CheckedPolicy {
         let mut text = String::new();
         text::push_line(&mut text, format_args!("{}: {verdict}", self.target.name));
         let lines = match &self.report {
-            Ok(report) if !self.target.is_listed => report.lines(),
-            _ => vec![],
+            Ok(report) if self.target.is_listed => report.purity_lines(),
+            Ok(report) => report.lines(),
+            Err(_) => vec![],
         };
         for (key, value) in lines {
             text::push_line(&mut text, format_args!("  {key:<9}{value}"));
@@ -185,11 +187,19 @@ impl CheckReport {
         for (verb, time) in &self.calls {
             lines.push(("call", format!("{verb}: {}", call_text(time))));
         }
-        if self.purity.as_ref().is_some_and(Vec::is_empty) {
-            lines.push(("purity", "nothing to compare: it has neither filter, score nor rank".to_owned()));
-        }
-        lines.extend(self.purity.iter().flatten().map(|purity| ("purity", purity.as_text())));
+        lines.extend(self.purity_lines());
         lines
+    }
+
+    /// None unless `--purity` is given.
+    fn purity_lines(&self) -> Vec<(&'static str, String)> {
+        match &self.purity {
+            None => vec![],
+            Some(none) if none.is_empty() => {
+                vec![("purity", "nothing to compare: it has neither filter, score nor rank".to_owned())]
+            }
+            Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
+        }
     }
 }
 

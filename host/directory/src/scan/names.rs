@@ -94,7 +94,15 @@ pub(super) fn is_group_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
 }
 
-pub(super) fn is_policy_name(name: &str) -> bool {
+/// Why files with this stem are no policy.
+pub(crate) fn name_problem(stem: &str) -> Option<String> {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
+    let is_name = stem.len() <= MAX_NAME_BYTES && stem.bytes().all(is_fit);
+    let problem = || {
+        format!(
+            "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}",
+            escaped(stem, |_| false)
+        )
+    };
+    (!is_name).then(problem)
 }

@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail};
+use plimsoll_directory::{ListedPolicy, PolicyFiles};
 
 /// One policy to check.
 pub(super) struct Target {
@@ -18,13 +18,6 @@ pub(super) struct Target {
     pub(super) is_listed: bool,
     /// Whether `serve` would ignore it.
     pub(super) is_ignored: bool,
-}
-
-/// The files of a policy.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PolicyFiles {
-    pub(super) module: PathBuf,
-    pub(super) sidecar: Option<PathBuf>,
 }
 
 /// The policies behind these names; a module and its sidecar that are both named are one policy.
@@ -47,77 +40,26 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
 
 /// The module and the sidecar that a file name stands for.
 fn of_file(file: &Path) -> Result<PolicyFiles> {
-    match ending(file) {
-        "wasm" => {
-            let beside = ["yaml", "yml"].map(|ending| file.with_extension(ending));
-            Ok(PolicyFiles { module: file.to_owned(), sidecar: beside.into_iter().find(|path| path.exists()) })
-        }
-        "yaml" | "yml" => {
-            Ok(PolicyFiles { module: plimsoll_directory::module_of(file)?, sidecar: Some(file.to_owned()) })
-        }
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("wasm" | "yaml" | "yml") => Ok(plimsoll_directory::policy_files(file)?),
         _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
     }
 }
 
 /// Every policy of a directory and of its groups, as `serve` would find them.
 fn of_directory(directory: &Path) -> Vec<Target> {
-    let shown = directory.display();
-    let read = || -> Result<Vec<Target>> {
-        let mut policies = of_group(directory, "")?;
-        for entry in visible(directory)?.into_iter().filter(|path| path.is_dir()) {
-            let group = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            policies.extend(of_group(&entry, &format!("{group}/"))?);
-        }
-        ensure!(!policies.is_empty(), "it holds no policy");
-        Ok(policies)
-    };
-    let named = |target: Target| Target { name: format!("{shown}: {}", target.name), ..target };
-    let mut targets = match read() {
-        Ok(policies) => policies.into_iter().map(named).collect(),
-        Err(error) => {
-            vec![Target { name: shown.to_string(), files: Err(error), is_listed: true, is_ignored: false }]
-        }
+    let shown = directory.display().to_string();
+    let target = |name, files, is_ignored| Target { name, files, is_listed: true, is_ignored };
+    let mut targets = match plimsoll_directory::list_policies(directory) {
+        Ok(policies) if policies.is_empty() => vec![target(shown.clone(), Err(anyhow!("it holds no policy")), false)],
+        Ok(policies) => policies
+            .into_iter()
+            .map(|ListedPolicy { name, files }| target(format!("{shown}: {name}"), files.map_err(Into::into), false))
+            .collect(),
+        Err(error) => vec![target(shown.clone(), Err(error.into()), false)],
     };
     // A directory that cannot be listed was reported above.
     let ignored = plimsoll_directory::ignored_files(directory).unwrap_or_default();
-    let ignored = ignored.into_iter().map(|(name, why)| Target {
-        name,
-        files: Err(anyhow!(why)),
-        is_listed: true,
-        is_ignored: true,
-    });
-    targets.extend(ignored.map(named));
+    targets.extend(ignored.into_iter().map(|(name, why)| target(format!("{shown}: {name}"), Err(anyhow!(why)), true)));
     targets
-}
-
-fn of_group(folder: &Path, prefix: &str) -> Result<Vec<Target>> {
-    let files = visible(folder)?;
-    let sidecars = || files.iter().filter(|path| matches!(ending(path), "yaml" | "yml"));
-    let modules = files.iter().filter(|path| ending(path) == "wasm");
-    // A module that sidecars name, and that has none of its own, is shared by them; it is no policy by itself.
-    let named: BTreeSet<PathBuf> =
-        sidecars().filter_map(|sidecar| plimsoll_directory::module_of(sidecar).ok()).collect();
-    let alone = modules.filter(|module| !named.contains(*module));
-    let mut policies: Vec<Target> = sidecars()
-        .chain(alone)
-        .map(|file| {
-            let name = format!("{prefix}{}", file.file_stem().unwrap_or_default().to_string_lossy());
-            Target { name, files: of_file(file), is_listed: true, is_ignored: false }
-        })
-        .collect();
-    policies.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(policies)
-}
-
-/// The entries of a folder whose names do not begin with a dot, by name.
-fn visible(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    paths.retain(|path| !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.'));
-    paths.sort();
-    Ok(paths)
-}
-
-fn ending(file: &Path) -> &str {
-    file.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
 }

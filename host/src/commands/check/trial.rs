@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View};
+use plimsoll_core::{Ask, Candidate, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View};
 
 use crate::sample;
 
@@ -51,7 +51,7 @@ impl Callee {
 
     /// Times the verbs that answer about nodes; the first round warms the pool up.
     pub(super) fn call_times(&self) -> Vec<(Verb, Result<CallTime, Fault>)> {
-        let timed = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
+        let timed = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Preempt, Verb::Bind];
         let timed = timed.into_iter().filter(|verb| self.policy.verbs().has(*verb));
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
         let best = |verb, nodes| -> Result<Duration, Fault> {
@@ -60,7 +60,7 @@ impl Callee {
         };
         let time = |verb| {
             let first = best(verb, 1)?;
-            if verb == Verb::Bind {
+            if matches!(verb, Verb::Preempt | Verb::Bind) {
                 return Ok(CallTime { first, further: None });
             }
             let all = best(verb, sample::NODES)?;
@@ -109,7 +109,8 @@ impl Callee {
             Verb::Score => self.policy.score(&ask, &slots).map(drop),
             Verb::Rank => self.policy.rank(&ask).map(drop),
             Verb::Bind => self.policy.bind(&ask, 0).map(drop),
-            Verb::Preempt | Verb::Validate => Ok(()),
+            Verb::Preempt => self.policy.preempt(&candidate(ask), &[0]).map(drop),
+            Verb::Validate => Ok(()),
         }?;
         Ok(started.elapsed())
     }
@@ -117,4 +118,10 @@ impl Callee {
     fn limits(&self) -> Limits {
         Limits::until(Instant::now() + self.timeout, self.memory)
     }
+}
+
+/// The call with one candidate for preemption: the first node, and the first pod on it.
+fn candidate(ask: Ask) -> Ask {
+    let candidate = Candidate { victims: vec![0], pdb_violations: 0 };
+    Ask { view: Arc::new(View::clone(&ask.view).with_candidates(Arc::from([candidate]))), ..ask }
 }

@@ -6,7 +6,7 @@ use plimsoll_commands::{matches_golden, plimsoll, plimsoll_with, steady};
 use plimsoll_harness::{guest, policies, tempdir};
 use serde_json::Value;
 
-use crate::{hostile, run, text};
+use crate::{POD, hostile, run, text};
 
 #[test]
 fn check_tells_what_each_sample_policy_is() {
@@ -146,6 +146,62 @@ fn check_says_that_a_module_needs_settings_and_refuses_it_only_if_it_is_to_be_st
     let printed = check(&["--strict"]);
     assert_eq!(printed.code, Some(1), "{printed:?}");
     assert!(printed.out.starts_with(&format!("machines.wasm: REFUSED, {why}")), "{}", printed.out);
+}
+
+/// The texts are those of the directory that `serve` and `run` read.
+#[test]
+fn check_refuses_what_serve_refuses_once_and_in_the_same_words() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let refusal = |files: &[(&str, &str)], refused: &str| {
+        let policies = at("p");
+        for (file, text) in files {
+            fs::create_dir_all(policies.join(file).parent().unwrap()).unwrap();
+            match text {
+                &"" => drop(fs::copy(guest("zone_drain_v1"), policies.join(file)).unwrap()),
+                text => fs::write(policies.join(file), text).unwrap(),
+            }
+        }
+        fs::write(at("pod.json"), POD).unwrap();
+        let run = ["run", "--no-compile-cache", "--sample", "--policies", "p", "--pod", "pod.json"];
+        let run = plimsoll(directory.path(), &run).unwrap();
+        let check = plimsoll(directory.path(), &["check", "--no-compile-cache", "p"]).unwrap();
+        let file = plimsoll(directory.path(), &["check", "--no-compile-cache", &format!("p/{refused}")]).unwrap();
+        fs::remove_dir_all(policies).unwrap();
+        assert_eq!((check.code, file.code), (Some(1), Some(1)), "{check:?} {file:?}");
+        let line = check.out.lines().find(|line| line.contains("REFUSED")).unwrap();
+        let why = line.split_once("REFUSED, ").unwrap().1.to_owned();
+        assert!(run.err.contains(&format!("cannot be loaded: {why}")), "{why}\n{}", run.err);
+        assert_eq!(check.out.matches("REFUSED").count(), 1, "{}", check.out);
+        (check.out.lines().count(), why, file.out.replacen("REFUSED, ", "", 1))
+    };
+    let (lines, why, file) = refusal(&[("a b.wasm", "")], "a b.wasm");
+    assert!(lines == 1 && why.starts_with("'a b' is no name for a policy: expected letters"), "{why}");
+    assert!(file.contains(&why), "{file}");
+    let (lines, why, _) = refusal(&[("x.wasm", ""), ("GPU/x.wasm", "")], "GPU");
+    assert!(lines == 2 && why.starts_with("'GPU' is no name for a group"), "{why}");
+    let (lines, why, file) = refusal(&[("x.wasm", ""), ("x.yaml", "modus: off\n")], "x.yaml");
+    assert!(lines == 1 && why.contains("unknown key 'modus'"), "{why}");
+    assert!(file.contains(&why), "{file}");
+    let (lines, why, file) = refusal(&[("copy.yaml", "order: 1\n")], "copy.yaml");
+    let expected =
+        "p/copy.yaml: there is no module for this sidecar: expected the file copy.wasm or the key 'module'";
+    assert_eq!((lines, why.as_str()), (1, expected));
+    assert!(file.contains(&why), "{file}");
+    let (lines, why, file) = refusal(&[("x.wasm", ""), ("x.yaml", "order: 1\n"), ("x.yml", "order: 1\n")], "x.wasm");
+    assert_eq!((lines, why.as_str()), (1, "'x.yaml' and 'x.yml' are both there: expected one sidecar"));
+    assert!(file.contains(&why), "{file}");
+}
+
+/// A group's sidecar names a module of the root: it is a library, as `serve` sees it.
+#[test]
+fn check_of_a_directory_leaves_out_a_library_of_the_root_that_only_a_group_uses() {
+    let directory = tempdir().unwrap();
+    fs::create_dir(directory.path().join("gpu")).unwrap();
+    fs::copy(guest("zone_drain_v1"), directory.path().join("shared.wasm")).unwrap();
+    fs::write(directory.path().join("gpu/one.yaml"), "module: ../shared.wasm\n").unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "."]).unwrap();
+    assert_eq!((printed.code, printed.out.as_str()), (Some(0), ".: gpu/one: accepted\n"), "{printed:?}");
 }
 
 #[test]
