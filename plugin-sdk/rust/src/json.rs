@@ -9,6 +9,7 @@ mod items;
 mod parser;
 mod text;
 
+pub(crate) use de::NUMBER_OR_TEXT;
 pub use error::JsonError;
 
 use serde::Deserialize;

@@ -29,7 +29,7 @@ impl WarmImage {
             _ if sizes.len() as u64 == wanted => 100,
             Measure::Images => sizes.len() as u64 * 100 / wanted,
             Measure::Bytes => {
-                let (bytes, full) = (sizes.iter().map(|size| u128::from(*size)).sum::<u128>(), self.full.0 as u128);
+                let (bytes, full) = (sizes.iter().map(|size| u128::from(*size)).sum::<u128>(), self.full.value() as u128);
                 // Whoever lacks an image is below whoever lacks none.
                 (bytes * 100 / full).min(99) as u64
             }
@@ -50,13 +50,13 @@ impl Score for WarmImage {
 
 impl Default for WarmImage {
     fn default() -> Self {
-        Self { by: Measure::Images, full: Quantity(1 << 30) }
+        Self { by: Measure::Images, full: Quantity::new(1 << 30) }
     }
 }
 
 impl Validate for WarmImage {
     fn validate(&self) -> Result<(), String> {
-        if self.full > Quantity(0) { Ok(()) } else { Err("full: expected more than 0 bytes".to_owned()) }
+        if self.full > Quantity::new(0) { Ok(()) } else { Err("full: expected more than 0 bytes".to_owned()) }
     }
 }
 

@@ -21,7 +21,8 @@ fn a_score_is_never_above_one_hundred() {
 fn settings_may_be_left_out() {
     assert!(settings::<WarmImage>("null").is_ok());
     let error = |yaml| settings::<WarmImage>(yaml).unwrap_err();
-    assert_eq!(error("full: 1"), "full: expected a quantity such as 512Mi or \"3\", found 1");
+    assert!(settings::<WarmImage>("full: 1").is_ok());
+    assert_eq!(error("full: true"), "full: expected a quantity such as 512Mi, 500m or 3, found true");
     assert_eq!(error("full: '0'"), "full: expected more than 0 bytes");
     assert_eq!(error("by: size"), "by: expected images or bytes, found \"size\"");
 }

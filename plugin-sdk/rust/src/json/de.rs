@@ -11,6 +11,9 @@ use serde::{
 
 use super::{JsonError, parser::Parser};
 
+/// The name of a newtype that takes a number as the text that it is, so that no digit is lost.
+pub(crate) const NUMBER_OR_TEXT: &str = "plimsoll::NumberOrText";
+
 /// One method for each size.
 macro_rules! integers {
     ($($method:ident)*) => {
@@ -98,7 +101,14 @@ impl<'de> Deserializer<'de> for &mut Parser<'de> {
         self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, JsonError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, JsonError> {
+        if name == NUMBER_OR_TEXT && self.number_is_next() {
+            return visitor.visit_borrowed_str(self.word());
+        }
         visitor.visit_newtype_struct(self)
     }
 

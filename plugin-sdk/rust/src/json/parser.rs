@@ -96,6 +96,10 @@ impl<'de> Parser<'de> {
         JsonError::expected(expected, found)
     }
 
+    pub(super) fn number_is_next(&mut self) -> bool {
+        self.peek().is_some_and(|byte| byte.is_ascii_digit() || byte == b'-')
+    }
+
     /// Whether the next word has no fraction and no exponent.
     pub(super) fn integer_is_next(&mut self) -> bool {
         let start = self.at;

@@ -70,7 +70,15 @@ fn an_error_names_the_field_and_what_was_expected() {
         (r#"{"label": "", "steps": [{"move": {}}]}"#, "steps[0].move: the field to is missing"),
         (
             r#"{"label": "", "steps": [{"wait": "long"}]}"#,
-            r#"steps[0].wait: expected a whole number that is not negative, found the text "long""#,
+            r#"steps[0].wait: expected a whole number from 0 to 4294967295, found the text "long""#,
+        ),
+        (
+            r#"{"label": "", "steps": [{"wait": 4294967296}]}"#,
+            "steps[0].wait: expected a whole number from 0 to 4294967295, found 4294967296",
+        ),
+        (
+            r#"{"label": "", "steps": [{"wait": 99999999999999999999}]}"#,
+            "steps[0].wait: expected a whole number from 0 to 4294967295, found 99999999999999999999",
         ),
         (r#"{"label": "", "steps": [{"stop": 1}]}"#, r#"steps[0]: expected only "stop", found a map"#),
         (r#"{"label": "", "isStrict": "yes"}"#, r#"isStrict: expected true or false, found the text "yes""#),
