@@ -20,7 +20,7 @@ use crate::{
     binding::{self, NOBODY_MAY_BIND},
     metrics::Metrics,
     readiness::Readiness,
-    reload::{BLIND, reads_placed_pods},
+    reload::{BLIND, empty_root, reads_placed_pods},
     render::{decision_table, explanation},
 };
 
@@ -105,8 +105,15 @@ impl AdminState {
                 && !roster.members().any(|member| *member.id() == *failure.id())
         };
         let refused = roster.failures().iter().map(|failure| {
-            let next = if came_late(failure) { NEXT_START } else { "" };
-            format!("{failure}{next}")
+            let effect = match failure.kept {
+                _ if came_late(failure) => NEXT_START,
+                // Some texts about a directory say it themselves.
+                true if failure.error.contains("stay in force") => "",
+                true if failure.is_of_directory() => "; its policies that are in force stay in force",
+                true => "; the last good version stays in force",
+                false => "",
+            };
+            format!("{failure}{effect}")
         });
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
@@ -115,7 +122,8 @@ impl AdminState {
         let open = open.map(|member| format!("policy {}: its circuit is open after {FAULTS_TO_OPEN} consecutive faults: for up to {OPEN_TIME:?} it is not called, and only its cached answers are used", member.id()));
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
         let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
-        binder.into_iter().chain(refused).chain(blind).chain(open).chain(gaps).chain(snapshot).collect()
+        let empty_root = empty_root(&roster);
+        binder.into_iter().chain(empty_root).chain(refused).chain(blind).chain(open).chain(gaps).chain(snapshot).collect()
     }
 
     /// Whether a policy reads pods that this gateway does not see.

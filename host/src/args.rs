@@ -21,7 +21,7 @@ pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use format::{LogFormat, OutputFormat};
 pub(crate) use scheduler_config::SchedulerConfigArgs;
-pub(crate) use serve::{BindClientArgs, LeaseArgs, LimitArgs, ServeArgs};
+pub(crate) use serve::{BindClientArgs, LeaseArgs, LimitArgs, REQUEST_TIMEOUT, ServeArgs};
 
 /// One scheduler extender that fronts many WebAssembly policies.
 #[derive(Debug, Parser)]

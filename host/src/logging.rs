@@ -53,9 +53,12 @@ fn refuse_misspelt_level(filter: &str) -> Result<(), String> {
     }
 }
 
-/// The filter. It hides lines of libraries unless it names them or asks for everything.
+/// The filter. It hides lines of libraries unless it names them or asks for everything. A filter that has levels for
+/// some targets alone leaves the warnings of all others.
 fn with_quiet_libraries(filter: &str) -> String {
     let directives = || filter.split(',').map(str::trim);
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    let others = (!filter.contains('[') && !directives().any(is_level)).then_some("warn");
     if directives().any(|directive| matches!(directive.to_ascii_lowercase().as_str(), "debug" | "trace" | "4" | "5")) {
         return filter.to_owned();
     }
@@ -63,7 +66,7 @@ fn with_quiet_libraries(filter: &str) -> String {
         let library = quiet.split('=').next().unwrap_or_default();
         directives().any(|directive| directive.starts_with(library))
     };
-    QUIET.into_iter().filter(|quiet| !is_named(quiet)).chain([filter]).collect::<Vec<_>>().join(",")
+    QUIET.into_iter().filter(|quiet| !is_named(quiet)).chain(others).chain([filter]).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -91,5 +94,9 @@ mod tests {
         let asked = with_quiet_libraries("warn,kube_client=info");
         assert!(!asked.contains("kube_client=off") && asked.contains("hyper=off"), "{asked}");
         assert!(EnvFilter::try_new(info).is_ok());
+        // Otherwise a filter for one target would silence the errors of all others.
+        let guest = with_quiet_libraries("plimsoll::guest=debug");
+        assert!(guest.ends_with(",warn,plimsoll::guest=debug"), "{guest}");
+        assert!(!with_quiet_libraries("off,plimsoll::guest=debug").contains("warn"));
     }
 }

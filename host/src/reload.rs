@@ -22,6 +22,8 @@ pub(crate) struct Reload {
     readiness: Arc<Readiness>,
     /// Whether every policy that was there at the start is loaded or refused; the log says so once.
     all_tried: AtomicBool,
+    /// Whether the log says that the root has no policies.
+    is_root_empty: AtomicBool,
     /// Whether the pods on nodes are known: not where nodes come whole, from the scheduler.
     sees_pods: bool,
 }
@@ -36,7 +38,8 @@ impl Reload {
         sees_pods: bool,
     ) -> Self {
         let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
-        Self { gateway, metrics, readiness, all_tried: AtomicBool::new(false), sees_pods }
+        let (all_tried, is_root_empty) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods }
     }
 
     /// Puts a roster in force.
@@ -49,6 +52,11 @@ impl Reload {
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
         self.readiness.observe(&roster);
+        let empty_root = empty_root(&roster);
+        let was_empty = self.is_root_empty.swap(empty_root.is_some(), Ordering::Relaxed);
+        if let Some(text) = empty_root.filter(|_| !was_empty) {
+            warn!("{text}");
+        }
         if !is_loading(&roster) && !self.all_tried.swap(true, Ordering::Relaxed) {
             let states = roster.states();
             let count = |wanted| states.values().filter(|state| **state == wanted).count();
@@ -57,6 +65,18 @@ impl Reload {
             info!(loaded, refused, kept, "all policies were tried");
         }
     }
+}
+
+/// The warning about a root without policies beside groups that have some: most likely a `urlPrefix` lacks the group.
+pub(crate) fn empty_root(roster: &Roster) -> Option<String> {
+    let mut groups = roster.groups().filter(|(_, group)| !group.members().is_empty()).map(|(name, _)| &**name).peekable();
+    // The root is the first in order.
+    if groups.peek().is_none_or(|name| name.is_empty()) {
+        return None;
+    }
+    let groups: Vec<&str> = groups.collect();
+    let text = format!("all policies are in groups ({}): requests to the root URL are asked of no policy and pass every node; urlPrefix must end with the name of a group", groups.join(", "));
+    Some(text)
 }
 
 /// Whether a policy reads pods that are placed on nodes; one that is off reads nothing.

@@ -52,6 +52,11 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// `1 node`, `2 nodes`.
+pub(crate) fn count(number: usize, singular: &str) -> String {
+    format!("{number} {singular}{}", if number == 1 { "" } else { "s" })
+}
+
 /// `31.4 kB`, as file managers print it.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
@@ -83,5 +88,10 @@ mod tests {
         assert_eq!(size(999), "999 B");
         assert_eq!(size(31_400), "31.4 kB");
         assert_eq!(size(18_000_000), "18.0 MB");
+    }
+
+    #[test]
+    fn one_has_no_plural() {
+        assert_eq!([0, 1, 2].map(|number| count(number, "node")), ["0 nodes", "1 node", "2 nodes"]);
     }
 }

@@ -51,13 +51,27 @@ pub enum Operator {
 impl Match {
     /// Whether a policy with this match is asked about the pod.
     pub fn accepts(&self, pod: &Pod) -> bool {
+        self.mismatch(pod).is_none()
+    }
+
+    /// Why a policy with this match is not asked about the pod: the first part that does not hold.
+    pub fn mismatch(&self, pod: &Pod) -> Option<&'static str> {
         let in_namespace = |namespaces: &Vec<Box<str>>| namespaces.iter().any(|name| **name == *pod.namespace());
         let in_profile = |names: &Vec<Box<str>>| names.iter().any(|name| **name == *pod.scheduler_name());
         let names_one = |resources: &Vec<Box<str>>| resources.iter().any(|name| pod.names_resource(name));
-        self.namespaces.as_ref().is_none_or(in_namespace)
-            && self.scheduler_names.as_ref().is_none_or(in_profile)
-            && self.pod_selector.as_ref().is_none_or(|selector| selector.accepts(pod.labels()))
-            && self.resources.as_ref().is_none_or(names_one)
+        if !self.namespaces.as_ref().is_none_or(in_namespace) {
+            return Some("it does not match the pod: its namespace is not in match.namespaces");
+        }
+        if !self.scheduler_names.as_ref().is_none_or(in_profile) {
+            return Some("it does not match the pod: its schedulerName is not in match.schedulerNames");
+        }
+        if !self.pod_selector.as_ref().is_none_or(|selector| selector.accepts(pod.labels())) {
+            return Some("it does not match the pod: its labels do not fit match.podSelector");
+        }
+        if !self.resources.as_ref().is_none_or(names_one) {
+            return Some("it does not match the pod: no container has a resource of match.resources");
+        }
+        None
     }
 }
 
@@ -135,9 +149,16 @@ mod tests {
             resources: Some(vec!["example.com/gpu-mem".into()]),
         };
         assert!(all.accepts(&pod()));
-        assert!(!Match { namespaces: Some(vec!["web".into()]), ..all.clone() }.accepts(&pod()));
-        assert!(!Match { scheduler_names: Some(vec!["default-scheduler".into()]), ..all.clone() }.accepts(&pod()));
-        assert!(!Match { resources: Some(vec!["example.com/gpu".into()]), ..all.clone() }.accepts(&pod()));
-        assert!(!Match { namespaces: Some(vec![]), ..all }.accepts(&pod()));
+        let other = LabelSelector { requirements: vec![requirement("team", Operator::DoesNotExist, &[])] };
+        let table = [
+            (Match { namespaces: Some(vec!["web".into()]), ..all.clone() }, "match.namespaces"),
+            (Match { namespaces: Some(vec![]), ..all.clone() }, "match.namespaces"),
+            (Match { scheduler_names: Some(vec!["default-scheduler".into()]), ..all.clone() }, "match.schedulerNames"),
+            (Match { pod_selector: Some(other), ..all.clone() }, "match.podSelector"),
+            (Match { resources: Some(vec!["example.com/gpu".into()]), ..all }, "match.resources"),
+        ];
+        for (changed, part) in table {
+            assert!(!changed.accepts(&pod()) && changed.mismatch(&pod()).is_some_and(|why| why.contains(part)), "{part}");
+        }
     }
 }

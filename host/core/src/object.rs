@@ -32,26 +32,41 @@ const ALLOCATION: usize = 16;
 
 /// Why a JSON text is not the object that it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} {detail}")]
+#[error("{kind}{detail}")]
 pub struct ObjectError {
     /// `Node` or `Pod`.
     pub kind: &'static str,
-    /// What is wrong and where.
+    /// What is wrong and where, with the space or the colon before it.
     pub detail: String,
 }
 
 /// Reads one object of the API.
 fn parse<'a, T: Deserialize<'a>>(kind: &'static str, json: &'a [u8]) -> Result<T, ObjectError> {
-    let text = std::str::from_utf8(json).map_err(|error| ObjectError::new(kind, error))?;
+    let text = std::str::from_utf8(json).map_err(|error| ObjectError::invalid(kind, error))?;
     // Left to itself, serde reads a struct from an array too.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(ObjectError::new(kind, "is not a JSON object"));
     }
-    serde_json::from_str(text).map_err(|error| ObjectError::new(kind, error))
+    serde_json::from_str(text).map_err(|error| invalid_field::<T>(kind, text, error))
+}
+
+/// Reads the text once more, to name the field that is wrong.
+#[cold]
+fn invalid_field<'a, T: Deserialize<'a>>(kind: &'static str, text: &'a str, error: serde_json::Error) -> ObjectError {
+    let mut json = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, T>(&mut json) {
+        Err(located) if located.path().iter().next().is_some() => ObjectError::invalid(kind, located),
+        _ => ObjectError::invalid(kind, error),
+    }
 }
 
 impl ObjectError {
     pub(crate) fn new(kind: &'static str, detail: impl std::fmt::Display) -> Self {
-        Self { kind, detail: detail.to_string() }
+        Self { kind, detail: format!(" {detail}") }
+    }
+
+    /// An error of a parser, which is no predicate of the object.
+    pub(crate) fn invalid(kind: &'static str, error: impl std::fmt::Display) -> Self {
+        Self { kind, detail: format!(": {error}") }
     }
 }

@@ -16,6 +16,7 @@ fn serve() -> ServeArgs {
 #[test]
 fn the_flags_of_the_wire_have_its_defaults() {
     let (serve, wire) = (serve(), WireConfig::default());
+    assert_eq!(serve.limits.request_timeout, REQUEST_TIMEOUT);
     assert_eq!(serve.limits.body_limit, wire.body_limit);
     assert_eq!(serve.limits.wire_memory, wire.memory);
     assert_eq!(serve.limits.max_requests, wire.max_requests);

@@ -7,6 +7,9 @@ use super::{
     values::{address, duration, quantity},
 };
 
+/// The default of `--request-timeout`; a test compares them.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
@@ -229,7 +232,7 @@ pub(crate) struct LogArgs {
     #[arg(long, env = "PLIMSOLL_LOG_FORMAT", value_name = "FORMAT", default_value = "pretty")]
     pub(crate) log_format: LogFormat,
 
-    /// Log level, or a filter such as `info,plimsoll::guest=debug`
+    /// Log level, or a filter such as `info,plimsoll::guest=debug`; without a level of their own, targets log warnings
     #[arg(long, env = "PLIMSOLL_LOG", value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
 }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Result, bail};
 use plimsoll_cluster::{ApiServer, Credentials};
-use plimsoll_core::{Cluster, Gateway, NoObserver, Pod, Roster, SystemClock};
+use plimsoll_core::{Cluster, Failure, Gateway, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
@@ -196,11 +196,27 @@ impl ClusterOrigin {
 
 impl fmt::Display for ClusterOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (nodes, pods) = (self.nodes, self.pods);
+        let (nodes, pods) = (text::count(self.nodes, "node"), text::count(self.pods, "pod"));
         match &self.source {
-            OriginSource::Sample => write!(f, "SAMPLE, not yours: {nodes} nodes and {pods} pods that do not exist"),
-            OriginSource::Snapshot(file) => write!(f, "{}: {nodes} nodes and {pods} pods", file.display()),
-            OriginSource::ApiServer { url } => write!(f, "{url}: {nodes} nodes and {pods} pods"),
+            OriginSource::Sample => write!(f, "SAMPLE, not yours: {nodes} and {pods} that do not exist"),
+            OriginSource::Snapshot(file) => write!(f, "{}: {nodes} and {pods}", file.display()),
+            OriginSource::ApiServer { url } => write!(f, "{url}: {nodes} and {pods}"),
+        }
+    }
+}
+
+/// Fails if any policy cannot be loaded; names each of them.
+fn refuse_failures(roster: &Roster) -> Result<()> {
+    let text = |failure: &Failure| match failure.is_of_directory() {
+        true => failure.to_string(),
+        false => format!("policy {} cannot be loaded: {}", failure.id(), failure.error),
+    };
+    match roster.failures() {
+        [] => Ok(()),
+        [failure] => bail!("{}", text(failure)),
+        failures => {
+            failures.iter().for_each(|failure| output::remark(&text(failure)));
+            bail!("{} policies cannot be loaded", failures.len())
         }
     }
 }
@@ -210,19 +226,16 @@ fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
     roster.groups().filter(|(_, group)| !group.members().is_empty()).map(|(name, _)| &**name)
 }
 
-/// Reads a pod; `-` is standard input.
 /// Loads every policy of a directory, which may be empty.
 pub(super) fn load_all(policies: &Path, engine: &EngineArgs) -> Result<Arc<Roster>> {
     let loader = Arc::new(engine::loader(engine)?);
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
     let (_, RosterUpdate { roster, .. }) = Directory::open(directory, loader)?;
-    match roster.failures().first() {
-        Some(failure) if failure.is_of_directory() => bail!("{failure}"),
-        Some(failure) => bail!("policy {} cannot be loaded: {}", failure.id(), failure.error),
-        None => Ok(roster),
-    }
+    refuse_failures(&roster)?;
+    Ok(roster)
 }
 
+/// Reads a pod; `-` is standard input.
 pub(super) fn read_pod(path: &Path) -> Result<Pod> {
     Ok(plimsoll_cluster::read_pod(from_here(path))?)
 }

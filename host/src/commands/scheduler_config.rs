@@ -12,12 +12,23 @@ use serde_json::{Map, Value, json};
 
 use super::offline::load_all;
 use crate::{
-    args::{OutputFormat, SchedulerConfigArgs},
+    args::{OutputFormat, REQUEST_TIMEOUT, SchedulerConfigArgs},
     output,
 };
 
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
+    let repeated = args.profiles.iter().enumerate().find(|(at, name)| args.profiles[..*at].contains(name));
+    if let Some((_, name)) = repeated {
+        bail!("--profile {name} is given twice: kube-scheduler refuses two profiles of one name");
+    }
+    if args.http_timeout <= REQUEST_TIMEOUT {
+        output::remark(&format!(
+            "--http-timeout {} is not above --request-timeout of `serve` ({} by default): kube-scheduler gives up before plimsoll answers; raise it, or lower --request-timeout",
+            humantime::format_duration(args.http_timeout),
+            humantime::format_duration(REQUEST_TIMEOUT)
+        ));
+    }
     let roster = load_all(&args.policies, &args.engine)?;
     if binds(args) {
         one_binder(&roster)?;

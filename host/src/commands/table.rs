@@ -3,14 +3,16 @@
 use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_core::{Group, Member, Mode, Nodes, Pod, PolicyConfig, Query, Roster, Sender, Verb, Verbs};
+use plimsoll_core::{
+    DecideError, Group, Member, Mode, Nodes, OnError, Pod, PolicyConfig, Query, Roster, Sender, Verb, Verbs,
+};
 
 use super::offline::{self, OfflineGateway};
 use crate::{
     args::{OutputFormat, TableArgs},
     output,
     render::decision_table::{as_json, as_text},
-    text::push_line,
+    text::{count, push_line},
 };
 
 pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
@@ -24,6 +26,7 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     offline.gateway.set_roster(Arc::new(alone));
     let unmatched: Vec<String> =
         pods.iter().filter(|pod| !member.config.matches.accepts(pod)).map(|pod| full_name(pod)).collect();
+    let mut failed = Vec::new();
     for pod in &pods {
         offline.hide(pod);
         let names: Vec<Cow<'_, str>> =
@@ -34,10 +37,14 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
             received: Instant::now(),
             sender: Sender::default(),
         };
-        offline.gateway.filter(&member.group, &query())?.1.run();
-        offline.gateway.prioritize(&member.group, &query())?.1.run();
+        let filtered = offline.gateway.filter(&member.group, &query()).map(|(_, rest)| rest.run());
+        let scored = offline.gateway.prioritize(&member.group, &query()).map(|(_, rest)| rest.run());
+        for result in [filtered, scored] {
+            failed.extend(no_answer(result, pod, names.len())?);
+        }
     }
-    let remarks = remarks(&member, pods.len(), &unmatched);
+    let mut remarks = remarks(&member, pods.len(), &unmatched);
+    remarks.extend(failed);
     let tables = offline.gateway.decision_tables(&args.policy)?;
     match args.output {
         OutputFormat::Text => {
@@ -66,10 +73,23 @@ fn find(offline: &OfflineGateway, args: &TableArgs) -> Result<Arc<Member>> {
     })
 }
 
-/// The policy by itself: it is asked about every node, in enforce mode, and no other policy rejects nodes before.
+/// A remark about a call that failed: its nodes have no rows. Any other error is passed on.
+fn no_answer(result: Result<(), DecideError>, pod: &Pod, nodes: usize) -> Result<Option<String>> {
+    match result {
+        Ok(()) => Ok(None),
+        Err(DecideError::Policy { policy, verb, fault }) => {
+            let (pod, nodes) = (full_name(pod), count(nodes, "node"));
+            Ok(Some(format!("policy {policy} failed to {verb} for pod {pod}: {nodes} had no answer: {fault}")))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The policy by itself: it is asked about every node, in enforce mode, and no other policy rejects nodes before. Its
+/// faults are errors, so that they can be reported.
 fn by_itself(member: &Member) -> Arc<Member> {
     let mode = if member.config.mode == Mode::Shadow { Mode::Enforce } else { member.config.mode };
-    let config = PolicyConfig { mode, ..member.config.clone() };
+    let config = PolicyConfig { mode, on_error: Some(OnError::Fail), ..member.config.clone() };
     Arc::new(Member {
         settings: Arc::clone(&member.settings),
         digest: member.digest.clone(),

@@ -82,7 +82,7 @@ impl Stage {
         format!(
             "\nNext:\n  {program} run --policies {policies} --snapshot {snapshot} --pod {pod}\n  \
              {program} check {}/*.wasm\n  {program} serve --policies {policies} --snapshot {snapshot}\n  \
-             {program} scheduler-config --policies {policies}",
+             {program} scheduler-config --no-bind --policies {policies}",
             args.policies.display()
         )
     }

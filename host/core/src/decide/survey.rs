@@ -50,8 +50,7 @@ pub(crate) fn survey(caller: &Caller, group: &Group, context: &RequestContext) -
 pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static str)> {
     let why = |member: &Member| match member.config.mode {
         Mode::Off => Some("its mode is off"),
-        _ if !member.config.matches.accepts(pod) => Some("it does not match the pod"),
-        _ => None,
+        _ => member.config.matches.mismatch(pod),
     };
     group.members().iter().filter_map(|member| Some((Arc::clone(member), why(member)?))).collect()
 }

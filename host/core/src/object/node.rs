@@ -93,8 +93,8 @@ impl Node {
     /// # Errors
     /// As for [`Node::from_json`].
     pub fn steady_from_json(json: &[u8]) -> Result<Self, ObjectError> {
-        let text = std::str::from_utf8(json).map_err(|error| ObjectError::new("Node", error))?;
-        let text = steady::steady(text).map_err(|error| ObjectError::new("Node", error))?;
+        let text = std::str::from_utf8(json).map_err(|error| ObjectError::invalid("Node", error))?;
+        let text = steady::steady(text).map_err(|error| ObjectError::invalid("Node", error))?;
         Self::from_json(Bytes::from(text.into_boxed_str().into_boxed_bytes())).map(Self::prepared)
     }
 

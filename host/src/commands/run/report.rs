@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     render::answer,
-    text::{one_line, push_line},
+    text::{count, one_line, push_line},
 };
 
 /// The result for one pod.
@@ -108,7 +108,8 @@ impl RunReport {
         text += &self.table(most_rows).to_string();
         text.push('\n');
         if self.shown.len() > most_rows {
-            push_line(&mut text, format_args!("... and {} more nodes (--rows, --node)", self.shown.len() - most_rows));
+            let more = count(self.shown.len() - most_rows, "more node");
+            push_line(&mut text, format_args!("... and {more} (--rows, --node)"));
         }
         text.push('\n');
         push_line(&mut text, format_args!("{}", self.summary()));
@@ -123,13 +124,11 @@ impl RunReport {
         }
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers {
-                let (id, verb) = (column.member.id(), column.verb);
+                let (id, verb, nodes) = (column.member.id(), column.verb, count(self.rows.len(), "node"));
+                let (effect, remark) = (consequence(column), self.remark_on_fault(column));
                 push_line(
                     &mut text,
-                    format_args!(
-                        "asked by itself about every node, policy {id} failed to {verb}: {fault} ({})",
-                        consequence(column)
-                    ),
+                    format_args!("policy {id} failed to {verb}, asked about all {nodes}: {fault} ({effect}){remark}"),
                 );
             }
         }
@@ -161,6 +160,16 @@ impl RunReport {
             "asked": self.survey.columns.iter().map(column).collect::<Vec<_>>(),
             "notAsked": self.survey.not_asked.iter().map(not_asked).collect::<Vec<_>>(),
         })
+    }
+
+    /// Why a column may have no answers although there is a decision: the columns are about all nodes.
+    fn remark_on_fault(&self, column: &SurveyColumn) -> &'static str {
+        let is_decided = if column.verb == Verb::Filter { self.filter_error.is_none() } else { self.is_decided() };
+        if is_decided && column.member.config.mode == Mode::Enforce {
+            "; the decision above is what kube-scheduler gets: for it each policy is asked only about the nodes that are left"
+        } else {
+            ""
+        }
     }
 
     /// The verdict for all nodes, and its details.
@@ -209,13 +218,18 @@ impl RunReport {
             None if self.left() > 0 && !self.is_scored => "; no policy scores them".to_owned(),
             None => String::new(),
         };
-        format!("{} of {} nodes are left{best}", self.left(), self.rows.len())
+        let are = if self.left() == 1 { "is" } else { "are" };
+        format!("{} of {} {are} left{best}", self.left(), count(self.rows.len(), "node"))
     }
 
     fn best_text(&self, best: &ReportRow) -> String {
         let score = best.score.map_or_else(String::new, |score| format!(" with {score} of 10"));
         let equal = self.rows.iter().filter(|row| row.fits() && row.score == best.score).count() - 1;
-        let others = if equal == 0 { String::new() } else { format!("; {equal} others have the same score") };
+        let others = match equal {
+            0 => String::new(),
+            1 => "; 1 other has the same score".to_owned(),
+            equal => format!("; {equal} others have the same score"),
+        };
         format!("; best is {}{score}{others}", best.node)
     }
 

@@ -7,6 +7,7 @@ mod explain;
 mod help;
 mod hostile_files;
 mod json;
+mod messages;
 mod open;
 mod run;
 mod scheduler_config;
