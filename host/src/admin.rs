@@ -123,7 +123,15 @@ impl AdminState {
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
         let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
         let empty_root = empty_root(&roster);
-        binder.into_iter().chain(empty_root).chain(refused).chain(blind).chain(open).chain(gaps).chain(snapshot).collect()
+        binder
+            .into_iter()
+            .chain(empty_root)
+            .chain(refused)
+            .chain(blind)
+            .chain(open)
+            .chain(gaps)
+            .chain(snapshot)
+            .collect()
     }
 
     /// Whether a policy reads pods that this gateway does not see.

@@ -64,7 +64,9 @@ impl ClusterSource {
     ) -> Result<WatchGuard> {
         match self {
             Self::Requests => {
-                info!("no view of the cluster: requests that name nodes will fail; give --kubeconfig or --snapshot, or print the stanza with `scheduler-config --full-nodes`");
+                info!(
+                    "no view of the cluster: requests that name nodes will fail; give --kubeconfig or --snapshot, or print the stanza with `scheduler-config --full-nodes`"
+                );
                 if Credentials::is_in_environment() {
                     // `$KUBECONFIG` is not used: a gateway that binds must not start in whatever cluster a shell points to.
                     info!("KUBECONFIG is set, but `serve` does not use it: name the file with --kubeconfig");

@@ -69,13 +69,17 @@ impl Reload {
 
 /// The warning about a root without policies beside groups that have some: most likely a `urlPrefix` lacks the group.
 pub(crate) fn empty_root(roster: &Roster) -> Option<String> {
-    let mut groups = roster.groups().filter(|(_, group)| !group.members().is_empty()).map(|(name, _)| &**name).peekable();
+    let mut groups =
+        roster.groups().filter(|(_, group)| !group.members().is_empty()).map(|(name, _)| &**name).peekable();
     // The root is the first in order.
     if groups.peek().is_none_or(|name| name.is_empty()) {
         return None;
     }
     let groups: Vec<&str> = groups.collect();
-    let text = format!("all policies are in groups ({}): requests to the root URL are asked of no policy and pass every node; urlPrefix must end with the name of a group", groups.join(", "));
+    let text = format!(
+        "all policies are in groups ({}): requests to the root URL are asked of no policy and pass every node; urlPrefix must end with the name of a group",
+        groups.join(", ")
+    );
     Some(text)
 }
 

@@ -158,7 +158,10 @@ mod tests {
             (Match { resources: Some(vec!["example.com/gpu".into()]), ..all }, "match.resources"),
         ];
         for (changed, part) in table {
-            assert!(!changed.accepts(&pod()) && changed.mismatch(&pod()).is_some_and(|why| why.contains(part)), "{part}");
+            assert!(
+                !changed.accepts(&pod()) && changed.mismatch(&pod()).is_some_and(|why| why.contains(part)),
+                "{part}"
+            );
         }
     }
 }

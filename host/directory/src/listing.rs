@@ -8,7 +8,7 @@ use std::{
 use crate::{
     DirectoryError,
     config::ReadLimits,
-    scan::{File, Scan, Sources, name_problem, two_sidecars},
+    scan::{File, PolicyId, Scan, Sources, name_problem, two_sidecars},
     sidecar::Sidecar,
     source::{self, FileRefusal, no_module, parse_sidecar, read_sidecar},
 };
@@ -31,7 +31,7 @@ pub struct PolicyFiles {
     pub sidecar: Option<PathBuf>,
 }
 
-/// Lists the policies of a directory and of its groups, by name; modules that only serve other policies are left out.
+/// Lists the policies of a directory and then of its groups, by name; modules that only serve other policies are left out.
 ///
 /// # Errors
 /// If the directory cannot be listed, or has too many files.
@@ -54,15 +54,12 @@ pub fn list_policies(root: &Path) -> Result<Vec<ListedPolicy>, DirectoryError> {
     let listed = policies.into_iter().map(|(id, sources, resolved)| {
         let sidecar = sources.sidecar.map(|file| file.path(root));
         let files = resolved.map(|(_, module)| PolicyFiles { module: module.path(root), sidecar });
-        ListedPolicy { name: id.to_string(), files: files.map_err(refused) }
+        (id, files.map_err(refused))
     });
-    let problems = scan.problems.iter().map(|(id, text)| ListedPolicy {
-        name: id.to_string(),
-        files: Err(DirectoryError::Refused(text.clone())),
-    });
-    let mut all: Vec<ListedPolicy> = listed.chain(problems).collect();
-    all.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(all)
+    let problems = scan.problems.iter().map(|(id, text)| (id.clone(), Err(DirectoryError::Refused(text.clone()))));
+    let mut all: Vec<(PolicyId, Result<PolicyFiles, DirectoryError>)> = listed.chain(problems).collect();
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(all.into_iter().map(|(id, files)| ListedPolicy { name: id.to_string(), files }).collect())
 }
 
 /// The files of the policy that a module or a sidecar belongs to.

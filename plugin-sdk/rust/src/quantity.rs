@@ -121,9 +121,12 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_by_name() {
-        for (json, found) in
-            [("true", "true"), ("null", "null (an empty value)"), (r#""much""#, r#"the text "much""#), ("[1]", "a list")]
-        {
+        for (json, found) in [
+            ("true", "true"),
+            ("null", "null (an empty value)"),
+            (r#""much""#, r#"the text "much""#),
+            ("[1]", "a list"),
+        ] {
             let error = from_str::<Quantity>(json).unwrap_err().to_string();
             assert_eq!(error, format!("expected a quantity such as 512Mi, 500m or 3, found {found}"));
         }

@@ -29,7 +29,8 @@ impl WarmImage {
             _ if sizes.len() as u64 == wanted => 100,
             Measure::Images => sizes.len() as u64 * 100 / wanted,
             Measure::Bytes => {
-                let (bytes, full) = (sizes.iter().map(|size| u128::from(*size)).sum::<u128>(), self.full.value() as u128);
+                let (bytes, full) =
+                    (sizes.iter().map(|size| u128::from(*size)).sum::<u128>(), self.full.value() as u128);
                 // Whoever lacks an image is below whoever lacks none.
                 (bytes * 100 / full).min(99) as u64
             }

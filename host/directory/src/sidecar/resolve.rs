@@ -157,7 +157,11 @@ fn resolve_memory(text: &Spanned<String>, most: usize) -> Result<usize, SidecarE
     let parsed = parse_quantity(&text.value, 1).ok().and_then(|bytes| usize::try_from(bytes).ok());
     parsed.filter(|bytes| (LEAST_MEMORY..=most).contains(bytes)).ok_or_else(|| {
         let most = most >> 20;
-        wrong(text, "memory", &format!("expected a quantity such as 64Mi, at least 64Ki and at most {most}Mi (--max-policy-memory)"))
+        wrong(
+            text,
+            "memory",
+            &format!("expected a quantity such as 64Mi, at least 64Ki and at most {most}Mi (--max-policy-memory)"),
+        )
     })
 }
 

@@ -168,7 +168,9 @@ fn check_refuses_what_serve_refuses_once_and_in_the_same_words() {
         let check = plimsoll(directory.path(), &["check", "--no-compile-cache", "p"]).unwrap();
         let file = plimsoll(directory.path(), &["check", "--no-compile-cache", &format!("p/{refused}")]).unwrap();
         fs::remove_dir_all(policies).unwrap();
-        assert_eq!((check.code, file.code), (Some(1), Some(1)), "{check:?} {file:?}");
+        // A directory by itself is no group, so its name may be any.
+        let is_file = refused.contains('.');
+        assert_eq!((check.code, file.code), (Some(1), Some(i32::from(is_file))), "{check:?} {file:?}");
         let line = check.out.lines().find(|line| line.contains("REFUSED")).unwrap();
         let why = line.split_once("REFUSED, ").unwrap().1.to_owned();
         assert!(run.err.contains(&format!("cannot be loaded: {why}")), "{why}\n{}", run.err);
@@ -184,8 +186,7 @@ fn check_refuses_what_serve_refuses_once_and_in_the_same_words() {
     assert!(lines == 1 && why.contains("unknown key 'modus'"), "{why}");
     assert!(file.contains(&why), "{file}");
     let (lines, why, file) = refusal(&[("copy.yaml", "order: 1\n")], "copy.yaml");
-    let expected =
-        "p/copy.yaml: there is no module for this sidecar: expected the file copy.wasm or the key 'module'";
+    let expected = "p/copy.yaml: there is no module for this sidecar: expected the file copy.wasm or the key 'module'";
     assert_eq!((lines, why.as_str()), (1, expected));
     assert!(file.contains(&why), "{file}");
     let (lines, why, file) = refusal(&[("x.wasm", ""), ("x.yaml", "order: 1\n"), ("x.yml", "order: 1\n")], "x.wasm");

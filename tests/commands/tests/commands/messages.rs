@@ -50,7 +50,8 @@ fn table_says_for_which_pod_a_policy_had_no_answer() {
         let pods = ["--pod", "pod.json", "--pod", "train.json"];
         let printed = plimsoll(directory.path(), &[&table[..], &pods].concat()).unwrap();
         assert_eq!(printed.code, Some(0), "{printed:?}");
-        let failed = printed.out.lines().find(|line| line.starts_with("policy fragile failed to score for pod ")).unwrap();
+        let failed =
+            printed.out.lines().find(|line| line.starts_with("policy fragile failed to score for pod ")).unwrap();
         assert!(failed.contains(": 200 nodes had no answer: panic"), "{failed}");
         let printed = plimsoll(directory.path(), &[&table[..], &pods, &["--output", "json"]].concat()).unwrap();
         let report: Value = serde_json::from_str(&printed.out).unwrap();
@@ -120,7 +121,8 @@ fn serve_says_at_the_start_that_it_sees_no_cluster() {
     fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
     let is_said = |line: &Value| {
         let message = line["message"].as_str().unwrap_or_default();
-        message.starts_with("no view of the cluster: requests that name nodes will fail; give --kubeconfig or --snapshot")
+        message
+            .starts_with("no view of the cluster: requests that name nodes will fail; give --kubeconfig or --snapshot")
     };
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     gateway.wait_for_log("the remark", is_said).unwrap();
@@ -136,7 +138,8 @@ fn a_note_of_readyz_says_that_the_last_good_version_stays() {
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     wait_until("readiness", || (gateway.get("/readyz").unwrap().body == "ok\n").then_some(())).unwrap();
     fs::write(&policy, "no wasm").unwrap();
-    let noted = || Some(gateway.get("/readyz").unwrap().body).filter(|body| body.contains("note: policy gpu/zone-drain: "));
+    let noted =
+        || Some(gateway.get("/readyz").unwrap().body).filter(|body| body.contains("note: policy gpu/zone-drain: "));
     let body = wait_until("the note", noted).unwrap();
     assert!(body.trim_end().ends_with("; the last good version stays in force"), "{body}");
 }
@@ -161,7 +164,7 @@ fn run_and_explain_say_which_part_of_match_does_not_hold() {
         let commands: [&[&str]; 2] = [&["run"], &["explain", "--node", "node-000"]];
         for command in commands {
             let printed = plimsoll(directory.path(), &[command, &on].concat()).unwrap();
-            assert!(printed.out.contains(&format!("policy zone-drain is not asked: {why}")), "{printed:?}");
+            assert!(printed.out.contains(&format!("zone-drain is not asked: {why}")), "{printed:?}");
             let printed = plimsoll(directory.path(), &[command, &on, &["--output", "json"]].concat()).unwrap();
             let report: Value = serde_json::from_str(&printed.out).unwrap();
             assert_eq!(report["notAsked"], json!([{"policy": "zone-drain", "why": why}]), "{report}");

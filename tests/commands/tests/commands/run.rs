@@ -65,7 +65,11 @@ fn run_shows_a_fault_and_goes_on_without_an_ignored_policy() {
     let printed =
         run(&["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
-    assert!(printed.out.contains("policy fragile failed to score, asked about all 200 nodes: panic: "), "{}", printed.out);
+    assert!(
+        printed.out.contains("policy fragile failed to score, asked about all 200 nodes: panic: "),
+        "{}",
+        printed.out
+    );
     assert!(printed.out.contains("I did not expect this app"), "{}", printed.out);
     assert!(printed.out.contains("(onError: ignore: it is left out)"), "{}", printed.out);
     assert!(printed.out.contains("200 of 200 nodes are left"), "{}", printed.out);
