@@ -80,8 +80,8 @@ async fn wrong_types_are_refused_by_their_path() {
         ("filter", r#"{"Pod":{},"NodeNames":[["a"]]}"#, "NodeNames[0]: invalid type: sequence"),
         ("filter", r#"{"Pod":{},"Nodes":"n"}"#, "Nodes: invalid type: string"),
         ("filter", r#"{"Pod":{},"Nodes":{"items":7}}"#, "Nodes.items: invalid type: integer"),
-        ("filter", r#"{"Pod":{},"Nodes":{"items":[7]}}"#, "Node 0 of the request: is not a JSON object"),
-        ("filter", r#"{"Pod":{},"Nodes":{"items":[null]}}"#, "Node 0 of the request: is not a JSON object"),
+        ("filter", r#"{"Pod":{},"Nodes":{"items":[7]}}"#, "Node 0 of the request is not a JSON object"),
+        ("filter", r#"{"Pod":{},"Nodes":{"items":[null]}}"#, "Node 0 of the request is not a JSON object"),
         ("filter", r#"{"Pod":{},"Nodes":{"items":[{}]}}"#, "Node 0 of the request: missing field `metadata`"),
         (
             "filter",
