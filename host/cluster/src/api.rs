@@ -1,6 +1,7 @@
 //! The way to the API server.
 
 mod credentials;
+mod error_text;
 
 use std::{
     env, fmt,
@@ -11,9 +12,13 @@ use std::{
 
 use http::Uri;
 use kube::Client;
-use plimsoll_system::error_chain;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::block_in_place,
+};
 
-pub use self::credentials::Credentials;
+pub(crate) use self::error_text::error_text;
+pub use self::{credentials::Credentials, error_text::PLUGIN_TIMED_OUT};
 use crate::lease::{Term, fenced_client};
 
 /// Time limit for opening a connection.
@@ -122,8 +127,8 @@ impl ApiServer {
         }
         let (url, namespace) = (shown_url(&config.cluster_url), config.default_namespace.clone());
         let client = Client::try_from(config.clone());
-        let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_chain(&error) })?;
-        let fenced = Arc::new(move |term: &Arc<Term>| fenced_client(&config, term));
+        let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_text(&error) })?;
+        let fenced = Arc::new(move |term: &Arc<Term>| blocking(|| fenced_client(&config, term)));
         Ok(Self { client, fenced, url, namespace })
     }
 
@@ -170,6 +175,14 @@ impl ApiServer {
 impl fmt::Debug for ApiServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiServer").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Runs what may wait for a credential plugin, while the thread's other tasks go to another thread.
+fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::CurrentThread => work(),
+        _ => block_in_place(work),
     }
 }
 

@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use plimsoll_cluster::PLUGIN_TIMED_OUT;
 
 use crate::{args::CredentialPluginArgs, text};
 
@@ -42,7 +43,8 @@ pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode>
     copy(child.stdout.take(), io::stdout(), copying.clone());
     copy(child.stderr.take(), io::stderr(), copying);
     let Some(code) = wait(&mut child, Instant::now() + timeout)? else {
-        bail!("{} gave no credentials within {}: it was ended", program.display(), text::duration(timeout));
+        eprintln!("{} gave no credentials within {}: it was ended", program.display(), text::duration(timeout));
+        return Ok(ExitCode::from(PLUGIN_TIMED_OUT));
     };
     // An error means that both outputs have ended.
     let _ = copied.recv_timeout(OUTPUT_TIMEOUT);

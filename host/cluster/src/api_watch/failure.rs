@@ -44,7 +44,7 @@ pub(super) enum WatchFailure {
 impl WatchFailure {
     /// A connection error, with all its causes.
     pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
-        Self::Broken(plimsoll_system::error_chain(error))
+        Self::Broken(crate::api::error_text(error))
     }
 
     /// Whether the watch may continue at its position; if not, a list comes first.

@@ -9,7 +9,9 @@ use tracing::{info, warn};
 
 use super::AssumeCache;
 use crate::{
-    ApiServer, clock,
+    ApiServer,
+    api::error_text,
+    clock,
     lease::{LeadershipState, Term},
 };
 
@@ -62,7 +64,7 @@ async fn make(api: &ApiServer, assume_cache: &dyn AssumeCache, term: Arc<Term>) 
                 return Ready { term, client, since: clock::now() };
             }
             Err(error) => {
-                warn!(term = term.number(), %error, "this gateway leads and cannot bind");
+                warn!(term = term.number(), error = error_text(&error), "this gateway leads and cannot bind");
                 clock::sleep(term.timings().pause()).await;
             }
         }

@@ -58,7 +58,7 @@ pub(super) fn text(error: &Error) -> String {
     if let Error::Api(status) = error {
         return format!("{} ({})", status.message, status.code);
     }
-    plimsoll_system::error_chain(error)
+    crate::api::error_text(error)
 }
 
 /// `POST pods/{name}/binding`. The pod must have the UID and the version that were read: a write that was

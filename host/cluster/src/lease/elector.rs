@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     ApiServer,
+    api::error_text,
     backoff::Backoff,
     clock::{self, sleep_until, timeout},
 };
@@ -115,11 +116,11 @@ impl Elector {
                 Ok(record)
             }
             Ok(Err(error)) => {
-                self.failed("read", &error);
+                self.failed("read", &error_text(&error));
                 Err(())
             }
             Err(_) => {
-                self.failed("read", &"the API server does not answer in time");
+                self.failed("read", "the API server does not answer in time");
                 Err(())
             }
         };
@@ -150,11 +151,11 @@ impl Elector {
                 Err(NotWritten::Conflict)
             }
             Ok(Err(error)) => {
-                self.failed("written", &error);
+                self.failed("written", &error_text(&error));
                 Err(NotWritten::Unknown)
             }
             Err(_) => {
-                self.failed("written", &"the API server does not answer in time");
+                self.failed("written", "the API server does not answer in time");
                 Err(NotWritten::Unknown)
             }
         }
@@ -173,7 +174,7 @@ impl Elector {
     }
 
     /// Logs a failure once.
-    fn failed(&mut self, what: &str, error: &dyn std::fmt::Display) {
+    fn failed(&mut self, what: &str, error: &str) {
         let lease = self.config.lease();
         let text: Arc<str> = format!("the Lease {lease} cannot be {what}: {error}").into();
         if self.failure.as_ref() != Some(&text) {
