@@ -80,8 +80,8 @@ impl Gateway {
         if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
             cluster.follow(&before);
         }
-        self.cluster.store(Some(Arc::clone(&cluster)));
-        if let Some(follower) = self.follower.get() {
+        self.cluster.store(Some(cluster));
+        if let (Some(follower), Some(cluster)) = (self.follower.get(), self.cluster()) {
             follower(&cluster);
         }
     }

@@ -108,6 +108,7 @@ impl<'de> Deserialize<'de> for ImageName {
 // === impl Seen ===
 
 impl Seen {
+    #[expect(clippy::large_stack_arrays, reason = "only the static is made by it, at compile time")]
     const fn new() -> Self {
         Self { bits: [const { AtomicU64::new(0) }; 1 << 14], unread: AtomicUsize::new(0) }
     }
