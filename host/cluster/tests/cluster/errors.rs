@@ -19,21 +19,21 @@ fn a_bad_snapshot_is_told_with_place_and_expectation() {
         ),
         (
             "{\"kind\":\"List\",\n\"items\":[\n{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\",\"labels\":5}}]}",
-            "s.json:3: items[0] (b): Node invalid type: integer `5`, expected a map of text to text",
+            "s.json:3: items[0] (b): Node: metadata.labels: invalid type: integer `5`, expected a map of text to text",
         ),
         (
             r#"{"kind":"List","items":[5]}"#,
             "s.json:1: items[0]: invalid type: integer `5`, expected a Kubernetes object or list",
         ),
-        (r#"{"kind":"List","items":[{"kind":"Node"}]}"#, "s.json:1: items[0]: Node missing field `metadata`"),
+        (r#"{"kind":"List","items":[{"kind":"Node"}]}"#, "s.json:1: items[0]: Node: missing field `metadata`"),
         (r#"{"items":[{}]}"#, "s.json:1: items[0]: the key 'kind' is missing: expected a Node, a Pod or a List"),
         (
             "kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: b, labels: 5}\n",
-            "s.json: document 1: Node invalid type: integer `5`, expected a map of text to text",
+            "s.json: document 1: Node: metadata.labels: invalid type: integer `5`, expected a map of text to text",
         ),
         (
             "kind: List\nitems:\n- kind: Node\n  metadata: {name: b, labels: 5}\n",
-            "s.json: items[0] (b): Node invalid type: integer `5`, expected a map of text to text",
+            "s.json: items[0] (b): Node: metadata.labels: invalid type: integer `5`, expected a map of text to text",
         ),
     ];
     for (text, expected) in table {

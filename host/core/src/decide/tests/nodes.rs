@@ -102,7 +102,7 @@ fn the_object_of_the_request_counts_not_that_of_the_cluster() {
 fn an_object_that_is_no_node_is_named_by_its_place() {
     let fixture = Fixture::new(vec![], None);
     let error = ask(&fixture, &[object(&nodes()[0]), object(&serde_json::json!({"metadata": {}}))]).unwrap_err();
-    assert_eq!(error.to_string(), "Node 1 of the request: has no metadata.name");
+    assert_eq!(error.to_string(), "Node 1 of the request has no metadata.name");
 }
 
 #[test]
