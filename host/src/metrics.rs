@@ -181,9 +181,9 @@ impl Metrics {
 
     /// Removes the series of policies that left long ago.
     fn remove_departed(&self, present: BTreeSet<Arc<str>>, changes: &[PolicyChange]) {
-        let changed = changes.iter().filter(|change| reload_result(change).is_some());
-        let changed = changed.map(|change| Arc::from(change.id()));
-        let gone = self.departed.lock().unwrap_or_else(PoisonError::into_inner).reloaded(present, changed);
+        let counted = changes.iter().filter(|change| reload_result(change).is_some());
+        let counted = counted.map(|change| Arc::from(change.id()));
+        let gone = self.departed.lock().unwrap_or_else(PoisonError::into_inner).reloaded(present, counted);
         for policy in gone {
             for result in RELOAD_RESULTS {
                 self.reloads.remove(&ReloadLabels { policy: policy.to_string(), result });

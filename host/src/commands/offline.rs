@@ -207,15 +207,20 @@ impl fmt::Display for ClusterOrigin {
 
 /// Fails if any policy cannot be loaded; names each of them.
 fn refuse_failures(roster: &Roster) -> Result<()> {
-    let text = |failure: &Failure| match failure.is_of_directory() {
-        true => failure.to_string(),
-        false => format!("policy {} cannot be loaded: {}", failure.id(), failure.error),
+    let text = |failure: &Failure| {
+        if failure.is_of_directory() {
+            failure.to_string()
+        } else {
+            format!("policy {} cannot be loaded: {}", failure.id(), failure.error)
+        }
     };
     match roster.failures() {
         [] => Ok(()),
         [failure] => bail!("{}", text(failure)),
         failures => {
-            failures.iter().for_each(|failure| output::remark(&text(failure)));
+            for failure in failures {
+                output::remark(&text(failure));
+            }
             bail!("{} policies cannot be loaded", failures.len())
         }
     }

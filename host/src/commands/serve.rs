@@ -86,11 +86,11 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
             bytes: decision_cache.decision_cache_size,
             recheck_every: decision_cache.recheck_every,
         },
-        wire: wire_config(limits, listeners.allowed_hosts, clients),
+        wire: wire_config(&limits, listeners.allowed_hosts, clients),
     })
 }
 
-fn wire_config(limits: LimitArgs, allowed_hosts: Vec<String>, clients: BindClientArgs) -> WireConfig {
+fn wire_config(limits: &LimitArgs, allowed_hosts: Vec<String>, clients: BindClientArgs) -> WireConfig {
     WireConfig {
         body_limit: limits.body_limit,
         memory: limits.wire_memory,
