@@ -2,13 +2,30 @@
 
 mod limit;
 
-use std::io::{self, IsTerminal};
+use std::{
+    fmt::{self, Debug},
+    io::{self, IsTerminal},
+};
 
 use anyhow::{Context, Result};
-use tracing_subscriber::{EnvFilter, Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::field::Field;
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    field::MakeExt,
+    filter::LevelFilter,
+    fmt::{
+        FormatFields,
+        format::{self, Writer},
+    },
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 use self::limit::Limiter;
-use crate::{args::LogFormat, text::LogWriter};
+use crate::{
+    args::LogFormat,
+    text::{LogWriter, one_line},
+};
 
 /// Libraries whose lines say less than our own about the same event, and say it for every attempt.
 ///
@@ -25,10 +42,11 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     refuse_misspelt_level(filter).map_err(anyhow::Error::msg).with_context(wrong)?;
     let filter = EnvFilter::try_new(with_quiet_libraries(filter)).with_context(wrong)?;
     let limiter = Limiter::default();
-    let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter(io::stderr()));
+    let has_colours = format == LogFormat::Pretty && has_colours();
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: io::stderr(), has_colours });
     let lines = match format {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-        LogFormat::Pretty => lines.with_ansi(has_colours()).boxed(),
+        LogFormat::Pretty => lines.with_ansi(has_colours).fmt_fields(escaped_fields()).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).with(limiter.clone()).init();
     limiter.start().context("the thread that tells of lines left out cannot be started")
@@ -37,6 +55,21 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
 /// Colours are for terminals, and not for those who want none (<https://no-color.org>).
 fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Fields as the library writes them, and with nothing in their values that could colour or forge a line.
+fn escaped_fields() -> impl for<'w> FormatFields<'w> + Send + Sync + 'static {
+    format::debug_fn(|writer, field, value| write_field(writer, field, value)).delimited(" ")
+}
+
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    let value = format!("{value:?}");
+    let value = one_line(&value);
+    match field.name() {
+        "message" => write!(writer, "{value}"),
+        name if writer.has_ansi_escapes() => write!(writer, "\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m{value}"),
+        name => write!(writer, "{name}={value}"),
+    }
 }
 
 /// Refuses a word that is no level: the filter would take it for the name of a target, and let nothing else pass.
@@ -71,6 +104,8 @@ fn with_quiet_libraries(filter: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -84,6 +119,37 @@ mod tests {
         for filter in good {
             assert_eq!(refuse_misspelt_level(filter), Ok(()), "{filter}");
         }
+    }
+
+    #[test]
+    fn no_value_of_a_field_writes_an_escape_to_a_terminal() {
+        static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+        struct Shared;
+        impl io::Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                WRITTEN.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let lines = |has_colours| {
+            let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: Shared, has_colours });
+            let lines = lines.with_ansi(has_colours).fmt_fields(escaped_fields()).without_time();
+            tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+                let name = "a\u{1b}[2Jb\n";
+                tracing::warn!(target: "t", pod = %name, node = name, many = ?[name], "about {name}");
+            });
+            String::from_utf8(std::mem::take(&mut *WRITTEN.lock().unwrap())).unwrap()
+        };
+        let [shown, quoted, listed] = [r"a\u001b[2Jb\u000a", r#""a\u{1b}[2Jb\n""#, r#"["a\u{1b}[2Jb\n"]"#];
+        let plain = lines(false);
+        assert_eq!(plain.trim_start(), format!("WARN t: about {shown} pod={shown} node={quoted} many={listed}\n"));
+        let coloured = lines(true);
+        assert!(!coloured.contains("\u{1b}[2J") && coloured.contains(&format!("about {shown} ")), "{coloured:?}");
+        let field = |name| format!("\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m");
+        assert!(coloured.ends_with(&format!("{}{quoted} {}{listed}\n", field("node"), field("many"))), "{coloured:?}");
     }
 
     #[test]

@@ -23,22 +23,25 @@ pub(crate) fn push_line(text: &mut String, line: impl Display) {
     text.push('\n');
 }
 
-/// Writes log lines, with unprintable characters and line breaks escaped: a name could forge a line with them. ESC stays,
-/// since it begins colours; the format of the line escapes it in values.
-pub(crate) struct LogWriter<W>(pub(crate) W);
+/// Writes log lines, with unprintable characters and line breaks escaped: a name could forge a line with them.
+pub(crate) struct LogWriter<W> {
+    pub(crate) to: W,
+    /// ESC stays, since it begins a colour; whoever formats the line escapes it in values.
+    pub(crate) has_colours: bool,
+}
 
 impl<W: Write> Write for LogWriter<W> {
     /// The format hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
-        let shown = plimsoll_core::escaped(text, |c| matches!(c, '\t' | '\u{1b}'));
-        self.0.write_all(format!("{shown}{end}").as_bytes())?;
+        let shown = plimsoll_core::escaped(text, |c| c == '\t' || (c == '\u{1b}' && self.has_colours));
+        self.to.write_all(format!("{shown}{end}").as_bytes())?;
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.to.flush()
     }
 }
 
@@ -72,12 +75,13 @@ mod tests {
 
     #[test]
     fn a_log_line_has_nothing_that_cannot_be_seen() {
-        let mut written = Vec::new();
-        LogWriter(&mut written)
-            .write_all("\u{1b}[2mwarn\u{1b}[0m a\u{202e}b\u{2028}c\u{9b}d\u{7}e\nf\r\n".as_bytes())
-            .unwrap();
-        let shown = "\u{1b}[2mwarn\u{1b}[0m a\\u202eb\\u2028c\\u009bd\\u0007e\\u000af\\u000d\n";
-        assert_eq!(String::from_utf8(written).unwrap(), shown);
+        let line = "\u{1b}[2mwarn\u{1b}[0m a\u{202e}b\u{2028}c\u{9b}d\u{7}e\nf\r\n";
+        let rest = "a\\u202eb\\u2028c\\u009bd\\u0007e\\u000af\\u000d\n";
+        for (has_colours, warn) in [(true, "\u{1b}[2mwarn\u{1b}[0m"), (false, "\\u001b[2mwarn\\u001b[0m")] {
+            let mut written = Vec::new();
+            LogWriter { to: &mut written, has_colours }.write_all(line.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), format!("{warn} {rest}"));
+        }
     }
 
     #[test]

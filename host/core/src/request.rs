@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use crate::{BindQuery, Mode, Pod, Verb};
+use crate::{BindQuery, Mode, Pod, Verb, escaped};
 
 /// The most bytes of an ID that a client chose: a UUID has 36.
 const MAX_ID_BYTES: usize = 64;
@@ -126,7 +126,8 @@ impl<'p> PodId<'p> {
 
 impl fmt::Display for PodId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", cut(self.namespace, MAX_NAME_BYTES), cut(self.name, MAX_NAME_BYTES))
+        let [namespace, name] = [self.namespace, self.name].map(|text| escaped(cut(text, MAX_NAME_BYTES), |_| false));
+        write!(f, "{namespace}/{name}")
     }
 }
 
@@ -156,6 +157,8 @@ mod tests {
         let id = PodId { namespace: "team-a", name: &long, uid: &long };
         assert!(id.to_string().starts_with("team-a/é") && id.to_string().len() <= 2 * MAX_NAME_BYTES + 1);
         assert_eq!(id.uid().len(), MAX_ID_BYTES);
+        let forged = PodId { namespace: "a\u{1b}[2J", name: "b\n", uid: "" };
+        assert_eq!(forged.to_string(), "a\\u001b[2J/b\\u000a");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::is_unprintable;
 const LEVELS: usize = 2;
 
 /// The letters of escapes, and their characters.
-const LETTERS: [(char, char); 9] = [
+const LETTERS: [(char, char); 8] = [
     ('n', '\n'),
     ('r', '\r'),
     ('t', '\t'),
@@ -20,7 +20,6 @@ const LETTERS: [(char, char); 9] = [
     ('v', '\u{b}'),
     ('a', '\u{7}'),
     ('e', '\u{1b}'),
-    ('0', '\0'),
 ];
 
 /// Characters that have a name in XML and HTML.
@@ -44,7 +43,10 @@ impl Characters {
 
     /// Those that the text means: escapes undone, and backslashes dropped, since one may be itself or begin an escape.
     pub(super) fn unescaped(text: &str) -> Self {
-        (0..LEVELS).fold(Self::raw(text), |characters, _| characters.with_one_level_undone())
+        let mut characters = (0..LEVELS).fold(Self::raw(text), |characters, _| characters.with_one_level_undone());
+        // A form of a web page writes a space like this. A plus sign that was escaped is taken for a space, too.
+        characters.chars.iter_mut().filter(|c| **c == '+').for_each(|c| *c = ' ');
+        characters
     }
 
     /// The bytes that write these characters.
@@ -91,7 +93,7 @@ fn backslashes(chars: &[char]) -> usize {
 fn after_backslash(chars: &[char]) -> Option<(char, usize)> {
     let letter = *chars.first()?;
     match letter {
-        'x' => Some((char::from_u32(hex(chars.get(1..3)?)?)?, 3)),
+        'x' | '0'..='7' => bytes(chars),
         'U' => Some((char::from_u32(hex(chars.get(1..9)?)?)?, 9)),
         'u' if chars.get(1) == Some(&'{') => {
             let end = chars.iter().take(10).position(|c| *c == '}')?;
@@ -100,6 +102,32 @@ fn after_backslash(chars: &[char]) -> Option<(char, usize)> {
         'u' => utf16(chars),
         _ => LETTERS.iter().find(|(own, _)| *own == letter).map(|(_, c)| (*c, 1)),
     }
+}
+
+/// A character as its bytes, each of which has a backslash: in UTF-8, or else a byte that is a character by itself.
+fn bytes(chars: &[char]) -> Option<(char, usize)> {
+    let (first, mut end) = byte(chars)?;
+    let single = (char::from(first), end);
+    let mut bytes = vec![first];
+    while !first.is_ascii() && bytes.len() < 4 {
+        let backslashes = backslashes(&chars[end..]);
+        let Some((next, length)) = byte(&chars[end + backslashes..]).filter(|_| backslashes > 0) else { break };
+        end += backslashes + length;
+        bytes.push(next);
+        if let Some(c) = std::str::from_utf8(&bytes).ok().and_then(|text| text.chars().next()) {
+            return Some((c, end));
+        }
+    }
+    Some(single)
+}
+
+/// `x` and two hexadecimal digits, or up to three octal ones, and their length.
+fn byte(chars: &[char]) -> Option<(u8, usize)> {
+    let (digits, radix, start) = match chars.first()? {
+        'x' => (chars.get(1..3)?, 16, 1),
+        _ => (&chars[..chars.iter().take(3).take_while(|c| c.is_digit(8)).count()], 8, 0),
+    };
+    Some((u8::try_from(number_of(digits, radix)?).ok()?, start + digits.len()))
 }
 
 /// `u` and four hexadecimal digits, or two of them that are a pair of surrogates.
@@ -172,6 +200,8 @@ mod tests {
             // Rust, C and Python.
             r#"a<ä\u{1b}\"\\/\u{8}😀\n&\'b"#,
             r#"a<\xe4\x1b\"\\/\b\U0001f600\n&'b"#,
+            r#"a<\xc3\xa4\x1b\"\\/\x08\xf0\x9f\x98\x80\n&'b"#,
+            r#"a\074\303\244\33\042\\/\10\360\237\230\200\n&\47b"#,
             // URLs, XML and HTML; the last one twice over.
             "a%3C%c3%A4%1b%22%5C%2F%08%F0%9F%98%80%0A%26%27b",
             "a&lt;&#228;&#x1b;&quot;\\/&#8;&#x1F600;&#10;&amp;&apos;b",
@@ -191,6 +221,10 @@ mod tests {
             ("&#;", "&#;"),
             ("\\u{}", "u{}"),
             ("\\ud83d", "ud83d"),
+            ("\\xc3", "Ã"),
+            ("\\xc3\\xzz", "Ãxzz"),
+            ("\\303a", "Ãa"),
+            ("\\477", "477"),
             ("\\\\\\", ""),
             ("", ""),
         ] {
@@ -198,10 +232,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_plus_sign_may_be_a_space() {
+        for text in ["p ss w", "p+ss+w", "p%20ss%2Bw", "p+ss%252Bw"] {
+            assert_eq!(meant(text), "p ss w", "{text}");
+        }
+    }
+
     /// However a text is cut, nothing panics, and the bytes of a character lie between characters.
     #[test]
     fn no_text_makes_it_panic() {
-        let text = "x \\u00e4 \\ud83d\\ude00 \\\\\\u{1b} %c3%a4 &#228; &lt; &amp;#x41; ä\\";
+        let text = "x \\u00e4 \\ud83d\\ude00 \\\\\\u{1b} %c3%a4 &#228; &lt; &amp;#x41; \\xc3\\\\xa4 \\303\\244 ä\\";
         for (start, _) in text.char_indices() {
             for (end, _) in text.char_indices().filter(|(end, _)| *end >= start) {
                 let part = &text[start..end];
