@@ -1,9 +1,17 @@
 //! The answers of policies, and what each is checked for.
 
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
 use crate::{Annotation, annotation};
 
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
+
+/// The most bytes that the different reasons of one call may have together. A reason that names each of 60,000 nodes is
+/// possible with 60 bytes.
+pub const MAX_REASONS_BYTES: usize = 4 << 20;
 
 /// The highest score that a policy may give a node.
 pub const MAX_SCORE: u32 = 100;
@@ -14,9 +22,9 @@ pub enum Verdict {
     /// It may.
     Fits,
     /// Not now; evicting pods may help.
-    Unschedulable(Box<str>),
+    Unschedulable(Arc<str>),
     /// Evicting pods will not help.
-    Unresolvable(Box<str>),
+    Unresolvable(Arc<str>),
 }
 
 /// The decision about one preemption candidate.
@@ -25,7 +33,7 @@ pub enum Preemption {
     /// Evict what kube-scheduler proposed.
     Keep,
     /// Do not preempt on this node.
-    Reject(Box<str>),
+    Reject(Arc<str>),
     /// Evict these pods of the node instead, by index.
     Replace(Vec<u32>),
 }
@@ -41,12 +49,48 @@ pub enum SurveyAnswer {
     Bind(Result<Vec<Annotation>, String>),
 }
 
+/// The different reasons of one call, each kept once.
+#[derive(Debug, Default)]
+pub(crate) struct DistinctReasons {
+    texts: HashSet<Arc<str>>,
+    bytes: usize,
+}
+
 /// An answer about one node or candidate.
 pub(crate) trait VerbAnswer {
     /// Why the answer breaks the contract.
     fn breach(&self) -> Option<String>;
     /// Whether it turns the node or candidate down.
     fn rejects(&self) -> bool;
+    /// The reason that is kept with the answer.
+    fn reason(&mut self) -> Option<&mut Arc<str>> {
+        None
+    }
+}
+
+// === impl DistinctReasons ===
+
+impl DistinctReasons {
+    /// Lets an answer share its reason with an equal one before it.
+    ///
+    /// # Errors
+    /// If all reasons together are too large: how the contract is broken.
+    pub(crate) fn share(&mut self, answer: &mut impl VerbAnswer) -> Result<(), String> {
+        let Some(reason) = answer.reason() else { return Ok(()) };
+        if let Some(known) = self.texts.get(reason) {
+            *reason = Arc::clone(known);
+            return Ok(());
+        }
+        self.bytes += reason.len();
+        if self.bytes > MAX_REASONS_BYTES {
+            let limit = MAX_REASONS_BYTES >> 20;
+            return Err(format!(
+                "different reasons of more than {limit} MiB in one call; a reason must not contain details of one node"
+            ));
+        }
+        self.texts.insert(Arc::clone(reason));
+        Ok(())
+    }
 }
 
 impl From<Verdict> for SurveyAnswer {
@@ -76,6 +120,13 @@ impl VerbAnswer for Verdict {
 
     fn rejects(&self) -> bool {
         *self != Self::Fits
+    }
+
+    fn reason(&mut self) -> Option<&mut Arc<str>> {
+        match self {
+            Self::Fits => None,
+            Self::Unschedulable(reason) | Self::Unresolvable(reason) => Some(reason),
+        }
     }
 }
 
@@ -113,5 +164,9 @@ impl VerbAnswer for Preemption {
 
     fn rejects(&self) -> bool {
         matches!(self, Self::Reject(_))
+    }
+
+    fn reason(&mut self) -> Option<&mut Arc<str>> {
+        if let Self::Reject(reason) = self { Some(reason) } else { None }
     }
 }

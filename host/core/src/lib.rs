@@ -48,7 +48,7 @@ mod verb;
 mod view;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
-pub use answer::{MAX_REASON_BYTES, MAX_SCORE, Preemption, SurveyAnswer, Verdict};
+pub use answer::{MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, Preemption, SurveyAnswer, Verdict};
 pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
 pub use blocking::Blocking;
 pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
@@ -73,7 +73,7 @@ pub use object::{
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::Placed;
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeList, NodeSource, PartialPolicy, Policy};
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, PartialPolicy, Policy};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

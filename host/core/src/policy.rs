@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Annotation, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View};
+use crate::{
+    Annotation, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View,
+    answer::{DistinctReasons, VerbAnswer},
+};
 
 /// Who waits for a call's answer; it decides what the call gets where there is not enough for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,11 +91,11 @@ pub trait Policy: Send + Sync {
     /// The fault that ended the call.
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault>;
 
-    /// Asks about each of `candidates` (indices of the view's candidates), in order, in one instance.
+    /// As [`Policy::filter_each`], about candidates of the view.
     ///
     /// # Errors
-    /// The fault that ended the call; no answer of this call counts then.
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault>;
+    /// As for [`Policy::filter_each`].
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault>;
 
     /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
     /// why it cannot be bound there any more.
@@ -144,11 +147,11 @@ pub trait PartialPolicy: Send + Sync {
         Err(self.lacks(Verb::Rank))
     }
 
-    /// As [`Policy::preempt`].
+    /// As [`Policy::preempt_each`].
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn preempt(&self, _: &Ask, _: &[u32]) -> Result<Vec<Preemption>, Fault> {
+    fn preempt_each(&self, _: &Ask, _: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
         Err(self.lacks(Verb::Preempt))
     }
 
@@ -168,9 +171,12 @@ pub trait PartialPolicy: Send + Sync {
 
 /// A list of nodes as a source, which collects the answers.
 #[derive(Debug)]
-pub struct NodeList<'n, A> {
+pub(crate) struct NodeList<'n, A> {
     nodes: std::slice::Iter<'n, u32>,
     answers: Vec<A>,
+    reasons: DistinctReasons,
+    /// The reasons are too large; the call ends.
+    breach: Option<String>,
 }
 
 /// Why a module was not loaded: text for its author, the whole chain in one line.
@@ -228,8 +234,8 @@ impl<P: PartialPolicy> Policy for P {
         PartialPolicy::rank(self, ask)
     }
 
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        PartialPolicy::preempt(self, ask, candidates)
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
+        PartialPolicy::preempt_each(self, ask, candidates)
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
@@ -253,29 +259,47 @@ impl dyn Policy + '_ {
     pub fn score(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
         NodeList::collect(nodes, |nodes| self.score_each(ask, nodes))
     }
+
+    /// Asks about each of these candidates of the view, in order.
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    pub fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
+        NodeList::collect(candidates, |candidates| self.preempt_each(ask, candidates))
+    }
 }
 
 // === impl NodeList ===
 
-impl<'n, A> NodeList<'n, A> {
+impl<'n, A: VerbAnswer> NodeList<'n, A> {
     /// What a call answers about these nodes.
     ///
     /// # Errors
-    /// As for the call.
-    pub fn collect(nodes: &'n [u32], call: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<Vec<A>, Fault> {
-        let mut list = Self { nodes: nodes.iter(), answers: Vec::with_capacity(nodes.len()) };
+    /// As for the call, or if its reasons are too large.
+    pub(crate) fn collect(
+        nodes: &'n [u32],
+        call: impl FnOnce(&mut Self) -> Result<(), Fault>,
+    ) -> Result<Vec<A>, Fault> {
+        let answers = Vec::with_capacity(nodes.len());
+        let mut list = Self { nodes: nodes.iter(), answers, reasons: DistinctReasons::default(), breach: None };
         call(&mut list)?;
-        Ok(list.answers)
+        match list.breach {
+            Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
+            None => Ok(list.answers),
+        }
     }
 }
 
-impl<A> NodeSource<A> for NodeList<'_, A> {
+impl<A: VerbAnswer> NodeSource<A> for NodeList<'_, A> {
     fn next(&mut self) -> Option<u32> {
-        self.nodes.next().copied()
+        if self.breach.is_some() { None } else { self.nodes.next().copied() }
     }
 
-    fn answer(&mut self, answer: A) {
-        self.answers.push(answer);
+    fn answer(&mut self, mut answer: A) {
+        match self.reasons.share(&mut answer) {
+            Ok(()) => self.answers.push(answer),
+            Err(detail) => self.breach = Some(detail),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, NodeList, NodeSource, Policy, Preemption, Verb, Verbs, Verdict,
+    Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verb, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
@@ -111,21 +111,19 @@ impl Policy for GuestPolicy {
         Err(Fault::new(FaultKind::Output, format!("a rank of {} scores for {expected} nodes", ranks.len())))
     }
 
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        NodeList::collect(candidates, |candidates| {
-            self.each(ask, Verb::Preempt, candidates, |candidate, answer| match answer {
-                abi::WitPreemption::Keep => Ok(Preemption::Keep),
-                abi::WitPreemption::Reject(reason) => checked(reason).map(Preemption::Reject),
-                abi::WitPreemption::Replace(victims) => {
-                    // Each answer is checked before the next one comes: thousands of long lists must not meet here.
-                    let placed = ask.view.placed_count(candidate);
-                    if victims.len() > placed {
-                        let detail = format!("a replacement by {} pods of a node that has {placed}", victims.len());
-                        return Err(Stop::Output(detail));
-                    }
-                    Ok(Preemption::Replace(victims))
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
+        self.each(ask, Verb::Preempt, candidates, |candidate, answer| match answer {
+            abi::WitPreemption::Keep => Ok(Preemption::Keep),
+            abi::WitPreemption::Reject(reason) => checked(reason).map(Preemption::Reject),
+            abi::WitPreemption::Replace(victims) => {
+                // Each answer is checked before the next one comes: thousands of long lists must not meet here.
+                let placed = ask.view.placed_count(candidate);
+                if victims.len() > placed {
+                    let detail = format!("a replacement by {} pods of a node that has {placed}", victims.len());
+                    return Err(Stop::Output(detail));
                 }
-            })
+                Ok(Preemption::Replace(victims))
+            }
         })
     }
 
@@ -135,6 +133,11 @@ impl Policy for GuestPolicy {
             let function: TypedFunc<(u32,), Answer> = self.exports.function(call, Verb::Bind)?;
             call.about(node);
             let (answer,) = function.call(&mut call.store, (node,))?;
+            if let Err(reason) = &answer
+                && reason.len() > MAX_REASON_BYTES
+            {
+                return Err(wasmtime::Error::new(reason_too_long(reason.len())));
+            }
             let own = |annotation: abi::WitAnnotation| Annotation::new(annotation.key, annotation.value);
             Ok(answer.map(|annotations| annotations.into_iter().map(own).collect()))
         })
@@ -142,6 +145,6 @@ impl Policy for GuestPolicy {
 }
 
 /// Checks the length of a reason; the first violation ends the call, so that the memory for reasons is bounded.
-fn checked(reason: Box<str>) -> Result<Box<str>, Stop> {
-    if reason.len() > MAX_REASON_BYTES { Err(reason_too_long(reason.len())) } else { Ok(reason) }
+fn checked(reason: Box<str>) -> Result<Arc<str>, Stop> {
+    if reason.len() > MAX_REASON_BYTES { Err(reason_too_long(reason.len())) } else { Ok(reason.into()) }
 }

@@ -136,9 +136,9 @@ impl PartialPolicy for Fake {
         Ok(())
     }
 
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        let rule = self.preempt.as_ref().ok_or_else(|| self.lacks(Verb::Preempt))?;
-        Ok(candidates.iter().map(|candidate| rule(ask, *candidate)).collect())
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
+        each(self.preempt.as_ref().ok_or_else(|| self.lacks(Verb::Preempt))?, ask, candidates);
+        Ok(())
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {

@@ -119,6 +119,10 @@ const WITHOUT_VIEW: u64 = 50;
 /// MiB that stay mapped for guests, that the stacks of 72 threads keep, and that the allocator keeps.
 const KEPT: u64 = 20 + 36 + 40;
 
+/// MiB of the reasons of one policy that tells nodes apart, with two cores: of four decisions with their replies, and of
+/// four works after replies.
+const REASONS: u64 = 4 * (4 + 4) + 4 * 4;
+
 /// docs/operations.md has the same sum.
 #[test]
 fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
@@ -134,7 +138,7 @@ fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
     let compile = number_after("host/wasm/src/compile/admission.rs", "const SMALL_MEMORY: u64 = ");
     for (mode, process, at) in [("watch", WATCHING, 0), ("fullNodes", WITHOUT_VIEW, 1)] {
         // Nodes that are kept from one request to the next have half of the wire's memory, beside it.
-        let sum = process + limits[at] / part + cache + wire[at] + wire[at] / 2 + body[at] + KEPT;
+        let sum = process + limits[at] / part + cache + wire[at] + wire[at] / 2 + body[at] + KEPT + REASONS;
         // Compile processes get three quarters of what is left; half of what a small module may take is enough for most.
         let left = limits[at].saturating_sub(sum) * 3 / 4;
         assert!(

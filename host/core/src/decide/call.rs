@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Secrets, Verb, View,
-    answer::VerbAnswer,
+    answer::{DistinctReasons, VerbAnswer},
     cache::{Recheck, RecheckSampler},
 };
 
@@ -146,7 +146,7 @@ impl Caller {
         let result = self.bounded(member, verb, view, begun, |question| {
             split(self.blocking, &nodes, cut, |nodes| ask(question, nodes))
         });
-        let result = result.and_then(|answers| check(answers, asked));
+        let result = result.and_then(|answers| check(answers, asked, cut));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let told = result.as_ref().map(|answers| (asked, rejected(answers), asked));
         let elapsed = self.report(&pod, member, verb, (started, begun), told);
@@ -264,15 +264,21 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
     }
 }
 
-fn check<A: VerbAnswer>(answers: Vec<A>, asked: usize) -> Result<Vec<A>, Fault> {
-    let breach = |detail| Err(Fault::new(FaultKind::Output, detail));
+/// The answers of a call that was cut into pieces, if they are as the contract wants them.
+fn check<A: VerbAnswer>(mut answers: Vec<A>, asked: usize, pieces: usize) -> Result<Vec<A>, Fault> {
+    let breach = |detail| Fault::new(FaultKind::Output, detail);
     if answers.len() != asked {
-        return breach(format!("{} answers for {asked} nodes", answers.len()));
+        return Err(breach(format!("{} answers for {asked} nodes", answers.len())));
     }
-    match answers.iter().find_map(VerbAnswer::breach) {
-        Some(detail) => breach(detail),
-        None => Ok(answers),
+    if let Some(detail) = answers.iter().find_map(VerbAnswer::breach) {
+        return Err(breach(detail));
     }
+    if pieces > 1 {
+        // Each piece has kept to the limit by itself.
+        let mut reasons = DistinctReasons::default();
+        answers.iter_mut().try_for_each(|answer| reasons.share(answer)).map_err(breach)?;
+    }
+    Ok(answers)
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -1,6 +1,8 @@
 //! The filter chain: policies in order, each asked about the nodes that all earlier ones accepted.
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
     Member, Verdict, View,
@@ -17,7 +19,9 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Reasons {
     texts: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32>,
+    /// The numbers of the texts, by their hashes.
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
 }
 
 /// The filters so far: which nodes they have rejected, and which still stand.
@@ -132,12 +136,14 @@ impl Reasons {
     /// The number of `policy: reason`.
     pub(super) fn number(&mut self, policy: &str, reason: &str) -> u32 {
         let text = reason_text(policy, reason);
-        if let Some(number) = self.numbers.get(&text) {
+        let Self { texts, numbers, hasher } = self;
+        let hash = hasher.hash_one(&text);
+        if let Some(number) = numbers.find(hash, |number| texts[*number as usize] == text) {
             return *number;
         }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.clone());
-        self.numbers.insert(text, number);
+        let number = texts.len() as u32;
+        texts.push(text);
+        numbers.insert_unique(hash, number, |number| hasher.hash_one(&texts[*number as usize]));
         number
     }
 

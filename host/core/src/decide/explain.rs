@@ -140,10 +140,10 @@ fn verdict(answers: &[Explained]) -> Result<Verdict, DecideError> {
     for told in deciding(answers, Verb::Filter) {
         match answer_or_skip(told).transpose()? {
             Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason))) => {
-                return Ok(Verdict::Unschedulable(reason_text(&told.member.name, reason)));
+                return Ok(Verdict::Unschedulable(reason_text(&told.member.name, reason).into()));
             }
             Some(SurveyAnswer::Verdict(Verdict::Unresolvable(reason))) => {
-                return Ok(Verdict::Unresolvable(reason_text(&told.member.name, reason)));
+                return Ok(Verdict::Unresolvable(reason_text(&told.member.name, reason).into()));
             }
             _ => {}
         }

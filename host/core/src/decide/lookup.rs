@@ -3,9 +3,10 @@
 use std::{fmt::Debug, sync::Arc, time::Instant};
 
 use crate::{
-    Fault, FaultKind, Member, NodeList, NodeSource, Verb, View,
-    answer::VerbAnswer,
+    Fault, FaultKind, Member, NodeSource, Verb, View,
+    answer::{DistinctReasons, VerbAnswer},
     cache::{Answers, CachedAnswer, Evaluated, Evaluation, Recording, Update, ViewSource},
+    policy::NodeList,
 };
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
 /// An evaluation that ends at the first answer that breaks the contract.
 struct CheckedSource<'e, A: CachedAnswer> {
     evaluation: &'e mut Evaluation<A>,
+    reasons: DistinctReasons,
     breach: Option<String>,
 }
 
@@ -24,8 +26,8 @@ impl<A: CachedAnswer + VerbAnswer> NodeSource<A> for CheckedSource<'_, A> {
         if self.breach.is_some() { None } else { self.evaluation.next_miss() }
     }
 
-    fn answer(&mut self, answer: A) {
-        self.breach = answer.breach();
+    fn answer(&mut self, mut answer: A) {
+        self.breach = answer.breach().or_else(|| self.reasons.share(&mut answer).err());
         if self.breach.is_none() {
             self.evaluation.record_answer(answer);
         }
@@ -150,9 +152,9 @@ impl Caller {
         view: &Arc<View>,
         evaluation: &mut Evaluation<A>,
     ) -> Result<(), Fault> {
-        let mut nodes = CheckedSource { evaluation, breach: None };
+        let mut nodes = CheckedSource { evaluation, reasons: DistinctReasons::default(), breach: None };
         self.bounded(member, verb, Arc::clone(view), begun, |ask| A::ask(member.policy.as_ref(), ask, &mut nodes))?;
-        let CheckedSource { evaluation, breach } = nodes;
+        let CheckedSource { evaluation, breach, .. } = nodes;
         match breach {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
             None if evaluation.is_complete() => Ok(()),

@@ -74,6 +74,8 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
                 Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &everyone, None)),
                 _ => drop(ask(caller, member, *verb, context)),
             }
+            // Nobody waits for a reply: the answers of one policy need not be kept until the last one has been asked.
+            caller.take_deferred().into_iter().for_each(|insert| insert());
         }
     }
 }

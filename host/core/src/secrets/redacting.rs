@@ -1,9 +1,14 @@
 //! A policy whose texts never quote the secrets of its settings.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::Secrets;
-use crate::{Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict};
+use crate::{
+    Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict, answer::VerbAnswer, bounded,
+};
+
+/// The most bytes of a text about settings that are shown; a reply or a line of the log has fewer.
+const MAX_VALIDATION_BYTES: usize = 4096;
 
 /// Takes the secrets out of the reasons and faults of a policy as they come from it, so that nothing behind it
 /// (replies, cached answers, explanations, the log) has them.
@@ -13,8 +18,8 @@ struct RedactingPolicy {
 }
 
 /// Hands on the answers of a call without secrets.
-struct RedactingSource<'t> {
-    nodes: &'t mut dyn NodeSource<Verdict>,
+struct RedactingSource<'t, A> {
+    nodes: &'t mut dyn NodeSource<A>,
     secrets: &'t Secrets,
 }
 
@@ -46,7 +51,8 @@ impl Policy for RedactingPolicy {
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
         let answer = self.faults(self.policy.validate(ask))?;
-        Ok(answer.map_err(|text| self.secrets.hide(&text).into_owned()))
+        // The call is over: whatever is searched now is not bounded by its time.
+        Ok(answer.map_err(|text| self.secrets.hide(bounded(&text, MAX_VALIDATION_BYTES)).into_owned()))
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
@@ -62,19 +68,15 @@ impl Policy for RedactingPolicy {
         self.faults(self.policy.rank(ask))
     }
 
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
-        let answers = self.faults(self.policy.preempt(ask, candidates))?;
-        let hide = |answer| match answer {
-            Preemption::Reject(reason) => Preemption::Reject(self.secrets.reason(reason)),
-            other => other,
-        };
-        Ok(answers.into_iter().map(hide).collect())
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
+        let mut candidates = RedactingSource { nodes: candidates, secrets: &self.secrets };
+        self.faults(self.policy.preempt_each(ask, &mut candidates))
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
         // Annotations are what the policy does, not what it says.
         let answer = self.faults(self.policy.bind(ask, node))?;
-        Ok(answer.map_err(|reason| self.secrets.reason(reason.into()).into()))
+        Ok(answer.map_err(|reason| self.secrets.shown_reason(&reason).unwrap_or(reason)))
     }
 }
 
@@ -86,35 +88,36 @@ impl RedactingPolicy {
 
 // === impl RedactingSource ===
 
-impl NodeSource<Verdict> for RedactingSource<'_> {
+impl<A: VerbAnswer> NodeSource<A> for RedactingSource<'_, A> {
     fn next(&mut self) -> Option<u32> {
         self.nodes.next()
     }
 
-    fn answer(&mut self, answer: Verdict) {
-        self.nodes.answer(self.secrets.verdict(answer));
+    /// It is called between two questions to the guest, so that the time of the call bounds this, too.
+    fn answer(&mut self, mut answer: A) {
+        if let Some(reason) = answer.reason()
+            && let Some(shown) = self.secrets.shown_reason(reason)
+        {
+            *reason = shown.into();
+        }
+        self.nodes.answer(answer);
     }
 }
 
 // === impl Secrets ===
 
 impl Secrets {
-    fn verdict(&self, verdict: Verdict) -> Verdict {
-        match verdict {
-            Verdict::Fits => Verdict::Fits,
-            Verdict::Unschedulable(reason) => Verdict::Unschedulable(self.reason(reason)),
-            Verdict::Unresolvable(reason) => Verdict::Unresolvable(self.reason(reason)),
-        }
-    }
-
-    /// A reason that breaks no bound stays within it, though what stands for a secret may be longer.
-    fn reason(&self, reason: Box<str>) -> Box<str> {
-        match self.hide(&reason) {
-            std::borrow::Cow::Borrowed(_) => reason,
-            std::borrow::Cow::Owned(hidden) if reason.len() <= MAX_REASON_BYTES => {
-                hidden[..hidden.floor_char_boundary(MAX_REASON_BYTES)].into()
-            }
-            std::borrow::Cow::Owned(hidden) => hidden.into(),
-        }
+    /// The reason without secrets, if it has any. One that breaks no bound stays within it, though the text that stands for
+    /// a secret may be longer.
+    fn shown_reason(&self, reason: &str) -> Option<String> {
+        // The rest of a longer one is not searched: that it is too long is a fault, which does not quote it.
+        let start = bounded(reason, MAX_REASON_BYTES);
+        let mut shown = match self.hide(start) {
+            Cow::Borrowed(_) => return None,
+            Cow::Owned(shown) => shown,
+        };
+        shown.truncate(shown.floor_char_boundary(MAX_REASON_BYTES));
+        shown.push_str(&reason[start.len()..]);
+        Some(shown)
     }
 }

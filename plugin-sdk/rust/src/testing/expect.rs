@@ -206,7 +206,7 @@ pub(super) fn preemption(view: &View, node: u32, answer: Preemption) -> Expected
     };
     match answer {
         Preemption::Keep => ExpectedPreemption::Keep,
-        Preemption::Reject(reason) => ExpectedPreemption::Reject(reason.into()),
+        Preemption::Reject(reason) => ExpectedPreemption::Reject(reason.to_string()),
         Preemption::Replace(victims) => ExpectedPreemption::Replace(victims.into_iter().map(name).collect()),
     }
 }
@@ -232,8 +232,8 @@ impl From<Verdict> for ExpectedVerdict {
     fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Fits => Self::Fits,
-            Verdict::Unschedulable(reason) => Self::Unschedulable(reason.into()),
-            Verdict::Unresolvable(reason) => Self::Unresolvable(reason.into()),
+            Verdict::Unschedulable(reason) => Self::Unschedulable(reason.to_string()),
+            Verdict::Unresolvable(reason) => Self::Unresolvable(reason.to_string()),
         }
     }
 }

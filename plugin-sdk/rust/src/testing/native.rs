@@ -30,14 +30,7 @@ impl<P: Exported> Native<P> {
         Self(PhantomData)
     }
 
-    /// Runs a verb for each index, as one instance of the module would.
-    fn each<A>(ask: &Ask, indices: &[u32], verb: impl Fn(&P, &Pod<'_>, Door<'_>, u32) -> A) -> Result<Vec<A>, Fault> {
-        Self::call(ask, |policy, door| {
-            indices.iter().map(|index| verb(policy, &Pod::new(door), door, *index)).collect()
-        })
-    }
-
-    /// As [`Native::each`], for nodes that are named one after another.
+    /// Runs a verb for nodes that are named one after another, as one instance of the module would.
     fn each_node<A>(
         ask: &Ask,
         nodes: &mut dyn NodeSource<A>,
@@ -104,9 +97,9 @@ impl<P: Exported> PartialPolicy for Native<P> {
         Self::call(ask, |policy, door| verb(policy, &Pod::new(door), &Nodes::new(door)))
     }
 
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<CorePreemption>, Fault> {
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<CorePreemption>) -> Result<(), Fault> {
         let verb = exported(P::VERBS.preempt, Verb::Preempt)?;
-        Self::each(ask, candidates, |policy, pod, door, candidate| {
+        Self::each_node(ask, candidates, |policy, pod, door, candidate| {
             verb(policy, pod, &Candidate::new(door, candidate)).into()
         })
     }

@@ -151,6 +151,59 @@ fn reason_length_violated() {
     assert_eq!(fault.detail, "a reason of 1025 bytes; at most 1024 are allowed; it was asked about n0");
 }
 
+/// A filter of this many nodes whose reasons of this many bytes differ.
+fn reasons(nodes: u32, bytes: u32) -> Result<usize, Fault> {
+    let body = format!(
+        "(memory.fill (i32.const 1024) (i32.const 120) (i32.const 1024))
+         (i32.store (i32.const 1024) (i32.or (i32.const 0x20202020)
+           (i32.or (i32.and (local.get $node) (i32.const 0x0f))
+             (i32.or (i32.shl (i32.and (local.get $node) (i32.const 0xf0)) (i32.const 4))
+               (i32.shl (i32.and (local.get $node) (i32.const 0xf00)) (i32.const 8))))))
+         (i32.store8 (i32.const 1028) (i32.add (i32.const 32) (i32.shr_u (local.get $node) (i32.const 12))))
+         (i32.store (i32.const 64) (i32.const 1)) (i32.store (i32.const 68) (i32.const 1024))
+         (i32.store (i32.const 72) (i32.const {bytes}))"
+    );
+    let ask = world::patient(world::ask(world::view(&world::cluster(nodes))));
+    let nodes: Vec<u32> = (0..nodes).collect();
+    policy(&world::loader(), MEMORY, &body).filter(&ask, &nodes).map(|answers| answers.len())
+}
+
+#[test]
+fn reasons_together_obeyed() {
+    assert_eq!(reasons(4096, 1024), Ok(4096));
+    assert_eq!(reasons(60_000, 60), Ok(60_000));
+}
+
+#[test]
+fn reasons_together_violated() {
+    let fault = reasons(4097, 1024).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Output);
+    assert!(fault.detail.starts_with("different reasons of more than 4 MiB in one call"), "{fault}");
+}
+
+/// Five thousand long reasons, and hundreds of short secrets to be found in each: the search took 39 s after the call.
+#[test]
+fn the_search_for_secrets_in_reasons_is_part_of_the_time() {
+    let wat = r#"(module
+        (memory (export "memory") 1)
+        (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+        (func (export "plimsoll:policy/preempt@0.1.0#preempt") (param $candidate i32) (result i32)
+          (memory.fill (i32.const 1024) (i32.const 120) (i32.const 1000))
+          (i32.store (i32.const 64) (i32.const 1)) (i32.store (i32.const 68) (i32.const 1024))
+          (i32.store (i32.const 72) (i32.const 1000))
+          (i32.const 64)))"#;
+    let secrets: Vec<String> = (0..880).map(|at| format!("{at:0width$}", width = 4 + at % 8)).collect();
+    let settings = format!(r#"{{"tokens": {secrets:?}}}"#);
+    let policy = plimsoll_core::redacting(world::loader().load(&compile("limit", wat)).unwrap(), &settings);
+    let candidates: Vec<u32> = (0..5_000).collect();
+    let mut ask = world::ask(world::view(&world::cluster(5_000)));
+    let started = Instant::now();
+    ask.limits.deadline = started + Duration::from_millis(500);
+    let fault = policy.preempt(&ask, &candidates).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Timeout, "{fault}");
+    assert!(started.elapsed() < Duration::from_secs(10), "it took {:?}", started.elapsed());
+}
+
 /// A log line of this many bytes.
 fn log_line(bytes: u32) -> Result<Vec<Verdict>, Fault> {
     let declared = r#"(import "plimsoll:policy/host@0.1.0" "log" (func $log (param i32 i32 i32)))

@@ -116,7 +116,7 @@ fn every_kind_of_preemption_arrives_as_it_was_given() {
         Preemption::Reject(r#"["b", "c"] of ["node-3", "node-1", "node-1"]"#.into()),
     ];
     assert_eq!(compiled().preempt(&ask, &[0, 1, 2]).unwrap(), expected);
-    assert_eq!(Native::<Everything>::new().preempt(&ask, &[0, 1, 2]).unwrap(), expected);
+    assert_eq!(native().preempt(&ask, &[0, 1, 2]).unwrap(), expected);
 }
 
 #[test]

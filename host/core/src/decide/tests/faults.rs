@@ -11,7 +11,7 @@ use std::{
 use super::fixture::*;
 use crate::{
     Clock, DecideError, FAULTS_TO_OPEN, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, OPEN_TIME, OnError,
-    PolicyConfig, Preemption, Verb, Verdict,
+    PolicyConfig, Preemption, Verb, Verdict, View,
 };
 
 /// Asks a policy with this verb alone; the fault that fails the decision, if one does.
@@ -108,6 +108,47 @@ fn an_answer_outside_the_contract_is_an_output_fault() {
         let fault = decide(verb, policy, fail).expect(detail);
         assert_eq!(fault.kind, FaultKind::Output, "{detail}");
         assert!(fault.detail.starts_with(detail), "{} is not {detail}", fault.detail);
+    }
+}
+
+/// Nodes that a policy has more different reasons for than one call may have, if each has this many bytes.
+fn mk_many(bytes: usize) -> Vec<String> {
+    (0..crate::MAX_REASONS_BYTES / bytes + 1).map(|at| format!("n{at}")).collect()
+}
+
+/// A reason of this many bytes that begins like this.
+fn padded(start: &str, bytes: usize) -> String {
+    format!("{start} {}", "x".repeat(bytes - start.len() - 1))
+}
+
+#[test]
+fn the_different_reasons_of_one_call_are_bounded_and_equal_ones_count_once() {
+    let names = mk_many(MAX_REASON_BYTES);
+    let nodes: Vec<_> = names.iter().map(|name| mk_node(name, &[])).collect();
+    let (cluster, names) = (mk_cluster(&nodes, &[]), names.iter().map(String::as_str).collect::<Vec<_>>());
+    let candidates: Vec<_> = names.iter().map(|name| mk_candidate(name, &[])).collect();
+    let naming = |view: &View, node: u32| padded(&name_of(view, node), MAX_REASON_BYTES);
+    let same = |view: &View, node: u32| padded(&name_of(view, node)[..1], MAX_REASON_BYTES);
+    let fixture = |policy| Fixture::new(vec![mk_member("p", policy, |_| {})], Some(Arc::clone(&cluster)));
+    let filter = |reason: fn(&View, u32) -> String| {
+        FakePolicy::default().filter_each(move |view, node| unschedulable(&reason(view, node)))
+    };
+    let preempt = |reason: fn(&View, u32) -> String| {
+        FakePolicy::default().preempt_each(move |view, node| Preemption::Reject(reason(view, node).into()))
+    };
+    // Answers that are cached, answers that are not, and candidates.
+    let told = |reason: fn(&View, u32) -> String| {
+        [
+            fixture(filter(reason).function()).filter(&names).map(|outcome| outcome.len()),
+            fixture(filter(reason)).filter(&names).map(|outcome| outcome.len()),
+            fixture(preempt(reason)).preempt(&candidates).map(|outcome| outcome.dropped.len()),
+        ]
+    };
+    assert_eq!(told(same), [Ok(names.len()), Ok(names.len()), Ok(names.len())]);
+    for outcome in told(naming) {
+        let Err(DecideError::Policy { fault, .. }) = outcome else { panic!("its reasons are too large: {outcome:?}") };
+        assert_eq!(fault.kind, FaultKind::Output);
+        assert!(fault.detail.starts_with("different reasons of more than 4 MiB in one call"), "{fault}");
     }
 }
 

@@ -119,8 +119,10 @@ impl PartialPolicy for FakePolicy {
         self.rank.as_ref().unwrap()(ask)
     }
 
-    fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Answers<Preemption> {
-        self.preempt.as_ref().unwrap()(ask, candidates)
+    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
+        let list: Vec<u32> = std::iter::from_fn(|| candidates.next()).collect();
+        self.preempt.as_ref().unwrap()(ask, &list)?.into_iter().for_each(|answer| candidates.answer(answer));
+        Ok(())
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> BindAnswer {

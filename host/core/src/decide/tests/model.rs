@@ -148,7 +148,7 @@ impl Model {
             let left: Vec<u32> = standing.iter().map(|at| slots[*at]).collect();
             let view = self.view(pod, &left, &member.settings);
             for (node, at) in standing.into_iter().enumerate() {
-                let text = |reason: Box<str>| format!("{}: {reason}", member.name);
+                let text = |reason: Arc<str>| format!("{}: {reason}", member.name);
                 refusals[at] = match verdict(program.evaluate(&view, node as u32).map_err(drop)?) {
                     Verdict::Fits => None,
                     Verdict::Unschedulable(reason) => Some((text(reason), false)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fixture::*;
-use crate::{DecideError, Explained, Fault, FaultKind, Member, Nodes, PodRead, Read, Value, Verdict};
+use crate::{DecideError, Explained, Fault, FaultKind, Member, Nodes, PodRead, Preemption, Read, Value, Verdict};
 
 /// A policy with settings that hold a secret.
 fn mk_licensed(policy: FakePolicy) -> Arc<Member> {
@@ -67,6 +67,56 @@ fn a_reason_that_quotes_a_secret_is_told_without_it_everywhere() {
     assert!(member.policy.unredacted().is_some() && crate::unredacted(&member.policy).unredacted().is_none());
     let open = crate::redacting(crate::unredacted(&member.policy), r#"{"pool":"a"}"#);
     assert!(open.unredacted().is_none(), "without secrets nothing stands in between");
+}
+
+/// A guest's time ends between two of its answers, so that the search in each of them is bounded by it.
+#[test]
+fn the_reasons_of_a_call_are_searched_one_by_one_as_they_come() {
+    use std::cell::Cell;
+    struct Source<'s>(u32, &'s Cell<u32>);
+    impl crate::NodeSource<Preemption> for Source<'_> {
+        fn next(&mut self) -> Option<u32> {
+            self.0 = self.0.checked_sub(1)?;
+            Some(self.0)
+        }
+        fn answer(&mut self, answer: Preemption) {
+            assert_eq!(answer, Preemption::Reject("no seat at <not shown>".into()));
+            self.1.set(self.1.get() + 1);
+        }
+    }
+    struct Failing;
+    impl crate::PartialPolicy for Failing {
+        fn verbs(&self) -> crate::Verbs {
+            [crate::Verb::Preempt].into_iter().collect()
+        }
+        fn preempt_each(
+            &self,
+            _: &crate::Ask,
+            candidates: &mut dyn crate::NodeSource<Preemption>,
+        ) -> Result<(), Fault> {
+            while candidates.next() != Some(0) {
+                candidates.answer(Preemption::Reject("no seat at hunter2-hunter2".into()));
+            }
+            Err(Fault::new(FaultKind::Timeout, "its time is over"))
+        }
+    }
+    let policy = crate::redacting(Arc::new(Failing), r#"{"licenseKey":"hunter2-hunter2"}"#);
+    let limits = crate::Limits::until(std::time::Instant::now(), 0);
+    let ask = crate::Ask::new("p".into(), Arc::new(crate::View::empty("null".into())), limits);
+    let answered = Cell::new(0);
+    assert_eq!(policy.preempt_each(&ask, &mut Source(5, &answered)).unwrap_err().kind, FaultKind::Timeout);
+    assert_eq!(answered.get(), 4);
+}
+
+#[test]
+fn a_text_that_breaks_its_bound_is_not_searched_to_its_end() {
+    let long = || "x".repeat(crate::MAX_REASON_BYTES) + " hunter2-hunter2";
+    let policy = FakePolicy::default().bind(move |_, _| Ok(Err(long())));
+    let policy = crate::redacting(Arc::new(policy), r#"{"licenseKey":"hunter2-hunter2"}"#);
+    let limits = crate::Limits::until(std::time::Instant::now(), 0);
+    let ask = crate::Ask::new("p".into(), Arc::new(crate::View::empty("null".into())), limits);
+    let reason = policy.bind(&ask, 0).unwrap().unwrap_err();
+    assert_eq!(reason.len(), long().len(), "it is a fault, which says only how long it is");
 }
 
 #[test]

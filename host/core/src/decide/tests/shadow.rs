@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use super::fixture::*;
-use crate::{FaultKind, Mode, Nodes, OnError, Pod, PolicyConfig, Preemption, Query, RequestId, Verb};
+use crate::{FaultKind, Mode, Nodes, OnError, Pod, PolicyConfig, Preemption, Query, RequestId, Verb, Verdict};
 
 fn in_shadow(config: &mut PolicyConfig) {
     (config.mode, config.on_error) = (Mode::Shadow, Some(OnError::Fail));
@@ -51,6 +51,20 @@ fn the_faults_of_a_shadow_policy_are_recorded_and_open_its_circuit_alone() {
     }
     assert_eq!(fixture.opened(), ["shadow"]);
     assert_eq!(fixture.calls().last().unwrap().outcome, Err(FaultKind::CircuitOpen));
+}
+
+/// Otherwise the answers of all of them would be in memory at once.
+#[test]
+fn the_answers_of_a_shadow_policy_are_remembered_before_the_next_one_is_asked() {
+    let first = mk_member("a", mk_refusing(&["n1"], "no").function(), in_shadow);
+    let (own, empty) = (Arc::clone(&first), first.cache.bytes());
+    let second = FakePolicy::default().filter_each(move |_, _| {
+        if own.cache.bytes() > empty { unschedulable("remembered") } else { Verdict::Fits }
+    });
+    let fixture = Fixture::of([first, mk_member("b", second, in_shadow)]);
+    fixture.filter(&["n1"]).unwrap();
+    let outcomes: Vec<_> = fixture.calls().into_iter().map(|call| (call.policy, call.outcome)).collect();
+    assert_eq!(outcomes, [("a".to_owned(), Ok((1, 1))), ("b".to_owned(), Ok((1, 1)))]);
 }
 
 #[test]
