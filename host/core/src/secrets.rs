@@ -9,7 +9,10 @@ mod redacting;
 mod settings;
 mod shape;
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+};
 
 use serde_json::Value;
 
@@ -59,6 +62,15 @@ pub struct Secrets {
     hide_all: bool,
 }
 
+/// The secrets of settings that are in use.
+static SHARED: Mutex<Vec<SharedSecrets>> = Mutex::new(Vec::new());
+
+/// The secrets of settings, by the place of these in memory.
+struct SharedSecrets {
+    settings: Weak<str>,
+    secrets: Arc<OnceLock<Arc<Secrets>>>,
+}
+
 /// The settings (JSON) as they may be shown.
 pub fn shown_settings(settings: &str) -> String {
     let Ok(mut settings) = serde_json::from_str(settings) else { return HIDDEN.to_owned() };
@@ -102,6 +114,24 @@ impl Secrets {
             windows: windows.unwrap_or_default(),
             shortest_anywhere: SHORTEST_ANYWHERE,
         }
+    }
+
+    /// The same, found once for all calls of a version: they share its settings. Large settings take longer than a call.
+    pub fn shared(settings: &Arc<str>) -> Arc<Self> {
+        let cell = {
+            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+            // A place is not used again as long as it is listed here.
+            let is_own = |own: &&SharedSecrets| std::ptr::addr_eq(own.settings.as_ptr(), Arc::as_ptr(settings));
+            if let Some(known) = shared.iter().find(is_own) {
+                Arc::clone(&known.secrets)
+            } else {
+                shared.retain(|own| own.settings.strong_count() > 0);
+                let cell = Arc::default();
+                shared.push(SharedSecrets { settings: Arc::downgrade(settings), secrets: Arc::clone(&cell) });
+                cell
+            }
+        };
+        Arc::clone(cell.get_or_init(|| Arc::new(Self::of(settings))))
     }
 
     /// The same, to be taken out of reasons.
@@ -171,6 +201,19 @@ impl Texts {
 mod tests {
     use super::*;
     use crate::one_line;
+
+    #[test]
+    fn the_secrets_of_one_version_are_found_once() {
+        let settings: Arc<str> = r#"{"password":"hunter2"}"#.into();
+        let secrets = Secrets::shared(&settings);
+        assert_eq!(secrets.hide("hunter2"), HIDDEN);
+        assert!(Arc::ptr_eq(&secrets, &Secrets::shared(&Arc::clone(&settings))));
+        assert!(!Arc::ptr_eq(&secrets, &Secrets::shared(&Arc::from(&*settings))));
+        let (gone, other) = (Arc::downgrade(&secrets), Arc::from("null"));
+        drop((settings, secrets));
+        assert_eq!(Secrets::shared(&other).hide("hunter2"), "hunter2");
+        assert_eq!(gone.strong_count(), 0, "nothing is kept for settings that are gone");
+    }
 
     #[test]
     fn values_whose_keys_sound_secret_are_not_shown_and_others_are() {

@@ -98,7 +98,7 @@ impl TrialCall {
         let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let ask = Ask { class: CallClass::Background, ..ask };
-        let fault = put(policy, verb, &ask).err()?.without(&Secrets::of(&self.settings));
+        let fault = put(policy, verb, &ask).err()?.without(&Secrets::shared(&self.settings));
         let reads = recording.take_lines();
         let settings = Read::HostSettings.to_string();
         // Without room for the call, nobody has asked the policy.

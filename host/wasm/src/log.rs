@@ -31,7 +31,7 @@ pub(crate) enum LogLevel {
 pub(crate) struct GuestLog {
     about: LogContext,
     /// The secrets in the settings, which are redacted.
-    secrets: OnceCell<Secrets>,
+    secrets: OnceCell<Arc<Secrets>>,
     lines: u32,
     /// Standard output and standard error, up to the next line break.
     partial: [Vec<u8>; 2],
@@ -65,7 +65,7 @@ impl GuestLog {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
             // A secret may be cut at the limit: its beginning is enough to redact it.
-            let secrets = self.secrets.get_or_init(|| Secrets::of(self.about.view.settings()));
+            let secrets = self.secrets.get_or_init(|| Secrets::shared(self.about.view.settings()));
             let text = secrets.hide(bounded(text, MAX_LINE_BYTES));
             self.about.emit(level, &one_line(bounded(&text, MAX_LINE_BYTES)));
         } else if self.lines == MAX_LINES + 1 {

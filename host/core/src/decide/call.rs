@@ -248,7 +248,7 @@ impl Caller {
             .blocking
             .run(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
-            .map_err(|fault| fault.without(&Secrets::of(&member.settings)));
+            .map_err(|fault| fault.without(&Secrets::shared(&member.settings)));
         if let Err(fault) = &result {
             member.circuit.keep_failed(verb, &question.view, fault);
         }

@@ -57,11 +57,11 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
         Ok(Ok(())) => Ok(()),
         Ok(Err(text)) => {
             // The text may quote secrets of the settings.
-            let text = Secrets::of(&content.sidecar.settings).hide(&text).into_owned();
+            let text = Secrets::shared(&content.sidecar.settings).hide(&text).into_owned();
             Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
         }
         Err(fault) => {
-            let fault = fault.without(&Secrets::of(&content.sidecar.settings));
+            let fault = fault.without(&Secrets::shared(&content.sidecar.settings));
             let text = format!("{}: validate failed: {fault}", content.module_label);
             Err(if fault.kind.is_transient() { FileRefusal::transient(text) } else { FileRefusal::new(text) })
         }
