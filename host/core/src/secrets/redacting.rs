@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::Secrets;
 use crate::{
-    Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict, answer::VerbAnswer, bounded,
+    Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict, answer::VerbAnswer,
+    bounded,
 };
 
 /// The most bytes of a text about settings that are shown; a reply or a line of the log has fewer.

@@ -58,9 +58,8 @@ fn the_faults_of_a_shadow_policy_are_recorded_and_open_its_circuit_alone() {
 fn the_answers_of_a_shadow_policy_are_remembered_before_the_next_one_is_asked() {
     let first = mk_member("a", mk_refusing(&["n1"], "no").function(), in_shadow);
     let (own, empty) = (Arc::clone(&first), first.cache.bytes());
-    let second = FakePolicy::default().filter_each(move |_, _| {
-        if own.cache.bytes() > empty { unschedulable("remembered") } else { Verdict::Fits }
-    });
+    let second = FakePolicy::default()
+        .filter_each(move |_, _| if own.cache.bytes() > empty { unschedulable("remembered") } else { Verdict::Fits });
     let fixture = Fixture::of([first, mk_member("b", second, in_shadow)]);
     fixture.filter(&["n1"]).unwrap();
     let outcomes: Vec<_> = fixture.calls().into_iter().map(|call| (call.policy, call.outcome)).collect();
