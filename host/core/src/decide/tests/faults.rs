@@ -113,7 +113,7 @@ fn an_answer_outside_the_contract_is_an_output_fault() {
 
 /// Nodes that a policy has more different reasons for than one call may have, if each has this many bytes.
 fn mk_many(bytes: usize) -> Vec<String> {
-    (0..crate::MAX_REASONS_BYTES / bytes + 1).map(|at| format!("n{at}")).collect()
+    (0..=crate::MAX_REASONS_BYTES / bytes).map(|at| format!("n{at}")).collect()
 }
 
 /// A reason of this many bytes that begins like this.
