@@ -131,6 +131,6 @@ fn refusal_length_violated() {
     let fault = refusal(1025);
     assert_eq!(
         (fault.kind, fault.detail.as_str()),
-        (FaultKind::Output, "a reason of 1025 bytes; at most 1024 are allowed")
+        (FaultKind::Output, "a reason of 1025 bytes; at most 1024 are allowed; it was asked about n1")
     );
 }

@@ -159,7 +159,7 @@ fn several_policies_that_name_one_module_compile_it_once_and_share_a_failure() {
 fn a_module_that_failed_is_compiled_again_after_a_pause() {
     let folder = tempdir().unwrap();
     let count = folder.path().join("count");
-    let text = format!("echo x >>{}; exit 3", count.display());
+    let text = format!("echo x >>{}; sleep 0.1; exit 3", count.display());
     let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
     let started = Instant::now();
     let first = refusal(&loader, &zone());
@@ -171,7 +171,8 @@ fn a_module_that_failed_is_compiled_again_after_a_pause() {
         (starts(&count) >= 2).then_some(())
     })
     .unwrap();
-    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
+    // Twenty times what the attempt took.
+    assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
 }
 
 #[test]
