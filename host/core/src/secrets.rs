@@ -262,8 +262,8 @@ mod tests {
         let by_name = Secrets::of(&serde_json::json!({"password": words}).to_string());
         let by_form = Secrets::of(&serde_json::json!({"pem": pem}).to_string());
         for (secrets, secret) in [(by_form, pem), (by_name, words)] {
-            for text in [one_line(secret), format!("cannot use {secret:?}"), one_line(&format!("cannot use {secret}"))]
-            {
+            let quoted = format!("cannot use {secret}");
+            for text in [one_line(secret), format!("cannot use {secret:?}").into(), one_line(&quoted)] {
                 let shown = secrets.hide(&text);
                 let shown = shown.strip_prefix("cannot use ").unwrap_or(&shown).trim_matches('"');
                 assert_eq!(shown, HIDDEN, "{text}");

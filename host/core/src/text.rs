@@ -33,13 +33,17 @@ pub fn bounded(text: &str, bytes: usize) -> &str {
 }
 
 /// The text without characters that could forge lines or colours.
-pub fn one_line(text: &str) -> String {
-    text.replace(is_unprintable, " ")
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    // Nearly every text is ASCII, and each rejection of a request has one.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(is_unprintable, " "))
 }
 
 /// The text on one line, with an ellipsis where more than this many bytes were cut.
 pub fn excerpt(text: &str, bytes: usize) -> String {
-    let mut line = one_line(bounded(text, bytes));
+    let mut line = one_line(bounded(text, bytes)).into_owned();
     if text.len() > bytes {
         line.push('…');
     }

@@ -25,7 +25,7 @@ pub(crate) enum Phase {
 /// Classifies the end of a call as a fault.
 pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> Fault {
     let (kind, text) = kind_and_text(error, state, phase);
-    let mut detail = one_line(&text);
+    let mut detail = one_line(&text).into_owned();
     if let Some(frames) = frames(error).filter(|_| kind != FaultKind::Panic) {
         detail.push_str(&frames);
     }

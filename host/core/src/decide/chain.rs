@@ -7,7 +7,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::{
     Member, Verdict, View,
     cache::{Answers, Evaluated},
-    is_unprintable,
+    one_line,
 };
 
 use super::{
@@ -158,9 +158,9 @@ impl Reasons {
 
 /// `policy: reason` on one line, and never without a reason.
 pub(super) fn reason_text(policy: &str, reason: &str) -> Box<str> {
-    let reason = reason.replace(is_unprintable, " ");
+    let reason = one_line(reason);
     match reason.trim() {
-        "" => format!("{policy}: no reason given").into(),
-        reason => format!("{policy}: {reason}").into(),
+        "" => [policy, ": no reason given"].concat().into(),
+        reason => [policy, ": ", reason].concat().into(),
     }
 }

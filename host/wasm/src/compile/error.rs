@@ -65,7 +65,7 @@ impl From<CompileError> for LoadError {
 
 /// Sanitizes a text that may quote a module: one line, bounded in length.
 pub(super) fn harmless(text: &str) -> String {
-    one_line(bounded(text, MAX_TEXT_BYTES))
+    one_line(bounded(text, MAX_TEXT_BYTES)).into_owned()
 }
 
 /// Whether a process that ended without an answer says on standard error that it lacked memory or threads.

@@ -48,7 +48,7 @@ fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })?;
     host.func_wrap("panic", |store, (message,): (WasmStr,)| -> Result<()> {
         let message = utf8(&store, &message)?;
-        Err(stop(Stop::Panic(one_line(bounded(&message, MAX_PANIC_BYTES)))))
+        Err(stop(Stop::Panic(one_line(bounded(&message, MAX_PANIC_BYTES)).into_owned())))
     })
 }
 
