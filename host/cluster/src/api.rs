@@ -214,4 +214,20 @@ mod tests {
         let error = ApiServer::connect(Some(&file)).unwrap_err().to_string();
         assert!(error.contains("expected a file that kubectl can use") && !error.contains("hunter2"), "{error}");
     }
+
+    #[tokio::test]
+    async fn a_key_that_is_no_pem_is_in_no_message() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("kubeconfig");
+        // "-----BEGIN KEYhunter2hunter2\n"
+        let key = "LS0tLS1CRUdJTiBLRVlodW50ZXIyaHVudGVyMgo=";
+        let text = format!(
+            "clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:1'}}}}]\n\
+             contexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n\
+             users: [{{name: u, user: {{client-certificate-data: {key}, client-key-data: {key}}}}}]\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let error = ApiServer::connect(Some(&file)).unwrap_err().to_string();
+        assert!(error.ends_with("the client certificate or its key is no valid PEM"), "{error}");
+    }
 }

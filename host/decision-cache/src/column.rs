@@ -39,7 +39,7 @@ pub struct Columns<T> {
 
 type ByAttribute<T> = HashMap<Arc<T>, Arc<Column>, foldhash::fast::RandomState>;
 
-/// Fingerprints by row. Whoever writes a cell writes the same, so no order is needed.
+/// Fingerprints by row. All writers of a cell write the same, so no order is needed.
 pub(crate) struct Column {
     made: Version,
     /// Shared with the column of the version before, where nothing that it depends on has changed since.

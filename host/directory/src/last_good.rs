@@ -204,7 +204,7 @@ impl LastGood {
         Ok(bytes)
     }
 
-    /// What a file was made of, as its header says; the module is not read.
+    /// The content of the file as its header describes it; the module is not read.
     fn digests(&self, id: &PolicyId, kind: &str) -> Option<ContentDigests> {
         let file = self.directory.open_file(&self.name(id, kind)).ok()?;
         let mut line = Vec::new();

@@ -149,7 +149,7 @@ impl Scan {
             } else if FileKind::of(&name.to_ascii_lowercase()).is_some() && !path.is_dir() {
                 self.ignore(group, &name, WRONG_CASE);
             } else if !group.is_empty() {
-                if path.is_dir() && has_policies(&path) {
+                if self.ignored.len() < MAX_IGNORED && !is_link(&entry) && path.is_dir() && has_policies(&path) {
                     self.ignore(group, &name, TOO_DEEP);
                 }
             } else if path.is_dir() {
@@ -181,7 +181,7 @@ impl Scan {
         let shown = name.to_string_lossy();
         // A name that is valid text belongs to a hidden file.
         if name.to_str().is_none() && FileKind::of(&shown).is_some() && self.problems.len() < MAX_FILES {
-            let text = format!("the name of '{}' is not UTF-8: the file is passed over", entry.path().display());
+            let text = format!("the name of '{}' is not UTF-8: the file is ignored", entry.path().display());
             self.note(PolicyId::of(group, &shown), &text);
         }
     }
@@ -257,6 +257,11 @@ fn leads_out(root: &Path, entry: &fs::DirEntry) -> bool {
         // Removed since it was listed: listing it reports that.
         _ => false,
     }
+}
+
+/// Whether the entry is a symbolic link.
+fn is_link(entry: &fs::DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_symlink())
 }
 
 fn has_policies(directory: &Path) -> bool {

@@ -1,7 +1,8 @@
 //! Runs the command of a kubeconfig that makes credentials (`exec`), with a time limit.
 //!
-//! The Kubernetes client waits for such a command as long as it runs, on a thread that serves requests. So it starts
-//! this program, which starts the command and ends both in time.
+//! The Kubernetes client has no time limit for such a command: the first run blocks the thread that makes the client,
+//! later ones hold up all requests to the API server. So it starts this program, which ends in time, and bounds the
+//! output. Processes that the command has started are not ended with it.
 
 use std::{
     io::{self, IsTerminal, Read, Write},
@@ -28,8 +29,11 @@ const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 /// Time limit for the rest of the output after the plugin has ended: a process that it left behind may hold the pipe.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The interval at which the plugin is looked at.
-const POLL: Duration = Duration::from_millis(10);
+/// Maximum bytes of the output; an `ExecCredential` has a few KiB.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+
+/// The interval at which the plugin is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode> {
     // clap requires a command.
@@ -37,26 +41,27 @@ pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode>
     let default = if io::stdin().is_terminal() { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
     let timeout = args.timeout.unwrap_or(default);
     let mut command = Command::new(program);
-    let child = command.args(rest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    // Standard error may have credentials, too: a person may see it, but no log.
+    let stderr = if io::stderr().is_terminal() { Stdio::inherit() } else { Stdio::null() };
+    let child = command.args(rest).stdout(Stdio::piped()).stderr(stderr).spawn();
     let mut child = child.with_context(|| format!("cannot start {}", program.display()))?;
     let (copying, copied) = mpsc::channel();
-    copy(child.stdout.take(), io::stdout(), copying.clone());
-    copy(child.stderr.take(), io::stderr(), copying);
+    copy(child.stdout.take(), io::stdout(), copying);
     let Some(code) = wait(&mut child, Instant::now() + timeout)? else {
         eprintln!("{} gave no credentials within {}: it was ended", program.display(), text::duration(timeout));
         return Ok(ExitCode::from(PLUGIN_TIMED_OUT));
     };
-    // An error means that both outputs have ended.
+    // An error: the output has ended, or a process that was left behind holds it.
     let _ = copied.recv_timeout(OUTPUT_TIMEOUT);
     Ok(ExitCode::from(code))
 }
 
-/// Copies an output while there is any; drops `copying` at its end.
+/// Copies the beginning of an output; drops `copying` at its end.
 fn copy(from: Option<impl Read + Send + 'static>, mut to: impl Write + Send + 'static, copying: Sender<()>) {
     let copy = move || {
-        if let Some(mut from) = from {
+        if let Some(from) = from {
             // A reader that has gone needs no more of it.
-            let _ = io::copy(&mut from, &mut to).and_then(|_| to.flush());
+            let _ = io::copy(&mut from.take(MAX_OUTPUT_BYTES), &mut to).and_then(|_| to.flush());
         }
         drop(copying);
     };
@@ -75,6 +80,6 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<Option<u8>> {
             return Ok(None);
         }
         #[expect(clippy::disallowed_methods, reason = "it waits for a process, at most until the deadline")]
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::{error::Error, iter::successors, process::Output};
 
-use kube::client::AuthError;
+use kube::client::{AuthError, RustlsTlsError};
 use plimsoll_system::error_chain;
 
-/// The exit code of a command that was ended because it took too long, as `timeout(1)` gives it.
+/// The exit code of a command that was ended because it took too long, as `timeout(1)` gives it; a plugin may end with it by itself.
 pub const PLUGIN_TIMED_OUT: u8 = 124;
 
 /// The text of an error of the client and of its causes, without credentials.
@@ -13,6 +13,10 @@ pub const PLUGIN_TIMED_OUT: u8 = 124;
 /// The client quotes the command of a credential plugin with its environment and its arguments, and all that it
 /// printed, which may be a token. Replies and logs must have none of it.
 pub(crate) fn error_text(error: &(dyn Error + 'static)) -> String {
+    if let Some(kube::Error::RustlsTls(RustlsTlsError::InvalidIdentityPem(_))) = error.downcast_ref() {
+        // The client quotes a line of the key, as numbers.
+        return "the client certificate or its key is no valid PEM".to_owned();
+    }
     let mut causes = successors(Some(error), |&error| error.source());
     causes.find_map(|cause| cause.downcast_ref()).map_or_else(|| error_chain(error), auth_error_text)
 }
@@ -27,7 +31,7 @@ fn auth_error_text(error: &AuthError) -> String {
             format!("the credential plugin of the kubeconfig failed with {}: {BY_HAND}", out.status)
         }
         AuthError::AuthExecParse(_) => {
-            format!("the credential plugin of the kubeconfig printed something else than an ExecCredential: {BY_HAND}")
+            format!("the credential plugin of the kubeconfig printed no ExecCredential: {BY_HAND}")
         }
         AuthError::AuthExec(_) => {
             "the auth-provider of the kubeconfig gave no credentials: expected one of the kinds exec, token or \

@@ -114,7 +114,7 @@ impl<'b> ApiReservation<'b> {
             PodState::Unknown => {
                 // The watch, or the next list or read, shows the outcome.
                 let (pod, node) = (format!("{}/{}", self.binding.namespace, self.binding.name), &*self.binding.node);
-                tracing::warn!(pod, node, why, "nobody knows yet whether the pod was bound: its reservation stays");
+                tracing::warn!(pod, node, why, "it is not known whether the pod was bound: its reservation stays");
                 Err(BindError::Timeout(why))
             }
         }

@@ -119,7 +119,7 @@ impl Seen {
 
     /// The images of a node were read and added, or the node is gone.
     fn remove_unread(&self) {
-        // Who finds the count without this node also finds what was added before.
+        // A thread that sees the lower count also sees the bits that were added before.
         self.unread.fetch_sub(1, Release);
     }
 

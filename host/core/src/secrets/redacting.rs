@@ -111,14 +111,12 @@ impl Secrets {
     /// The reason without secrets, if it has any. One that breaks no bound stays within it, though the text that stands for
     /// a secret may be longer.
     fn shown_reason(&self, reason: &str) -> Option<String> {
-        // The rest of a longer one is not searched: that it is too long is a fault, which does not quote it.
-        let start = bounded(reason, MAX_REASON_BYTES);
-        let mut shown = match self.hide(start) {
-            Cow::Borrowed(_) => return None,
-            Cow::Owned(shown) => shown,
-        };
+        // A longer one is not searched: its length is a fault, which does not quote it.
+        if reason.len() > MAX_REASON_BYTES {
+            return None;
+        }
+        let Cow::Owned(mut shown) = self.hide(reason) else { return None };
         shown.truncate(shown.floor_char_boundary(MAX_REASON_BYTES));
-        shown.push_str(&reason[start.len()..]);
         Some(shown)
     }
 }

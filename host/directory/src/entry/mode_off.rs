@@ -16,7 +16,7 @@ use crate::{
 /// Whether the sidecar switches the policy off, and which sidecar said so.
 #[derive(Debug, Default)]
 pub(super) struct SidecarMode {
-    /// What the sidecar said when it could be read last.
+    /// The mode when the sidecar was last read.
     is_off: bool,
     /// The sidecar that was read last; the default is none at all.
     read: SidecarState,

@@ -12,7 +12,7 @@ use crate::{
 
 /// A version that was rolled back.
 pub(crate) struct Rollback {
-    /// What it was made of.
+    /// The digests of its files.
     pub(crate) digests: ContentDigests,
     /// The problem that is reported for its files from now on.
     pub(crate) why: String,
@@ -60,6 +60,8 @@ impl PolicyEntry {
         self.version = self.before.take();
         self.refused = Some((digests.clone(), refusal.clone()));
         self.pending_refusal = None;
+        // A load that began before found the failing version in force, which it is no more.
+        (self.job, self.stale) = (None, true);
         let why = refusal.text.clone();
         self.reported = Some(refusal);
         let change = PolicyChange::RolledBack { id: id.to_string(), version: number, back, error };

@@ -27,7 +27,7 @@ fn a_file_whose_name_is_no_text_is_told_once_and_passed_over() {
         started.elapsed() < Duration::from_millis(450)
     });
     let mut watched = world.watch(By::Polling);
-    assert!(world.failure(&watched.roster).ends_with(".wasm' is not UTF-8: the file is passed over"));
+    assert!(world.failure(&watched.roster).ends_with(".wasm' is not UTF-8: the file is ignored"));
     world.put("x.wasm", &good("v2"));
     watched.wait_for_tag("x", "v2");
     let told = watched.changes.iter().filter(|change| matches!(change, PolicyChange::Problem { .. })).count();
