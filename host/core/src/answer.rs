@@ -9,8 +9,8 @@ use crate::{Annotation, annotation};
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
 
-/// The most bytes that the different reasons of one call may have together. A reason that names each of 60,000 nodes is
-/// possible with 60 bytes.
+/// The most bytes that the different reasons of one call may have together. It is enough for
+/// 60,000 different reasons of 60 bytes.
 pub const MAX_REASONS_BYTES: usize = 4 << 20;
 
 /// The highest score that a policy may give a node.

@@ -46,7 +46,7 @@ pub struct Gateway {
     follower: OnceLock<ClusterFollower>,
 }
 
-/// What prepares for the next requests when there is another cluster.
+/// Called with each new cluster, to prepare for the next requests.
 pub(crate) type ClusterFollower = Box<dyn Fn(&Cluster) + Send + Sync>;
 
 // === impl Gateway ===

@@ -10,7 +10,7 @@ use crate::{
     answer::{DistinctReasons, VerbAnswer},
 };
 
-/// Who waits for a call's answer; it decides what the call gets where there is not enough for all.
+/// The one that waits for a call's answer. It decides the call's share where there is not enough for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallClass {
     /// A decision.
@@ -39,7 +39,7 @@ pub struct Ask {
     pub view: Arc<View>,
     /// Time and memory of this call.
     pub limits: Limits,
-    /// Who waits for the answer.
+    /// The one that waits for the answer.
     pub class: CallClass,
     /// What the call belongs to, for its log lines.
     pub origin: Origin,

@@ -116,7 +116,7 @@ impl Secrets {
         }
     }
 
-    /// The same, found once for all calls of a version: they share its settings. Large settings take longer than a call.
+    /// The same, found once for all calls of a version: they share its settings. Searching large settings takes longer than a call.
     pub fn shared(settings: &Arc<str>) -> Arc<Self> {
         let cell = {
             let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -92,7 +92,7 @@ fn resolve(root: &Path, sources: &Sources) -> Result<(Sidecar, File), FileRefusa
     }
     let path = sources.sidecar.as_ref().map(|file| file.path(root));
     let text = path.as_deref().map(read_sidecar).transpose()?;
-    // Whoever runs a command may read the file that a link leads to, so errors quote it.
+    // The user of a command may read the file that a link leads to, so errors quote it.
     let parsed = parse_sidecar(None, path.as_deref(), text.as_deref(), &ReadLimits::default())?;
     let module = source::module_of(sources, &parsed, path.as_deref())?;
     Ok((parsed, module))

@@ -123,7 +123,7 @@ impl Content {
         Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text })
     }
 
-    /// Checks the module's digest. Of a file that a link out of `root` leads to, its digest is not shown.
+    /// Checks the module's digest. The digest of a file outside `root`, behind a link, is not shown.
     fn complete(
         root: Option<&Path>,
         module: &Path,

@@ -41,7 +41,7 @@ pub(crate) struct PolicyTable {
     past: PastVersions,
     /// The number of the last job.
     jobs: u64,
-    /// What happened since the last update was taken.
+    /// The changes since the last update was taken.
     changes: Vec<PolicyChange>,
     /// Whether the roster has changed since the last update.
     is_different: bool,

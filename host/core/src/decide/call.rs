@@ -264,7 +264,7 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
     }
 }
 
-/// The answers of a call that was cut into pieces, if they are as the contract wants them.
+/// The answers of a call that was cut into pieces, if they keep to the contract.
 fn check<A: VerbAnswer>(mut answers: Vec<A>, asked: usize, pieces: usize) -> Result<Vec<A>, Fault> {
     let breach = |detail| Fault::new(FaultKind::Output, detail);
     if answers.len() != asked {

@@ -79,7 +79,7 @@ impl ImageName {
         Self(state.finish())
     }
 
-    /// Whether no node of this process has the image. It looks at no node, and may say no although none has it.
+    /// Whether no node of this process has the image. It looks at no node: `false` may be wrong, `true` never is.
     pub(crate) fn is_nowhere(self) -> bool {
         SEEN.has_on_no_node(self)
     }

@@ -84,7 +84,7 @@ impl FailedModule {
     }
 
     fn rests(&self, sum_of_roots: f64, now: Instant) -> bool {
-        // Of a permanent error, module and compiler settings do not change during the life of this process.
+        // A permanent error stays: neither the module nor the compiler settings change while this process runs.
         let has_rested = now.saturating_duration_since(self.failed) >= self.fair_pause(sum_of_roots);
         !self.error.is_transient() || !has_rested
     }
