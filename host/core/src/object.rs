@@ -36,7 +36,7 @@ const ALLOCATION: usize = 16;
 pub struct ObjectError {
     /// `Node` or `Pod`.
     pub kind: &'static str,
-    /// What is wrong and where, with the space or the colon before it.
+    /// The problem and its place, with the space or the colon before it.
     pub detail: String,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct PolicyEntry {
     version: Option<PolicyVersion>,
     /// The previous version, until the one in force has answered a call.
     before: Option<PolicyVersion>,
-    /// The version on probation whose failed call is being put to the previous one.
+    /// The version on probation; the previous version is now asked its failed call.
     checked: Option<Arc<Member>>,
     /// The version that the files make, if their sidecar switches it off: nobody asks it, so it is never one to go
     /// back to.

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-/// How many policies keep their series after they have left. A scrape must still see their last counts, and a pipeline
-/// that names each policy anew must not fill the memory.
+/// How many policies keep their series after they have left. A scrape must still see their last counts, and
+/// policies with ever new names must not fill the memory.
 const MAX_DEPARTED: usize = 100;
 
 /// Names of policies, with their groups.

@@ -16,7 +16,7 @@ fn member(name: &str) -> Arc<Member> {
     Arc::new(Member::new("", name, PolicyConfig::default(), Arc::new(NeverAsked)))
 }
 
-/// A pipeline that names each version of a policy anew makes as many names as it runs.
+/// A pipeline may give each version of a policy a new name.
 #[test]
 fn policies_that_have_left_keep_no_series_for_ever() {
     let metrics = Metrics::new();

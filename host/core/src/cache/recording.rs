@@ -62,7 +62,7 @@ impl Recording {
         lines
     }
 
-    /// What was read, in order; at most [`MAX_LINES`].
+    /// The reads in order; at most [`MAX_LINES`].
     pub(crate) fn take_lines(&self) -> Vec<ReadLine> {
         self.lines().map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
     }
