@@ -7,6 +7,7 @@ mod defaults;
 mod engine;
 mod format;
 mod scheduler_config;
+mod scores;
 mod serve;
 mod values;
 
@@ -21,6 +22,7 @@ pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use format::{LogFormat, OutputFormat};
 pub(crate) use scheduler_config::SchedulerConfigArgs;
+pub(crate) use scores::{FineScores, PluginWeight};
 pub(crate) use serve::{BindClientArgs, LeaseArgs, LimitArgs, REQUEST_TIMEOUT, ServeArgs};
 
 /// One scheduler extender that fronts many WebAssembly policies.

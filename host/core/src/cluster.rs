@@ -8,6 +8,7 @@ use plimsoll_decision_cache::Parts;
 use crate::{
     Names, Node, Placed, Pod, Slot, Slots,
     cache::{Columns, NODE, PODS},
+    node_order::NodeOrder,
 };
 
 /// Nodes by slot, and slots by name.
@@ -15,6 +16,7 @@ use crate::{
 pub struct Cluster {
     slots: Slots,
     names: OnceLock<Arc<Names>>,
+    order: OnceLock<Arc<NodeOrder>>,
     all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
     reserved: Reserved,
@@ -31,7 +33,8 @@ impl Cluster {
         Self { slots: slots.into(), ..Self::default() }
     }
 
-    /// The snapshot after this one; where every slot has the node of the same name, it shares the names.
+    /// The snapshot after this one; where every slot has the node of the same name, it shares all that follows from
+    /// names.
     #[must_use]
     pub fn successor(&self, slots: impl Into<Slots>) -> Self {
         let slots = slots.into();
@@ -43,8 +46,15 @@ impl Cluster {
         };
         let same_names = slots.differing(&self.slots).all(has_name);
         let names = self.names.get().map(|own| if same_names { Arc::clone(own) } else { Names::new(&slots).into() });
-        let reserved = Arc::clone(&self.reserved);
-        Self { slots, names: names.map_or_else(OnceLock::new, OnceLock::from), reserved, ..Self::default() }
+        let order =
+            self.order.get().map(|own| if same_names { Arc::clone(own) } else { NodeOrder::new(&slots).into() });
+        Self {
+            slots,
+            names: names.map_or_else(OnceLock::new, OnceLock::from),
+            order: order.map_or_else(OnceLock::new, OnceLock::from),
+            reserved: Arc::clone(&self.reserved),
+            ..Self::default()
+        }
     }
 
     /// The same snapshot, in which these pods are where they have a place reserved.
@@ -92,6 +102,12 @@ impl Cluster {
     /// with the same names share them.
     pub fn names(&self) -> &Arc<Names> {
         self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))
+    }
+
+    /// What breaks ties between nodes; made when a request first asks for it, and from then on for each snapshot when
+    /// it is made.
+    pub(crate) fn order(&self) -> &NodeOrder {
+        self.order.get_or_init(|| Arc::new(NodeOrder::new(&self.slots)))
     }
 
     /// Takes over what is known of the snapshot before this one; call it before this one is used.

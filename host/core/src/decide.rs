@@ -13,6 +13,7 @@ mod preempt;
 mod prioritize;
 mod query;
 mod rejection;
+mod scale;
 mod standing;
 mod survey;
 mod unbound;
@@ -24,6 +25,7 @@ pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
 pub use query::{CandidateQuery, DecideError, NodeObject, Nodes, Query, Victims};
 pub use rejection::Rejection;
+pub use scale::{ScoreScale, TieBreak};
 pub use survey::{Survey, SurveyColumn};
 pub use unbound::{BindOutcome, Unbound};
 

@@ -22,7 +22,7 @@ use crate::{
     cache::Recheck,
     decide::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
-        PreemptOutcome, PrioritizeOutcome, Query, RequestContext, Survey, Unbound,
+        PreemptOutcome, PrioritizeOutcome, Query, RequestContext, ScoreScale, Survey, Unbound,
     },
     memory::Memories,
 };
@@ -122,11 +122,24 @@ impl Gateway {
     /// # Errors
     /// As for [`Gateway::filter`].
     pub fn prioritize(&self, group: &str, query: &Query<'_>) -> Result<(PrioritizeOutcome, After), DecideError> {
+        self.prioritize_on(ScoreScale::Coarse, group, query)
+    }
+
+    /// How good is each node, on this scale?
+    ///
+    /// # Errors
+    /// As for [`Gateway::filter`].
+    pub fn prioritize_on(
+        &self,
+        scale: ScoreScale,
+        group: &str,
+        query: &Query<'_>,
+    ) -> Result<(PrioritizeOutcome, After), DecideError> {
         self.check_pulse(query.received)?;
         let group = self.group(group)?;
         let context = self.context(query)?;
         let (outcome, mut after) =
-            self.decide(query.received, |caller| decide::prioritize(caller, &group, &context))?;
+            self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;
         self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }

@@ -29,6 +29,7 @@ mod key_locks;
 mod matching;
 mod memory;
 mod names;
+mod node_order;
 mod object;
 mod observer;
 mod placed;
@@ -59,8 +60,8 @@ pub use cluster::{Cluster, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
-    PreemptOutcome, PrioritizeOutcome, Query, Rejection, Survey, SurveyColumn, SurvivingCandidate, Unbound, Victims,
-    read_for,
+    PreemptOutcome, PrioritizeOutcome, Query, Rejection, ScoreScale, Survey, SurveyColumn, SurvivingCandidate,
+    TieBreak, Unbound, Victims, read_for,
 };
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};

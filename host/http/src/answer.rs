@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query, Sender};
+use plimsoll_core::{
+    After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query, ScoreScale, Sender, TieBreak,
+};
 
 use crate::{
     RequestCache,
@@ -18,7 +20,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExtenderVerb {
     Filter,
-    Prioritize,
+    /// The scale is part of the URL, so that it changes together with the scheduler's configuration.
+    Prioritize(ScoreScale),
     Preempt,
     Bind,
 }
@@ -83,6 +86,16 @@ pub fn answer_with(
     }
 }
 
+/// The last segment of the URL at which scores are on this scale: `prioritizeVerb` of kube-scheduler's configuration.
+pub const fn prioritize_verb(scale: ScoreScale) -> &'static str {
+    match scale {
+        ScoreScale::Coarse => "prioritize",
+        ScoreScale::Fine => "prioritize-fine",
+        ScoreScale::FineWith(TieBreak::Name) => "prioritize-fine-by-name",
+        ScoreScale::FineWith(TieBreak::Spread) => "prioritize-fine-spread",
+    }
+}
+
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
@@ -91,15 +104,23 @@ impl ExtenderVerb {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let (first, second) = (segments.next()?, segments.next());
         let (group, name) = second.map_or(("", first), |second| (first, second));
-        let verb = Self::ALL.into_iter().find(|verb| verb.as_str() == name)?;
+        let verb = Self::ALL.into_iter().find(|verb| verb.segment() == name)?;
         segments.next().is_none().then_some((group, verb))
     }
 
     /// The last segment of the URL.
+    const fn segment(self) -> &'static str {
+        match self {
+            Self::Prioritize(scale) => prioritize_verb(scale),
+            _ => self.as_str(),
+        }
+    }
+
+    /// The name in logs and metrics.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Filter => "filter",
-            Self::Prioritize => "prioritize",
+            Self::Prioritize(_) => "prioritize",
             Self::Preempt => "preempt",
             Self::Bind => "bind",
         }
@@ -123,12 +144,12 @@ impl ExtenderVerb {
                 |query| gateway.filter(group, query),
                 |nodes, outcome, memory| encode::filter(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
-            Self::Prioritize => on_nodes(
+            Self::Prioritize(scale) => on_nodes(
                 (gateway, cache),
                 body,
                 arrival,
                 memory,
-                |query| gateway.prioritize(group, query),
+                |query| gateway.prioritize_on(scale, group, query),
                 |nodes, outcome, memory| {
                     Ok(vec![encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes))?.into()])
                 },
@@ -149,11 +170,19 @@ impl ExtenderVerb {
         match self {
             Self::Filter => ExtenderReply::failed(StatusCode::OK, encode::filter_error(&error.outside), error),
             Self::Bind => ExtenderReply::failed(StatusCode::OK, encode::error(&error.outside), error),
-            Self::Prioritize | Self::Preempt => ExtenderReply::plain_error(error),
+            Self::Prioritize(_) | Self::Preempt => ExtenderReply::plain_error(error),
         }
     }
 
-    const ALL: [Self; 4] = [Self::Filter, Self::Prioritize, Self::Preempt, Self::Bind];
+    const ALL: [Self; 7] = [
+        Self::Filter,
+        Self::Prioritize(ScoreScale::Coarse),
+        Self::Preempt,
+        Self::Bind,
+        Self::Prioritize(ScoreScale::Fine),
+        Self::Prioritize(ScoreScale::FineWith(TieBreak::Name)),
+        Self::Prioritize(ScoreScale::FineWith(TieBreak::Spread)),
+    ];
 }
 
 // === impl ExtenderReply ===

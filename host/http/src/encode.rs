@@ -97,7 +97,8 @@ pub(crate) fn prioritize<E>(
     outcome: &PrioritizeOutcome,
     reserve: impl FnOnce(usize) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
-    let entry = "{\"Host\":,\"Score\":10},".len();
+    let most = outcome.scores.iter().max().and_then(|score| score.checked_ilog10()).unwrap_or(0) as usize + 1;
+    let entry = "{\"Host\":,\"Score\":},".len() + most.max(2);
     let size = 2 + entry * nodes.len() + nodes.name_bytes(nodes.len());
     reserve(size)?;
     let mut out = Vec::with_capacity(size);

@@ -30,7 +30,7 @@ mod wire;
 
 pub use access::BindAccess;
 pub use admin::{Admin, serve_admin};
-pub use answer::{ExtenderReply, answer, answer_with};
+pub use answer::{ExtenderReply, answer, answer_with, prioritize_verb};
 pub use config::WireConfig;
 pub use forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY, NoPeers};
 pub use hosts::AllowedHosts;

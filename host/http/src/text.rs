@@ -1,5 +1,7 @@
 //! Writes JSON strings and integers.
 
+use std::io::Write;
+
 /// Writes a JSON string: quotes, backslashes and control characters are escaped, all else stays.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -20,7 +22,10 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
 pub(crate) fn push_integer(out: &mut Vec<u8>, number: i64) {
     match u8::try_from(number) {
         Ok(digit @ 0..=9) => out.push(b'0' + digit),
-        _ => out.extend_from_slice(number.to_string().as_bytes()),
+        _ => {
+            // Writing to memory cannot fail.
+            let _ = write!(out, "{number}");
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::{ClusterArgs, EngineArgs, OutputFormat, values::group};
+use super::{
+    ClusterArgs, EngineArgs, FineScores, OutputFormat,
+    values::{fine_scores, group},
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -50,6 +53,16 @@ pub(crate) struct RunArgs {
     /// Show for each --node the values that every policy read
     #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes")]
     pub(crate) explain: bool,
+
+    /// Show the scores of a group as `scheduler-config` has kube-scheduler ask for them with the same flag
+    #[arg(
+        long,
+        env = "PLIMSOLL_FINE_SCORES",
+        value_name = "GROUP[=TIE-BREAK]",
+        value_delimiter = ',',
+        value_parser = fine_scores
+    )]
+    pub(crate) fine_scores: Vec<FineScores>,
 
     /// The most rows of the table
     #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use super::{
-    EngineArgs, OutputFormat,
-    values::{duration, url},
+    EngineArgs, FineScores, OutputFormat, PluginWeight,
+    values::{duration, fine_scores, plugin_weight, url},
 };
 
 #[derive(Debug, clap::Args)]
@@ -66,6 +66,30 @@ pub(crate) struct SchedulerConfigArgs {
     /// The weight of plimsoll's scores relative to the scheduler's own
     #[arg(long, env = "PLIMSOLL_WEIGHT", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) weight: u32,
+
+    /// Have a group answer with fine scores instead of 0 to 10, so that a difference of 1 in 100 decides; `/` is the root.
+    /// `GROUP=name` also prefers the smallest name among equal nodes, `GROUP=spread` spreads pods over them. The printed
+    /// profile has matching weights for the scheduler's own plugins, and must be used with it; may be given more than once
+    #[arg(
+        long,
+        env = "PLIMSOLL_FINE_SCORES",
+        value_name = "GROUP[=TIE-BREAK]",
+        value_delimiter = ',',
+        value_parser = fine_scores
+    )]
+    pub(crate) fine_scores: Vec<FineScores>,
+
+    /// With --fine-scores: the weight that a score plugin of the scheduler has in your profiles, if it is not the default
+    /// of kube-scheduler 1.36; 0 leaves the plugin out. It is printed multiplied; may be given more than once
+    #[arg(
+        long = "plugin-weight",
+        env = "PLIMSOLL_PLUGIN_WEIGHTS",
+        value_name = "NAME=N",
+        value_delimiter = ',',
+        value_parser = plugin_weight,
+        requires = "fine_scores"
+    )]
+    pub(crate) plugin_weights: Vec<PluginWeight>,
 
     /// The scheduler's httpTimeout; keep it above --request-timeout of `serve`
     #[arg(long, env = "PLIMSOLL_HTTP_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]

@@ -2,6 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use plimsoll_core::{ScoreScale, TieBreak};
+
+use super::{FineScores, PluginWeight};
+
 /// `4s`, `250ms`, `1m 30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
@@ -35,9 +39,51 @@ pub(super) fn group(text: &str) -> Result<String, String> {
     Ok(text.trim_matches('/').to_owned())
 }
 
+/// `gpu`, `gpu=name`, `/=spread`.
+pub(super) fn fine_scores(text: &str) -> Result<FineScores, String> {
+    let (name, tie_break) = text.split_once('=').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let scale = match tie_break {
+        None => ScoreScale::Fine,
+        Some("name") => ScoreScale::FineWith(TieBreak::Name),
+        Some("spread") => ScoreScale::FineWith(TieBreak::Spread),
+        Some(_) => return Err("expected GROUP, GROUP=name or GROUP=spread; the root is /".to_owned()),
+    };
+    if name.is_empty() {
+        return Err("expected the name of a group, or / for the root".to_owned());
+    }
+    Ok(FineScores { group: group(name)?, scale })
+}
+
+/// `NodeResourcesFit=5`.
+pub(super) fn plugin_weight(text: &str) -> Result<PluginWeight, String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let parsed = parts.and_then(|(name, weight)| Some((name.to_owned(), weight.parse().ok()?)));
+    let example = "expected the name of a plugin and a whole number, such as NodeResourcesFit=5";
+    parsed.map(|(name, weight)| PluginWeight { name, weight }).ok_or_else(|| example.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fine_scores_name_a_group_and_perhaps_a_tie_break() {
+        for (text, group, scale) in [
+            ("gpu", "gpu", ScoreScale::Fine),
+            ("/gpu/=name", "gpu", ScoreScale::FineWith(TieBreak::Name)),
+            ("/=spread", "", ScoreScale::FineWith(TieBreak::Spread)),
+        ] {
+            assert_eq!(fine_scores(text), Ok(FineScores { group: group.to_owned(), scale }), "{text}");
+        }
+        for text in ["", "=name", "gpu=", "gpu=random", "gpu=name=spread"] {
+            assert!(fine_scores(text).unwrap_err().starts_with("expected "), "{text}");
+        }
+        let fit = PluginWeight { name: "NodeResourcesFit".to_owned(), weight: 5 };
+        assert_eq!(plugin_weight("NodeResourcesFit=5"), Ok(fit));
+        for text in ["", "NodeResourcesFit", "=5", "A=-1", "A=many", "A=4294967296"] {
+            assert!(plugin_weight(text).unwrap_err().contains("such as NodeResourcesFit=5"), "{text}");
+        }
+    }
 
     #[test]
     fn times_and_sizes_are_read_as_people_write_them() {

@@ -5,7 +5,7 @@ mod report;
 use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc, time::Instant};
 
 use anyhow::{Result, bail};
-use plimsoll_core::{Explanation, Nodes, Pod, Query, Sender};
+use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale, Sender};
 
 use super::offline::{self, OfflineGateway};
 use crate::{
@@ -83,10 +83,12 @@ fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunRe
     };
     let kept: Vec<usize> = (0..names.len()).filter(|at| filter.is_ok() && !rejected(*at)).collect();
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| names[*at].clone()).collect();
+    let fine = args.fine_scores.iter().find(|fine| fine.group == args.group);
+    let scale = fine.map_or(ScoreScale::Coarse, |fine| fine.scale);
     let scores = match &filter {
-        Ok(_) => gateway.prioritize(&args.group, &query(&left)).map(|(outcome, _)| outcome.scores),
+        Ok(_) => gateway.prioritize_on(scale, &args.group, &query(&left)).map(|(outcome, _)| outcome.scores),
         // Without a filter decision kube-scheduler asks for no scores.
         Err(_) => Ok(Vec::new()),
     };
-    Ok(RunReport::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter, &kept, scores))
+    Ok(RunReport::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter, &kept, (scale, scores)))
 }

@@ -2,14 +2,17 @@
 
 mod legacy;
 mod resources;
+mod scores;
 mod yaml;
 
 use std::{net::IpAddr, process::ExitCode};
 
 use anyhow::{Result, bail, ensure};
 use plimsoll_core::{Group, Mode, Roster, Verb};
+use plimsoll_http::prioritize_verb;
 use serde_json::{Map, Value, json};
 
+use self::scores::Scales;
 use super::offline::load_all;
 use crate::{
     args::{OutputFormat, REQUEST_TIMEOUT, SchedulerConfigArgs},
@@ -33,8 +36,9 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     if binds(args) {
         one_binder(&roster)?;
     }
+    let scales = Scales::new(args, &roster)?;
     let groups = roster.groups();
-    let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, name, group)).collect();
+    let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, &scales, name, group)).collect();
     if extenders.is_empty() {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
     }
@@ -60,15 +64,18 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
         output::print(&format!("{:#}\n", legacy::policy(extenders, args.http_timeout)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let config = configuration(args, &extenders);
+    let config = configuration(args, &scales, &extenders);
     match args.output {
         OutputFormat::Json => output::print(&format!("{config:#}\n"))?,
+        OutputFormat::Text if scales.are_fine() => {
+            output::print(&yaml::with_comment(&yaml::of(&config), "profiles", &scales.comment()))?;
+        }
         OutputFormat::Text => output::print(&yaml::of(&config))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn configuration(args: &SchedulerConfigArgs, extenders: &[Value]) -> Value {
+fn configuration(args: &SchedulerConfigArgs, scales: &Scales, extenders: &[Value]) -> Value {
     let mut config = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -77,7 +84,9 @@ fn configuration(args: &SchedulerConfigArgs, extenders: &[Value]) -> Value {
     if let Some(kubeconfig) = &args.kubeconfig {
         config["clientConnection"] = json!({ "kubeconfig": kubeconfig });
     }
-    if !args.profiles.is_empty() {
+    if scales.are_fine() {
+        config["profiles"] = scales.profiles(args);
+    } else if !args.profiles.is_empty() {
         config["profiles"] = args.profiles.iter().map(|name| json!({ "schedulerName": name })).collect();
     }
     config
@@ -140,7 +149,7 @@ fn binder(group: &Group) -> Option<String> {
 }
 
 /// The stanza of one group: its URL, and the verbs that its policies have.
-fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Value> {
+fn extender(args: &SchedulerConfigArgs, scales: &Scales, name: &str, group: &Group) -> Option<Value> {
     let has = |verb| resources::asked(group).any(|member| member.policy.verbs().has(verb));
     let base = args.url.trim_end_matches('/');
     let mut stanza = Map::new();
@@ -153,9 +162,9 @@ fn extender(args: &SchedulerConfigArgs, name: &str, group: &Group) -> Option<Val
     if has(Verb::Preempt) || has(Verb::Filter) {
         stanza.insert("preemptVerb".into(), "preempt".into());
     }
-    if has(Verb::Score) || has(Verb::Rank) {
-        stanza.insert("prioritizeVerb".into(), "prioritize".into());
-        stanza.insert("weight".into(), args.weight.into());
+    if scores::scores(group) {
+        stanza.insert("prioritizeVerb".into(), prioritize_verb(scales.of(name)).into());
+        stanza.insert("weight".into(), scales.weight_of(name, args.weight).into());
     }
     if binds(args) && binder(group).is_some() {
         stanza.insert("bindVerb".into(), "bind".into());

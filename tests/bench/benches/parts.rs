@@ -10,9 +10,10 @@ use std::{
 use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_core::{
-    Cluster, Gateway, NoObserver, Node, NodeRead, Pod, PodRead, Read, Roster, SystemClock, Value, View,
+    Ask, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, NodeSource, PartialPolicy, Pod, PodRead,
+    PolicyConfig, Read, Roster, ScoreScale, SystemClock, Value, Verb, Verbs, View,
 };
-use plimsoll_http::{RequestCache, answer_with};
+use plimsoll_http::{RequestCache, answer_with, prioritize_verb};
 
 #[allow(dead_code, reason = "the bench proper uses the rest")]
 #[path = "../src/world.rs"]
@@ -20,7 +21,7 @@ mod world;
 
 const NODES: usize = 5_000;
 
-criterion_group!(parts, wire, objects, lookup, view);
+criterion_group!(parts, wire, scales, objects, lookup, view);
 criterion_main!(parts);
 
 /// Decode and encode by themselves: a gateway without policies keeps every node, and scores it 0.
@@ -44,6 +45,51 @@ fn wire(criterion: &mut Criterion) {
         }
     }
     group.finish();
+}
+
+/// A cached score of every node, on each scale.
+fn scales(criterion: &mut Criterion) {
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(4));
+    let member = Member::new("", "by-zone", PolicyConfig::default(), Arc::new(ByZone));
+    gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(member)])));
+    gateway.set_cluster(cluster());
+    let (cache, body) = (RequestCache::default(), world::names_body(NODES));
+    let mut group = criterion.benchmark_group("scale of scores");
+    group.throughput(Throughput::Elements(NODES as u64));
+    for scale in ScoreScale::ALL {
+        let path = format!("/{}", prioritize_verb(scale));
+        let ask = || answer_with(&gateway, &cache, &path, &body, Instant::now());
+        // What the first request learns is known to the second.
+        (0..3).for_each(|_| ask().after.run());
+        group.bench_function(&path, |bencher| {
+            bencher.iter(|| {
+                let answer = ask();
+                assert_eq!(answer.status, 200);
+                black_box(answer.body())
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Scores a node by its zone.
+struct ByZone;
+
+impl PartialPolicy for ByZone {
+    fn verbs(&self) -> Verbs {
+        [Verb::Score].into_iter().collect()
+    }
+
+    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        while let Some(node) = nodes.next() {
+            let zone = ask.view.read(Read::Node(node, NodeRead::Label("topology.kubernetes.io/zone")));
+            nodes.answer(match zone {
+                Ok(Value::Text(zone)) if zone.ends_with('1') => 61,
+                _ => 64,
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Reading the objects of a body, or of the watch.

@@ -91,6 +91,10 @@ impl RequestContext {
         &self.node_set
     }
 
+    pub(super) fn cluster(&self) -> &Cluster {
+        &self.node_set.cluster
+    }
+
     /// How many nodes the request has.
     pub(super) fn len(&self) -> usize {
         self.node_set.slots.len() + self.unknown.len()
@@ -112,7 +116,7 @@ impl RequestContext {
     }
 
     /// What the nodes of the set have, for each node of the request; 0 for those that are not known.
-    pub(super) fn by_request(&self, by_node: Vec<u8>) -> Vec<u8> {
+    pub(super) fn by_request(&self, by_node: Vec<u32>) -> Vec<u32> {
         let Some(known) = &self.known else { return by_node };
         let mut by_request = vec![0; self.len()];
         for (at, value) in known.iter().zip(by_node) {

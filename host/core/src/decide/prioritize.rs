@@ -6,20 +6,17 @@ use crate::{
 };
 
 use super::{
-    Caller, DecideError, RequestContext,
+    Caller, DecideError, RequestContext, ScoreScale,
     call::or_skip,
     cores::{run_all, threads_for},
     standing::{Asked, Standing},
 };
 
-/// kube-scheduler's `MaxExtenderPriority`.
-const MAX_EXTENDER_SCORE: u64 = 10;
-
-/// The score of each node of the request, 0 to 10, in its order.
+/// The score of each node of the request, in its order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct PrioritizeOutcome {
     /// By index in the request.
-    pub scores: Vec<u8>,
+    pub scores: Vec<u32>,
 }
 
 /// The weighted sums of all scores.
@@ -35,6 +32,7 @@ pub(crate) fn prioritize(
     caller: &Caller,
     group: &Group,
     context: &RequestContext,
+    scale: ScoreScale,
 ) -> Result<PrioritizeOutcome, DecideError> {
     let all = context.node_set().whole_view();
     let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
@@ -53,7 +51,11 @@ pub(crate) fn prioritize(
             totals.add(member, known.as_ref().map_or(0, |known| known.0), &scores, &standing);
         }
     }
-    Ok(PrioritizeOutcome { scores: context.by_request(totals.mean(&all, &standing)) })
+    let mut scores = totals.mean(&all, &standing, scale);
+    if matches!(scale, ScoreScale::FineWith(_)) {
+        scale.break_ties(&mut scores, all.slots(), totals.weights, context.pod(), context.cluster().order());
+    }
+    Ok(PrioritizeOutcome { scores: context.by_request(scores) })
 }
 
 /// A score is about one node and cached; a rank is about all, and computed every time.
@@ -75,14 +77,6 @@ fn ask(
 
 pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, crate::Fault> {
     if verb == Verb::Rank { member.policy.rank(ask) } else { member.policy.score(ask, nodes) }
-}
-
-/// The mean of scores of 0 to 100 on the scale of 0 to 10, rounded half up.
-fn weighted_mean(total: u64, weights: u64) -> u8 {
-    if weights == 0 {
-        return 0;
-    }
-    ((total + 5 * weights) / (10 * weights)).min(MAX_EXTENDER_SCORE) as u8
 }
 
 // === impl Totals ===
@@ -114,8 +108,8 @@ impl Totals {
     }
 
     /// The mean score of each node.
-    fn mean(&self, all: &View, standing: &Standing) -> Vec<u8> {
-        let mean = |total: u64| weighted_mean(total, self.weights);
+    fn mean(&self, all: &View, standing: &Standing, scale: ScoreScale) -> Vec<u32> {
+        let mean = |total: u64| scale.mean(total, self.weights);
         let Standing::Classes(classes) = standing else {
             return if self.by_node.is_empty() {
                 vec![0; all.node_count()]
@@ -125,25 +119,10 @@ impl Totals {
         };
         let (slots, by_slot) = (all.slots().iter(), classes.by_slot());
         if self.by_node.is_empty() {
-            let by_class: Vec<u8> = self.by_class.iter().map(|total| mean(*total)).collect();
+            let by_class: Vec<u32> = self.by_class.iter().map(|total| mean(*total)).collect();
             return slots.map(|slot| by_class[by_slot[*slot as usize] as usize]).collect();
         }
         let of_class = |slot: &u32| self.by_class[by_slot[*slot as usize] as usize];
         slots.zip(&self.by_node).map(|(slot, total)| mean(total + of_class(slot))).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mean_is_rounded_half_up_to_tenths() {
-        let table = [(0, 1, 0), (4, 1, 0), (5, 1, 1), (14, 1, 1), (15, 1, 2), (94, 1, 9), (95, 1, 10), (100, 1, 10)];
-        for (total, weights, expected) in table {
-            assert_eq!(weighted_mean(total, weights), expected, "{total}/{weights}");
-        }
-        assert_eq!(weighted_mean(100 + 3 * 20, 4), 4);
-        assert_eq!(weighted_mean(0, 0), 0);
     }
 }

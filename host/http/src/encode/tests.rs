@@ -58,6 +58,23 @@ fn names_are_answered_as_names() {
         text(mk_prioritize(&nodes, &scores)),
         r#"[{"Host":"a","Score":0},{"Host":"b","Score":10},{"Host":"c","Score":5},{"Host":"d","Score":1}]"#
     );
+    let fine = PrioritizeOutcome { scores: vec![0, 10_000, 6_103, 1_000_624_999] };
+    let expected = r#"[{"Host":"a","Score":0},{"Host":"b","Score":10000},{"Host":"c","Score":6103},{"Host":"d","Score":1000624999}]"#;
+    assert_eq!(text(mk_prioritize(&nodes, &fine)), expected);
+}
+
+#[test]
+fn memory_for_scores_of_any_length_is_reserved_before_they_are_written() {
+    let nodes = names(&["a", "b", "c"]);
+    for score in [0, 9, 10, 99, 100, 10_000, u32::MAX] {
+        let (mut reserved, outcome) = (0, PrioritizeOutcome { scores: vec![score; 3] });
+        let reserve = |bytes| {
+            reserved = bytes;
+            Ok::<_, Infallible>(())
+        };
+        let written = prioritize(&nodes, &outcome, reserve).unwrap().len();
+        assert!(written <= reserved, "{score}: {written} bytes, {reserved} reserved");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
-    DecideError, DryBind, FilterOutcome, Mode, OnError, Pod, Survey, SurveyAnswer, SurveyColumn, Verb, Verdict,
+    DecideError, DryBind, FilterOutcome, Mode, OnError, Pod, ScoreScale, Survey, SurveyAnswer, SurveyColumn, Verb,
+    Verdict,
 };
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ pub(super) struct RunReport {
     shown: Vec<usize>,
     /// Whether any policy scores the nodes for this pod.
     is_scored: bool,
+    /// The scale of the scores.
+    scale: ScoreScale,
     /// Why there is no decision: then nothing is known about any node.
     filter_error: Option<DecideError>,
     /// Why there are no scores; kube-scheduler continues without them.
@@ -36,7 +39,7 @@ struct ReportRow {
     node: String,
     /// None if there is no decision.
     verdict: Option<Verdict>,
-    score: Option<u8>,
+    score: Option<u32>,
 }
 
 /// The dry-run binds for the nodes of `--node`.
@@ -66,7 +69,7 @@ impl RunReport {
         survey: Survey,
         filter: Result<FilterOutcome, DecideError>,
         kept: &[usize],
-        scores: Result<Vec<u8>, DecideError>,
+        (scale, scores): (ScoreScale, Result<Vec<u32>, DecideError>),
     ) -> Self {
         let verdict = filter.is_ok().then_some(Verdict::Fits);
         let row = |(at, node)| ReportRow { at, node, verdict: verdict.clone(), score: None };
@@ -84,10 +87,11 @@ impl RunReport {
             kept.iter().zip(scores).for_each(|(at, score)| rows[*at].score = Some(*score));
         }
         // The best first; rejected nodes last, in the order of the cluster.
-        rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i16::from(score)), row.at));
+        rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i64::from(score)), row.at));
         let pod = format!("{}/{}", pod.namespace(), pod.name());
         let shown = (0..rows.len()).collect();
-        Self { pod, survey, rows, shown, is_scored, filter_error: filter.err(), score_error: scores.err() }
+        let (filter_error, score_error) = (filter.err(), scores.err());
+        Self { pod, survey, rows, shown, is_scored, scale, filter_error, score_error }
     }
 
     /// Shows only the rows of these nodes.
@@ -194,7 +198,8 @@ impl RunReport {
             let shadow = if column.member.config.mode == Mode::Shadow { " (shadow)" } else { "" };
             format!("{}\n{}{}{shadow}", column.member.id(), column.verb, scale(column))
         });
-        table.set_header(["node", "decision", "score\n0 to 10"].map(ToOwned::to_owned).into_iter().chain(heads));
+        let first = ["node".to_owned(), "decision".to_owned(), format!("score\n0 to {}", self.scale.max())];
+        table.set_header(first.into_iter().chain(heads));
         for row in self.shown.iter().take(most_rows).map(|at| &self.rows[*at]) {
             let decision = match &row.verdict {
                 None => "error",
@@ -223,7 +228,7 @@ impl RunReport {
     }
 
     fn best_text(&self, best: &ReportRow) -> String {
-        let score = best.score.map_or_else(String::new, |score| format!(" with {score} of 10"));
+        let score = best.score.map_or_else(String::new, |score| format!(" with {score} of {}", self.scale.max()));
         let equal = self.rows.iter().filter(|row| row.fits() && row.score == best.score).count() - 1;
         let others = match equal {
             0 => String::new(),

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// The order of keys on all levels; other keys come last.
 const ORDER: [&str; 24] = [
+    // Of a plugin.
+    "name",
     "apiVersion",
     "kind",
     "clientConnection",
@@ -29,7 +31,6 @@ const ORDER: [&str; 24] = [
     "ignorable",
     "httpTimeout",
     "managedResources",
-    "name",
 ];
 
 /// The text of a configuration.
@@ -37,6 +38,23 @@ pub(super) fn of(config: &Value) -> String {
     let mut text = String::new();
     fields(&mut text, config, "", "");
     text
+}
+
+/// The text with a comment above the first line that has this key.
+pub(super) fn with_comment(text: &str, key: &str, comment: &str) -> String {
+    let mut commented = String::new();
+    let mut comment = Some(comment);
+    for line in text.lines() {
+        let own = line.trim_start();
+        if own.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')) {
+            let indent = &line[..line.len() - own.len()];
+            let lines = comment.take().into_iter().flat_map(str::lines);
+            commented.extend(lines.map(|line| format!("{indent}# {line}\n")));
+        }
+        commented += line;
+        commented.push('\n');
+    }
+    commented
 }
 
 /// Writes the fields of an object: the first behind `first`, the others behind `indent`.
@@ -108,6 +126,13 @@ extenders:
 - urlPrefix: http://b
 ";
         assert_eq!(of(&config), text);
+    }
+
+    #[test]
+    fn a_comment_stands_above_the_first_line_with_its_key() {
+        let text = "a: 1\nb:\n- c: 2\n  keys: 3\n  key: 4\n- key: 5\n  key: 6\n";
+        let expected = "a: 1\nb:\n- c: 2\n  keys: 3\n  # why\n  # so\n  key: 4\n- key: 5\n  key: 6\n";
+        assert_eq!(with_comment(text, "key", "why\nso"), expected);
     }
 
     #[test]

@@ -154,6 +154,71 @@ fn a_legacy_policy_file_has_the_old_names_and_nanoseconds() {
 }
 
 #[test]
+fn fine_scores_come_with_weights_that_keep_every_influence() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
+    lay_group(directory.path(), "licences", "zone-spread", "example.com/licence");
+    let printed = print(directory.path(), &["--fine-scores", "gpu", "--weight", "2"]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{printed:?}");
+    matches_golden("scheduler-config-fine.yaml", &printed.out).unwrap();
+
+    // Scales that differ have one factor: that of the finest.
+    let args = ["--fine-scores", "gpu=name", "--fine-scores", "licences", "--profile", "a,b", "--output", "json"];
+    let weights = ["--plugin-weight", "NodeResourcesFit=5,Mine=7", "--plugin-weight", "DynamicResources=0"];
+    let config = json(&print(directory.path(), &[&args[..], &weights].concat()));
+    let extender = |at: usize| {
+        let extender = &config["extenders"][at];
+        (extender["prioritizeVerb"].as_str().unwrap(), extender["weight"].as_u64().unwrap())
+    };
+    assert_eq!((extender(0), extender(1)), (("prioritize-fine-by-name", 1), ("prioritize-fine", 100_000)));
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        let profile = &config["profiles"][at];
+        assert_eq!(profile["schedulerName"], name);
+        let weights = profile["plugins"]["multiPoint"]["enabled"].as_array().unwrap();
+        let weight = |name: &str| weights.iter().find(|plugin| plugin["name"] == name).map(|plugin| &plugin["weight"]);
+        assert_eq!(weight("TaintToleration"), Some(&json!(300_000_000)));
+        assert_eq!(weight("NodeResourcesFit"), Some(&json!(500_000_000)));
+        assert_eq!(weight("Mine"), Some(&json!(700_000_000)));
+        assert_eq!(weight("DynamicResources"), None);
+    }
+}
+
+#[test]
+fn fine_scores_that_cannot_be_are_refused_with_what_is_expected() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
+    for (args, error) in [
+        (
+            &["--fine-scores", "cpu=name"][..],
+            "--fine-scores cpu=name: expected a group with a policy that scores; there is gpu",
+        ),
+        (&["--fine-scores", "gpu,gpu=name"], "--fine-scores names the group gpu twice: choose one"),
+        (
+            &["--fine-scores", "gpu", "--legacy-policy"],
+            "a legacy policy file has no profiles, whose weights would have to be raised: leave --fine-scores out",
+        ),
+        (
+            &["--fine-scores", "gpu=name", "--plugin-weight", "ImageLocality=22"],
+            "--plugin-weight ImageLocality=22: with --fine-scores it becomes 22 x 100000000, and kube-scheduler takes at most 2147483647; expected at most 21, or --fine-scores without a tie-break",
+        ),
+        (
+            &["--fine-scores", "gpu=name", "--weight", "4000000000"],
+            "--weight 4000000000: with --fine-scores the sum of a node's scores could be 40400000150000000000, and kube-scheduler counts to 9223372036854775807; lower --weight or --plugin-weight",
+        ),
+    ] {
+        let printed = print(directory.path(), args);
+        assert_eq!((printed.code, printed.err), (Some(2), format!("plimsoll: {error}\n")), "{args:?}");
+    }
+    let printed = print(directory.path(), &["--fine-scores", "gpu=random"]);
+    assert!(printed.err.contains("expected GROUP, GROUP=name or GROUP=spread; the root is /"), "{printed:?}");
+    let printed = print(directory.path(), &["--plugin-weight", "ImageLocality=2"]);
+    assert!(printed.err.contains("--fine-scores"), "{printed:?}");
+    let printed = print(directory.path(), &["--fine-scores", "gpu=spread", "--weight", "17"]);
+    assert_eq!(printed.code, Some(0));
+    assert!(printed.err.starts_with("plimsoll: --weight 17 is above 16: the tie-break"), "{printed:?}");
+}
+
+#[test]
 fn a_resource_is_managed_by_one_extender_only() {
     let directory = tempdir().unwrap();
     lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");

@@ -7,7 +7,7 @@ use plimsoll_contract::{
     rules::{Fake, member, never, ssd},
     server::{Server, gateway},
 };
-use plimsoll_core::{Cluster, Node, Pod, Preemption, Roster, Verdict};
+use plimsoll_core::{Cluster, Group, Node, NodeRead, Pod, Preemption, Read, Roster, Value, Verdict};
 use plimsoll_http::WireConfig;
 
 use crate::world::{BY_NAME, BY_NAME_FILTERED, node_json, server, server_of, server_with};
@@ -61,6 +61,42 @@ async fn nodes_are_prioritized_in_both_modes() {
     for request in [by_name.to_owned(), by_object] {
         assert_eq!(client.post("/prioritize", request).await.unwrap().text(), expected);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fine_scores_have_urls_of_their_own() {
+    let policy = Fake::default().score(|ask, node| match ask.view.read(Read::Node(node, NodeRead::Name)) {
+        Ok(Value::Text(name)) if name == "node-00001" => 41,
+        _ => 40,
+    });
+    let group = Group::new(vec![member("only", policy)]);
+    let gateway = gateway(Roster::new([(Arc::from("gpu"), group)].into(), vec![]));
+    let nodes = [0, 1, 2].map(|number| Node::from_json(node_json(number, "ssd").into()).unwrap());
+    gateway.set_cluster(Arc::new(Cluster::from_objects(nodes.into(), vec![])));
+    let server = Server::start(gateway, WireConfig::default()).await.unwrap();
+    let mut client = server.client().await.unwrap();
+    let pod = r#"{"metadata":{"uid":"u-1"}}"#;
+    let by_name = format!(r#"{{"Pod":{pod},"NodeNames":["node-00002","node-00001","node-00000"]}}"#);
+    let objects = [2, 1, 0].map(|number| node_json(number, "ssd")).join(",");
+    let by_object = format!(r#"{{"Pod":{pod},"Nodes":{{"items":[{objects}]}}}}"#);
+    for (verb, scores) in [
+        ("prioritize", [4, 4, 4]),
+        ("prioritize-fine", [4_000, 4_100, 4_000]),
+        ("prioritize-fine-by-name", [400_000_000, 410_208_333, 400_416_666]),
+        ("prioritize-fine-spread", [400_376_356, 410_486_525, 400_536_055]),
+    ] {
+        let [two, one, zero] = scores;
+        let expected = format!(
+            r#"[{{"Host":"node-00002","Score":{two}}},{{"Host":"node-00001","Score":{one}}},{{"Host":"node-00000","Score":{zero}}}]"#
+        );
+        // The second time every answer is cached.
+        for request in [&by_name, &by_name, &by_object] {
+            let reply = client.post(&format!("/gpu/{verb}"), request.clone()).await.unwrap();
+            assert_eq!(reply.text(), expected, "{verb} {request}");
+        }
+    }
+    assert_eq!(client.post("/gpu/prioritize-coarse", by_name).await.unwrap().status, 404);
+    assert_eq!(server.heard.answers()[11], "gpu/prioritize 200 decided 3", "metrics have one verb for all of them");
 }
 
 #[tokio::test(flavor = "multi_thread")]

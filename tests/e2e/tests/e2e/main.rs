@@ -11,6 +11,7 @@ mod outage;
 mod preemption;
 mod profiles;
 mod rbac;
+mod scores;
 mod tls;
 mod watching;
 

@@ -16,8 +16,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Difference,
     Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome,
-    PartialPolicy, Pod, PodId, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, Sender, ShadowRejections,
-    Value, Verb, Verbs, Verdict, Victims, View,
+    PartialPolicy, Pod, PodId, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale, Sender,
+    ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -369,9 +369,13 @@ impl Fixture {
         Ok(outcome)
     }
 
-    pub(super) fn prioritize(&self, names: &[&str]) -> Result<Vec<u8>, DecideError> {
+    pub(super) fn prioritize(&self, names: &[&str]) -> Result<Vec<u32>, DecideError> {
+        self.prioritize_on(ScoreScale::Coarse, names)
+    }
+
+    pub(super) fn prioritize_on(&self, scale: ScoreScale, names: &[&str]) -> Result<Vec<u32>, DecideError> {
         let names = cows(names);
-        let (outcome, after) = self.gateway.prioritize("", &self.query(Nodes::Names(&names)))?;
+        let (outcome, after) = self.gateway.prioritize_on(scale, "", &self.query(Nodes::Names(&names)))?;
         after.run();
         Ok(outcome.scores)
     }

@@ -9,8 +9,8 @@ use proptest::{collection::vec, prelude::*};
 use self::world::{NODES, Spec, World, any_roster, any_world};
 use super::fixture::*;
 use crate::{
-    DecideError, FilterOutcome, Mode, NodeObject, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, Verb, Verdict,
-    View,
+    DecideError, FilterOutcome, Mode, NodeObject, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, ScoreScale,
+    TieBreak, Verb, Verdict, View,
 };
 
 type Decided =
@@ -20,7 +20,7 @@ fn filter(world: &World, roster: &[Spec]) -> Result<FilterOutcome, DecideError> 
     world.fixture(roster).filter_outcome(&as_strs(&world.names()))
 }
 
-fn prioritize(world: &World, roster: &[Spec]) -> Result<Vec<u8>, DecideError> {
+fn prioritize(world: &World, roster: &[Spec]) -> Result<Vec<u32>, DecideError> {
     world.fixture(roster).prioritize(&as_strs(&world.names()))
 }
 
@@ -56,6 +56,19 @@ fn heard(roster: &[Spec], verb: Verb) -> Vec<&Spec> {
     let mut heard: Vec<&Spec> = roster.iter().filter(|spec| spec.counts(verb) && !spec.is_left_out(verb)).collect();
     heard.sort_by_key(|spec| (spec.order, spec.name.clone()));
     heard
+}
+
+/// The weighted sum of the scores of each node of the request, and the sum of the weights; none for a node that is not
+/// known, or if no policy scores.
+fn weighted(world: &World, roster: &[Spec]) -> (Vec<Option<u32>>, u32) {
+    let (scoring, ranking) = (heard(roster, Verb::Score), heard(roster, Verb::Rank));
+    let weights: u32 = scoring.iter().chain(&ranking).map(|spec| spec.weight).sum();
+    let total = |node: usize| {
+        let scored = scoring.iter().map(|spec| spec.weight * spec.scores[node]);
+        scored.chain(ranking.iter().map(|spec| spec.weight * (100 - spec.scores[node]))).sum()
+    };
+    let totals = world.request.iter().map(|node| (*node < world.nodes && weights > 0).then(|| total(*node)));
+    (totals.collect(), weights)
 }
 
 /// A view of the nodes of the request that exist, and their places in it.
@@ -180,17 +193,49 @@ proptest! {
     fn the_score_is_the_mean_rounded_half_up_and_within_range(world in any_world(), roster in any_roster()) {
         let Ok(scores) = prioritize(&world, &roster) else { return Ok(()) };
         prop_assert_eq!(scores.len(), world.request.len());
-        let (scoring, ranking) = (heard(&roster, Verb::Score), heard(&roster, Verb::Rank));
-        let weights: u32 = scoring.iter().chain(&ranking).map(|spec| spec.weight).sum();
-        for (node, score) in world.request.iter().zip(scores) {
-            let known = *node < world.nodes && weights > 0;
-            let total = || -> u32 {
-                let scored = scoring.iter().map(|spec| spec.weight * spec.scores[*node]);
-                scored.chain(ranking.iter().map(|spec| spec.weight * (100 - spec.scores[*node]))).sum()
-            };
-            let mean = if known { (f64::from(total()) / f64::from(10 * weights) + 0.5).floor() as u8 } else { 0 };
+        let (totals, weights) = weighted(&world, &roster);
+        for (total, score) in totals.into_iter().zip(scores) {
+            let mean = |total: u32| (f64::from(total) / f64::from(10 * weights) + 0.5).floor() as u32;
+            let mean = total.map_or(0, mean);
             prop_assert_eq!(score, mean);
             prop_assert!(score <= 10);
+        }
+    }
+
+    #[test]
+    fn fine_scores_order_nodes_as_their_means_and_a_tie_break_decides_between_equals_alone(
+        world in any_world(), roster in any_roster(), values in 1..102u32,
+    ) {
+        let mut roster = roster;
+        // Few values make for many equal nodes.
+        roster.iter_mut().flat_map(|spec| &mut spec.scores).for_each(|score| *score %= values);
+        let (totals, weights) = weighted(&world, &roster);
+        let score = |scale| {
+            world.fixture(&roster).prioritize_on(scale, &as_strs(&world.names()))
+        };
+        let fine = ScoreScale::Fine;
+        let (Ok(fine), Ok(named), Ok(spread)) =
+            (score(fine), score(ScoreScale::FineWith(TieBreak::Name)), score(ScoreScale::FineWith(TieBreak::Spread)))
+        else {
+            prop_assert!(prioritize(&world, &roster).is_err());
+            return Ok(());
+        };
+        let names = world.names();
+        for (one, total) in totals.iter().enumerate() {
+            let Some(total) = total else {
+                prop_assert_eq!((fine[one], named[one], spread[one]), (0, 0, 0));
+                continue;
+            };
+            // The same for the policies' means as for a reader with a pencil.
+            prop_assert_eq!(u64::from(fine[one]), u64::from(*total) * 10_000 / u64::from(100 * weights));
+            let known = |other: &usize| totals[*other].is_some();
+            for other in (0..totals.len()).filter(known) {
+                let order = Some(*total).cmp(&totals[other]);
+                prop_assert_eq!(fine[one].cmp(&fine[other]), order);
+                prop_assert_eq!(named[one].cmp(&named[other]), order.then(names[other].cmp(&names[one])));
+                prop_assert_eq!(spread[one].cmp(&spread[other]).is_eq(), one == other);
+                prop_assert!(order.is_eq() || spread[one].cmp(&spread[other]) == order);
+            }
         }
     }
 

@@ -159,7 +159,7 @@ impl Model {
         Ok(refusals)
     }
 
-    fn expected_scores(&self, pod: &Arc<Pod>, slots: &[u32]) -> Vec<u8> {
+    fn expected_scores(&self, pod: &Arc<Pod>, slots: &[u32]) -> Vec<u32> {
         let nodes = 0..slots.len() as u32;
         let scores = |(member, program): &(Arc<Member>, Arc<Program>)| -> Option<Vec<u32>> {
             let view = self.view(pod, slots, &member.settings);
@@ -168,7 +168,7 @@ impl Model {
         // A policy that fails to score is left out.
         let columns: Vec<Vec<u32>> = self.policies.iter().filter_map(scores).collect();
         let count = columns.len() as u32;
-        let mean = |total: u32| if count == 0 { 0 } else { ((total + 5 * count) / (10 * count)) as u8 };
+        let mean = |total: u32| if count == 0 { 0 } else { (total + 5 * count) / (10 * count) };
         nodes.clone().map(|node| mean(columns.iter().map(|column| column[node as usize]).sum())).collect()
     }
 }

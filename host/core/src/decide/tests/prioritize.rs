@@ -1,7 +1,7 @@
 //! prioritize: weights, ranks, and what no policy can be asked about.
 
 use super::fixture::*;
-use crate::{FaultKind, Mode, OnError, Read, Value};
+use crate::{FaultKind, Mode, OnError, Read, ScoreScale, TieBreak, Value};
 
 fn by_place(scores: &'static [u32]) -> FakePolicy {
     FakePolicy::default().score_each(|_, node| scores[node as usize])
@@ -75,4 +75,65 @@ fn a_name_that_the_cluster_does_not_know_scores_zero_in_its_place() {
 fn the_largest_weights_do_not_overflow() {
     let members = ["a", "b", "c"].map(|name| mk_member(name, by_place(&[100]), |config| config.weight = u32::MAX));
     assert_eq!(Fixture::of(members).prioritize(&["n1"]), Ok(vec![10]));
+}
+
+const BY_NAME: ScoreScale = ScoreScale::FineWith(TieBreak::Name);
+const SPREAD: ScoreScale = ScoreScale::FineWith(TieBreak::Spread);
+
+#[test]
+fn a_point_that_a_coarse_score_loses_is_in_a_fine_one() {
+    let fixture = Fixture::of([mk_member("p", by_place(&[61, 64, 64]), |_| {})]);
+    let nodes = ["n1", "unheard-of", "n3", "n2"];
+    assert_eq!(fixture.prioritize(&nodes), Ok(vec![6, 0, 6, 6]));
+    assert_eq!(fixture.prioritize_on(ScoreScale::Fine, &nodes), Ok(vec![6_100, 0, 6_400, 6_400]));
+    // A point has 10,000,000, of which the tie-break has a sixteenth: here three shares of it.
+    assert_eq!(fixture.prioritize_on(BY_NAME, &nodes), Ok(vec![610_416_666, 0, 640_000_000, 640_208_333]));
+}
+
+#[test]
+fn replicas_break_ties_alike_although_their_views_differ() {
+    let score = |nodes: &[&str], scale| {
+        let cluster = mk_cluster(&nodes.iter().map(|name| mk_node(name, &[])).collect::<Vec<_>>(), &[]);
+        let member = mk_member("p", FakePolicy::default().score_each(|_, _| 50), |_| {});
+        Fixture::new(vec![member], Some(cluster)).prioritize_on(scale, &["b", "a", "c"]).unwrap()
+    };
+    let (one, other) = (["a", "b", "c"], ["x", "c", "b", "a0", "a"]);
+    assert_eq!(score(&one, SPREAD), score(&other, SPREAD));
+    for nodes in [&one[..], &other] {
+        let scores = score(nodes, BY_NAME);
+        assert!(scores[1] > scores[0] && scores[0] > scores[2], "{scores:?}");
+    }
+}
+
+#[test]
+fn a_tie_break_follows_nodes_that_come_go_and_change_their_slots() {
+    let fixture = Fixture::of([mk_member("p", FakePolicy::default().score_each(|_, _| 7), |_| {})]);
+    let best = |nodes: &[&str]| {
+        let scores = fixture.prioritize_on(BY_NAME, nodes).unwrap();
+        nodes[(0..nodes.len()).max_by_key(|at| scores[*at]).unwrap()].to_owned()
+    };
+    assert_eq!(best(&["n3", "n2", "n1"]), "n1");
+    for nodes in [&["n3", "n2"][..], &["n0", "n3", "n2"], &["n2", "n3", "m"]] {
+        let before = fixture.gateway.cluster().unwrap();
+        let slots = mk_cluster(&nodes.iter().map(|name| mk_node(name, &[])).collect::<Vec<_>>(), &[]);
+        fixture.gateway.set_cluster(before.successor(slots.slots().clone()).into());
+        assert_eq!(best(nodes), *nodes.iter().min().unwrap());
+    }
+}
+
+#[test]
+fn with_nothing_to_ask_no_tie_is_broken() {
+    for scale in ScoreScale::ALL {
+        assert_eq!(Fixture::of([]).prioritize_on(scale, &["n1", "n2", "unheard-of"]), Ok(vec![0, 0, 0]));
+        let failing = mk_member("bad", mk_failing(FaultKind::Trap), |_| {});
+        assert_eq!(Fixture::of([failing]).prioritize_on(scale, &["n1", "n2"]), Ok(vec![0, 0]));
+    }
+}
+
+#[test]
+fn the_largest_weights_do_not_overflow_on_any_scale() {
+    for scale in ScoreScale::ALL {
+        let members = ["a", "b", "c"].map(|name| mk_member(name, by_place(&[100]), |config| config.weight = u32::MAX));
+        assert_eq!(Fixture::of(members).prioritize_on(scale, &["n1"]), Ok(vec![scale.max()]));
+    }
 }
