@@ -123,6 +123,11 @@ impl ControlPlane {
     /// # Errors
     /// As there.
     pub fn schedule_at(&self, url: &str, policies: &Path, args: &[&str]) -> Result<Scheduler> {
+        self.start_scheduler(&self.scheduler_config(url, policies, args)?)
+    }
+
+    /// The configuration that `plimsoll scheduler-config` prints, for one scheduler.
+    fn scheduler_config(&self, url: &str, policies: &Path, args: &[&str]) -> Result<String> {
         let printed = plimsoll_harness::command()
             .args(["scheduler-config", "--compile-cache", cache(), "--url", url])
             .arg("--policies")
@@ -132,7 +137,20 @@ impl ControlPlane {
             .args(args)
             .output()?;
         ensure!(printed.status.success(), "{printed:?}");
-        self.start_scheduler(&format!("{}leaderElection: {{leaderElect: false}}\n", String::from_utf8(printed.stdout)?))
+        Ok(format!("{}leaderElection: {{leaderElect: false}}\n", String::from_utf8(printed.stdout)?))
+    }
+
+    /// The whole configuration of a kube-scheduler that is given what `plimsoll scheduler-config` prints.
+    ///
+    /// # Errors
+    /// If the scheduler refuses it.
+    pub fn complete_config(&self, policies: &Path, args: &[&str]) -> Result<String> {
+        let (file, complete) = (self.directory.path().join("given.yaml"), self.directory.path().join("complete.yaml"));
+        fs::write(&file, self.scheduler_config("http://127.0.0.1:1", policies, args)?)?;
+        let mut scheduler = Command::new(program("kube-scheduler"));
+        let written = scheduler.arg("--config").arg(file).arg("--write-config-to").arg(&complete).output()?;
+        ensure!(written.status.success(), "kube-scheduler: {}", String::from_utf8_lossy(&written.stderr));
+        Ok(fs::read_to_string(complete)?)
     }
 
     /// Starts a kube-scheduler with a configuration.

@@ -57,13 +57,12 @@ impl ScoreScale {
         if weights == 0 {
             return 0;
         }
-        let mean = match self {
-            Self::Coarse => (total + 5 * weights) / (10 * weights),
+        let mean = if self == Self::Coarse {
+            (total + 5 * weights) / (10 * weights)
+        } else {
             // 64 bits are too few: each weight has up to 32, and the scale has 30.
-            _ => {
-                let mean = u128::from(total) * u128::from(self.max()) / u128::from(weights * u64::from(MAX_SCORE));
-                u64::try_from(mean).unwrap_or(u64::MAX)
-            }
+            let mean = u128::from(total) * u128::from(self.max()) / u128::from(weights * u64::from(MAX_SCORE));
+            u64::try_from(mean).unwrap_or(u64::MAX)
         };
         mean.min(u64::from(self.max())) as u32
     }

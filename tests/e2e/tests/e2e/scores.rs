@@ -1,7 +1,7 @@
 //! Fine scores on a real scheduler: a difference of 1 in 100 decides, ties are broken as asked for, and a group counts as
 //! much as before beside the scheduler's own plugins.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
 
 use plimsoll_e2e::{ControlPlane, node, pod};
 use plimsoll_harness::{TempDir, guest, tempdir, wait_until};
@@ -14,9 +14,10 @@ const PODS: usize = 30;
 const GROUPS: [(&str, &str, &str, u32); 4] = [
     ("near", "[even-a, even-b]", "even-b", 11),
     ("equal", "[even-a, even-b]", "even-b", 10),
-    // For the scheduler's own plugins `big` is better than `small` by about 40 points.
-    ("weak", "[big, small]", "small", 30),
-    ("strong", "[big, small]", "small", 70),
+    // For the scheduler's own plugins `big` is better than `small` by 33 points: 22 of NodeResourcesFit and 11 of
+    // NodeResourcesBalancedAllocation (1.36). The groups prefer `small` by 30 and by 40.
+    ("weak", "[big, small]", "small", 40),
+    ("strong", "[big, small]", "small", 50),
 ];
 
 /// All groups, as profiles.
@@ -37,18 +38,19 @@ fn lay_groups() -> TempDir {
     policies
 }
 
+/// Two nodes that are equal, and two of which the scheduler prefers one.
 fn populate(cluster: &ControlPlane) {
-    for name in ["even-a", "even-b", "big"] {
-        cluster.create_node(&node(name, "a", "shared")).unwrap();
+    for (name, cpu) in [("even-a", "8192m"), ("even-b", "8192m"), ("big", "8"), ("small", "1")] {
+        let mut node = node(name, "a", "shared");
+        for key in ["capacity", "allocatable"] {
+            node["status"][key]["cpu"] = cpu.into();
+        }
+        cluster.create_node(&node).unwrap();
     }
-    let mut small = node("small", "a", "shared");
-    (small["status"]["capacity"]["cpu"], small["status"]["allocatable"]["cpu"]) = ("1".into(), "1".into());
-    cluster.create_node(&small).unwrap();
 }
 
-/// A pod of a profile. Small ones do not change the scores of the scheduler's own plugins, which are whole numbers.
-fn mk_pod(name: &str, profile: &str, cpu: &str) -> Value {
-    let requests = json!({"cpu": cpu, "memory": "1Mi"});
+fn mk_pod(name: &str, profile: &str, cpu: &str, memory: &str) -> Value {
+    let requests = json!({"cpu": cpu, "memory": memory});
     let container = json!({"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}});
     pod("default", name, cpu, &json!({"schedulerName": profile, "containers": [container]}))
 }
@@ -57,7 +59,9 @@ fn mk_pod(name: &str, profile: &str, cpu: &str) -> Value {
 fn placed(cluster: &ControlPlane, round: &str, profile: &str) -> BTreeMap<String, usize> {
     let pods: Vec<Value> = (0..PODS)
         .map(|number| {
-            let mut pod = mk_pod(&format!("{round}-{profile}-{number}"), profile, "1m");
+            // 2^-13 of the node's cores and of its memory: the plugins that count resources score both nodes alike to
+            // the last bit, however many such pods they have.
+            let mut pod = mk_pod(&format!("{round}-{profile}-{number}"), profile, "1m", "4Mi");
             pod["metadata"]["labels"] = json!({"asked": format!("{round}-{profile}")});
             pod
         })
@@ -75,17 +79,15 @@ fn placed(cluster: &ControlPlane, round: &str, profile: &str) -> BTreeMap<String
         *counts.entry(node).or_default() += 1;
     }
     cluster.kubectl(&["delete", "pods", "-l", &selector, "--grace-period=0", "--force"]).unwrap();
-    println!("{round} {profile}: {counts:?}");
     counts
 }
 
 /// Where a pod goes that is deleted again.
 fn place_of(cluster: &ControlPlane, round: &str, profile: &str) -> String {
     let name = format!("{round}-{profile}");
-    cluster.create(&mk_pod(&name, profile, "500m")).unwrap();
+    cluster.create(&mk_pod(&name, profile, "500m", "1Mi")).unwrap();
     let node = cluster.node_of("default", &name).unwrap();
     cluster.kubectl(&["delete", "pod", &name, "--grace-period=0", "--force"]).unwrap();
-    println!("{round} {profile}: {node}");
     node
 }
 
@@ -100,7 +102,7 @@ fn fine_scores_decide_by_one_point_and_count_as_much_as_before() {
     let gateway = cluster.gateway_with_kubeconfig(policies.path(), &["--no-bind"]).unwrap();
     let schedule = |fine: &[&str]| {
         let args = [&["--no-bind", "--profile", PROFILES][..], fine].concat();
-        cluster.schedule_with(gateway.wire, Path::new(policies.path()), &args).unwrap()
+        cluster.schedule_with(gateway.wire, policies.path(), &args).unwrap()
     };
 
     let coarse = schedule(&[]);
@@ -125,4 +127,30 @@ fn fine_scores_decide_by_one_point_and_count_as_much_as_before() {
     assert_eq!(placed(&cluster, "mixed", "equal"), only("even-a"));
     assert_eq!(place_of(&cluster, "mixed", "weak"), "big");
     assert_eq!(place_of(&cluster, "mixed", "strong"), "small");
+}
+
+#[test]
+fn every_plugin_that_has_a_weight_gets_a_higher_one() {
+    let (cluster, policies) = (ControlPlane::start().unwrap(), lay_groups());
+    let weights = |args: &[&str]| weights(&cluster.complete_config(policies.path(), args).unwrap());
+    let (before, after) = (weights(&["--no-bind"]), weights(&["--no-bind", "--fine-scores", "near"]));
+    let weighted = |weights: &BTreeMap<String, u64>| weights.values().filter(|weight| **weight > 0).count();
+    assert!(weighted(&before) >= 8, "{before:?}");
+    for (name, weight) in before.iter().filter(|(_, weight)| **weight > 0) {
+        assert_eq!(after.get(name), Some(&(1_000 * weight)), "{name}");
+    }
+    // One more: `VolumeBinding` has 0 in the list, which stands for 1.
+    assert_eq!((before.get("VolumeBinding"), after.get("VolumeBinding")), (Some(&0), Some(&1_000)));
+    assert_eq!(weighted(&after), weighted(&before) + 1, "{after:?}");
+    assert!(before.keys().eq(after.keys()), "{after:?}");
+}
+
+/// The plugins that a profile has at all its extension points, with their weights.
+fn weights(config: &str) -> BTreeMap<String, u64> {
+    let plugins = config.split_once("multiPoint:").unwrap().1.split_once("permit:").unwrap().0;
+    let entry = |entry: &str| {
+        let (name, weight) = entry.split_once("weight:").unwrap();
+        (name.trim().to_owned(), weight.trim().parse().unwrap())
+    };
+    plugins.split("- name:").skip(1).map(entry).collect()
 }
