@@ -4,25 +4,29 @@ use std::time::Duration;
 
 use crate::Match;
 
-/// Whether a policy's answers count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Asked and obeyed.
-    #[default]
-    Enforce,
-    /// Asked and recorded, never obeyed.
-    Shadow,
-    /// Never asked.
-    Off,
+crate::words! {
+    /// Whether a policy's answers count.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Mode {
+        /// Asked and obeyed.
+        #[default]
+        Enforce = "enforce",
+        /// Asked and recorded, never obeyed.
+        Shadow = "shadow",
+        /// Never asked.
+        Off = "off",
+    }
 }
 
-/// What a fault of a policy means for the decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnError {
-    /// The whole decision fails.
-    Fail,
-    /// The decision is made without this policy.
-    Ignore,
+crate::words! {
+    /// What a fault of a policy means for the decision.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OnError {
+        /// The whole decision fails.
+        Fail = "fail",
+        /// The decision is made without this policy.
+        Ignore = "ignore",
+    }
 }
 
 /// The settings of one policy that plimsoll itself reads; the guest's own are [`crate::Member::settings`].
@@ -42,31 +46,6 @@ pub struct PolicyConfig {
     pub memory: usize,
     /// Which pods it is asked about.
     pub matches: Match,
-}
-
-// === impl Mode ===
-
-impl Mode {
-    /// The name in sidecars and replies.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Enforce => "enforce",
-            Self::Shadow => "shadow",
-            Self::Off => "off",
-        }
-    }
-}
-
-// === impl OnError ===
-
-impl OnError {
-    /// The name in sidecars and replies.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fail => "fail",
-            Self::Ignore => "ignore",
-        }
-    }
 }
 
 // === impl PolicyConfig ===

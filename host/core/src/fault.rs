@@ -4,33 +4,35 @@ use std::fmt;
 
 use crate::Secrets;
 
-/// The kind of a fault; its name is what logs, metrics and the scheduler's events show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaultKind {
-    /// The guest executed an instruction that traps.
-    Trap,
-    /// The policy's own time, or what was left of the request's, ran out.
-    Timeout,
-    /// The guest asked for more memory or table space than it may have.
-    Memory,
-    /// The guest recursed too deeply.
-    Stack,
-    /// The answer is outside the contract: range, length, encoding, size.
-    Output,
-    /// The guest reported that it cannot go on (`host.panic`).
-    Panic,
-    /// The guest could not be started.
-    Start,
-    /// The guest read a node, pod or candidate that does not exist.
-    Read,
-    /// There was no room for the call: too many calls, or too much memory of all policies together.
-    Busy,
-    /// Five faults in a row: the policy is not asked for a while.
-    CircuitOpen,
-    /// No version of the policy is in force: it is still being loaded, or its files are refused.
-    NotLoaded,
-    /// plimsoll itself failed while it asked the policy.
-    Host,
+crate::words! {
+    /// The kind of a fault; its name is what logs, metrics and the scheduler's events show.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum FaultKind {
+        /// The guest executed an instruction that traps.
+        Trap = "trap",
+        /// The policy's own time, or what was left of the request's, ran out.
+        Timeout = "timeout",
+        /// The guest asked for more memory or table space than it may have.
+        Memory = "memory",
+        /// The guest recursed too deeply.
+        Stack = "stack",
+        /// The answer is outside the contract: range, length, encoding, size.
+        Output = "output",
+        /// The guest reported that it cannot go on (`host.panic`).
+        Panic = "panic",
+        /// The guest could not be started.
+        Start = "start",
+        /// The guest read a node, pod or candidate that does not exist.
+        Read = "read",
+        /// There was no room for the call: too many calls, or too much memory of all policies together.
+        Busy = "busy",
+        /// Five faults in a row: the policy is not asked for a while.
+        CircuitOpen = "circuit-open",
+        /// No version of the policy is in force: it is still being loaded, or its files are refused.
+        NotLoaded = "not-loaded",
+        /// plimsoll itself failed while it asked the policy.
+        Host = "host",
+    }
 }
 
 /// One failed call of a policy.
@@ -48,46 +50,6 @@ impl FaultKind {
     /// Whether the machine may be the cause, so that the same call may succeed later.
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Timeout | Self::Start | Self::Busy | Self::Host)
-    }
-
-    /// Every kind, in the order in which they are documented.
-    pub const ALL: [Self; 12] = [
-        Self::Trap,
-        Self::Timeout,
-        Self::Memory,
-        Self::Stack,
-        Self::Output,
-        Self::Panic,
-        Self::Start,
-        Self::Read,
-        Self::Busy,
-        Self::CircuitOpen,
-        Self::NotLoaded,
-        Self::Host,
-    ];
-
-    /// The name in logs, metrics and events.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trap => "trap",
-            Self::Timeout => "timeout",
-            Self::Memory => "memory",
-            Self::Stack => "stack",
-            Self::Output => "output",
-            Self::Panic => "panic",
-            Self::Start => "start",
-            Self::Read => "read",
-            Self::Busy => "busy",
-            Self::CircuitOpen => "circuit-open",
-            Self::NotLoaded => "not-loaded",
-            Self::Host => "host",
-        }
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -47,6 +47,7 @@ mod text;
 mod trial;
 mod verb;
 mod view;
+mod words;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
 pub use answer::{MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, Preemption, SurveyAnswer, Verdict};

@@ -10,13 +10,15 @@ use crate::{
     answer::{DistinctReasons, VerbAnswer},
 };
 
-/// The one that waits for a call's answer. It decides the call's share where there is not enough for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CallClass {
-    /// A decision.
-    Decision,
-    /// No decision: shadow mode, rechecks, explanations, tables, and what is asked as a policy is loaded.
-    Background,
+crate::words! {
+    /// The one that waits for a call's answer. It decides the call's share where there is not enough for all.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CallClass {
+        /// A decision.
+        Decision = "decision",
+        /// No decision: shadow mode, rechecks, explanations, tables, and what is asked as a policy is loaded.
+        Background = "background",
+    }
 }
 
 /// What bounds one call.
@@ -328,21 +330,6 @@ impl Ask {
     /// A call that belongs to no request, for one who waits for it.
     pub fn new(policy: Arc<str>, view: Arc<View>, limits: Limits) -> Self {
         Self { policy, view, limits, class: CallClass::Decision, origin: Origin::default() }
-    }
-}
-
-// === impl CallClass ===
-
-impl CallClass {
-    /// Every class.
-    pub const ALL: [Self; 2] = [Self::Decision, Self::Background];
-
-    /// The name in metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Background => "background",
-        }
     }
 }
 

@@ -52,25 +52,27 @@ pub struct Failure {
     pub kept: bool,
 }
 
-/// How a policy and its files stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PolicyState {
-    /// The version that its files make is in force.
-    Active,
-    /// It is being loaded for the first time.
-    Loading,
-    /// Its files are refused; the last good version is in force.
-    Kept,
-    /// Its newest version failed from its first calls on; the one before is in force again.
-    RolledBack,
-    /// Its files went together with all others; the last good version is in force.
-    Vanished,
-    /// Its files are refused, and no version is in force.
-    Failed,
-    /// Its sidecar switches it off, and no version is loaded from its files as they stand now.
-    Off,
-    /// A module that sidecars of others name; it is asked nothing by itself.
-    Library,
+crate::words! {
+    /// How a policy and its files stand.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum PolicyState {
+        /// The version that its files make is in force.
+        Active = "active",
+        /// It is being loaded for the first time.
+        Loading = "loading",
+        /// Its files are refused; the last good version is in force.
+        Kept = "kept",
+        /// Its newest version failed from its first calls on; the one before is in force again.
+        RolledBack = "rolled-back",
+        /// Its files went together with all others; the last good version is in force.
+        Vanished = "vanished",
+        /// Its files are refused, and no version is in force.
+        Failed = "failed",
+        /// Its sidecar switches it off, and no version is loaded from its files as they stand now.
+        Off = "off",
+        /// A module that sidecars of others name; it is asked nothing by itself.
+        Library = "library",
+    }
 }
 
 /// Every group by name; the root's name is empty.
@@ -160,36 +162,6 @@ impl fmt::Display for Failure {
             f.write_str(&self.error)
         } else {
             write!(f, "policy {}: {}", self.id(), self.error)
-        }
-    }
-}
-
-// === impl PolicyState ===
-
-impl PolicyState {
-    /// Every state, in the order in which they are documented.
-    pub const ALL: [Self; 8] = [
-        Self::Active,
-        Self::Loading,
-        Self::Kept,
-        Self::RolledBack,
-        Self::Vanished,
-        Self::Failed,
-        Self::Off,
-        Self::Library,
-    ];
-
-    /// The name in metrics and replies.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Loading => "loading",
-            Self::Kept => "kept",
-            Self::RolledBack => "rolled-back",
-            Self::Vanished => "vanished",
-            Self::Failed => "failed",
-            Self::Off => "off",
-            Self::Library => "library",
         }
     }
 }
