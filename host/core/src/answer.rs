@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::{Annotation, annotation};
+use crate::{Annotation, Fault, FaultKind, annotation};
 
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
@@ -68,6 +68,15 @@ pub(crate) trait VerbAnswer {
     }
 }
 
+/// Checks that the answers of a call keep to the contract, and that there is one for each node.
+pub(crate) fn check<A: VerbAnswer>(answers: &[A], asked: usize) -> Result<(), Fault> {
+    let breach = match answers.len() {
+        own if own == asked => answers.iter().find_map(VerbAnswer::breach),
+        own => Some(format!("{own} answers for {asked} nodes")),
+    };
+    breach.map_or(Ok(()), |detail| Err(Fault::new(FaultKind::Output, detail)))
+}
+
 // === impl DistinctReasons ===
 
 impl DistinctReasons {
@@ -102,6 +111,12 @@ impl From<Verdict> for SurveyAnswer {
 impl From<u32> for SurveyAnswer {
     fn from(score: u32) -> Self {
         Self::Score(score)
+    }
+}
+
+impl From<Result<Vec<Annotation>, String>> for SurveyAnswer {
+    fn from(bind: Result<Vec<Annotation>, String>) -> Self {
+        Self::Bind(bind)
     }
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::{
     Ask, CallClass, Candidate, Cluster, FailedCall, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets,
-    Verb, View, answer::VerbAnswer, cache::Recording,
+    Verb, View, answer::check, cache::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -120,16 +120,6 @@ fn put(policy: &dyn Policy, verb: Verb, ask: &Ask) -> Result<(), Fault> {
         Verb::Preempt => policy.preempt(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
         Verb::Bind => nodes.iter().try_for_each(|node| check(&[policy.bind(ask, *node)?], 1)),
         Verb::Validate => policy.validate(ask).map(drop),
-    }
-}
-
-fn check<A: VerbAnswer>(answers: &[A], asked: usize) -> Result<(), Fault> {
-    if answers.len() != asked {
-        return Err(Fault::new(FaultKind::Output, format!("{} answers for {asked} nodes", answers.len())));
-    }
-    match answers.iter().find_map(VerbAnswer::breach) {
-        Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
-        None => Ok(()),
     }
 }
 

@@ -30,12 +30,6 @@ impl<A> OneNode<A> {
     }
 }
 
-impl<A> Evaluated<A> {
-    pub(super) fn map<B>(self, answer: impl FnOnce(A) -> B) -> Evaluated<B> {
-        Evaluated { answer: self.answer.map(answer), reads: self.reads, reads_whole: self.reads_whole }
-    }
-}
-
 impl<A> NodeSource<A> for OneNode<A> {
     fn next(&mut self) -> Option<u32> {
         let node = self.node.take()?;
@@ -72,13 +66,24 @@ pub(super) fn evaluate_one<A: CachedAnswer>(
     view: &View,
     node: u32,
 ) -> Evaluated<A> {
+    evaluate(caller, member, verb, view, |ask, recording| {
+        let mut one = OneNode::of(node, recording);
+        A::ask(member.policy.as_ref(), ask, &mut one)?;
+        one.answer.ok_or_else(|| Fault::new(FaultKind::Output, "0 answers for 1 nodes"))
+    })
+}
+
+/// The same for any call.
+pub(super) fn evaluate<A>(
+    caller: &Caller,
+    member: &Member,
+    verb: Verb,
+    view: &View,
+    ask: impl FnOnce(&Ask, &Recording) -> Result<A, Fault>,
+) -> Evaluated<A> {
     let recording = Recording::with_lines();
     let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
-    let mut one = OneNode::of(node, &recording);
-    let result =
-        caller.bounded(member, verb, Arc::new(view), caller.now(), |ask| A::ask(member.policy.as_ref(), ask, &mut one));
-    let no_answer = || Err(Fault::new(FaultKind::Output, "0 answers for 1 nodes"));
-    let answer = result.and_then(|()| one.answer.map_or_else(no_answer, Ok));
+    let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), |question| ask(question, &recording));
     Evaluated { answer, reads: recording.take_shown_lines(&member.settings), reads_whole: recording.is_uncacheable() }
 }
 

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Secrets, Verb, View,
-    answer::{DistinctReasons, VerbAnswer},
+    answer::{DistinctReasons, VerbAnswer, check},
     cache::{Recheck, RecheckSampler},
 };
 
@@ -146,10 +146,16 @@ impl Caller {
         let result = self.bounded(member, verb, view, begun, |question| {
             split(self.blocking, &nodes, cut, |nodes| ask(question, nodes))
         });
-        let result = result.and_then(|answers| check(answers, asked, cut));
+        let result = result.and_then(|mut answers| {
+            check(&answers, asked)?;
+            if cut > 1 {
+                share_reasons(&mut answers)?;
+            }
+            Ok(answers)
+        });
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
-        let told = result.as_ref().map(|answers| (asked, rejected(answers), asked));
-        let elapsed = self.report(&pod, member, verb, (started, begun), told);
+        let counts = result.as_ref().map(|answers| (asked, rejected(answers), asked));
+        let elapsed = self.report(&pod, member, verb, (started, begun), counts);
         call_times.set(verb, elapsed * cut as u32);
         result
     }
@@ -264,21 +270,11 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
     }
 }
 
-/// The answers of a call that was cut into pieces, if they keep to the contract.
-fn check<A: VerbAnswer>(mut answers: Vec<A>, asked: usize, pieces: usize) -> Result<Vec<A>, Fault> {
-    let breach = |detail| Fault::new(FaultKind::Output, detail);
-    if answers.len() != asked {
-        return Err(breach(format!("{} answers for {asked} nodes", answers.len())));
-    }
-    if let Some(detail) = answers.iter().find_map(VerbAnswer::breach) {
-        return Err(breach(detail));
-    }
-    if pieces > 1 {
-        // Each piece has kept to the limit by itself.
-        let mut reasons = DistinctReasons::default();
-        answers.iter_mut().try_for_each(|answer| reasons.share(answer)).map_err(breach)?;
-    }
-    Ok(answers)
+/// Lets the answers of a call that was cut into pieces share their reasons: each piece has kept to the limit by itself.
+fn share_reasons<A: VerbAnswer>(answers: &mut [A]) -> Result<(), Fault> {
+    let mut reasons = DistinctReasons::default();
+    let shared = answers.iter_mut().try_for_each(|answer| reasons.share(answer));
+    shared.map_err(|detail| Fault::new(FaultKind::Output, detail))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -141,11 +141,6 @@ impl RequestContext {
 // === impl NodeSet ===
 
 impl NodeSet {
-    /// Every node of the set.
-    pub(super) fn everyone(&self) -> Vec<u32> {
-        (0..self.slots.len() as u32).collect()
-    }
-
     /// A view of every node of the set.
     pub(super) fn whole_view(&self) -> View {
         View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), Arc::clone(&self.slots), self.now)

@@ -1,15 +1,16 @@
 //! Why is it so? Each policy's answer about one node, with what it read on the way.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, slice, sync::Arc};
 
 use crate::{
-    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict, View,
-    answer::VerbAnswer, cache::Recording,
+    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict,
+    answer::{VerbAnswer, check},
+    cache::Recording,
 };
 
 use super::{
     Caller, DecideError, RequestContext, Unbound,
-    again::{Evaluated, evaluate_one},
+    again::{Evaluated, evaluate, evaluate_one},
     bind,
     chain::reason_text,
 };
@@ -66,50 +67,38 @@ pub(crate) fn explain(
 }
 
 fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &RequestContext, node: u32) -> Explained {
-    let everyone = || context.node_set().view(&context.node_set().everyone());
-    let Evaluated { answer, reads, reads_whole } = match verb {
-        Verb::Filter => {
-            checked(evaluate_one::<Verdict>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Verdict)
-        }
-        Verb::Score => checked(evaluate_one::<u32>(caller, member, verb, &everyone(), node)).map(SurveyAnswer::Score),
+    let everyone = context.node_set().whole_view();
+    match verb {
+        Verb::Filter => explained(member, verb, evaluate_one::<Verdict>(caller, member, verb, &everyone, node)),
+        Verb::Score => explained(member, verb, evaluate_one::<u32>(caller, member, verb, &everyone, node)),
         // A bind is about the one node, with what is placed there.
         Verb::Bind => {
-            let told = evaluate_once(caller, member, verb, &context.node_set().view(&[node]), |ask| {
+            let view = context.node_set().view(&[node]);
+            let bind = |ask: &Ask, recording: &Recording| {
+                recording.begin(0);
                 member.policy.bind(ask, 0)
-            });
-            checked(told).map(SurveyAnswer::Bind)
+            };
+            explained(member, verb, evaluate(caller, member, verb, &view, bind))
         }
-        _ => checked(evaluate_once(caller, member, verb, &everyone(), |ask| rank(member, ask, node)))
-            .map(SurveyAnswer::Score),
-    };
-    let is_cached = !reads_whole && member.cache.disabled(verb).is_none();
-    Explained { member: Arc::clone(member), verb, answer, reads, is_cached }
+        _ => {
+            let rank = |ask: &Ask, recording: &Recording| {
+                if ask.view.node_count() == 1 {
+                    recording.begin(0);
+                }
+                rank(member, ask, node)
+            };
+            explained(member, verb, evaluate(caller, member, verb, &everyone, rank))
+        }
+    }
 }
 
 /// An answer that breaks the contract is a fault, here as in a decision.
-fn checked<A: VerbAnswer>(told: Evaluated<A>) -> Evaluated<A> {
-    let answer = told.answer.and_then(|answer| match answer.breach() {
-        Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
-        None => Ok(answer),
-    });
-    Evaluated { answer, ..told }
-}
-
-/// As [`evaluate_one`], for verbs whose answers are not cached.
-fn evaluate_once<A>(
-    caller: &Caller,
-    member: &Member,
-    verb: Verb,
-    view: &View,
-    ask: impl FnOnce(&Ask) -> Result<A, Fault>,
-) -> Evaluated<A> {
-    let recording = Recording::with_lines();
-    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
-    if view.node_count() == 1 {
-        recording.begin(0);
-    }
-    let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), ask);
-    Evaluated { answer, reads: recording.take_shown_lines(&member.settings), reads_whole: true }
+fn explained<A: VerbAnswer + Into<SurveyAnswer>>(member: &Arc<Member>, verb: Verb, one: Evaluated<A>) -> Explained {
+    let Evaluated { answer, reads, reads_whole } = one;
+    let answer = answer.and_then(|answer| check(slice::from_ref(&answer), 1).map(|()| answer.into()));
+    let may_be_cached = matches!(verb, Verb::Filter | Verb::Score) && !reads_whole;
+    let is_cached = may_be_cached && member.cache.disabled(verb).is_none();
+    Explained { member: Arc::clone(member), verb, answer, reads, is_cached }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {
@@ -121,29 +110,29 @@ fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {
 
 /// The policies that decide, with their answers to one verb.
 fn deciding(answers: &[Explained], verb: Verb) -> impl Iterator<Item = &Explained> {
-    answers.iter().filter(move |told| told.verb == verb && told.member.config.mode == Mode::Enforce)
+    answers.iter().filter(move |one| one.verb == verb && one.member.config.mode == Mode::Enforce)
 }
 
 /// The answer of a policy that decides; none where its faults leave it out.
-fn answer_or_skip(told: &Explained) -> Option<Result<&SurveyAnswer, DecideError>> {
-    match &told.answer {
+fn answer_or_skip(one: &Explained) -> Option<Result<&SurveyAnswer, DecideError>> {
+    match &one.answer {
         Ok(answer) => Some(Ok(answer)),
-        Err(_) if told.member.config.on_error(told.verb) == OnError::Ignore => None,
+        Err(_) if one.member.config.on_error(one.verb) == OnError::Ignore => None,
         Err(fault) => {
-            let policy = told.member.id().to_owned();
-            Some(Err(DecideError::Policy { policy, verb: told.verb, fault: fault.clone() }))
+            let policy = one.member.id().to_owned();
+            Some(Err(DecideError::Policy { policy, verb: one.verb, fault: fault.clone() }))
         }
     }
 }
 
 fn verdict(answers: &[Explained]) -> Result<Verdict, DecideError> {
-    for told in deciding(answers, Verb::Filter) {
-        match answer_or_skip(told).transpose()? {
+    for one in deciding(answers, Verb::Filter) {
+        match answer_or_skip(one).transpose()? {
             Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason))) => {
-                return Ok(Verdict::Unschedulable(reason_text(&told.member.name, reason).into()));
+                return Ok(Verdict::Unschedulable(reason_text(&one.member.name, reason).into()));
             }
             Some(SurveyAnswer::Verdict(Verdict::Unresolvable(reason))) => {
-                return Ok(Verdict::Unresolvable(reason_text(&told.member.name, reason).into()));
+                return Ok(Verdict::Unresolvable(reason_text(&one.member.name, reason).into()));
             }
             _ => {}
         }
@@ -155,11 +144,11 @@ fn binding(answers: &[Explained], context: &RequestContext) -> Option<DryBind> {
     deciding(answers, Verb::Bind).next()?;
     let merge = || {
         let mut merged = bind::Merged::new();
-        for told in deciding(answers, Verb::Bind) {
-            let Some(SurveyAnswer::Bind(answer)) = answer_or_skip(told).transpose()? else { continue };
-            let refused = |reason: &String| Unbound::Refused(reason_text(&told.member.name, reason));
+        for one in deciding(answers, Verb::Bind) {
+            let Some(SurveyAnswer::Bind(answer)) = answer_or_skip(one).transpose()? else { continue };
+            let refused = |reason: &String| Unbound::Refused(reason_text(&one.member.name, reason));
             let annotations = answer.as_ref().map_err(refused)?;
-            annotations.iter().try_for_each(|one| bind::merge(&mut merged, one.clone(), &told.member))?;
+            annotations.iter().try_for_each(|given| bind::merge(&mut merged, given.clone(), &one.member))?;
         }
         let annotations = merged.into_iter().map(|(key, (value, _))| (key, value)).collect();
         bind::check_size(context.pod(), &annotations)?;

@@ -140,11 +140,11 @@ impl<'p> Preempting<'p> {
 
     /// All candidates as kube-scheduler proposed them.
     fn proposal(&self) -> View {
-        self.node_set.view(&self.node_set.everyone()).with_candidates(self.candidates.as_slice().into())
+        self.node_set.whole_view().with_candidates(self.candidates.as_slice().into())
     }
 
     fn standing(&self) -> Vec<u32> {
-        self.node_set.everyone().into_iter().filter(|candidate| self.stands[*candidate as usize]).collect()
+        (0..self.stands.len() as u32).filter(|candidate| self.stands[*candidate as usize]).collect()
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.

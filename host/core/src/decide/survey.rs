@@ -101,7 +101,7 @@ fn reason(verdict: &Verdict) -> Option<&str> {
 }
 
 fn ask(caller: &Caller, member: &Member, verb: Verb, context: &RequestContext) -> Result<Vec<SurveyAnswer>, Fault> {
-    let view = context.node_set().view(&context.node_set().everyone());
+    let view = context.node_set().whole_view();
     if verb == Verb::Filter {
         let verdicts = caller.call(member, verb, view, |ask, nodes| member.policy.filter(ask, nodes))?;
         return Ok(verdicts.into_iter().map(SurveyAnswer::Verdict).collect());
