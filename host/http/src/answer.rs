@@ -155,11 +155,10 @@ impl ExtenderVerb {
                 },
             ),
             Self::Preempt => preempt((gateway, cache), group, body, arrival, memory),
-            Self::Bind => match bind(gateway, group, body, arrival.received) {
-                Ok(BindRoute::Forward(peer)) => return Handling::Forward(peer),
-                Ok(BindRoute::Done(after)) => Ok(ExtenderReply::decided(vec![encode::bound().into()], 1, after)),
-                Err(error) => Err(error),
-            },
+            Self::Bind => {
+                let handled = bind(gateway, group, body, arrival.received);
+                return handled.unwrap_or_else(|error| Handling::Reply(self.error(error)));
+            }
         };
         Handling::Reply(reply.unwrap_or_else(|error| self.error(error)))
     }
@@ -318,17 +317,13 @@ fn about(pod: &Pod, error: DecideError) -> WireError {
     WireError::from(error).about(PodId::of(pod))
 }
 
-/// How a bind is handled.
-enum BindRoute {
-    Done(After),
-    Forward(Arc<str>),
-}
-
-fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<BindRoute, WireError> {
+fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Handling, WireError> {
     let query = decode::binding_args(body, received)?;
     let bound = gateway.bind(group, &query);
     Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
-        (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => BindRoute::Done(after),
-        (BindOutcome::Forward(peer), _) => BindRoute::Forward(peer),
+        (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
+            Handling::Reply(ExtenderReply::decided(vec![encode::bound().into()], 1, after))
+        }
+        (BindOutcome::Forward(peer), _) => Handling::Forward(peer),
     })
 }

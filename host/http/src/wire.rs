@@ -21,7 +21,7 @@ use hyper::{
     header::{self, HeaderValue},
     http::request::Parts,
 };
-use plimsoll_core::{Gateway, PodId, RequestId};
+use plimsoll_core::{Gateway, PodId, RequestId, Sender};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
@@ -107,6 +107,17 @@ pub async fn serve_wire(
     server::serve(listener, Arc::new(wire), bounds, config.tls, shutdown).await
 }
 
+/// A request, as far as its head tells.
+struct Call<'r> {
+    received: Instant,
+    id: RequestId,
+    parts: &'r Parts,
+    /// The group and verb of the path.
+    target: Option<(&'r str, ExtenderVerb)>,
+    /// Whether the group exists. Names of others must not reach metrics and permits: a client could invent any number.
+    is_known: bool,
+}
+
 impl server::Service for Arc<Wire> {
     type Body = ReplyBody;
 
@@ -116,19 +127,14 @@ impl server::Service for Arc<Wire> {
         client: Arc<Client>,
         awaited: BodyAwaited,
     ) -> Response<ReplyBody> {
-        let received = Instant::now();
         let (parts, body) = request.into_parts();
-        let id = request_id(&parts);
-        let path = ExtenderVerb::from_path(parts.uri.path());
-        let (answer, reserved) = match route(path, &parts) {
+        let call = self.call(&parts);
+        let (answer, reserved) = match call.route() {
             Ok((group, verb)) => {
                 let body = self.body_reader.read(body).await;
                 drop(awaited);
                 match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
-                    Ok(body) => {
-                        let arrival = Arrival { received, sender: client.sender };
-                        self.decide_or_forward(verb, group, body, arrival, &id, &parts).await
-                    }
+                    Ok(body) => self.decide_or_forward(&call, group, verb, body, client.sender).await,
                     Err(error) => (verb.error(error), None),
                 }
             }
@@ -137,57 +143,60 @@ impl server::Service for Arc<Wire> {
                 (ExtenderReply::plain_error(error), None)
             }
         };
-        self.report(path, &answer, &id, &parts, received.elapsed());
-        self.respond(answer, reserved, &parts)
+        self.respond(&call, answer, reserved)
     }
 
     fn refuse(self, request: Request<Incoming>) -> Response<ReplyBody> {
-        let received = Instant::now();
         let (parts, _) = request.into_parts();
-        let path = ExtenderVerb::from_path(parts.uri.path());
+        let call = self.call(&parts);
         let error = WireError::too_many(self.max_requests);
-        let answer = match path {
+        let answer = match call.target {
             Some((_, verb)) => verb.error(error),
             None => ExtenderReply::plain_error(error),
         };
-        self.report(path, &answer, &request_id(&parts), &parts, received.elapsed());
-        self.respond(answer, None, &parts)
+        self.respond(&call, answer, None)
     }
 }
 
-/// The group and verb of a path, for a POST.
-fn route<'p>(path: Option<(&'p str, ExtenderVerb)>, parts: &Parts) -> Result<(&'p str, ExtenderVerb), WireError> {
-    match path {
-        Some((_, verb)) if parts.method != Method::POST => Err(WireError::method(verb.as_str())),
-        Some(path) => Ok(path),
-        None => Err(WireError::unknown_path()),
+// === impl Call ===
+
+impl<'r> Call<'r> {
+    /// The group and verb of a POST.
+    fn route(&self) -> Result<(&'r str, ExtenderVerb), WireError> {
+        match self.target {
+            Some((_, verb)) if self.parts.method != Method::POST => Err(WireError::method(verb.as_str())),
+            Some(target) => Ok(target),
+            None => Err(WireError::unknown_path()),
+        }
     }
 }
 
 // === impl Wire ===
 
 impl Wire {
+    fn call<'r>(&self, parts: &'r Parts) -> Call<'r> {
+        let target = ExtenderVerb::from_path(parts.uri.path());
+        let is_known = target.is_some_and(|(group, _)| self.knows(group));
+        Call { received: Instant::now(), id: request_id(parts), parts, target, is_known }
+    }
+
     async fn decide_or_forward(
         &self,
-        verb: ExtenderVerb,
+        call: &Call<'_>,
         group: &str,
+        verb: ExtenderVerb,
         body: ReceivedBody,
-        arrival: Arrival,
-        id: &RequestId,
-        parts: &Parts,
+        sender: Sender,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
         let bytes = body.bytes.clone();
-        let (handling, reserved) = self.decide(verb, group, body, arrival, id).await;
+        let (handling, reserved) = self.decide(call, group, verb, body, sender).await;
         let reply = match handling {
             Handling::Reply(reply) => reply,
-            Handling::Forward(peer) => {
-                let sent = self.forward(&peer, group, &bytes, arrival.received, id, parts).await;
-                sent.unwrap_or_else(|why| {
-                    let pod = decode::binding_args(&bytes, arrival.received).ok();
-                    let error = WireError::not_forwarded(&peer, why);
-                    verb.error(error.about(pod.as_ref().map(PodId::of_bind)))
-                })
-            }
+            Handling::Forward(peer) => self.forward(call, group, &peer, &bytes).await.unwrap_or_else(|why| {
+                let pod = decode::binding_args(&bytes, call.received).ok();
+                let error = WireError::not_forwarded(&peer, why);
+                verb.error(error.about(pod.as_ref().map(PodId::of_bind)))
+            }),
         };
         (reply, reserved)
     }
@@ -208,21 +217,13 @@ impl Wire {
     }
 
     /// Forwards a bind to the replica that leads.
-    async fn forward(
-        &self,
-        peer: &str,
-        group: &str,
-        body: &Bytes,
-        received: Instant,
-        id: &RequestId,
-        parts: &Parts,
-    ) -> Result<ExtenderReply, String> {
-        if parts.headers.contains_key(FORWARDED) {
+    async fn forward(&self, call: &Call<'_>, group: &str, peer: &str, body: &Bytes) -> Result<ExtenderReply, String> {
+        if call.parts.headers.contains_key(FORWARDED) {
             return Err("another replica forwarded it to this one, which does not bind".to_owned());
         }
         let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
-        let sent = self.peers.forward(peer, &path, body.clone(), id);
-        let reply = timeout_at(self.gateway.deadline(received).into(), sent).await;
+        let sent = self.peers.forward(peer, &path, body.clone(), &call.id);
+        let reply = timeout_at(self.gateway.deadline(call.received).into(), sent).await;
         let reply = reply.unwrap_or_else(|_| Err("it has not answered in time".to_owned()))?;
         let error = decode::binding_result(&reply).map_err(|error| error.inside)?;
         Ok(ExtenderReply::of_peer(reply, error))
@@ -231,21 +232,21 @@ impl Wire {
     /// Decides outside of the connection's task: guests compute, and 100 MB of JSON take long to parse.
     async fn decide(
         &self,
-        verb: ExtenderVerb,
+        call: &Call<'_>,
         group: &str,
+        verb: ExtenderVerb,
         body: ReceivedBody,
-        arrival: Arrival,
-        id: &RequestId,
+        sender: Sender,
     ) -> (Handling, Option<MemoryReservation>) {
-        let own = if self.knows(group) { group } else { "" };
-        let (exists, deadline) = (|group: &str| self.knows(group), self.gateway.deadline(arrival.received));
+        let own = if call.is_known { group } else { "" };
+        let (exists, deadline) = (|group: &str| self.knows(group), self.gateway.deadline(call.received));
         let permit = match self.concurrency.take(verb, own, exists, deadline).await {
             Ok(permit) => permit,
             Err(error) => return (Handling::Reply(verb.error(error)), None),
         };
         let (gateway, cache) = (Arc::clone(&self.gateway), Arc::clone(&self.cache));
         let (group, is_short) = (group.to_owned(), body.bytes.len() <= SHORT);
-        let id = id.clone();
+        let (id, arrival) = (call.id.clone(), Arrival { received: call.received, sender });
         let decide = move || {
             // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;
@@ -262,40 +263,35 @@ impl Wire {
         decision.await.unwrap_or_else(|panic| (Handling::Reply(failed(panic)), None))
     }
 
-    /// Unknown group names must not reach metrics and permits: a client could invent any number.
     fn knows(&self, group: &str) -> bool {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
 
-    fn report(
-        &self,
-        path: Option<(&str, ExtenderVerb)>,
-        answer: &ExtenderReply,
-        id: &RequestId,
-        parts: &Parts,
-        elapsed: Duration,
-    ) {
-        let (group, verb) =
-            path.map_or((NONE, NONE), |(group, verb)| (if self.knows(group) { group } else { NONE }, verb.as_str()));
+    fn report(&self, call: &Call<'_>, answer: &ExtenderReply) {
+        let verb = call.target.map_or(NONE, |(_, verb)| verb.as_str());
+        let group = call.target.filter(|_| call.is_known).map_or(NONE, |(group, _)| group);
         let failed = answer.error.is_some();
         if let Some(error) = answer.error.as_ref().filter(|_| !answer.is_routine) {
-            log_error(group, verb, answer, error, id, parts);
+            log_error(group, verb, answer, error, &call.id, call.parts);
         }
+        let elapsed = call.received.elapsed();
         let tell = || self.observer.answered(group, verb, answer.status, failed, answer.nodes, elapsed);
         if catch_unwind(AssertUnwindSafe(tell)).is_err() {
             tracing::error!("the observer panicked");
         }
     }
 
+    /// Reports a reply and makes the response.
     fn respond(
         &self,
+        call: &Call<'_>,
         answer: ExtenderReply,
         reserved: Option<MemoryReservation>,
-        parts: &Parts,
     ) -> Response<ReplyBody> {
+        self.report(call, &answer);
         let post_reply_work = PostReplyExecutor::hold(&self.post_reply, answer.after);
         let body = ReplyBody::new(answer.pieces, post_reply_work, reserved);
-        let body = if parts.version == Version::HTTP_2 { body.in_frames() } else { body };
+        let body = if call.parts.version == Version::HTTP_2 { body.in_frames() } else { body };
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
@@ -303,7 +299,7 @@ impl Wire {
         if answer.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
         }
-        if answer.close && parts.version < Version::HTTP_2 {
+        if answer.close && call.parts.version < Version::HTTP_2 {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
