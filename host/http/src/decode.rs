@@ -20,9 +20,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
-use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
+use self::fold::{Fields, Object};
 pub(crate) use self::{args::JsonString, nodes::WireNodes};
 use crate::{
     error::WireError,
@@ -64,7 +64,7 @@ pub(crate) fn extender_args(
 
 /// Reads any valid `ExtenderArgs`, or reports the error.
 fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
-    let wire = parse(body, "ExtenderArgs", args::ExtenderArgsVisitor)?;
+    let wire: args::RawExtenderArgs<'_> = parse(body, "ExtenderArgs")?;
     let nodes = match (wire.nodes, wire.names) {
         (Some(items), _) => WireNodes::objects(body, items.into_iter().map(|item| slice(body, item)).collect()),
         (None, names) => WireNodes::written(&names.unwrap_or_default(), known),
@@ -74,7 +74,7 @@ fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
 
 /// Reads an `ExtenderPreemptionArgs`.
 pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
-    let wire = parse(body, "ExtenderPreemptionArgs", preempt::PreemptArgsVisitor)?;
+    let wire: preempt::RawPreemptArgs<'_> = parse(body, "ExtenderPreemptionArgs")?;
     let candidates = match (wire.victims, wire.meta_victims) {
         (Some(full), _) => {
             let pods = |pods: Vec<&RawValue>| Victims::Pods(pods.into_iter().map(|pod| slice(body, pod)).collect());
@@ -95,7 +95,7 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
         let (size, most) = (body.len(), MAX_BINDING_ARGS);
         return Err(WireError::malformed(format!("the request has {size} bytes; a bind has at most {most}")));
     }
-    let wire = parse(body, "ExtenderBindingArgs", bind::BindArgsVisitor)?;
+    let wire: bind::RawBindArgs<'_> = parse(body, "ExtenderBindingArgs")?;
     if let Some(problem) = wire.problem() {
         return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {problem}")));
     }
@@ -105,26 +105,20 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
 
 /// Reads the `ExtenderBindingResult` of another replica: its error, if it has one.
 pub(crate) fn binding_result(body: &Bytes) -> Result<Option<String>, WireError> {
-    parse_as("its reply", body, "ExtenderBindingResult", bind::BindResultVisitor)
+    let result: bind::RawBindResult = parse_as("its reply", body, "ExtenderBindingResult")?;
+    Ok(result.error.filter(|error| !error.is_empty()))
 }
 
-fn parse<'a, S: DeserializeSeed<'a>>(body: &'a Bytes, what: &str, seed: S) -> Result<S::Value, WireError> {
-    parse_as("the request", body, what, seed)
+fn parse<'a, T: Fields<'a>>(body: &'a Bytes, what: &str) -> Result<T, WireError> {
+    parse_as("the request", body, what)
 }
 
 /// The `subject` is that of the error's text.
-fn parse_as<'a, S: DeserializeSeed<'a>>(
-    subject: &str,
-    body: &'a Bytes,
-    what: &str,
-    seed: S,
-) -> Result<S::Value, WireError> {
+fn parse_as<'a, T: Fields<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Result<T, WireError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(WireError::malformed(format!("{subject} is empty; expected an {what}")));
     }
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| {
+    serde_json::from_slice::<Object<T>>(body).map(|object| object.0).map_err(|error| {
         let text = format!("{subject} is no {what}: {error}");
         if fold::is_too_long(&text) { WireError::beyond(text) } else { WireError::malformed(text) }
     })

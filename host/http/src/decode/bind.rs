@@ -1,19 +1,13 @@
 //! `ExtenderBindingArgs` and `ExtenderBindingResult`.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::{
-    Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor},
-};
+use serde::de::MapAccess;
 
 use super::{
     args::JsonString,
-    fold::{Field, value},
+    fold::{Fields, value},
 };
-
-/// Reads the wrapper.
-pub(super) struct BindArgsVisitor;
 
 /// The wrapper's fields; absent and null ones are empty.
 #[derive(Default)]
@@ -24,8 +18,12 @@ pub(super) struct RawBindArgs<'a> {
     pub(super) node: Cow<'a, str>,
 }
 
-/// Reads the reply of another replica.
-pub(super) struct BindResultVisitor;
+/// The reply of another replica.
+#[derive(Default)]
+pub(super) struct RawBindResult {
+    /// None, or an empty one, for success.
+    pub(super) error: Option<String>,
+}
 
 const FIELDS: [&str; 4] = ["PodName", "PodNamespace", "PodUID", "Node"];
 
@@ -57,66 +55,23 @@ fn is_name(text: &str, most: usize) -> bool {
     text.len() <= most && text.bytes().all(dns) && !text.starts_with('.') && !text.contains("..")
 }
 
-impl<'de> DeserializeSeed<'de> for BindArgsVisitor {
-    type Value = RawBindArgs<'de>;
+impl<'de> Fields<'de> for RawBindArgs<'de> {
+    const EXPECTED: &'static str = "an object with PodName, PodNamespace, PodUID and Node";
+    const KEYS: &'static [&'static str] = &FIELDS;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
+    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
+        let text = value::<_, Option<JsonString<'de>>>(map, FIELDS[key])?.unwrap_or_default().0;
+        *[&mut self.name, &mut self.namespace, &mut self.uid, &mut self.node][key] = text;
+        Ok(())
     }
 }
 
-impl<'de> Visitor<'de> for BindArgsVisitor {
-    type Value = RawBindArgs<'de>;
+impl<'de> Fields<'de> for RawBindResult {
+    const EXPECTED: &'static str = "an object with Error";
+    const KEYS: &'static [&'static str] = &["Error"];
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with PodName, PodNamespace, PodUID and Node")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut args = RawBindArgs::default();
-        while let Some(field) = map.next_key_seed(Field(&FIELDS))? {
-            match field {
-                Some(0) => args.name = text(&mut map, FIELDS[0])?,
-                Some(1) => args.namespace = text(&mut map, FIELDS[1])?,
-                Some(2) => args.uid = text(&mut map, FIELDS[2])?,
-                Some(3) => args.node = text(&mut map, FIELDS[3])?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(args)
-    }
-}
-
-/// Text; null is empty.
-fn text<'de, A: MapAccess<'de>>(map: &mut A, field: &str) -> Result<Cow<'de, str>, A::Error> {
-    let text: Option<JsonString<'de>> = value(map, field)?;
-    Ok(text.map(|text| text.0).unwrap_or_default())
-}
-
-impl<'de> DeserializeSeed<'de> for BindResultVisitor {
-    /// The error; none for success.
-    type Value = Option<String>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for BindResultVisitor {
-    type Value = Option<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with Error")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut error = None;
-        while let Some(field) = map.next_key_seed(Field(&["Error"]))? {
-            match field {
-                Some(_) => error = value::<_, Option<String>>(&mut map, "Error")?,
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(error.filter(|error| !error.is_empty()))
+    fn read<A: MapAccess<'de>>(&mut self, _: usize, map: &mut A) -> Result<(), A::Error> {
+        self.error = value(map, "Error")?;
+        Ok(())
     }
 }

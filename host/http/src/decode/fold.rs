@@ -4,14 +4,27 @@ use std::{fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
 use super::MAX_ELEMENTS;
 
-/// Finds a key among the fields of a type: its index there, or none for an unknown key.
+/// An object with these keys. They match in any ASCII case, the last of several wins, and other keys are skipped.
+pub(super) trait Fields<'de>: Default {
+    /// The object, for errors.
+    const EXPECTED: &'static str;
+    const KEYS: &'static [&'static str];
+
+    /// Reads the value of the key with this index.
+    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Reads an object with fields.
+pub(super) struct Object<T>(pub(super) T);
+
+/// Finds a key among others: its index there, or none for an unknown key.
 #[derive(Clone, Copy)]
-pub(super) struct Field(pub(super) &'static [&'static str]);
+struct Key(&'static [&'static str]);
 
 /// A list; null is an empty one. Elements are named by their index in errors.
 pub(super) struct BoundedList<T>(pub(super) Vec<T>);
@@ -42,7 +55,34 @@ pub(super) fn is_too_long(error: &str) -> bool {
     error.contains(TOO_LONG)
 }
 
-impl<'de> DeserializeSeed<'de> for Field {
+impl<'de, T: Fields<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Fields<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = T::default();
+        while let Some(key) = map.next_key_seed(Key(T::KEYS))? {
+            match key {
+                Some(key) => fields.read(key, &mut map)?,
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(Object(fields))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Key {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -50,7 +90,7 @@ impl<'de> DeserializeSeed<'de> for Field {
     }
 }
 
-impl Visitor<'_> for Field {
+impl Visitor<'_> for Key {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,7 +98,7 @@ impl Visitor<'_> for Field {
     }
 
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|field| field.eq_ignore_ascii_case(key)))
+        Ok(self.0.iter().position(|own| own.eq_ignore_ascii_case(key)))
     }
 }
 

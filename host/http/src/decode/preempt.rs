@@ -5,30 +5,28 @@ use std::{borrow::Cow, collections::HashMap, fmt, marker::PhantomData};
 use plimsoll_core::{CandidateQuery, Victims};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+    de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
 use super::{
     args::JsonString,
-    fold::{BoundedList, Field, at, check_length, value},
+    fold::{BoundedList, Fields, Object, at, check_length, value},
 };
-
-/// Reads the wrapper.
-pub(super) struct PreemptArgsVisitor;
 
 /// The wrapper's fields; null is none.
 #[derive(Default)]
 pub(super) struct RawPreemptArgs<'a> {
     pub(super) pod: Option<&'a RawValue>,
     pub(super) victims: Option<Candidates<'a, &'a RawValue>>,
-    pub(super) meta_victims: Option<Candidates<'a, Uid<'a>>>,
+    pub(super) meta_victims: Option<Candidates<'a, Object<Uid<'a>>>>,
 }
 
 /// Victims by node, in the order of the request.
 pub(super) struct Candidates<'a, P>(Vec<(Cow<'a, str>, VictimList<P>)>);
 
 /// A `MetaPod`.
+#[derive(Default)]
 pub(super) struct Uid<'a>(Cow<'a, str>);
 
 /// `Victims` or `MetaVictims`.
@@ -61,38 +59,23 @@ impl<'a, P> Candidates<'a, P> {
     }
 }
 
-impl<'a> From<Uid<'a>> for Cow<'a, str> {
-    fn from(uid: Uid<'a>) -> Self {
-        uid.0
+impl<'a> From<Object<Uid<'a>>> for Cow<'a, str> {
+    fn from(uid: Object<Uid<'a>>) -> Self {
+        uid.0.0
     }
 }
 
-impl<'de> DeserializeSeed<'de> for PreemptArgsVisitor {
-    type Value = RawPreemptArgs<'de>;
+impl<'de> Fields<'de> for RawPreemptArgs<'de> {
+    const EXPECTED: &'static str = "an object with Pod and NodeNameToVictims or NodeNameToMetaVictims";
+    const KEYS: &'static [&'static str] = &["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"];
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for PreemptArgsVisitor {
-    type Value = RawPreemptArgs<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with Pod and NodeNameToVictims or NodeNameToMetaVictims")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut args = RawPreemptArgs::default();
-        while let Some(field) = map.next_key_seed(Field(&["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"]))? {
-            match field {
-                Some(0) => args.pod = value(&mut map, "Pod")?,
-                Some(1) => args.victims = value(&mut map, "NodeNameToVictims")?,
-                Some(2) => args.meta_victims = value(&mut map, "NodeNameToMetaVictims")?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
+    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            0 => self.pod = value(map, "Pod")?,
+            1 => self.victims = value(map, "NodeNameToVictims")?,
+            _ => self.meta_victims = value(map, "NodeNameToMetaVictims")?,
         }
-        Ok(args)
+        Ok(())
     }
 }
 
@@ -114,10 +97,10 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for CandidatesVisitor<P> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut candidates = Vec::new();
         while let Some(JsonString(node)) = map.next_key()? {
-            let list =
-                map.next_value::<Option<VictimList<P>>>().map_err(|error| at(format_args!("[{node:?}]"), &error))?;
+            let list = map.next_value::<Option<Object<VictimList<P>>>>();
+            let list = list.map_err(|error| at(format_args!("[{node:?}]"), &error))?;
             check_length(candidates.len())?;
-            candidates.push((node, list.unwrap_or_default()));
+            candidates.push((node, list.map(|list| list.0).unwrap_or_default()));
         }
         Ok(Candidates(candidates))
     }
@@ -129,60 +112,25 @@ impl<P> Default for VictimList<P> {
     }
 }
 
-impl<'de, P: Deserialize<'de>> Deserialize<'de> for VictimList<P> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(VictimsVisitor(PhantomData))
-    }
-}
+impl<'de, P: Deserialize<'de>> Fields<'de> for VictimList<P> {
+    const EXPECTED: &'static str = "an object with Pods and NumPDBViolations";
+    const KEYS: &'static [&'static str] = &["Pods", "NumPDBViolations"];
 
-struct VictimsVisitor<P>(PhantomData<P>);
-
-impl<'de, P: Deserialize<'de>> Visitor<'de> for VictimsVisitor<P> {
-    type Value = VictimList<P>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with Pods and NumPDBViolations")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut list = VictimList::default();
-        while let Some(field) = map.next_key_seed(Field(&["Pods", "NumPDBViolations"]))? {
-            match field {
-                Some(0) => list.pods = value::<_, BoundedList<P>>(&mut map, ".Pods")?.0,
-                Some(1) => list.pdb_violations = value::<_, Option<i64>>(&mut map, ".NumPDBViolations")?.unwrap_or(0),
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
+    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            0 => self.pods = value::<_, BoundedList<P>>(map, ".Pods")?.0,
+            _ => self.pdb_violations = value::<_, Option<i64>>(map, ".NumPDBViolations")?.unwrap_or(0),
         }
-        Ok(list)
+        Ok(())
     }
 }
 
-impl<'de> Deserialize<'de> for Uid<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(UidVisitor)
-    }
-}
+impl<'de> Fields<'de> for Uid<'de> {
+    const EXPECTED: &'static str = "an object with UID";
+    const KEYS: &'static [&'static str] = &["UID"];
 
-struct UidVisitor;
-
-impl<'de> Visitor<'de> for UidVisitor {
-    type Value = Uid<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with UID")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut uid = Cow::Borrowed("");
-        while let Some(field) = map.next_key_seed(Field(&["UID"]))? {
-            match field {
-                Some(_) => {
-                    uid =
-                        value::<_, Option<JsonString<'_>>>(&mut map, ".UID")?.map_or(Cow::Borrowed(""), |name| name.0);
-                }
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(Uid(uid))
+    fn read<A: MapAccess<'de>>(&mut self, _: usize, map: &mut A) -> Result<(), A::Error> {
+        self.0 = value::<_, Option<JsonString<'_>>>(map, ".UID")?.unwrap_or_default().0;
+        Ok(())
     }
 }
