@@ -1,6 +1,7 @@
 //! Cases in YAML: a world, and what the policy is expected to answer.
 
 use std::{
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -56,29 +57,13 @@ pub struct Case {
 /// Why a case failed or could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// The file or directory cannot be read.
+    /// The file or directory cannot be read, is no case, or names what is not there.
     #[error("{path}: {error}", path = .path.display())]
-    Io {
-        /// What was to be read.
+    Unusable {
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
-        error: std::io::Error,
-    },
-    /// The file is no case.
-    #[error("{path}: {error}", path = .path.display())]
-    Yaml {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong and where.
+        /// What is wrong, and where.
         error: String,
-    },
-    /// Something in it names what is not there.
-    #[error("{path}: {error}", path = .path.display())]
-    World {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        error: WorldError,
     },
     /// The call ended with a fault.
     #[error("{path} ({description}): {fault}", path = .path.display())]
@@ -142,7 +127,7 @@ enum TimeYaml {
 /// If there is none, or one is no case.
 pub fn cases(directory: impl AsRef<Path>) -> Result<Vec<Case>, CaseError> {
     let directory = directory.as_ref();
-    let unread = |error| CaseError::Io { path: directory.to_owned(), error };
+    let unread = |error: io::Error| CaseError::unusable(directory, &error);
     let mut paths = vec![];
     for entry in directory.read_dir().map_err(unread)? {
         paths.push(entry.map_err(unread)?.path());
@@ -166,6 +151,14 @@ pub fn run_cases<P: Exported>(directory: impl AsRef<Path>) {
     assert!(failed.is_empty(), "{} of {} cases failed:\n{}", failed.len(), cases.len(), failed.join("\n"));
 }
 
+// === impl CaseError ===
+
+impl CaseError {
+    fn unusable(path: &Path, error: &impl fmt::Display) -> Self {
+        Self::Unusable { path: path.to_owned(), error: error.to_string() }
+    }
+}
+
 // === impl Case ===
 
 impl Case {
@@ -174,7 +167,7 @@ impl Case {
     /// # Errors
     /// If it cannot be read or is no case.
     pub fn read(path: &Path) -> Result<Self, CaseError> {
-        let yaml = std::fs::read_to_string(path).map_err(|error| CaseError::Io { path: path.to_owned(), error })?;
+        let yaml = std::fs::read_to_string(path).map_err(|error| CaseError::unusable(path, &error))?;
         Self::from_yaml(path, &yaml)
     }
 
@@ -186,7 +179,7 @@ impl Case {
         let path = path.into();
         match serde_saphyr::from_str::<CaseYaml>(yaml) {
             Ok(read) => Ok(Self::new(path, read)),
-            Err(error) => Err(CaseError::Yaml { path, error: error.to_string() }),
+            Err(error) => Err(CaseError::unusable(&path, &error)),
         }
     }
 
@@ -210,7 +203,7 @@ impl Case {
 
     fn differences(&self, policy: &dyn Policy) -> Result<Vec<String>, CaseError> {
         let fault = |fault| CaseError::Fault { path: self.path.clone(), description: self.description.clone(), fault };
-        let world = |error| CaseError::World { path: self.path.clone(), error };
+        let world = |error: WorldError| CaseError::unusable(&self.path, &error);
         let refused = policy.validate(&self.ask(View::empty(Arc::default()))).map_err(fault)?.err();
         if refused != self.expect.refused {
             let said = |refused: &Option<String>| match refused {

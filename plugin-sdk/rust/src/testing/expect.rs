@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fmt};
 
 use plimsoll_core::{Annotation, NodeRead, PlacedRead, Preemption, Read, Value, Verdict, View};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value as Json;
 
 /// The answers that a case expects: for each verb named, one for every node.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -25,7 +26,7 @@ pub struct Expectations {
 
 /// `fits`, or the reason why not.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(remote = "Self", rename_all = "lowercase")]
 pub enum ExpectedVerdict {
     /// The pod may run there.
     Fits,
@@ -37,7 +38,7 @@ pub enum ExpectedVerdict {
 
 /// What becomes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(remote = "Self", rename_all = "lowercase")]
 pub enum ExpectedPreemption {
     /// It stays as it is.
     Keep,
@@ -49,7 +50,7 @@ pub enum ExpectedPreemption {
 
 /// What a pod gets on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(remote = "Self", rename_all = "lowercase")]
 pub enum ExpectedBinding {
     /// These annotations, by key.
     Annotations(BTreeMap<String, String>),
@@ -57,85 +58,28 @@ pub enum ExpectedBinding {
     Refused(String),
 }
 
-/// An expectation as it stands in the file: a word, or a word with what goes with it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Word(String),
-    Said(BTreeMap<String, Argument>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Argument {
-    Text(String),
-    Texts(Vec<String>),
-    Map(BTreeMap<String, String>),
-    #[expect(dead_code, reason = "it stands for all that no expectation takes")]
-    Other(serde_json::Value),
-}
-
-// === impl Written ===
-
-impl Written {
-    /// The word, and what goes with it.
-    fn parts(self) -> Option<(String, Option<Argument>)> {
-        match self {
-            Self::Word(word) => Some((word, None)),
-            Self::Said(said) if said.len() == 1 => {
-                said.into_iter().next().map(|(word, argument)| (word, Some(argument)))
+/// An error about an expectation says what may stand there, and what does.
+macro_rules! expectation {
+    ($type:ty: $expected:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let written = Json::deserialize(deserializer)?;
+                <$type>::deserialize(&written).map_err(|_| D::Error::custom(unlike($expected, &written)))
             }
-            Self::Said(_) => None,
         }
-    }
+    };
 }
 
-/// Says what may stand there, and what does.
-fn unlike(expected: &str, found: Option<(String, Option<Argument>)>) -> String {
-    match found {
-        Some((word, None)) => format!("expected {expected}, found `{word}`"),
-        Some((word, Some(_))) => format!("expected {expected}, found `{word}:` with something else"),
-        None => format!("expected {expected}, and one of them alone"),
-    }
-}
+expectation!(ExpectedVerdict: "`fits`, `{unschedulable: the reason}` or `{unresolvable: the reason}`");
+expectation!(ExpectedPreemption: "`keep`, `{reject: the reason}` or `{replace: [namespace/name]}`");
+expectation!(ExpectedBinding: "`{annotations: {KEY: \"VALUE\"}}` or `{refused: the reason}`");
 
-impl TryFrom<Written> for ExpectedVerdict {
-    type Error = String;
-
-    fn try_from(written: Written) -> Result<Self, String> {
-        match written.parts() {
-            Some((word, None)) if word == "fits" => Ok(Self::Fits),
-            Some((word, Some(Argument::Text(reason)))) if word == "unschedulable" => Ok(Self::Unschedulable(reason)),
-            Some((word, Some(Argument::Text(reason)))) if word == "unresolvable" => Ok(Self::Unresolvable(reason)),
-            found => Err(unlike("`fits`, `{unschedulable: the reason}` or `{unresolvable: the reason}`", found)),
-        }
-    }
-}
-
-impl TryFrom<Written> for ExpectedPreemption {
-    type Error = String;
-
-    fn try_from(written: Written) -> Result<Self, String> {
-        match written.parts() {
-            Some((word, None)) if word == "keep" => Ok(Self::Keep),
-            Some((word, Some(Argument::Text(reason)))) if word == "reject" => Ok(Self::Reject(reason)),
-            Some((word, Some(Argument::Texts(victims)))) if word == "replace" => Ok(Self::Replace(victims)),
-            found => Err(unlike("`keep`, `{reject: the reason}` or `{replace: [namespace/name]}`", found)),
-        }
-    }
-}
-
-impl TryFrom<Written> for ExpectedBinding {
-    type Error = String;
-
-    fn try_from(written: Written) -> Result<Self, String> {
-        match written.parts() {
-            Some((word, Some(Argument::Map(annotations)))) if word == "annotations" => {
-                Ok(Self::Annotations(annotations))
-            }
-            Some((word, Some(Argument::Text(reason)))) if word == "refused" => Ok(Self::Refused(reason)),
-            found => Err(unlike("`{annotations: {KEY: \"VALUE\"}}` or `{refused: the reason}`", found)),
-        }
+fn unlike(expected: &str, written: &Json) -> String {
+    let keys: Vec<&String> = written.as_object().into_iter().flatten().map(|(key, _)| key).collect();
+    match (written, keys.as_slice()) {
+        (Json::String(word), _) => format!("expected {expected}, found `{word}`"),
+        (_, [word]) => format!("expected {expected}, found `{word}:` with something else"),
+        _ => format!("expected {expected}, and one of them alone"),
     }
 }
 
