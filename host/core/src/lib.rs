@@ -75,7 +75,7 @@ pub use object::{
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::Placed;
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, PartialPolicy, Policy};
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

@@ -57,67 +57,23 @@ pub trait NodeSource<A> {
 
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
 ///
-/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. No method has a
-/// default, so that a policy around another one cannot forget to pass a verb on; see [`PartialPolicy`].
+/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without a
+/// method of its own is one that the policy lacks: a policy around another one must pass on every method.
 pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
 
     /// What the module may read, as `nodes.label`; empty where that is not known.
-    fn imports(&self) -> &[String];
-
-    /// The policy behind this one, which only takes secrets out of its texts; see [`crate::redacting`].
-    fn unredacted(&self) -> Option<Arc<dyn Policy>>;
-
-    /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
-    ///
-    /// # Errors
-    /// The fault that ended the call.
-    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault>;
-
-    /// Asks about one node of the view after another, in one instance. Which one comes next may depend on the answers.
-    ///
-    /// # Errors
-    /// The fault that ended the call; answers that were taken before it stand.
-    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault>;
-
-    /// As [`Policy::filter_each`]; each score is 0 to [`MAX_SCORE`](crate::MAX_SCORE).
-    ///
-    /// # Errors
-    /// As for [`Policy::filter_each`].
-    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault>;
-
-    /// Scores all the nodes of the view at once.
-    ///
-    /// # Errors
-    /// The fault that ended the call.
-    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault>;
-
-    /// As [`Policy::filter_each`], about candidates of the view.
-    ///
-    /// # Errors
-    /// As for [`Policy::filter_each`].
-    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault>;
-
-    /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
-    /// why it cannot be bound there any more.
-    ///
-    /// # Errors
-    /// The fault that ended the call.
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault>;
-}
-
-/// A policy that is no module and has some of the verbs; calls of the others are faults.
-pub trait PartialPolicy: Send + Sync {
-    /// The verbs that it has.
-    fn verbs(&self) -> Verbs;
-
-    /// As [`Policy::imports`].
     fn imports(&self) -> &[String] {
         &[]
     }
 
-    /// As [`Policy::validate`].
+    /// The policy behind this one, which only takes secrets out of its texts; see [`crate::redacting`].
+    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
+        None
+    }
+
+    /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
     ///
     /// # Errors
     /// The fault that ended the call.
@@ -125,23 +81,23 @@ pub trait PartialPolicy: Send + Sync {
         Err(self.lacks(Verb::Validate))
     }
 
-    /// As [`Policy::filter_each`].
+    /// Asks about one node of the view after another, in one instance. Which one comes next may depend on the answers.
     ///
     /// # Errors
-    /// The fault that ended the call.
+    /// The fault that ended the call; answers that were taken before it stand.
     fn filter_each(&self, _: &Ask, _: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         Err(self.lacks(Verb::Filter))
     }
 
-    /// As [`Policy::score_each`].
+    /// As [`Policy::filter_each`]; each score is 0 to [`MAX_SCORE`](crate::MAX_SCORE).
     ///
     /// # Errors
-    /// The fault that ended the call.
+    /// As for [`Policy::filter_each`].
     fn score_each(&self, _: &Ask, _: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         Err(self.lacks(Verb::Score))
     }
 
-    /// As [`Policy::rank`].
+    /// Scores all the nodes of the view at once.
     ///
     /// # Errors
     /// The fault that ended the call.
@@ -149,15 +105,16 @@ pub trait PartialPolicy: Send + Sync {
         Err(self.lacks(Verb::Rank))
     }
 
-    /// As [`Policy::preempt_each`].
+    /// As [`Policy::filter_each`], about candidates of the view.
     ///
     /// # Errors
-    /// The fault that ended the call.
+    /// As for [`Policy::filter_each`].
     fn preempt_each(&self, _: &Ask, _: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
         Err(self.lacks(Verb::Preempt))
     }
 
-    /// As [`Policy::bind`].
+    /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
+    /// why it cannot be bound there any more.
     ///
     /// # Errors
     /// The fault that ended the call.
@@ -206,44 +163,6 @@ pub trait Loader: Send + Sync {
 }
 
 // === impl Policy ===
-
-impl<P: PartialPolicy> Policy for P {
-    fn verbs(&self) -> Verbs {
-        PartialPolicy::verbs(self)
-    }
-
-    fn imports(&self) -> &[String] {
-        PartialPolicy::imports(self)
-    }
-
-    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
-        None
-    }
-
-    fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        PartialPolicy::validate(self, ask)
-    }
-
-    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        PartialPolicy::filter_each(self, ask, nodes)
-    }
-
-    fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        PartialPolicy::score_each(self, ask, nodes)
-    }
-
-    fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
-        PartialPolicy::rank(self, ask)
-    }
-
-    fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
-        PartialPolicy::preempt_each(self, ask, candidates)
-    }
-
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        PartialPolicy::bind(self, ask, node)
-    }
-}
 
 impl dyn Policy + '_ {
     /// Asks about each of these nodes of the view, in order.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Fault, FaultKind, Member, PartialPolicy, PolicyConfig, Verb, Verbs};
+use plimsoll_core::{Fault, FaultKind, Member, Policy, PolicyConfig, Verb, Verbs};
 
 use crate::scan::PolicyId;
 
@@ -18,7 +18,7 @@ pub(crate) fn stand_in(id: &PolicyId, config: PolicyConfig) -> Member {
 
 // === impl NotLoaded ===
 
-impl PartialPolicy for NotLoaded {
+impl Policy for NotLoaded {
     fn verbs(&self) -> Verbs {
         Verb::ALL.into_iter().filter(|verb| *verb != Verb::Validate).collect()
     }

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use plimsoll_core::{Disabled, Fault, FaultKind, Member, Observer, Outcome, PartialPolicy, PolicyConfig, Verb, Verbs};
+use plimsoll_core::{Disabled, Fault, FaultKind, Member, Observer, Outcome, Policy, PolicyConfig, Verb, Verbs};
 
 use super::*;
 
 struct NeverAsked;
 
-impl PartialPolicy for NeverAsked {
+impl Policy for NeverAsked {
     fn verbs(&self) -> Verbs {
         Verbs::default()
     }

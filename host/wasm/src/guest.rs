@@ -74,10 +74,6 @@ impl Policy for GuestPolicy {
         &self.imports
     }
 
-    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
-        None
-    }
-
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
         self.call(ask, |call| {
             let function: TypedFunc<(), (Result<(), String>,)> = self.exports.function(call, Verb::Validate)?;

@@ -10,8 +10,8 @@ use std::{
 use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_core::{
-    Ask, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, NodeSource, PartialPolicy, Pod, PodRead,
-    PolicyConfig, Read, Roster, ScoreScale, SystemClock, Value, Verb, Verbs, View,
+    Ask, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, NodeSource, Pod, PodRead, Policy, PolicyConfig,
+    Read, Roster, ScoreScale, SystemClock, Value, Verb, Verbs, View,
 };
 use plimsoll_http::{RequestCache, answer_with, prioritize_verb};
 
@@ -75,7 +75,7 @@ fn scales(criterion: &mut Criterion) {
 /// Scores a node by its zone.
 struct ByZone;
 
-impl PartialPolicy for ByZone {
+impl Policy for ByZone {
     fn verbs(&self) -> Verbs {
         [Verb::Score].into_iter().collect()
     }

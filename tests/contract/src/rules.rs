@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, Member, Mode, NodeRead, NodeSource, PartialPolicy, PodRead, PolicyConfig, Preemption, Read,
-    Value, Verb, Verbs, Verdict,
+    Annotation, Ask, Fault, Member, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption, Read, Value,
+    Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -115,7 +115,7 @@ impl Fake {
     }
 }
 
-impl PartialPolicy for Fake {
+impl Policy for Fake {
     fn verbs(&self) -> Verbs {
         let verbs = [
             self.filter.as_ref().map(|_| Verb::Filter),

@@ -9,8 +9,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PartialPolicy, PodRead, Policy, Read, Value, Verb, Verbs,
-    Verdict,
+    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
 };
 use plimsoll_system::digest::digest;
 
@@ -132,7 +131,7 @@ impl Gate {
 
 // === impl FakePolicy ===
 
-impl PartialPolicy for FakePolicy {
+impl Policy for FakePolicy {
     fn verbs(&self) -> Verbs {
         [Verb::Filter, Verb::Validate].into_iter().collect()
     }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation as CoreAnnotation, Ask, Fault, FaultKind, NodeSource, PartialPolicy, Preemption as CorePreemption, Read,
-    Value, Verb, Verbs, Verdict as CoreVerdict,
+    Annotation as CoreAnnotation, Ask, Fault, FaultKind, NodeSource, Policy, Preemption as CorePreemption, Read, Value,
+    Verb, Verbs, Verdict as CoreVerdict,
 };
 
 use crate::{
@@ -61,7 +61,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("a panic without a text").to_owned()
 }
 
-impl<P: Exported> PartialPolicy for Native<P> {
+impl<P: Exported> Policy for Native<P> {
     fn verbs(&self) -> Verbs {
         let table = P::VERBS;
         let own = [

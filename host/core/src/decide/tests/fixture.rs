@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Difference,
     Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome,
-    PartialPolicy, Pod, PodId, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale, Sender,
+    Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale, Sender,
     ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
@@ -95,7 +95,7 @@ impl FakePolicy {
     }
 }
 
-impl PartialPolicy for FakePolicy {
+impl Policy for FakePolicy {
     fn verbs(&self) -> Verbs {
         let exported = [
             (Verb::Filter, self.filter.is_some()),

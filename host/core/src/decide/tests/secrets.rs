@@ -85,7 +85,7 @@ fn the_reasons_of_a_call_are_searched_one_by_one_as_they_come() {
         }
     }
     struct Failing;
-    impl crate::PartialPolicy for Failing {
+    impl crate::Policy for Failing {
         fn verbs(&self) -> crate::Verbs {
             [crate::Verb::Preempt].into_iter().collect()
         }
@@ -106,6 +106,29 @@ fn the_reasons_of_a_call_are_searched_one_by_one_as_they_come() {
     let answered = Cell::new(0);
     assert_eq!(policy.preempt_each(&ask, &mut Source(5, &answered)).unwrap_err().kind, FaultKind::Timeout);
     assert_eq!(answered.get(), 4);
+}
+
+/// A verb that it has no method for would be answered by itself, and not by the policy behind it.
+#[test]
+fn a_policy_around_another_one_passes_on_every_verb() {
+    struct Behind;
+    impl crate::Policy for Behind {
+        fn verbs(&self) -> crate::Verbs {
+            crate::Verb::ALL.into_iter().collect()
+        }
+        fn lacks(&self, verb: crate::Verb) -> Fault {
+            Fault::new(FaultKind::NotLoaded, verb.as_str())
+        }
+    }
+    let policy = crate::redacting(Arc::new(Behind), r#"{"licenseKey":"hunter2-hunter2"}"#);
+    let timeout = std::time::Duration::from_secs(1);
+    let call = crate::TrialCall { policy: "p".into(), settings: "null".into(), timeout, memory: 0 };
+    let mut faults: Vec<Fault> = call.put_to(policy.as_ref()).into_iter().map(|trial| trial.fault).collect();
+    let limits = crate::Limits::until(std::time::Instant::now(), 0);
+    let ask = crate::Ask::new("p".into(), Arc::new(crate::View::empty("null".into())), limits);
+    faults.extend(policy.validate(&ask).err());
+    let expected = crate::Verb::ALL.map(|verb| Fault::new(FaultKind::NotLoaded, verb.as_str()));
+    assert_eq!(faults, expected);
 }
 
 #[test]

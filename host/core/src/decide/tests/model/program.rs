@@ -9,7 +9,7 @@ use plimsoll_random::Random;
 
 use super::super::fixture::*;
 use crate::{
-    Ask, Fault, FaultKind, NodeRead, NodeSource, PartialPolicy, PlacedRead, PodRead, Read, Verb, Verbs, Verdict, View,
+    Ask, Fault, FaultKind, NodeRead, NodeSource, PlacedRead, PodRead, Policy, Read, Verb, Verbs, Verdict, View,
 };
 
 /// A policy.
@@ -223,7 +223,7 @@ impl Program {
     }
 }
 
-impl PartialPolicy for Program {
+impl Policy for Program {
     fn verbs(&self) -> Verbs {
         [Verb::Filter, Verb::Score].into_iter().collect()
     }
