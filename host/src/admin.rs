@@ -147,9 +147,10 @@ impl Admin for AdminState {
     }
 
     fn metrics(&self) -> String {
-        self.metrics.set_decision_cache_bytes(self.gateway.cached_bytes());
-        self.metrics.ready(self.reasons().is_empty());
-        self.metrics.blind(self.gateway.roster().members().filter(|member| self.is_blind(member)).count());
+        let blind = self.gateway.roster().members().filter(|member| self.is_blind(member)).count();
+        self.metrics.decision_cache_bytes.set(self.gateway.cached_bytes() as i64);
+        self.metrics.ready.set(i64::from(self.reasons().is_empty()));
+        self.metrics.blind.set(blind as i64);
         self.metrics.render()
     }
 

@@ -84,7 +84,7 @@ impl ClusterSource {
                     viewer.set_cluster(cluster);
                 });
                 let watch = Arc::new(watch);
-                metrics.watch(Arc::clone(&watch), staleness);
+                metrics.watch.set((Arc::clone(&watch), staleness));
                 pulse::start(gateway, &watch)?;
                 Ok(WatchGuard::ApiServer(api, watch))
             }

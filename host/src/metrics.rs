@@ -6,6 +6,7 @@ mod calls;
 mod departed;
 mod guests;
 mod histogram;
+mod labels;
 mod leader;
 mod policies;
 mod tls;
@@ -14,7 +15,7 @@ mod wire;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -29,33 +30,42 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use self::{
-    departed::DepartedPolicies, guests::GuestCollector, leader::LeaderCollector, policies::PolicyMetrics,
-    tls::TlsMetrics, watch::WatchCollector, wire::WireMetrics,
-};
+use self::{departed::DepartedPolicies, labels::OneLabel, policies::PolicyMetrics, tls::TlsMetrics, wire::WireMetrics};
 
 /// All metrics of the process.
 pub(crate) struct Metrics {
     registry: Registry,
-    wire: Arc<WireMetrics>,
-    policies: Arc<PolicyMetrics>,
-    decision_cache_bytes: Gauge,
+    /// Observes the requests on the wire.
+    pub(crate) wire: Arc<WireMetrics>,
+    /// Observes the gateway's calls of policies.
+    pub(crate) policies: Arc<PolicyMetrics>,
+    pub(crate) decision_cache_bytes: Gauge,
     reloads: Family<ReloadLabels, Counter>,
     departed: Mutex<DepartedPolicies>,
-    states: Family<StateLabels, Gauge>,
-    directory_problems: Family<ProblemLabels, Gauge>,
-    blind: Gauge,
-    ready: Gauge,
+    states: Family<OneLabel, Gauge>,
+    /// By the kind of thing: a whole `directory`, or the `name` of one file or sub-directory.
+    directory_problems: Family<OneLabel, Gauge>,
+    /// Policies that read pods on nodes without a view of them.
+    pub(crate) blind: Gauge,
+    pub(crate) ready: Gauge,
     cluster_nodes: Gauge,
     cluster_pods: Gauge,
     cluster_published: Counter,
     snapshot_errors: Counter<u64, AtomicU64>,
     snapshot_problem: ArcSwapOption<String>,
-    tls: Arc<TlsMetrics>,
-    guests: GuestCollector,
-    watch: WatchCollector,
-    leader: LeaderCollector,
+    /// Observes TLS handshakes and certificates.
+    pub(crate) tls: Arc<TlsMetrics>,
+    /// The resources that guests share.
+    pub(crate) guests: Late<WasmLoader>,
+    /// The watch on the API server, and `--max-staleness`.
+    pub(crate) watch: Late<(Arc<ClusterWatch>, Duration)>,
+    /// The election.
+    pub(crate) leader: Late<Arc<Leadership>>,
 }
+
+/// Something that is collected at each scrape, once it is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Late<T>(Arc<OnceLock<T>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
@@ -65,17 +75,6 @@ struct ReloadLabels {
 
 /// The values of `result` in [`ReloadLabels`].
 const RELOAD_RESULTS: [&str; 7] = ["loaded", "unchanged", "refused", "removed", "library", "rolled-back", "off"];
-
-/// The kind of thing that has a problem: a whole `directory`, or the `name` of one file or sub-directory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ProblemLabels {
-    of: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabels {
-    state: &'static str,
-}
 
 // === impl Metrics ===
 
@@ -99,9 +98,9 @@ impl Metrics {
             snapshot_errors: Counter::default(),
             snapshot_problem: ArcSwapOption::empty(),
             tls: Arc::default(),
-            guests: GuestCollector::default(),
-            watch: WatchCollector::default(),
-            leader: LeaderCollector::default(),
+            guests: Late::default(),
+            watch: Late::default(),
+            leader: Late::default(),
         };
         metrics.register();
         metrics
@@ -134,21 +133,6 @@ impl Metrics {
         registry.register_collector(Box::new(self.leader.clone()));
     }
 
-    /// Observes the gateway's calls of policies.
-    pub(crate) fn policies(&self) -> Arc<PolicyMetrics> {
-        Arc::clone(&self.policies)
-    }
-
-    /// Observes the requests on the wire.
-    pub(crate) fn wire(&self) -> Arc<WireMetrics> {
-        Arc::clone(&self.wire)
-    }
-
-    /// Observes TLS handshakes and certificates.
-    pub(crate) fn tls(&self) -> Arc<TlsMetrics> {
-        Arc::clone(&self.tls)
-    }
-
     /// The text that Prometheus scrapes.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
@@ -170,11 +154,11 @@ impl Metrics {
         self.remove_departed(states.keys().cloned().collect(), changes);
         for state in PolicyState::ALL {
             let count = states.values().filter(|own| **own == state).count();
-            self.states.get_or_create(&StateLabels { state: state.as_str() }).set(count as i64);
+            self.states.get_or_create(&[("state", state.as_str())]).set(count as i64);
         }
         for (of, is_whole) in [("directory", true), ("name", false)] {
             let count = roster.directory_failures().filter(|failure| failure.is_of_directory() == is_whole).count();
-            self.directory_problems.get_or_create(&ProblemLabels { of }).set(count as i64);
+            self.directory_problems.get_or_create(&[("of", of)]).set(count as i64);
         }
         self.policies.reloaded(roster);
     }
@@ -199,36 +183,6 @@ impl Metrics {
         self.cluster_published.inc();
     }
 
-    /// Registers the metrics of the resources that guests share.
-    pub(crate) fn guests(&self, loader: WasmLoader) {
-        self.guests.set(loader);
-    }
-
-    /// Registers the metrics of the watch on the API server.
-    pub(crate) fn watch(&self, watch: Arc<ClusterWatch>, max_staleness: Duration) {
-        self.watch.set(watch, max_staleness);
-    }
-
-    /// Registers the metrics of the election.
-    pub(crate) fn leader(&self, leadership: Arc<Leadership>) {
-        self.leader.set(leadership);
-    }
-
-    /// Sets the number of policies that read pods on nodes without a view of them.
-    pub(crate) fn blind(&self, policies: usize) {
-        self.blind.set(policies as i64);
-    }
-
-    /// Sets whether the gateway is ready.
-    pub(crate) fn ready(&self, is_ready: bool) {
-        self.ready.set(i64::from(is_ready));
-    }
-
-    /// Sets the size of the decision cache.
-    pub(crate) fn set_decision_cache_bytes(&self, bytes: usize) {
-        self.decision_cache_bytes.set(bytes as i64);
-    }
-
     /// Counts a snapshot that could not be read, and keeps the error.
     pub(crate) fn snapshot_failed(&self, problem: String) {
         self.snapshot_errors.inc();
@@ -243,6 +197,25 @@ impl Metrics {
     /// The error of the snapshot file, as long as the last good one is in use.
     pub(crate) fn snapshot_problem(&self) -> Option<Arc<String>> {
         self.snapshot_problem.load_full()
+    }
+}
+
+// === impl Late ===
+
+impl<T> Late<T> {
+    /// From now on it is there. There is one in a process.
+    pub(crate) fn set(&self, value: T) {
+        let _ = self.0.set(value);
+    }
+
+    fn get(&self) -> Option<&T> {
+        self.0.get()
+    }
+}
+
+impl<T> Default for Late<T> {
+    fn default() -> Self {
+        Self(Arc::default())
     }
 }
 

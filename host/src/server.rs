@@ -75,8 +75,8 @@ impl Server {
     /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
     pub(crate) async fn start(config: ServerConfig, on: &Handle) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
-        let tls = config.tls.map(|files| Tls::load(files, metrics.tls())).transpose()?.map(Arc::new);
-        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies(), config.request_timeout);
+        let tls = config.tls.map(|files| Tls::load(files, metrics.tls.clone())).transpose()?.map(Arc::new);
+        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies.clone(), config.request_timeout);
         let gateway = gateway.with_cache_limit(config.decision_cache).with_node_memory(config.wire.memory / 2);
         let gateway = Arc::new(gateway);
         let listeners = Listeners::open(config.listen, config.admin, config.probes, on).await?;
@@ -84,7 +84,7 @@ impl Server {
         let probes_address = listeners.probes.as_ref().map(TcpListener::local_addr).transpose()?;
 
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
-        metrics.guests(config.loader.clone());
+        metrics.guests.set(config.loader.clone());
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods);
@@ -98,7 +98,7 @@ impl Server {
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
         let mut binds_for_nobody = false;
         if let Some(leadership) = &leadership {
-            metrics.leader(leadership.clone());
+            metrics.leader.set(leadership.clone());
             binds_for_nobody = !binding::may_be_asked(wire_address, &wire_config);
         }
         let state = AdminState::new(gateway.clone(), metrics.clone(), readiness);
@@ -113,7 +113,7 @@ impl Server {
         }
         let (peers, hosts) = (Arc::new(Peers::new(tls)), wire_config.hosts.clone());
         let Listeners { wire, admin, probes } = listeners;
-        let wire_task = on.spawn(serve_wire(wire, gateway, metrics.wire(), peers, wire_config, stopped(&stop)));
+        let wire_task = on.spawn(serve_wire(wire, gateway, metrics.wire.clone(), peers, wire_config, stopped(&stop)));
         let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop_admin)));
         let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop_admin)));
         let probes = probes_address.map(tracing::field::display);

@@ -1,9 +1,6 @@
 //! Metrics of the resources that guests share, read at each scrape.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::fmt;
 
 use plimsoll_core::CallClass;
 use plimsoll_wasm::{SharesInUse, WasmLoader};
@@ -14,22 +11,11 @@ use prometheus_client::{
     registry::Unit,
 };
 
-/// The policy host, once there is one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct GuestCollector(Arc<OnceLock<WasmLoader>>);
+use super::Late;
 
-// === impl GuestCollector ===
-
-impl GuestCollector {
-    pub(super) fn set(&self, loader: WasmLoader) {
-        // There is one policy host in a process.
-        let _ = self.0.set(loader);
-    }
-}
-
-impl Collector for GuestCollector {
+impl Collector for Late<WasmLoader> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(shares) = self.0.get().map(WasmLoader::shares) else { return Ok(()) };
+        let Some(shares) = self.get().map(WasmLoader::shares) else { return Ok(()) };
         let SharesInUse { calls, waiting, waited, refused_calls, refused_memory, bytes, max_bytes } = shares;
         let mut gauge = |name, help, unit, value: usize| {
             let gauge = ConstGauge::new(value as i64);

@@ -1,9 +1,6 @@
 //! Metrics of the election, read at each scrape.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
 use plimsoll_cluster::{Leadership, LeadershipState};
 use prometheus_client::{
@@ -12,22 +9,11 @@ use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
 };
 
-/// The election, once there is one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LeaderCollector(Arc<OnceLock<Arc<Leadership>>>);
+use super::Late;
 
-// === impl LeaderCollector ===
-
-impl LeaderCollector {
-    pub(super) fn set(&self, leadership: Arc<Leadership>) {
-        // There is one election in a process.
-        let _ = self.0.set(leadership);
-    }
-}
-
-impl Collector for LeaderCollector {
+impl Collector for Late<Arc<Leadership>> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(leadership) = self.0.get() else { return Ok(()) };
+        let Some(leadership) = self.get() else { return Ok(()) };
         let leads = matches!(leadership.leadership_state(), LeadershipState::Leads(term) if term.may_write());
         let gauge = ConstGauge::new(i64::from(leads));
         let help = "1 while this gateway holds the Lease and may bind";

@@ -4,30 +4,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_http::TlsObserver;
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
 
+use super::labels::OneLabel;
+
 /// Metrics of handshakes and certificates.
 #[derive(Default)]
 pub(crate) struct TlsMetrics {
-    refused: Family<RefusalLabels, Counter>,
-    reloads: Family<ResultLabels, Counter>,
+    refused: Family<OneLabel, Counter>,
+    reloads: Family<OneLabel, Counter>,
     /// 1 while the files differ from the certificates in force and cannot be used.
     files_refused: Gauge,
     /// Unix seconds; 0 without TLS.
     expiry: Gauge,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusalLabels {
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
-    result: &'static str,
 }
 
 // === impl TlsMetrics ===
@@ -45,12 +36,12 @@ impl TlsMetrics {
 
 impl TlsObserver for TlsMetrics {
     fn refused(&self, reason: &'static str) {
-        self.refused.get_or_create(&RefusalLabels { reason }).inc();
+        self.refused.get_or_create(&[("reason", reason)]).inc();
     }
 
     fn reloaded(&self, taken: bool) {
         let result = if taken { "loaded" } else { "refused" };
-        self.reloads.get_or_create(&ResultLabels { result }).inc();
+        self.reloads.get_or_create(&[("result", result)]).inc();
         self.files_refused.set(i64::from(!taken));
     }
 

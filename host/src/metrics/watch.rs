@@ -1,10 +1,6 @@
 //! Metrics of the watch on the API server, read at each scrape.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use plimsoll_cluster::{ClusterWatch, ResourceStatus, WatchStatus};
 use prometheus_client::{
@@ -14,9 +10,7 @@ use prometheus_client::{
     registry::Unit,
 };
 
-/// The watch and `--max-staleness`, once there is a watch.
-#[derive(Debug, Clone, Default)]
-pub(super) struct WatchCollector(Arc<OnceLock<(Arc<ClusterWatch>, Duration)>>);
+use super::Late;
 
 type WatchCount = fn(&ResourceStatus) -> u64;
 
@@ -30,18 +24,9 @@ const COUNTERS: [(&str, &str, WatchCount); 6] = [
     ("watch_unreadable", "Objects of lists and events that could not be read", |status| status.unreadable),
 ];
 
-// === impl WatchCollector ===
-
-impl WatchCollector {
-    pub(super) fn set(&self, watch: Arc<ClusterWatch>, max_staleness: Duration) {
-        // There is one watch in a process.
-        let _ = self.0.set((watch, max_staleness));
-    }
-}
-
-impl Collector for WatchCollector {
+impl Collector for Late<(Arc<ClusterWatch>, Duration)> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some((watch, max_staleness)) = self.0.get() else { return Ok(()) };
+        let Some((watch, max_staleness)) = self.get() else { return Ok(()) };
         let WatchStatus { nodes, pods, reserved } = watch.status();
         let gauge = ConstGauge::new(reserved as i64);
         let help = "Pods that were bound and that the watch has not shown yet";

@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{by_name::ByName, histogram::histogram};
+use super::{by_name::ByName, histogram::histogram, labels::OneLabel};
 
 const OK: u16 = 200;
 
@@ -25,7 +25,7 @@ pub(crate) struct WireMetrics {
     seconds: Family<RouteLabels, Histogram>,
     nodes: Family<RouteLabels, Counter>,
     left_undone: Counter<u64, AtomicU64>,
-    binds_denied: Family<DenialLabels, Counter>,
+    binds_denied: Family<OneLabel, Counter>,
     /// By group.
     handles: ByName<[OnceLock<RequestHandles>; VERBS.len()]>,
 }
@@ -44,11 +44,6 @@ struct RequestLabels {
     verb: &'static str,
     code: u16,
     result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DenialLabels {
-    reason: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -114,7 +109,7 @@ impl WireObserver for WireMetrics {
     }
 
     fn bind_denied(&self, reason: &'static str) {
-        self.binds_denied.get_or_create(&DenialLabels { reason }).inc();
+        self.binds_denied.get_or_create(&[("reason", reason)]).inc();
     }
 }
 
