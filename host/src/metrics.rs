@@ -15,11 +15,12 @@ mod wire;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicU64},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
     time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Cluster, PolicyState, Roster};
 use plimsoll_directory::PolicyChange;
@@ -167,7 +168,7 @@ impl Metrics {
     fn remove_departed(&self, present: BTreeSet<Arc<str>>, changes: &[PolicyChange]) {
         let counted = changes.iter().filter(|change| reload_result(change).is_some());
         let counted = counted.map(|change| Arc::from(change.id()));
-        let gone = self.departed.lock().unwrap_or_else(PoisonError::into_inner).reloaded(present, counted);
+        let gone = self.departed.lock().reloaded(present, counted);
         for policy in gone {
             for result in RELOAD_RESULTS {
                 self.reloads.remove(&ReloadLabels { policy: policy.to_string(), result });

@@ -1,12 +1,8 @@
 //! The async threads: those that requests wait for do nothing else.
 
-use std::{
-    io,
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    thread::available_parallelism,
-    time::Duration,
-};
+use std::{io, sync::Arc, thread::available_parallelism, time::Duration};
 
+use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// No scheduler keeps more threads of connections busy.
@@ -90,11 +86,11 @@ fn start_blocking(runtime: &Handle, threads: usize, timeout: Duration) {
     let running = Arc::new((Mutex::new(0), Condvar::new()));
     let meet = move |running: &(Mutex<usize>, Condvar), arrives: usize| {
         let (count, changed) = running;
-        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = count.lock();
         *count += arrives;
         changed.notify_all();
         // Should a thread be missing, the others go to work without it.
-        drop(changed.wait_timeout_while(count, timeout, |count| *count < threads));
+        changed.wait_while_for(&mut count, |count| *count < threads, timeout);
     };
     for _ in 0..threads {
         let running = Arc::clone(&running);

@@ -75,13 +75,13 @@ impl ClusterWatch {
 
     /// The status of the watches.
     pub fn status(&self) -> WatchStatus {
-        let reserved = self.shared.state().store.reserved();
+        let reserved = self.shared.state.lock().store.reserved();
         WatchStatus { nodes: self.shared.nodes.status(), pods: self.shared.pods.status(), reserved }
     }
 
     /// The cluster that was published last; empty before the first lists are complete.
     pub fn cluster(&self) -> Arc<Cluster> {
-        Arc::clone(self.shared.state().store.published())
+        Arc::clone(self.shared.state.lock().store.published())
     }
 
     /// Waits until the first lists of both resources are complete.
@@ -99,7 +99,7 @@ impl ClusterWatch {
 
     /// Changes the store; when this returns, the cluster in force shows it.
     fn change(&self, change: impl FnOnce(&mut ClusterStore)) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         change(&mut state.store);
         state.publish(&self.shared.publish);
     }
@@ -110,13 +110,13 @@ impl ClusterWatch {
     pub async fn catch_up(&self) {
         let number = next(&self.shared.resumed);
         wait_for(&self.shared.caught_up, number).await;
-        self.shared.state().publish(&self.shared.publish);
+        self.shared.state.lock().publish(&self.shared.publish);
     }
 }
 
 impl AssumeCache for ClusterWatch {
     fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<ReservationId, NotReserved> {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         // Events that arrived meanwhile are part of the newest snapshot.
         state.publish(&self.shared.publish);
         if seen.is_some_and(|seen| !state.store.shows(pod.node().unwrap_or_default(), seen)) {
@@ -183,7 +183,7 @@ async fn keep_publishing(shared: Arc<SharedState>) {
                 check = clock::now() + UNCONFIRMED_CHECK;
             }
             () = shared.changed.notified() => {
-                shared.state().publish(&shared.publish);
+                shared.state.lock().publish(&shared.publish);
                 clock::sleep(BURST).await;
             }
         }

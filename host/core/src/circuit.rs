@@ -2,11 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::{FailedCall, Fault, Verb, View};
 
@@ -87,7 +89,7 @@ impl Circuit {
     /// Nothing is kept any more.
     pub fn end_probation(&self) {
         self.is_on_probation.store(false, Ordering::Relaxed);
-        self.kept().take();
+        self.failed.lock().take();
     }
 
     /// The last failed call, once faults have opened the circuit before any call ended without one.
@@ -95,7 +97,7 @@ impl Circuit {
         if self.has_answered() || self.faults.load(Ordering::Relaxed) < FAULTS_TO_OPEN {
             return None;
         }
-        self.kept().take()
+        self.failed.lock().take()
     }
 
     pub(crate) fn is_on_probation(&self) -> bool {
@@ -105,12 +107,8 @@ impl Circuit {
     /// Keeps a call that failed, if that is of interest.
     pub(crate) fn keep_failed(&self, verb: Verb, view: &Arc<View>, fault: &Fault) {
         if self.is_on_probation() {
-            *self.kept() = Some(FailedCall::new(verb, view, fault));
+            *self.failed.lock() = Some(FailedCall::new(verb, view, fault));
         }
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, Option<FailedCall>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn nanos(&self, moment: Instant) -> u64 {

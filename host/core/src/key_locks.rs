@@ -3,11 +3,13 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The keys that are held now. A key that is not held takes no room.
 #[derive(Debug, Default)]
@@ -44,9 +46,9 @@ pub(crate) struct Held<'l> {
 
 impl KeyLocks {
     /// Holds a key, as soon as every request that came before has let go of it. If that takes longer than
-    /// `patience`: the purpose of the one that holds it.
-    pub(crate) fn hold(&self, key: &str, purpose: &str, patience: Duration) -> Result<Held<'_>, Box<str>> {
-        let mut held = self.table();
+    /// `timeout`: the purpose of the one that holds it.
+    pub(crate) fn hold(&self, key: &str, purpose: &str, timeout: Duration) -> Result<Held<'_>, Box<str>> {
+        let mut held = self.held.lock();
         let Some(lock) = held.get_mut(key) else {
             let key: Arc<str> = key.into();
             held.insert(Arc::clone(&key), Lock { purpose: purpose.into(), queue: VecDeque::new() });
@@ -55,7 +57,7 @@ impl KeyLocks {
         let waiter = Waiter { purpose: purpose.into(), granted: AtomicBool::new(false), wake: Condvar::new() };
         let waiter = Arc::new(waiter);
         lock.queue.push_back(Arc::clone(&waiter));
-        self.wait(held, key, &waiter, patience)
+        self.wait(held, key, &waiter, timeout)
     }
 
     fn wait(
@@ -63,23 +65,23 @@ impl KeyLocks {
         mut held: MutexGuard<'_, HashMap<Arc<str>, Lock>>,
         key: &str,
         waiter: &Arc<Waiter>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Held<'_>, Box<str>> {
         let started = Instant::now();
         while !waiter.granted.load(Ordering::Relaxed) {
-            let left = patience.checked_sub(started.elapsed()).filter(|left| !left.is_zero());
+            let left = timeout.checked_sub(started.elapsed()).filter(|left| !left.is_zero());
             let Some(left) = left else {
                 let Some(lock) = held.get_mut(key) else { return Err(Box::default()) };
                 lock.queue.retain(|other| !Arc::ptr_eq(other, waiter));
                 return Err(lock.purpose.clone());
             };
-            held = waiter.wake.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
+            waiter.wake.wait_for(&mut held, left);
         }
         Ok(Held { locks: self, key: key.into() })
     }
 
     fn hand_over(&self, key: &str) {
-        let mut held = self.table();
+        let mut held = self.held.lock();
         let Some(lock) = held.get_mut(key) else { return };
         match lock.queue.pop_front() {
             Some(next) => {
@@ -89,11 +91,6 @@ impl KeyLocks {
             }
             None => drop(held.remove(key)),
         }
-    }
-
-    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Lock>> {
-        // Nothing that runs under the lock panics halfway.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,7 +115,7 @@ mod tests {
 
     /// Waits until so many wait for the node; they do at once, or the test is over.
     fn until_waiting(locks: &KeyLocks, node: &str, count: usize) {
-        while locks.table().get(node).map_or(0, |lock| lock.queue.len()) < count {
+        while locks.held.lock().get(node).map_or(0, |lock| lock.queue.len()) < count {
             thread::yield_now();
         }
     }
@@ -147,7 +144,7 @@ mod tests {
             until_waiting(&locks, "p", 1);
             drop(first);
         });
-        assert!(locks.table().is_empty());
+        assert!(locks.held.lock().is_empty());
     }
 
     #[test]
@@ -157,7 +154,7 @@ mod tests {
             let _held = locks.hold(&node.to_string(), "test", Duration::ZERO).unwrap();
             assert!(locks.hold(&node.to_string(), "test", Duration::ZERO).is_err());
         }
-        assert!(locks.table().is_empty());
+        assert!(locks.held.lock().is_empty());
     }
 
     #[test]
@@ -170,15 +167,15 @@ mod tests {
                 let (locks, order) = (&locks, &order);
                 scope.spawn(move || {
                     let _held = locks.hold("n1", "test", LONG).unwrap();
-                    order.lock().unwrap().push(waiter);
+                    order.lock().push(waiter);
                 });
                 until_waiting(locks, "n1", waiter + 1);
                 assert!(locks.hold("n1", "test", Duration::from_millis(1)).is_err());
             }
             drop(first);
         });
-        assert_eq!(*order.lock().unwrap(), (0..8).collect::<Vec<_>>());
-        assert!(locks.table().is_empty());
+        assert_eq!(*order.lock(), (0..8).collect::<Vec<_>>());
+        assert!(locks.held.lock().is_empty());
     }
 
     #[test]
@@ -204,6 +201,6 @@ mod tests {
             }
         });
         assert!(held.into_inner() >= 12 * 1500);
-        assert!(locks.table().is_empty());
+        assert!(locks.held.lock().is_empty());
     }
 }

@@ -5,12 +5,13 @@ mod senders;
 mod snapshot;
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 pub use self::known::KnownNodes;
 pub(crate) use self::senders::Memories;
@@ -92,7 +93,7 @@ impl NodeMemory {
     /// Puts a snapshot with these nodes in force; none if they are too many to keep, or if two that differ have one
     /// name, of which it has the last.
     fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Resolved> {
-        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.changing.lock();
         let mut next = self.snapshot.load().with(nodes, seen);
         if next.bytes > self.max_bytes() {
             // Names that come no more would stay for ever.

@@ -11,9 +11,10 @@ mod shape;
 
 use std::{
     borrow::Cow,
-    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 pub use self::redacting::{redacting, unredacted};
@@ -119,7 +120,7 @@ impl Secrets {
     /// The same, found once for all calls of a version: they share its settings. Searching large settings takes longer than a call.
     pub fn shared(settings: &Arc<str>) -> Arc<Self> {
         let cell = {
-            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = SHARED.lock();
             // A place is not used again as long as it is listed here.
             let is_own = |own: &&SharedSecrets| std::ptr::addr_eq(own.settings.as_ptr(), Arc::as_ptr(settings));
             if let Some(known) = shared.iter().find(is_own) {

@@ -2,8 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
+
+use parking_lot::Mutex;
 
 use crate::{
     answers::NewAnswers,
@@ -81,7 +83,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     /// # Errors
     /// If this disables the cache.
     pub fn insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.writing.lock();
         if self.disabled().is_some() {
             return Ok(());
         }
@@ -117,7 +119,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
 
     /// Drops everything, and caches nothing from now on.
     pub fn disable(&self, why: Disabled) {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.writing.lock();
         self.disable_now(why);
     }
 
@@ -144,7 +146,7 @@ impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
     }
 
     fn evict_before(&self, since: u64) {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.writing.lock();
         self.classes.evict_before(since);
         self.row_classes.drop_unused();
     }

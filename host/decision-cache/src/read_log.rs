@@ -1,6 +1,8 @@
 //! The reads of one call of a function.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::attribute::{Attribute, AttributeList, BorrowedAttribute, Scope};
 
@@ -191,7 +193,7 @@ impl<T> Default for ReadLog<T> {
 impl<T> SharedLog<T> {
     /// The log itself, for as long as the guard is held.
     pub fn lock(&self) -> MutexGuard<'_, ReadLog<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

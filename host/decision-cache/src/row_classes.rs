@@ -1,11 +1,12 @@
 //! Classes of rows: rows with equal values of a list of attributes have the same number.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 
 use crate::{
     attribute::{Attribute, AttributeList, Parts, Row},
@@ -108,7 +109,7 @@ impl<T: Attribute> RowClasses<T> {
         stale.extend(known as Row..rows as Row);
         let is_long = stale.len() * self.attributes.len() > MANY_VALUES;
         let values = if is_long { source.run_long(|| self.read(source, &stale)) } else { self.read(source, &stale) };
-        let mut tuples = self.tuples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tuples = self.tuples.lock();
         let width = self.attributes.len();
         let number = |(at, row)| (row, tuples.number(&values[at * width..(at + 1) * width]));
         let changed: Vec<(Row, u32)> = stale.into_iter().enumerate().map(number).collect();
@@ -150,7 +151,7 @@ impl<T: Attribute> RowClasses<T> {
 
     /// Goes over the tuples of the classes from a number on.
     pub(crate) fn for_each_from(&self, first: usize, mut each: impl FnMut(&[Fingerprint])) {
-        let tuples = self.tuples.lock().unwrap_or_else(PoisonError::into_inner);
+        let tuples = self.tuples.lock();
         (first..tuples.len()).for_each(|class| each(tuples.tuple(class, self.attributes.len())));
     }
 }

@@ -1,12 +1,8 @@
 //! Remembers the digests of modules, so that a file that many sidecars name is not read for each of them in vain.
 
-use std::{
-    collections::HashMap,
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
-};
+use std::{collections::HashMap, path::Path, time::SystemTime};
 
+use parking_lot::Mutex;
 use plimsoll_system::FileStamp;
 
 /// Maximum entries; a directory has at most 2,000 files. With more, all are forgotten.
@@ -21,7 +17,7 @@ pub(crate) struct KnownModules(Mutex<HashMap<FileStamp, String>>);
 impl KnownModules {
     /// The digest of the file with this stamp.
     pub(crate) fn of(&self, stamp: FileStamp) -> Option<String> {
-        self.digests().get(&stamp).cloned()
+        self.0.lock().get(&stamp).cloned()
     }
 
     /// Records the digest of a file that was read after this stamp was taken.
@@ -30,14 +26,10 @@ impl KnownModules {
         if !is_certain || before != FileStamp::of(module) {
             return;
         }
-        let mut digests = self.digests();
+        let mut digests = self.0.lock();
         if digests.len() >= MAX_MODULES {
             digests.clear();
         }
         digests.insert(before, digest.to_owned());
-    }
-
-    fn digests(&self) -> MutexGuard<'_, HashMap<FileStamp, String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,9 +11,10 @@ use std::{
     fmt::Display,
     io::{self, BufRead as _, Read as _},
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use plimsoll_system::{
     DirLimit, PrivateDir,
     digest::{hex, is_hex, sha256},
@@ -84,13 +85,13 @@ impl LastGood {
 
     /// Sets the existing policies: their versions are not evicted for others.
     pub(crate) fn expect<'i>(&self, policies: impl Iterator<Item = &'i PolicyId>) {
-        self.live().extend(policies.map(|id| self.stem(id)));
+        self.live.lock().extend(policies.map(|id| self.stem(id)));
     }
 
     /// Removes versions of this directory of policies whose policies no longer exist.
     pub(crate) fn sweep(&self) {
         let names = self.directory.names().unwrap_or_default();
-        let live = self.live();
+        let live = self.live.lock();
         let is_gone = |name: &&String| name.starts_with(&self.root) && !live.contains(stem_of(name));
         for name in names.iter().filter(is_gone) {
             // Another gateway may have removed it.
@@ -129,7 +130,7 @@ impl LastGood {
             None => return self.remove(id, self.kind_of_next(id)),
         };
         let kind = self.kind_of_next(id);
-        self.live().insert(self.stem(id));
+        self.live.lock().insert(self.stem(id));
         let name = self.name(id, kind);
         let kept = self.make_room(file.size, &name).and_then(|()| self.directory.rename(&file.name, &name));
         if let Err(error) = kept {
@@ -165,7 +166,7 @@ impl LastGood {
         for kind in KINDS {
             self.remove(id, kind);
         }
-        self.live().remove(&self.stem(id));
+        self.live.lock().remove(&self.stem(id));
     }
 
     /// The last good version of a policy.
@@ -219,7 +220,7 @@ impl LastGood {
     }
 
     fn make_room(&self, size: u64, name: &str) -> io::Result<()> {
-        let live = self.live();
+        let live = self.live.lock();
         let limit = DirLimit { files: MAX_FILES, bytes: MAX_BYTES };
         let has_room = self.directory.make_room(limit, size, name, |name| live.contains(stem_of(name)))?;
         if has_room { Ok(()) } else { Err(no_room()) }
@@ -241,10 +242,6 @@ impl LastGood {
 
     fn stem(&self, id: &PolicyId) -> String {
         format!("{}{}", self.root, part(id))
-    }
-
-    fn live(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

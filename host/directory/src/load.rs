@@ -4,10 +4,11 @@ mod build;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use plimsoll_core::{LoadError, Loader, Member, Mode, Policy};
 
 pub(crate) use self::build::build;
@@ -228,7 +229,7 @@ impl LoadOutcome {
 
 impl TimedLoader<'_> {
     fn taken(&self) -> Duration {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.taken.lock()
     }
 }
 
@@ -236,7 +237,7 @@ impl Loader for TimedLoader<'_> {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let started = Instant::now();
         let loaded = self.loader.load(module);
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) += started.elapsed();
+        *self.taken.lock() += started.elapsed();
         loaded
     }
 

@@ -14,9 +14,9 @@ const FINAL_FACTOR: u32 = 10;
 /// When each file changed last. Changes in quick succession form a burst and are handled together.
 pub(crate) struct Settling {
     settle: Duration,
-    patience: Duration,
+    final_after: Duration,
     scan: Arc<Scan>,
-    /// Files that changed less than `patience` ago.
+    /// Files that changed less than `final_after` ago.
     changed: BTreeMap<File, Instant>,
     /// When the burst began.
     burst: Option<Instant>,
@@ -27,8 +27,8 @@ pub(crate) struct Settling {
 impl Settling {
     /// Starts from what was read already.
     pub(crate) fn new(settle: Duration, scan: Arc<Scan>) -> Self {
-        let patience = settle * FINAL_FACTOR;
-        Self { settle, patience, scan, changed: BTreeMap::new(), burst: None }
+        let final_after = settle * FINAL_FACTOR;
+        Self { settle, final_after, scan, changed: BTreeMap::new(), burst: None }
     }
 
     /// The last scan.
@@ -38,8 +38,8 @@ impl Settling {
 
     /// Records which files have changed.
     pub(crate) fn observe(&mut self, scan: Arc<Scan>, now: Instant) {
-        let patience = self.patience;
-        self.changed.retain(|_, at| now.saturating_duration_since(*at) < patience);
+        let final_after = self.final_after;
+        self.changed.retain(|_, at| now.saturating_duration_since(*at) < final_after);
         if self.is_quiet(now) {
             self.burst = None;
         }
@@ -55,24 +55,24 @@ impl Settling {
 
     /// Whether these files may be read: the burst is over, or it drags on and these files are quiet.
     pub(crate) fn is_settled<'f>(&self, mut files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
-        let drags_on = self.burst.is_some_and(|start| now.saturating_duration_since(start) >= self.patience);
+        let drags_on = self.burst.is_some_and(|start| now.saturating_duration_since(start) >= self.final_after);
         self.is_quiet(now) || (drags_on && files.all(|file| self.is_still(file, self.settle, now)))
     }
 
     /// Whether these files have been unchanged for so long that nobody can still be writing them.
     pub(crate) fn is_final<'f>(&self, mut files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
-        files.all(|file| self.is_still(file, self.patience, now))
+        files.all(|file| self.is_still(file, self.final_after, now))
     }
 
     /// Whether nothing at all has changed for that long.
     pub(crate) fn is_calm(&self, now: Instant) -> bool {
-        self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.patience)
+        self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.final_after)
     }
 
     /// When the next decision is due.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
-        let moments = |at: &Instant| [*at + self.settle, *at + self.patience];
-        let of_burst = self.burst.map(|start| start + self.patience);
+        let moments = |at: &Instant| [*at + self.settle, *at + self.final_after];
+        let of_burst = self.burst.map(|start| start + self.final_after);
         self.changed.values().flat_map(moments).chain(of_burst).filter(|moment| *moment > now).min()
     }
 

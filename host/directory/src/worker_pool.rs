@@ -3,9 +3,11 @@
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc::Sender},
+    sync::{Arc, mpsc::Sender},
     thread,
 };
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
     load::{LoadContext, LoadJob, LoadOutcome},
@@ -90,7 +92,7 @@ impl WorkerPool {
 
     /// Queues a job; its outcome is sent to `done`.
     pub(crate) fn submit<E: From<JobOutcome> + Send + 'static>(&self, job: Job, done: &Sender<E>) {
-        let mut queue = self.shared.queue();
+        let mut queue = self.shared.queue.lock();
         queue.insert(job);
         if queue.idle < queue.waiting() && queue.threads < MAX_THREADS {
             let (shared, sender) = (Arc::clone(&self.shared), done.clone());
@@ -111,7 +113,7 @@ impl WorkerPool {
 
 impl Drop for WorkerPool {
     fn drop(&mut self) {
-        self.shared.queue().is_closed = true;
+        self.shared.queue.lock().is_closed = true;
         self.shared.changed.notify_all();
     }
 }
@@ -120,7 +122,7 @@ impl Drop for WorkerPool {
 
 impl SharedQueue {
     fn work<E: From<JobOutcome>>(&self, done: &Sender<E>) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         while !queue.is_closed {
             let Some(job) = queue.next() else {
                 if queue.idle >= MAX_IDLE {
@@ -128,13 +130,13 @@ impl SharedQueue {
                     break;
                 }
                 queue.idle += 1;
-                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut queue);
                 queue.idle -= 1;
                 continue;
             };
             drop(queue);
             let is_heard = self.carry_out(job, done);
-            queue = self.queue();
+            queue = self.queue.lock();
             if !is_heard {
                 break;
             }
@@ -144,7 +146,7 @@ impl SharedQueue {
 
     fn carry_out_all<E: From<JobOutcome>>(&self, done: &Sender<E>) {
         loop {
-            let Some(job) = self.queue().next() else { return };
+            let Some(job) = self.queue.lock().next() else { return };
             self.carry_out(job, done);
         }
     }
@@ -165,12 +167,8 @@ impl SharedQueue {
             }
         };
         let is_heard = done.send(outcome.into()).is_ok();
-        self.queue().end(permit);
+        self.queue.lock().end(permit);
         is_heard
-    }
-
-    fn queue(&self) -> MutexGuard<'_, JobQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

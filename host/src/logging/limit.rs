@@ -8,11 +8,12 @@ use std::{
     collections::HashMap,
     fmt::{self, Write as _},
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -100,7 +101,7 @@ impl Limiter {
     /// Whether a line is written.
     fn admit(&self, event: &Event<'_>, now: Instant) -> bool {
         let Some(most) = most(event.metadata()) else { return true };
-        let mut classes = self.0.classes();
+        let mut classes = self.0.classes.lock();
         let key = classes.key(event);
         let class = classes.by_key.entry(key).or_insert_with(|| LineClass::new(event, key, now));
         if now.saturating_duration_since(class.since) >= WINDOW && class.left_out == 0 {
@@ -138,19 +139,13 @@ fn most(metadata: &Metadata<'_>) -> Option<u32> {
 // === impl LimiterState ===
 
 impl LimiterState {
-    fn classes(&self) -> MutexGuard<'_, LineClasses> {
-        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn keep_telling(&self) {
         loop {
-            let classes = self.classes();
-            let waiting = self.left_out.wait_while(classes, |classes| !classes.is_any_left_out);
-            drop(waiting.unwrap_or_else(PoisonError::into_inner));
+            self.left_out.wait_while(&mut self.classes.lock(), |classes| !classes.is_any_left_out);
             #[expect(clippy::disallowed_methods, reason = "what is left out is told once in this time")]
             thread::sleep(WINDOW);
             // Not under the lock: these are lines as well.
-            let summary = self.classes().take_left_out();
+            let summary = self.classes.lock().take_left_out();
             for (level, text, count) in summary {
                 tell(level, &text, count);
             }
@@ -291,12 +286,12 @@ mod tests {
             fail("quiet", 200);
             fail("loud", 500);
             tracing::error!("something else");
-            let summary = limiter.0.classes().take_left_out();
+            let summary = limiter.0.classes.lock().take_left_out();
             let text = "policy loud: a policy failed".to_owned();
             assert_eq!(summary, [(Level::WARN, text, 1000 - u64::from(LINES))]);
             // The next second allows lines again, and nothing is reported twice.
             fail("loud", 200);
-            assert_eq!(limiter.0.classes().take_left_out(), []);
+            assert_eq!(limiter.0.classes.lock().take_left_out(), []);
         });
         assert_eq!(written, LINES as usize + 4);
     }
@@ -314,8 +309,8 @@ mod tests {
             for number in 0..100_000 {
                 fail("p", number);
             }
-            assert!(limiter.0.classes().by_key.len() <= MAX_CLASSES + 1);
-            let summary = limiter.0.classes().take_left_out();
+            assert!(limiter.0.classes.lock().by_key.len() <= MAX_CLASSES + 1);
+            let summary = limiter.0.classes.lock().take_left_out();
             assert_eq!(
                 summary,
                 [(Level::WARN, "lines of many kinds".to_owned(), (100_000 - MAX_CLASSES) as u64 - u64::from(LINES))]

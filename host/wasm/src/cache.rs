@@ -11,10 +11,10 @@ mod name;
 use std::{
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::SystemTime,
 };
 
+use parking_lot::Mutex;
 use plimsoll_system::{DirLimit, PrivateDir, digest::sha256};
 use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
@@ -91,7 +91,7 @@ impl ModuleCache {
             debug!(path = %self.directory.shown(&name), size, "a compiled module is larger than the whole cache may be");
             return;
         }
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock();
         self.make_room_for(size, &name);
         match self.write(&name, code) {
             Ok(()) => debug!(path = %self.directory.shown(&name), "kept a compiled module"),

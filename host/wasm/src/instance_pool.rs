@@ -1,13 +1,14 @@
 //! A pool of warm instances of one module.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{
         AtomicU32, AtomicUsize,
         Ordering::{Relaxed, SeqCst},
     },
 };
 
+use parking_lot::Mutex;
 use wasmtime::component::InstancePre;
 
 use crate::{
@@ -79,7 +80,7 @@ impl InstancePool {
 
     /// Takes a warm instance whose start would have behaved the same within this memory limit.
     pub(crate) fn take(&self, memory: usize) -> Option<WarmInstance> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.spares.is_empty() && state.wanted > 0 {
             state.wanted = MAX_SPARES.min(state.wanted + 1);
         }
@@ -91,11 +92,11 @@ impl InstancePool {
         while self.lacks() {
             let Some(permit) = permits.take() else { return };
             match WarmInstance::start(&self.linked, shares) {
-                Ok(instance) => self.state().spares.push(PooledInstance { instance, _room: permit }),
+                Ok(instance) => self.state.lock().spares.push(PooledInstance { instance, _room: permit }),
                 // Memory may be free at the next attempt.
                 Err(NotWarmed::Full) => return,
                 Err(NotWarmed::NeedsItsCall) => {
-                    self.state().wanted = 0;
+                    self.state.lock().wanted = 0;
                     return;
                 }
             }
@@ -103,19 +104,15 @@ impl InstancePool {
     }
 
     fn lacks(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.spares.len() < state.wanted
-    }
-
-    fn state(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Reclaim for InstancePool {
     /// Drops all warm instances.
     fn reclaim(&self) -> bool {
-        let spares = std::mem::take(&mut self.state().spares);
+        let spares = std::mem::take(&mut self.state.lock().spares);
         !spares.is_empty()
     }
 }

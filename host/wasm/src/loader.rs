@@ -8,10 +8,11 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
 use plimsoll_system::digest::{hex, parse_sha256, sha256};
 
@@ -185,23 +186,19 @@ impl Inner {
             checked
         };
         let policy = Arc::new(self.policy(checked));
-        let mut loaded = self.loaded();
+        let mut loaded = self.loaded.lock();
         loaded.retain(|_, policy| policy.strong_count() > 0);
         loaded.insert(*digest, Arc::downgrade(&policy));
         Ok((policy, from_cache))
     }
 
     fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestPolicy>> {
-        self.loaded().get(digest).and_then(Weak::upgrade)
+        self.loaded.lock().get(digest).and_then(Weak::upgrade)
     }
 
     fn policy(&self, CheckedComponent { instances, exports, verbs, imports }: CheckedComponent) -> GuestPolicy {
         let instance_pool = Arc::new(InstancePool::new(instances));
         self.host.pool_worker.expect(&instance_pool);
         GuestPolicy::new(Arc::clone(&self.host), instance_pool, exports, verbs, imports)
-    }
-
-    fn loaded(&self) -> MutexGuard<'_, HashMap<[u8; 32], Weak<GuestPolicy>>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

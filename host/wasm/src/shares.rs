@@ -11,10 +11,11 @@ mod reclaim;
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Instant,
 };
 
+use parking_lot::{Condvar, Mutex};
 use plimsoll_core::CallClass;
 
 pub(crate) use self::{
@@ -110,11 +111,11 @@ impl Shares {
     pub(crate) fn permit(&self, mut request: ShareRequest, deadline: Instant) -> Option<CallPermit<'_>> {
         request.bytes = request.bytes.min(self.limit(request.class).bytes);
         let permit = |request, is_late| CallPermit { shares: self, request, is_late };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if request.bytes > self.free(&state, request.class).bytes {
             drop(state);
             self.reclaimers.reclaim();
-            state = self.state();
+            state = self.state.lock();
         }
         if self.grant(&mut state, &request) {
             return Some(permit(request, false));
@@ -129,7 +130,7 @@ impl Shares {
                 state.refused_calls += 1;
                 return None;
             }
-            state = waiter.granted.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            waiter.granted.wait_for(&mut state, left);
             // Granting a permit removes the waiter from the queue.
             if !state.queue.iter().any(|other| Arc::ptr_eq(other, &waiter)) {
                 return Some(permit(waiter.request.clone(), true));
@@ -138,7 +139,7 @@ impl Shares {
     }
 
     pub(crate) fn in_use(&self) -> SharesInUse {
-        let state = self.state();
+        let state = self.state.lock();
         SharesInUse {
             calls: state.held.map(|held| held.calls),
             waiting: state.queue.len(),
@@ -178,7 +179,7 @@ impl Shares {
     }
 
     fn give_back(&self, request: &ShareRequest) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.change(&request.policy, request.class, |held| {
             held.calls -= 1;
             held.bytes -= request.bytes;
@@ -201,10 +202,6 @@ impl Shares {
                 state.queue.push_back(waiter);
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, SharesState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The state that the watches, the publisher and the callers share.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use plimsoll_core::Cluster;
 use tokio::sync::{Notify, watch};
 
@@ -61,10 +62,6 @@ impl SharedState {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, PublishState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn record(&self, resource: Resource) -> &WatchRecord {
         match resource {
             Resource::Nodes => &self.nodes,
@@ -74,7 +71,7 @@ impl SharedState {
 
     /// A list begins.
     pub(super) fn begin(&self, resource: Resource) {
-        let store = &mut self.state().store;
+        let store = &mut self.state.lock().store;
         match resource {
             Resource::Nodes => store.begin_nodes(),
             Resource::Pods => store.begin_pods(),
@@ -94,14 +91,14 @@ impl SharedState {
     /// Whether the node of an unreadable object is known: then nothing is placed there.
     pub(super) fn knows_node_of(&self, lost: &WatchedObject) -> bool {
         match lost {
-            WatchedObject::UnreadablePod(pod) => self.state().store.node_of(pod).is_some(),
+            WatchedObject::UnreadablePod(pod) => self.state.lock().store.node_of(pod).is_some(),
             WatchedObject::UnreadableNode(_) | WatchedObject::Node(_) | WatchedObject::Pod(_) => true,
         }
     }
 
     /// Objects of a list or a watch.
     pub(super) fn apply(&self, objects: impl IntoIterator<Item = (WatchedObject, EventKind)>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for (object, kind) in objects {
             object.apply(kind, &mut state.store);
         }
@@ -111,7 +108,7 @@ impl SharedState {
 
     /// A list is complete that began then, after this many requests for one.
     pub(super) fn listed(&self, resource: Resource, began: Instant, wishes: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match resource {
             Resource::Nodes => {
                 state.store.end_nodes();
@@ -131,7 +128,7 @@ impl SharedState {
 
     /// Requests new lists if the watch has not shown a bound pod for too long: they show its outcome.
     pub(super) fn relist_if_overdue(&self) {
-        let since = self.state().store.oldest_unconfirmed();
+        let since = self.state.lock().store.oldest_unconfirmed();
         let is_under_way = *self.fulfilled.borrow() != [*self.wanted.borrow(); 2];
         if since.is_some_and(|since| clock::now().saturating_duration_since(since) > UNCONFIRMED_TIMEOUT)
             && !is_under_way

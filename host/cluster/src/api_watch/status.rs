@@ -1,12 +1,11 @@
 //! The status of the watches: whether the first lists are complete, how stale they are, and counts of events.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use super::resource::Resource;
 use crate::clock;
@@ -123,31 +122,30 @@ impl WatchRecord {
 
     /// A sign of life of the API server.
     pub(super) fn alive(&self) {
-        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = clock::now();
+        *self.alive.lock() = clock::now();
     }
 
     /// A list is complete, or a watch has begun.
     pub(super) fn well(&self, counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
         self.alive();
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.trouble.lock().take();
     }
 
     /// Something failed.
     pub(super) fn failed(&self, why: String) {
         self.failures.fetch_add(1, Ordering::Relaxed);
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        *self.trouble.lock() = Some(why);
     }
 
     /// The number of objects that cannot be read now; the first one, and why.
     pub(super) fn set_unreadable(&self, count: usize, first: Option<String>) {
-        *self.unreadable_now.lock().unwrap_or_else(PoisonError::into_inner) = (count, first);
+        *self.unreadable_now.lock() = (count, first);
     }
 
     pub(super) fn status(&self) -> ResourceStatus {
-        let alive = *self.alive.lock().unwrap_or_else(PoisonError::into_inner);
-        let (unreadable_now, first_unreadable) =
-            self.unreadable_now.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let alive = *self.alive.lock();
+        let (unreadable_now, first_unreadable) = self.unreadable_now.lock().clone();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ResourceStatus {
             resource: self.resource.name(),
@@ -161,7 +159,7 @@ impl WatchRecord {
             unreadable: count(&self.unreadable),
             unreadable_now,
             first_unreadable,
-            trouble: self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            trouble: self.trouble.lock().clone(),
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
@@ -68,7 +69,7 @@ impl Leadership {
 
     /// Stops writing, and releases the Lease once all writes are settled.
     pub async fn stop(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = self.running.lock().take();
         let Some(ElectorTask { stop, task }) = running else { return };
         // Without a receiver it has already ended.
         let _ = stop.send(());
@@ -80,7 +81,7 @@ impl Leadership {
 
 impl Drop for Leadership {
     fn drop(&mut self) {
-        if let Some(running) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(running) = self.running.get_mut() {
             running.task.abort();
         }
         if let LeadershipState::Leads(term) = self.leadership_state() {

@@ -2,11 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 /// A recheck is followed by a rest of 500 times its length: creating and dropping its instance takes several times as
 /// long as the time that is measured here.
@@ -92,7 +94,7 @@ impl RecheckSampler {
         W: FnOnce() + Send + 'static,
     {
         let Some(number) = self.recheck.due(cached, now) else { return };
-        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut drawn = self.drawn.lock();
         drawn.due += 1;
         if number.is_multiple_of(drawn.due)
             && let Some(work) = pick(number / drawn.due)
@@ -103,7 +105,7 @@ impl RecheckSampler {
 
     /// The sampled recheck, unless another request's is under way.
     pub(crate) fn take(&self, now: impl Fn() -> Instant + Send + 'static) -> Option<Work> {
-        let work = self.drawn.lock().unwrap_or_else(PoisonError::into_inner).work.take()?;
+        let work = self.drawn.lock().work.take()?;
         let claim = self.recheck.claim(now())?;
         Some(Box::new(move || {
             let started = now();

@@ -1,10 +1,8 @@
 //! The reads of one call, in order: as `View::read` records them.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{borrow::Cow, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use plimsoll_decision_cache::{ReadLog, SharedLog};
 
 use super::attribute::{Attribute, AttributeRef};
@@ -100,7 +98,7 @@ impl Recording {
     }
 
     fn lines(&self) -> Option<MutexGuard<'_, Vec<ReadLine>>> {
-        self.lines.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner))
+        self.lines.as_ref().map(|lines| lines.lock())
     }
 }
 

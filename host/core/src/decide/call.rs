@@ -3,9 +3,11 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
@@ -94,12 +96,12 @@ impl Caller {
 
     /// Defers work until after the reply.
     pub(super) fn defer(&self, work: impl FnOnce() + Send + 'static) {
-        self.deferred.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
+        self.deferred.lock().push(Box::new(work));
     }
 
     /// The deferred cache inserts of the calls so far.
     pub(crate) fn take_deferred(&self) -> Vec<Box<dyn FnOnce() + Send>> {
-        std::mem::take(&mut *self.deferred.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.deferred.lock())
     }
 
     /// The recheck that was sampled, if any.

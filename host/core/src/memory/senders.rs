@@ -1,11 +1,12 @@
 //! The node memories of those who send whole nodes: nobody's nodes are taken for another's.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use super::{KnownNodes, MAX_BYTES, NodeMemory};
 use crate::Sender;
@@ -78,7 +79,7 @@ impl Memories {
     }
 
     fn add(&self, sender: Sender) -> Arc<Kept> {
-        let _one_at_a_time = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.adding.lock();
         if let Some(own) = self.find(sender) {
             return own;
         }

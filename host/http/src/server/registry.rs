@@ -4,12 +4,13 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout},
@@ -86,7 +87,7 @@ impl Registry {
     pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> ConnectionPermit {
         let slot = self.slot().await;
         let peer = network(peer);
-        let (key, connection) = self.open().add(peer);
+        let (key, connection) = self.open.lock().add(peer);
         ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _slot: slot }
     }
 
@@ -112,7 +113,7 @@ impl Registry {
         let _waiting = self.waiting.try_acquire().ok()?;
         let until = Instant::now() + ADMISSION_TIMEOUT;
         while Instant::now() < until {
-            if let Some((_, slow)) = self.open().eviction_candidate(|evictable| evictable == Evictable::Slow) {
+            if let Some((_, slow)) = self.open.lock().eviction_candidate(|evictable| evictable == Evictable::Slow) {
                 slow.cut();
             }
             if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.requests).acquire_owned()).await {
@@ -127,7 +128,7 @@ impl Registry {
     /// Unless it is urgent, an idle connection is spared while another one awaits a body: that one may still turn out
     /// to be slow.
     pub(super) fn make_room(&self, is_urgent: bool) {
-        let open = self.open();
+        let open = self.open.lock();
         // One eviction at a time: a leaving connection ends within moments.
         if open.connections.values().any(|connection| connection.is_leaving()) {
             return;
@@ -143,11 +144,7 @@ impl Registry {
 
     /// Tells every connection to close once its requests are through.
     pub(super) fn close_all(&self) {
-        self.open().connections.values().for_each(|connection| connection.close());
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().connections.values().for_each(|connection| connection.close());
     }
 }
 
@@ -221,7 +218,7 @@ impl ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.registry.open().remove(self.key, self.peer);
+        self.registry.open.lock().remove(self.key, self.peer);
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit},
     time::{Instant, sleep},
@@ -199,23 +200,19 @@ impl ConnectionState {
 
 impl PendingBodies {
     fn begin(&self, now: u64) {
-        self.since().push(now);
+        self.0.lock().push(now);
     }
 
     /// One that was awaited since then has come, or never will.
     fn end(&self, began: u64) {
-        let mut since = self.since();
+        let mut since = self.0.lock();
         if let Some(at) = since.iter().position(|since| *since == began) {
             since.swap_remove(at);
         }
     }
 
     fn oldest(&self) -> Option<u64> {
-        self.since().iter().min().copied()
-    }
-
-    fn since(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().iter().min().copied()
     }
 }
 

@@ -1,11 +1,8 @@
 //! Limits for concurrent decisions and binds.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-    time::Instant,
-};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
+use parking_lot::RwLock;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout_at,
@@ -58,9 +55,9 @@ impl ConcurrencyLimits {
     }
 
     fn of_group(&self, group: &str, exists: impl Fn(&str) -> bool) -> Arc<Semaphore> {
-        let known = self.decisions.read().unwrap_or_else(PoisonError::into_inner).get(group).cloned();
+        let known = self.decisions.read().get(group).cloned();
         known.unwrap_or_else(|| {
-            let mut groups = self.decisions.write().unwrap_or_else(PoisonError::into_inner);
+            let mut groups = self.decisions.write();
             // A group that is gone is kept until its last decision is through.
             groups.retain(|name, permits| Arc::strong_count(permits) > 1 || exists(name));
             Arc::clone(groups.entry(group.into()).or_insert_with(|| Arc::new(Semaphore::new(self.decisions_at_once))))
@@ -80,7 +77,7 @@ mod tests {
             limits.take(ExtenderVerb::Filter, group, exists, Instant::now()).await
         };
         let known = || {
-            let mut known: Vec<_> = limits.decisions.read().unwrap().keys().map(ToString::to_string).collect();
+            let mut known: Vec<_> = limits.decisions.read().keys().map(ToString::to_string).collect();
             known.sort_unstable();
             known
         };

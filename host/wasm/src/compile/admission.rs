@@ -3,8 +3,7 @@
 //! Small modules compile concurrently, large ones one at a time; neither class waits for the other. In a container with
 //! a memory limit all compiles together stay below the memory that is left.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Condvar, Mutex};
 use plimsoll_system::{cgroup, private_memory};
 
 use super::error::StoppedError;
@@ -95,7 +94,7 @@ impl Admission {
     /// If too little memory is left although no other compile runs.
     pub(super) fn enter(&self, class: CompileClass, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
         let needed = (LEAST + LEAST_PER_BYTE.saturating_mul(size)).min(self.memory);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             if state.has_room(class, self.max_small) {
                 let left = self.meter.left_without(&state.processes);
@@ -108,7 +107,7 @@ impl Admission {
                     return Err(StoppedError::NoMemoryLeft { needed, left: left.unwrap_or(u64::MAX) });
                 }
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
@@ -123,10 +122,6 @@ impl Admission {
         };
         let Some(left) = left else { return wanted };
         wanted.min((left / 4 * 3).saturating_sub(granted).saturating_sub(reserve))
-    }
-
-    fn state(&self) -> MutexGuard<'_, AdmissionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,14 +164,14 @@ impl AdmissionState {
 impl<'a> CompilePermit<'a> {
     /// Counts the memory of the process that compiles as part of what was granted.
     pub(super) fn count(&self, pid: u32) -> CountedProcess<'a> {
-        self.admission.state().processes.push(pid);
+        self.admission.state.lock().processes.push(pid);
         CountedProcess { admission: self.admission, pid }
     }
 }
 
 impl Drop for CompilePermit<'_> {
     fn drop(&mut self) {
-        let mut state = self.admission.state();
+        let mut state = self.admission.state.lock();
         *state.count(self.class) -= 1;
         state.granted -= self.memory;
         drop(state);
@@ -188,7 +183,7 @@ impl Drop for CompilePermit<'_> {
 
 impl Drop for CountedProcess<'_> {
     fn drop(&mut self) {
-        let mut state = self.admission.state();
+        let mut state = self.admission.state.lock();
         if let Some(at) = state.processes.iter().position(|pid| *pid == self.pid) {
             state.processes.swap_remove(at);
         }
@@ -234,7 +229,7 @@ mod tests {
             assert!(large.memory + small.memory <= 1300 * MIB / 4 * 3);
         }
         drop((process, large));
-        assert!(admission.state().processes.is_empty());
+        assert!(admission.state.lock().processes.is_empty());
     }
 
     #[test]
@@ -275,12 +270,12 @@ mod tests {
             });
             begun.wait();
             let small = [1, 2].map(|size| admission.enter(CompileClass::Small, size).unwrap());
-            assert!(!admission.state().has_room(CompileClass::Large, admission.max_small));
+            assert!(!admission.state.lock().has_room(CompileClass::Large, admission.max_small));
             is_over.store(true, SeqCst);
             drop((small, first));
             assert_eq!(second.join().unwrap(), (1024 * MIB, true));
         });
-        assert_eq!(admission.state().granted, 0);
+        assert_eq!(admission.state.lock().granted, 0);
     }
 
     #[test]
@@ -288,8 +283,8 @@ mod tests {
         let admission = admission(|| None);
         let permits =
             [admission.enter(CompileClass::Small, 1).unwrap(), admission.enter(CompileClass::Small, 1).unwrap()];
-        assert!(!admission.state().has_room(CompileClass::Small, admission.max_small));
+        assert!(!admission.state.lock().has_room(CompileClass::Small, admission.max_small));
         drop(permits);
-        assert!(admission.state().has_room(CompileClass::Small, admission.max_small));
+        assert!(admission.state.lock().has_room(CompileClass::Small, admission.max_small));
     }
 }

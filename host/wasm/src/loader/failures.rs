@@ -3,10 +3,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use plimsoll_core::LoadError;
 
 /// All further attempts together take at most one part in this many of the time.
@@ -36,7 +36,7 @@ struct FailedModule {
 impl FailedModules {
     /// The recorded error, if the module must not be tried again now.
     pub(super) fn of(&self, module: &[u8; 32], now: Instant) -> Option<LoadError> {
-        let mut failures = self.failures();
+        let mut failures = self.0.lock();
         let sum_of_roots = failures.values().map(FailedModule::root_cost).sum();
         failures.retain(|_, failure| {
             let remembered = FORGOTTEN.max(failure.fair_pause(sum_of_roots).saturating_mul(2));
@@ -49,7 +49,7 @@ impl FailedModules {
 
     /// Records a failed attempt and its duration.
     pub(super) fn add(&self, module: &[u8; 32], error: &LoadError, took: Duration, now: Instant) {
-        let mut failures = self.failures();
+        let mut failures = self.0.lock();
         if failures.len() >= MAX_MODULES && !failures.contains_key(module) {
             return;
         }
@@ -58,11 +58,7 @@ impl FailedModules {
 
     /// Removes the entry of a module that has loaded.
     pub(super) fn remove(&self, module: &[u8; 32]) {
-        self.failures().remove(module);
-    }
-
-    fn failures(&self) -> MutexGuard<'_, HashMap<[u8; 32], FailedModule>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(module);
     }
 }
 

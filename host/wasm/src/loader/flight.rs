@@ -3,8 +3,10 @@
 use std::{
     collections::HashMap,
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
+
+use parking_lot::Mutex;
 
 /// Computations in progress, by key.
 pub(super) struct SingleFlight<K, V>(Mutex<HashMap<K, Arc<OnceLock<V>>>>);
@@ -20,17 +22,13 @@ impl<K: Copy + Eq + Hash, V: Clone> SingleFlight<K, V> {
     ///
     /// If the computation panics, one of the waiters computes the value.
     pub(super) fn run(&self, key: K, work: impl FnOnce() -> V) -> V {
-        let flight = Arc::clone(self.flights().entry(key).or_default());
+        let flight = Arc::clone(self.0.lock().entry(key).or_default());
         let result = flight.get_or_init(work).clone();
-        let mut flights = self.flights();
+        let mut flights = self.0.lock();
         if flights.get(&key).is_some_and(|current| Arc::ptr_eq(current, &flight)) {
             flights.remove(&key);
         }
         result
-    }
-
-    fn flights(&self) -> MutexGuard<'_, HashMap<K, Arc<OnceLock<V>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,7 +58,7 @@ mod tests {
                 run(1, &|| {
                     started.wait();
                     // The others are about to wait for this one.
-                    while Arc::strong_count(&flights.flights()[&1]) < 10 {
+                    while Arc::strong_count(&flights.0.lock()[&1]) < 10 {
                         thread::yield_now();
                     }
                 })
@@ -77,6 +75,6 @@ mod tests {
             assert!(others.into_iter().all(|other| other.join().unwrap() == 0));
         });
         assert_eq!((run(1, &|| {}), run(2, &|| {})), (1, 2));
-        assert!(flights.flights().is_empty());
+        assert!(flights.0.lock().is_empty());
     }
 }

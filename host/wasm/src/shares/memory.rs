@@ -87,7 +87,7 @@ impl MemoryCharge {
     /// otherwise get the memory between the two.
     fn hand_over(&mut self, other: &mut Self) -> bool {
         let shares = &self.shares;
-        let mut state = shares.state();
+        let mut state = shares.state.lock();
         let missing = self.used.saturating_sub(other.charged);
         state.charge(&self.payer, -(self.charged as isize));
         let may = missing == 0 || shares.may_take(&state, &other.payer, missing);
@@ -121,7 +121,7 @@ impl MemoryCharge {
 impl Drop for MemoryCharge {
     fn drop(&mut self) {
         if self.charged > 0 {
-            let mut state = self.shares.state();
+            let mut state = self.shares.state.lock();
             state.charge(&self.payer, -(self.charged as isize));
             self.shares.serve_queue(&mut state);
         }
@@ -138,7 +138,7 @@ impl fmt::Debug for MemoryCharge {
 
 impl Shares {
     fn take(&self, payer: &Payer, more: usize) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let may = self.may_take(&state, payer, more);
         if may {
             state.charge(payer, more as isize);
@@ -175,7 +175,7 @@ impl Shares {
         let class = match payer {
             Payer::Warm => CallClass::Background,
             Payer::Call(_, class) => {
-                self.state().refused_memory += 1;
+                self.state.lock().refused_memory += 1;
                 *class
             }
         };

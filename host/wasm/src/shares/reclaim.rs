@@ -1,6 +1,8 @@
 //! Memory that can be given back when it is short.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 /// Holds memory that it does not need.
 pub(crate) trait Reclaim: Send + Sync {
@@ -18,19 +20,15 @@ impl Reclaimers {
     /// Registers one.
     pub(crate) fn add<R: Reclaim + 'static>(&self, reclaimer: &Arc<R>) {
         let reclaimer: Weak<R> = Arc::downgrade(reclaimer);
-        let mut all = self.all();
+        let mut all = self.0.lock();
         all.retain(|other| other.strong_count() > 0);
         all.push(reclaimer);
     }
 
     /// Asks all; returns whether any had memory to free.
     pub(crate) fn reclaim(&self) -> bool {
-        let all: Vec<Arc<dyn Reclaim>> = self.all().iter().filter_map(Weak::upgrade).collect();
+        let all: Vec<Arc<dyn Reclaim>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         // `count` visits each; `any` would stop at the first.
         all.iter().filter(|reclaimer| reclaimer.reclaim()).count() > 0
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<Weak<dyn Reclaim>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

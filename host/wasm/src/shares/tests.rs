@@ -82,7 +82,7 @@ fn permits_that_are_given_back_go_to_those_who_wait() {
     assert!(Instant::now() < deadline);
     let in_use = shares.in_use();
     assert_eq!((in_use.calls, in_use.waiting), ([0, 0], 0));
-    assert!(shares.state().holders.is_empty());
+    assert!(shares.state.lock().holders.is_empty());
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_decision_that_waits_goes_before_background_calls_that_waited_longer() {
             let (shares, order) = (&shares, &order);
             scope.spawn(move || {
                 let _permit = permit(shares, "b", class, deadline).unwrap();
-                order.lock().unwrap().push(class);
+                order.lock().push(class);
             });
             while shares.in_use().waiting <= at {
                 assert!(Instant::now() < deadline, "it does not wait");
@@ -104,7 +104,7 @@ fn a_decision_that_waits_goes_before_background_calls_that_waited_longer() {
         }
         drop(first);
     });
-    assert_eq!(*order.lock().unwrap(), [CallClass::Decision, CallClass::Background]);
+    assert_eq!(*order.lock(), [CallClass::Decision, CallClass::Background]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn many_calls_of_one_policy_leave_as_much_memory_as_they_hold() {
     assert_eq!(shares.in_use().bytes, 100 * MIB, "a single call may have all that is left");
     drop((hogs, permits, good));
     assert_eq!(shares.in_use().bytes, 0);
-    assert!(shares.state().holders.is_empty());
+    assert!(shares.state.lock().holders.is_empty());
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
     let request = ShareRequest { policy: Arc::from("p"), class: CallClass::Decision, bytes: 41 * MIB };
     let mut permit = shares.permit(request, Instant::now()).unwrap();
     warm.assign(&mut permit).unwrap();
-    assert_eq!(shares.state().held_by("p", CallClass::Decision).bytes, 41 * MIB);
+    assert_eq!(shares.state.lock().held_by("p", CallClass::Decision).bytes, 41 * MIB);
     assert_eq!((shares.in_use().bytes, warm.used()), (41 * MIB, 40 * MIB));
     drop((warm, permit));
     assert_eq!(shares.in_use().bytes, 0);

@@ -1,11 +1,12 @@
 //! A pool of one buffer for large bodies: page faults on fresh memory cost about as much as reading.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 /// Smaller bodies are not pooled.
@@ -51,7 +52,7 @@ impl BufferPool {
     /// Returns an empty buffer: the pooled one for a large body, else a new one of `min(claimed, at_first)` bytes.
     pub(super) fn take(&self, claimed: usize, at_first: usize) -> Vec<u8> {
         if claimed >= LARGE {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.0.lock();
             kept.was_used = true;
             if kept.memory.capacity() > 0 {
                 return std::mem::take(&mut kept.memory);
@@ -71,7 +72,7 @@ impl BufferPool {
             return;
         }
         memory.clear();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let smaller = if kept.memory.capacity() < memory.capacity() {
             std::mem::replace(&mut kept.memory, memory)
         } else {
@@ -83,7 +84,7 @@ impl BufferPool {
     }
 
     fn expire(&self) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let unused = if std::mem::take(&mut kept.was_used) { vec![] } else { std::mem::take(&mut kept.memory) };
         drop(kept);
         drop(unused);
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     fn kept(pool: &BufferPool) -> usize {
-        pool.0.lock().unwrap().memory.capacity()
+        pool.0.lock().memory.capacity()
     }
 
     /// Passes a body of this many bytes through the pool.
