@@ -7,7 +7,7 @@ use crate::{
     class::{Answer, Class},
     source::Source,
     trie::Trie,
-    witness::{Witness, Witnesses},
+    witness::{self, KnownPaths, Witness},
 };
 
 /// One answer per row: its number, and the answers that the numbers stand for.
@@ -73,33 +73,18 @@ impl<T, A: Answer> Answers<T, A> {
 }
 
 impl<T: Attribute, A: Answer> Answers<T, A> {
-    /// The distinct paths that lead to these answers, each with a row that has its values.
+    /// The distinct paths that lead to the answers about these rows, each with a row that has its values.
     ///
-    /// `rows` are the rows that were looked up. Answers that nothing is known about are left out. It goes over each row:
-    /// call it when nobody waits for a reply.
+    /// Rows that nothing is known about are left out. It goes over each row: call it when nobody waits for a reply.
     pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
-        let known = self.class.as_ref().map_or(0, |class| class.trie.answers().len());
-        let is_known = |position: usize| (self.numbers[position] as usize) < known;
-        let positions = || (0..rows.len()).filter(|position| *position < self.numbers.len());
-        let (of_class, of_call) = positions().partition::<Vec<_>, _>(|position| is_known(*position));
-        let rows = |positions: Vec<usize>| positions.into_iter().map(|position| rows[position]).collect::<Vec<_>>();
-        self.witnesses_of(source, &rows(of_class), &rows(of_call))
-    }
-
-    /// The same of rows whose answers were known, and of those that this call has answered.
-    pub(crate) fn witnesses_of(
-        &self,
-        source: &impl Source<Attribute = T>,
-        of_class: &[Row],
-        of_call: &[Row],
-    ) -> Vec<Witness<T, A>> {
-        let mut witnesses = Vec::new();
-        if let Some(class) = &self.class {
-            Witnesses::new(&class.subject, &class.attributes, &class.trie).add(&mut witnesses, source, of_class);
-        }
+        let class = self.class.as_deref().map(|Class { subject, attributes, trie, .. }| KnownPaths {
+            subject,
+            attributes,
+            trie,
+        });
         let NewAnswers { trie, attributes, subject } = &*self.new;
-        Witnesses::new(subject, attributes, trie).add(&mut witnesses, source, of_call);
-        witnesses
+        let paths: Vec<_> = class.into_iter().chain([KnownPaths { subject, attributes, trie }]).collect();
+        witness::witnesses(&paths, source, rows)
     }
 }
 

@@ -128,13 +128,8 @@ impl<T: Attribute, A: Answer> ByClass<T, A> {
         positions
     }
 
-    /// The distinct paths that lead to the answers about these rows, each with a row that has its values.
-    ///
-    /// It goes over each row: call it when nobody waits for a reply.
+    /// As [`Answers::witnesses`].
     pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
-        let (of_class, of_call) = rows.iter().partition::<Vec<Row>, _>(|row| {
-            self.table.as_ref().is_some_and(|table| table.answers[self.column.by_row[**row as usize] as usize] != MISS)
-        });
-        self.answers.witnesses_of(source, &of_class, &of_call)
+        self.answers.witnesses(source, rows)
     }
 }

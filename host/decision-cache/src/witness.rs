@@ -7,7 +7,7 @@ use crate::{
     class::Answer,
     fingerprint::Fingerprint,
     source::{Reader, Source},
-    trie::{Leaf, Trie},
+    trie::Trie,
 };
 
 /// An answer, what it follows from, and a row for which it holds.
@@ -26,38 +26,37 @@ pub struct Witness<T, A> {
     pub path: Vec<(T, Fingerprint)>,
 }
 
-/// Where the witnesses of some answers are found.
-pub(crate) struct Witnesses<'w, T, A> {
-    subject: &'w [T],
-    attributes: &'w AttributeList<T>,
-    trie: &'w Trie<A>,
+/// A trie with the attributes that its numbers stand for, and those of its subjects.
+pub(crate) struct KnownPaths<'w, T, A> {
+    pub(crate) subject: &'w [T],
+    pub(crate) attributes: &'w AttributeList<T>,
+    pub(crate) trie: &'w Trie<A>,
 }
 
-impl<'w, T: Attribute, A: Answer> Witnesses<'w, T, A> {
-    pub(crate) fn new(subject: &'w [T], attributes: &'w AttributeList<T>, trie: &'w Trie<A>) -> Self {
-        Self { subject, attributes, trie }
-    }
-
-    /// Adds the witnesses of these rows, in the order of the first row of each.
-    pub(crate) fn add(&self, found: &mut Vec<Witness<T, A>>, source: &impl Source<Attribute = T>, rows: &[Row]) {
-        let reader = Reader::new(source, self.attributes);
-        let mut known: HashMap<Leaf, usize> = HashMap::new();
-        for row in rows {
-            let read = |number| reader.read(source, self.attributes, number, *row, || *row + 1..);
-            let Some(leaf) = self.trie.find(read) else { continue };
-            let at = *known.entry(leaf).or_insert_with(|| {
-                let mut path: Vec<_> =
-                    self.subject.iter().map(|own| (own.clone(), source.shared_fingerprint(own))).collect();
-                self.trie.find(|number| {
-                    let value = read(number);
-                    path.push((self.attributes.get(number).clone(), value));
-                    value
-                });
-                let answer = self.trie.answers()[leaf.answer as usize].clone();
-                found.push(Witness { answer, row: *row, rows: 0, path });
-                found.len() - 1
+/// The paths that these rows have in the first trie that knows them, in the order of the first row of each.
+pub(crate) fn witnesses<T: Attribute, A: Answer>(
+    known: &[KnownPaths<'_, T, A>],
+    source: &impl Source<Attribute = T>,
+    rows: &[Row],
+) -> Vec<Witness<T, A>> {
+    let readers: Vec<Reader> = known.iter().map(|paths| Reader::new(source, paths.attributes)).collect();
+    let (mut found, mut places) = (Vec::new(), HashMap::new());
+    for row in rows {
+        let read = |at: usize, number| readers[at].read(source, known[at].attributes, number, *row, || *row + 1..);
+        let leaf = |at: usize| Some((at, known[at].trie.find(|number| read(at, number))?));
+        let Some((at, leaf)) = (0..known.len()).find_map(leaf) else { continue };
+        let place = *places.entry((at, leaf)).or_insert_with(|| {
+            let KnownPaths { subject, attributes, trie } = &known[at];
+            let mut path: Vec<_> = subject.iter().map(|own| (own.clone(), source.shared_fingerprint(own))).collect();
+            trie.find(|number| {
+                let value = read(at, number);
+                path.push((attributes.get(number).clone(), value));
+                value
             });
-            found[at].rows += 1;
-        }
+            found.push(Witness { answer: trie.answers()[leaf.answer as usize].clone(), row: *row, rows: 0, path });
+            found.len() - 1
+        });
+        found[place].rows += 1;
     }
+    found
 }
