@@ -17,7 +17,7 @@ use clap::{
     error::{ContextKind, ContextValue},
 };
 
-pub(crate) use ask::{CheckArgs, ExplainArgs, RunArgs, TableArgs};
+pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs, TableArgs};
 pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use format::{LogFormat, OutputFormat};

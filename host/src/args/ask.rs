@@ -29,55 +29,9 @@ pub(crate) struct CheckArgs {
     pub(crate) engine: EngineArgs,
 }
 
+/// A question about one pod.
 #[derive(Debug, clap::Args)]
-pub(crate) struct RunArgs {
-    /// The directory of policies
-    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
-    pub(crate) policies: PathBuf,
-
-    /// The pod to place, YAML or JSON; `-` is standard input
-    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
-    pub(crate) pod: PathBuf,
-
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-
-    /// The group of policies to ask
-    #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
-    pub(crate) group: String,
-
-    /// Only these nodes
-    #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) nodes: Vec<String>,
-
-    /// Show for each --node the values that every policy read
-    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes")]
-    pub(crate) explain: bool,
-
-    /// Show the scores of a group as `scheduler-config` has kube-scheduler ask for them with the same flag
-    #[arg(
-        long,
-        env = "PLIMSOLL_FINE_SCORES",
-        value_name = "GROUP[=TIE-BREAK]",
-        value_delimiter = ',',
-        value_parser = fine_scores
-    )]
-    pub(crate) fine_scores: Vec<FineScores>,
-
-    /// The most rows of the table
-    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
-    pub(crate) rows: usize,
-
-    /// Output format of the table
-    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: OutputFormat,
-
-    #[command(flatten)]
-    pub(crate) engine: EngineArgs,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct ExplainArgs {
+pub(crate) struct AskArgs {
     /// The directory of policies
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
     pub(crate) policies: PathBuf,
@@ -86,23 +40,63 @@ pub(crate) struct ExplainArgs {
     #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
     pub(crate) pod: PathBuf,
 
-    /// The node to ask about
-    #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME")]
-    pub(crate) node: String,
-
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-
     /// The group of policies to ask
     #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
     pub(crate) group: String,
 
     /// Output format
-    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text", display_order = LAST)]
     pub(crate) output: OutputFormat,
 
     #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// In `--help` the flags of one command stand behind those of [`AskArgs`]. They are declared before them: a flag that is
+/// declared after a flattened struct gets the heading of that.
+const OWN: usize = 100;
+const LAST: usize = 200;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Only these nodes
+    #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',', display_order = OWN)]
+    pub(crate) nodes: Vec<String>,
+
+    /// Show for each --node the values that every policy read
+    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes", display_order = OWN)]
+    pub(crate) explain: bool,
+
+    /// Show the scores of a group as `scheduler-config` has kube-scheduler ask for them with the same flag
+    #[arg(
+        long,
+        env = "PLIMSOLL_FINE_SCORES",
+        value_name = "GROUP[=TIE-BREAK]",
+        value_delimiter = ',',
+        value_parser = fine_scores,
+        display_order = OWN
+    )]
+    pub(crate) fine_scores: Vec<FineScores>,
+
+    /// The most rows of the table
+    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20, display_order = OWN)]
+    pub(crate) rows: usize,
+
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The node to ask about
+    #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME", display_order = OWN)]
+    pub(crate) node: String,
+
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -118,12 +112,12 @@ pub(crate) struct TableArgs {
     #[arg(long = "pod", env = "PLIMSOLL_PODS", value_name = "FILE", value_delimiter = ',', required = true)]
     pub(crate) pods: Vec<PathBuf>,
 
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-
     /// Output format
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,

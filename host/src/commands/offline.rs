@@ -14,7 +14,7 @@ use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
 use crate::{
-    args::{ClusterArgs, EngineArgs},
+    args::{AskArgs, ClusterArgs, EngineArgs},
     commands::PLUGIN_RUNNER,
     engine, output, sample, text,
 };
@@ -83,8 +83,20 @@ impl OfflineGateway {
         Ok(Self { gateway, cluster, origin })
     }
 
+    /// The same, for a question about one pod, which is hidden.
+    ///
+    /// # Errors
+    /// If the pod cannot be read, or the group has no policies, too.
+    pub(super) fn open_for(args: &AskArgs) -> Result<(Self, Arc<Pod>)> {
+        let pod = Arc::new(read_pod(&args.pod)?);
+        let mut offline = Self::open(&args.policies, &args.cluster, &args.engine)?;
+        offline.hide(&pod);
+        offline.check_group(&args.group)?;
+        Ok((offline, pod))
+    }
+
     /// Fails for a group without policies: every node would fit, since nobody is asked.
-    pub(super) fn check_group(&self, group: &str) -> Result<()> {
+    fn check_group(&self, group: &str) -> Result<()> {
         let roster = self.gateway.roster();
         if roster.group(group).is_some_and(|group| !group.members().is_empty()) {
             return Ok(());
@@ -241,7 +253,7 @@ pub(super) fn load_all(policies: &Path, engine: &EngineArgs) -> Result<Arc<Roste
 }
 
 /// Reads a pod; `-` is standard input.
-pub(super) fn read_pod(path: &Path) -> Result<Pod> {
+fn read_pod(path: &Path) -> Result<Pod> {
     Ok(plimsoll_cluster::read_pod(from_here(path))?)
 }
 

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc, time
 use anyhow::{Result, bail};
 use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale, Sender};
 
-use super::offline::{self, OfflineGateway};
+use super::offline::OfflineGateway;
 use crate::{
     args::{OutputFormat, RunArgs},
     output,
@@ -15,16 +15,15 @@ use crate::{
 };
 use report::RunReport;
 
-pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let pod = Arc::new(offline::read_pod(&args.pod)?);
-    let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
-    offline.hide(&pod);
-    offline.check_group(&args.group)?;
-    if let Some(absent) = args.nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
+pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &RunArgs) -> Result<ExitCode> {
+    let (offline, pod) = OfflineGateway::open_for(args)?;
+    if let Some(absent) = nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         bail!("the cluster has no node '{absent}'");
     }
-    let shown: BTreeSet<&str> = args.nodes.iter().map(String::as_str).collect();
-    let mut report = ask(&offline, args, &pod)?;
+    let shown: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+    let fine = fine_scores.iter().find(|fine| fine.group == args.group);
+    let scale = fine.map_or(ScoreScale::Coarse, |fine| fine.scale);
+    let mut report = ask(&offline, &args.group, &pod, scale)?;
     if !shown.is_empty() {
         report.show_only(&shown);
     }
@@ -36,9 +35,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
         explanations.iter().filter_map(|(node, explanation)| Some((*node, explanation.bind.as_ref()?))).collect();
     match args.output {
         OutputFormat::Text => {
-            let mut text = offline.origin.as_line() + &report.as_text(args.rows, &binds);
+            let mut text = offline.origin.as_line() + &report.as_text(*rows, &binds);
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
-            if args.explain {
+            if *explain {
                 let explanation = explanations
                     .iter()
                     .map(|(node, explanation)| format!("\n{}", explanation::as_text(&pod, node, explanation)));
@@ -50,7 +49,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
             let mut json = report.as_json(&binds);
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
-            if args.explain {
+            if *explain {
                 json["explanations"] = explanations
                     .iter()
                     .map(|(node, explanation)| explanation::as_json(&pod, node, explanation))
@@ -65,7 +64,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
 /// Asks as kube-scheduler would: filter, then prioritize the nodes that are left; and each policy by itself.
 ///
 /// With `--node` too it asks about all nodes: a `rank` compares nodes, so among fewer it gives other scores.
-fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunReport> {
+fn ask(offline: &OfflineGateway, group: &str, pod: &Arc<Pod>, scale: ScoreScale) -> Result<RunReport> {
     let OfflineGateway { gateway, cluster, .. } = offline;
     let names: Vec<Cow<'_, str>> =
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
@@ -75,18 +74,16 @@ fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunRe
         received: Instant::now(),
         sender: Sender::default(),
     };
-    let survey = gateway.survey(&args.group, &query(&names))?;
-    let filter = gateway.filter(&args.group, &query(&names)).map(|(outcome, _)| outcome);
+    let survey = gateway.survey(group, &query(&names))?;
+    let filter = gateway.filter(group, &query(&names)).map(|(outcome, _)| outcome);
     let rejected = |at: usize| match &filter {
         Ok(outcome) => outcome.rejected.iter().any(|rejection| rejection.node as usize == at),
         Err(_) => false,
     };
     let kept: Vec<usize> = (0..names.len()).filter(|at| filter.is_ok() && !rejected(*at)).collect();
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| names[*at].clone()).collect();
-    let fine = args.fine_scores.iter().find(|fine| fine.group == args.group);
-    let scale = fine.map_or(ScoreScale::Coarse, |fine| fine.scale);
     let scores = match &filter {
-        Ok(_) => gateway.prioritize_on(scale, &args.group, &query(&left)).map(|(outcome, _)| outcome.scores),
+        Ok(_) => gateway.prioritize_on(scale, group, &query(&left)).map(|(outcome, _)| outcome.scores),
         // Without a filter decision kube-scheduler asks for no scores.
         Err(_) => Ok(Vec::new()),
     };
