@@ -8,7 +8,6 @@ use super::{
 };
 
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SchedulerConfigArgs {
     /// The directory of policies: one extender for each group, with the verbs that its policies have
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
@@ -46,10 +45,6 @@ pub(crate) struct SchedulerConfigArgs {
         value_delimiter = ','
     )]
     pub(crate) ignored_by_scheduler: Vec<String>,
-
-    /// Print the policy file of Kubernetes 1.2 to 1.22 (`kind: Policy`, JSON) instead
-    #[arg(long, env = "PLIMSOLL_LEGACY_POLICY")]
-    pub(crate) legacy_policy: bool,
 
     /// Make the scheduler send whole nodes, for a plimsoll without a view of the cluster
     #[arg(long, env = "PLIMSOLL_FULL_NODES")]

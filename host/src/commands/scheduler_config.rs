@@ -1,6 +1,5 @@
 //! `plimsoll scheduler-config`: a configuration for kube-scheduler.
 
-mod legacy;
 mod resources;
 mod scores;
 mod yaml;
@@ -58,11 +57,6 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
                 stanza["enableHTTPS"] = true.into();
             }
         }
-    }
-    if args.legacy_policy {
-        ensure!(args.profiles.is_empty(), "a legacy policy file has no profiles: leave --profile out");
-        output::print(&format!("{:#}\n", legacy::policy(extenders, args.http_timeout)))?;
-        return Ok(ExitCode::SUCCESS);
     }
     let config = configuration(args, &scales, &extenders);
     match args.output {

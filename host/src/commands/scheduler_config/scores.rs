@@ -64,10 +64,6 @@ impl Scales {
                 shown(&fine.group)
             );
         }
-        ensure!(
-            by_group.is_empty() || !args.legacy_policy,
-            "a legacy policy file has no profiles, whose weights would have to be raised: leave --fine-scores out"
-        );
         let factor = by_group.values().map(|scale| scale.factor()).max().unwrap_or(1);
         let scales = Self { by_group, factor };
         scales.check(args, roster)?;

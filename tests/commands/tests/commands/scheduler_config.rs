@@ -143,17 +143,6 @@ fn every_option_has_its_place_in_the_configuration() {
 }
 
 #[test]
-fn a_legacy_policy_file_has_the_old_names_and_nanoseconds() {
-    let directory = tempdir().unwrap();
-    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
-    let printed = print(directory.path(), &[&TLS[..8], &["--legacy-policy", "--http-timeout", "1500ms"]].concat());
-    assert_eq!(printed.code, Some(0), "{printed:?}");
-    matches_golden("scheduler-config-legacy.json", &printed.out).unwrap();
-    let printed = print(directory.path(), &["--legacy-policy", "--profile", "batch"]);
-    assert_eq!(printed.err, "plimsoll: a legacy policy file has no profiles: leave --profile out\n");
-}
-
-#[test]
 fn fine_scores_come_with_weights_that_keep_every_influence() {
     let directory = tempdir().unwrap();
     lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
@@ -193,10 +182,6 @@ fn fine_scores_that_cannot_be_are_refused_with_what_is_expected() {
             "--fine-scores cpu=name: expected a group with a policy that scores; there is gpu",
         ),
         (&["--fine-scores", "gpu,gpu=name"], "--fine-scores names the group gpu twice: choose one"),
-        (
-            &["--fine-scores", "gpu", "--legacy-policy"],
-            "a legacy policy file has no profiles, whose weights would have to be raised: leave --fine-scores out",
-        ),
         (
             &["--fine-scores", "gpu=name", "--plugin-weight", "ImageLocality=22"],
             "--plugin-weight ImageLocality=22: with --fine-scores it becomes 22 x 100000000, and kube-scheduler takes at most 2147483647; expected at most 21, or --fine-scores without a tie-break",
