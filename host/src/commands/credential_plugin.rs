@@ -2,10 +2,11 @@
 //!
 //! The Kubernetes client has no time limit for such a command: the first run blocks the thread that makes the client,
 //! later ones hold up all requests to the API server. So it starts this program, which ends in time, and bounds the
-//! output. Processes that the command has started are not ended with it.
+//! output. Processes that the command has started are ended with it, except at a terminal.
 
 use std::{
     io::{self, IsTerminal, Read, Write},
+    os::unix::process::CommandExt,
     process::{Child, Command, ExitCode, Stdio},
     sync::mpsc::{self, Sender},
     thread,
@@ -14,6 +15,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use plimsoll_cluster::PLUGIN_TIMED_OUT;
+use rustix::process::{self, Pid, Signal};
 
 use crate::{args::CredentialPluginArgs, text};
 
@@ -38,16 +40,21 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode> {
     // clap requires a command.
     let Some((program, rest)) = args.command.split_first() else { return Ok(ExitCode::FAILURE) };
-    let default = if io::stdin().is_terminal() { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
+    let is_interactive = io::stdin().is_terminal();
+    let default = if is_interactive { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
     let timeout = args.timeout.unwrap_or(default);
     let mut command = Command::new(program);
+    if !is_interactive {
+        // A process group of its own can be ended as a whole, but must not read from the terminal.
+        command.process_group(0);
+    }
     // Standard error may have credentials, too: a person may see it, but no log.
     let stderr = if io::stderr().is_terminal() { Stdio::inherit() } else { Stdio::null() };
     let child = command.args(rest).stdout(Stdio::piped()).stderr(stderr).spawn();
     let mut child = child.with_context(|| format!("cannot start {}", program.display()))?;
     let (copying, copied) = mpsc::channel();
     copy(child.stdout.take(), io::stdout(), copying);
-    let Some(code) = wait(&mut child, Instant::now() + timeout)? else {
+    let Some(code) = wait(&mut child, !is_interactive, Instant::now() + timeout)? else {
         eprintln!("{} gave no credentials within {}: it was ended", program.display(), text::duration(timeout));
         return Ok(ExitCode::from(PLUGIN_TIMED_OUT));
     };
@@ -69,17 +76,26 @@ fn copy(from: Option<impl Read + Send + 'static>, mut to: impl Write + Send + 's
 }
 
 /// The exit code of the process; `None` if it had to be ended.
-fn wait(child: &mut Child, deadline: Instant) -> Result<Option<u8>> {
+fn wait(child: &mut Child, has_group: bool, deadline: Instant) -> Result<Option<u8>> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)));
         }
         if Instant::now() >= deadline {
-            child.kill()?;
-            child.wait()?;
+            end(child, has_group)?;
             return Ok(None);
         }
         #[expect(clippy::disallowed_methods, reason = "it waits for a process, at most until the deadline")]
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Ends the process, and all of its process group if it has one of its own.
+fn end(child: &mut Child, has_group: bool) -> io::Result<()> {
+    if has_group {
+        process::kill_process_group(Pid::from_child(child), Signal::KILL)?;
+    } else {
+        child.kill()?;
+    }
+    child.wait().map(drop)
 }
