@@ -20,6 +20,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     hours: Option<f64>,
 
+    /// How many minutes of that are load which is not judged [default: a fifth, at least 2]
+    #[arg(long, value_name = "N")]
+    warm_up: Option<f64>,
+
     /// Only these kinds of work, to find out which one a finding comes from: `names,changes`
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
@@ -72,6 +76,23 @@ pub(crate) struct Plan {
     pub(crate) output: Output,
 }
 
+// === impl Args ===
+
+impl Args {
+    /// The load that is not judged: a fifth of `total`, at least two minutes, but never more than a third.
+    ///
+    /// # Errors
+    /// If `--warm-up` leaves less than a third for the load that is judged.
+    fn warm_up(&self, total: Duration) -> Result<Duration> {
+        let Some(minutes) = self.warm_up else {
+            return Ok((total / 5).max(Duration::from_mins(2)).min(total / 3));
+        };
+        let most = total.as_secs_f64() / 60.0 * 2.0 / 3.0;
+        ensure!((0.0..=most).contains(&minutes), "--warm-up takes 0 to {most:.1} minutes of this soak, not {minutes}");
+        Ok(Duration::from_secs_f64(minutes * 60.0))
+    }
+}
+
 // === impl Plan ===
 
 impl Plan {
@@ -79,8 +100,7 @@ impl Plan {
         let minutes = args.hours.map_or(args.minutes, |hours| hours * 60.0);
         ensure!((0.5..=10_080.0).contains(&minutes), "a soak takes half a minute to a week, not {minutes} minutes");
         let total = Duration::from_secs_f64(minutes * 60.0);
-        // A fifth, and two minutes at least; where there are no ten minutes, a third.
-        let warm_up = (total / 5).max(Duration::from_mins(2)).min(total / 3);
+        let warm_up = args.warm_up(total)?;
         let quiet = (total / 20).clamp(Duration::from_secs(6), Duration::from_mins(1));
         let load = total.saturating_sub(warm_up + 2 * quiet);
         let beside = std::env::current_exe()?.with_file_name("plimsoll");
