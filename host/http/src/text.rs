@@ -1,7 +1,5 @@
 //! Writes JSON strings and integers.
 
-use std::io::Write;
-
 /// Writes a JSON string: quotes, backslashes and control characters are escaped, all else stays.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -22,10 +20,7 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
 pub(crate) fn push_integer(out: &mut Vec<u8>, number: i64) {
     match u8::try_from(number) {
         Ok(digit @ 0..=9) => out.push(b'0' + digit),
-        _ => {
-            // Writing to memory cannot fail.
-            let _ = write!(out, "{number}");
-        }
+        _ => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
     }
 }
 
