@@ -49,6 +49,8 @@ pub struct Function {
     pub of_one: bool,
     /// How answers that depend on it are cached.
     pub cached: Cached,
+    /// What it costs.
+    pub cost: Cost,
 }
 
 /// One parameter.
@@ -108,12 +110,33 @@ pub enum Cached {
     Never,
 }
 
+/// What a function costs; `reads.yaml` describes each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cost {
+    /// The same for any value.
+    #[default]
+    Constant,
+    /// It grows with the value.
+    Value,
+    /// It searches the object's JSON.
+    Search,
+    /// It grows with the pods placed on the node.
+    Pods,
+    /// It grows with the nodes of the request.
+    Nodes,
+    /// The first read with new keys goes over all pods.
+    Cluster,
+}
+
 /// `reads.yaml`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     interfaces: BTreeMap<String, InterfaceEntry>,
     functions: BTreeMap<String, Cached>,
+    #[serde(default)]
+    costs: BTreeMap<String, Cost>,
 }
 
 #[derive(Deserialize)]
@@ -164,7 +187,7 @@ impl Contract {
                 interfaces.push(interface(*id, &mut types, &mut table)?);
             }
         }
-        if let Some(name) = table.interfaces.keys().chain(table.functions.keys()).next() {
+        if let Some(name) = table.interfaces.keys().chain(table.functions.keys()).chain(table.costs.keys()).next() {
             bail!("reads.yaml has `{name}`, which is not in policy.wit");
         }
         let package = format!("{}:{}", name.namespace, name.name);
@@ -192,7 +215,8 @@ fn interface(id: InterfaceId, types: &mut Types<'_>, table: &mut Table) -> anyho
         let cached = table.functions.remove(&full).unwrap_or(by_default);
         let by_node = matches!(cached, Cached::Node | Cached::Pods);
         ensure!(!by_node || of_node, "{full} is cached by node, but its first parameter is no `node`");
-        functions.push(Function { name: function.name.clone(), docs, params, result, of_one, cached });
+        let cost = table.costs.remove(&full).unwrap_or_default();
+        functions.push(Function { name: function.name.clone(), docs, params, result, of_one, cached, cost });
     }
     let docs = own.docs.contents.clone().unwrap_or_default();
     Ok(Interface { name, docs, one: entry.one, by: entry.by, functions })

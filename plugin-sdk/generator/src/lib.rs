@@ -5,20 +5,22 @@
 //!                                      ├──> rust::wasm    the imports of a guest, each one a `Read`
 //!                                      ├──> rust::abi     the SDK's imports, in WebAssembly
 //!                                      ├──> rust::native  the same methods over core's `View`, in native tests
-//!                                      └──> rust::views   the SDK's public methods
+//!                                      ├──> rust::views   the SDK's public methods
+//!                                      └──> page          docs/contract.md
 //! ```
 //!
-//! The results are checked in, each in a file named `generated.rs`. The SDK of another language gets a module beside
-//! `rust`, which starts from the same [`Contract`].
+//! The results are checked in; those in Rust are files named `generated.rs`. The SDK of another language gets a module
+//! beside `rust`, which starts from the same [`Contract`].
 
 mod contract;
+mod page;
 mod rust;
 
 use std::{fs, path::Path};
 
 use anyhow::Context;
 
-pub use self::contract::{Cached, Contract, Function, Interface, Param, Record, Type};
+pub use self::contract::{Cached, Contract, Cost, Function, Interface, Param, Record, Type};
 
 /// The folder of the contract, from the workspace.
 const CONTRACT: &str = "plugin-sdk/wit/v0.1.0";
@@ -37,12 +39,16 @@ pub struct GeneratedFile {
 /// # Errors
 /// If the contract cannot be read, has something that no rule covers, or rustfmt cannot be run.
 pub fn generate(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
-    let contract = Contract::read(&workspace.join(CONTRACT))?;
+    let folder = workspace.join(CONTRACT);
+    let contract = Contract::read(&folder)?;
     let file = |(path, text): (&'static str, anyhow::Result<String>)| {
         let text = text.and_then(|text| rust::formatted(&text, workspace)).with_context(|| path.to_owned())?;
         Ok(GeneratedFile { path, text })
     };
-    rust::files(&contract).into_iter().map(file).collect()
+    let mut files: Vec<GeneratedFile> = rust::files(&contract).into_iter().map(file).collect::<anyhow::Result<_>>()?;
+    let wit = fs::read_to_string(folder.join("policy.wit")).context("policy.wit")?;
+    files.push(GeneratedFile { path: "docs/contract.md", text: page::text(&contract, &wit)? });
+    Ok(files)
 }
 
 /// The generated files that differ from those in the workspace.
