@@ -29,6 +29,21 @@ fn run_prints_a_table_of_nodes_by_policy() {
 }
 
 #[test]
+fn run_shows_the_scores_that_kube_scheduler_gets_on_a_fine_scale() {
+    let directory = tempdir().unwrap();
+    let pod = directory.path().join("pod.json");
+    fs::write(&pod, POD).unwrap();
+    let ask = ["run", "--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
+    let fine = |scale| run(&[&ask[..], &["--fine-scores", scale]].concat()).out;
+    let (coarse, named) = (run(&ask).out, fine("/=name"));
+    assert!(coarse.contains("0 to 10 ") && coarse.contains("others have the same score"), "{coarse}");
+    assert!(named.contains("0 to 1000000000 ") && named.contains(" of 1000000000"), "{named}");
+    assert!(!named.contains("the same score"), "no two nodes are equal: {named}");
+    // The flag of another group says nothing about this one.
+    assert_eq!(fine("gpu=name"), coarse);
+}
+
+#[test]
 fn run_prints_json_with_every_node_and_every_answer() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");

@@ -14,7 +14,8 @@ use self::{
 };
 use super::fixture::*;
 use crate::{
-    CacheLimit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, Sender, Verdict, View,
+    CacheLimit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, ScoreScale, Sender,
+    TieBreak, Verdict, View,
 };
 
 /// Steps of a run that `cargo test` makes; `PLIMSOLL_MODEL_STEPS` asks for more.
@@ -110,11 +111,13 @@ impl Model {
             });
             assert_eq!(outcome.map_err(drop), self.expected_filter(&pod, &slots), "{:?}", self.policies);
         } else {
-            let outcome = self.fixture.gateway.prioritize("", &query).map(|(outcome, after)| {
+            // Not the order of names: a cluster of whole nodes may have other names.
+            let scale = rng.pick(&[ScoreScale::Coarse, ScoreScale::Fine, ScoreScale::FineWith(TieBreak::Spread)]);
+            let outcome = self.fixture.gateway.prioritize_on(scale, "", &query).map(|(outcome, after)| {
                 after.run();
                 outcome.scores
             });
-            assert_eq!(outcome.map_err(drop), Ok(self.expected_scores(&pod, &slots)), "{:?}", self.policies);
+            assert_eq!(outcome.map_err(drop), Ok(self.expected_scores(scale, &pod, &slots)), "{:?}", self.policies);
         }
         // Faults are part of the game, and none shall keep the next request from its policy.
         self.policies.iter().for_each(|(member, _)| member.circuit.succeeded());
@@ -159,7 +162,7 @@ impl Model {
         Ok(refusals)
     }
 
-    fn expected_scores(&self, pod: &Arc<Pod>, slots: &[u32]) -> Vec<u32> {
+    fn expected_scores(&self, scale: ScoreScale, pod: &Arc<Pod>, slots: &[u32]) -> Vec<u32> {
         let nodes = 0..slots.len() as u32;
         let scores = |(member, program): &(Arc<Member>, Arc<Program>)| -> Option<Vec<u32>> {
             let view = self.view(pod, slots, &member.settings);
@@ -167,9 +170,16 @@ impl Model {
         };
         // A policy that fails to score is left out.
         let columns: Vec<Vec<u32>> = self.policies.iter().filter_map(scores).collect();
-        let count = columns.len() as u32;
-        let mean = |total: u32| if count == 0 { 0 } else { (total + 5 * count) / (10 * count) };
-        nodes.clone().map(|node| mean(columns.iter().map(|column| column[node as usize]).sum())).collect()
+        let count = columns.len() as u64;
+        let mean = |total: u64| match scale {
+            _ if count == 0 => 0,
+            ScoreScale::Coarse => (total + 5 * count) / (10 * count),
+            scale => total * u64::from(scale.max()) / (100 * count),
+        };
+        let total = |node: u32| columns.iter().map(|column| u64::from(column[node as usize])).sum();
+        let mut means: Vec<u32> = nodes.clone().map(|node| mean(total(node)) as u32).collect();
+        scale.break_ties(&mut means, slots, count, pod, self.cluster.order());
+        means
     }
 }
 
