@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, slice, sync::Arc};
 
 use crate::{
-    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict, View,
+    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict,
     answer::{VerbAnswer, check},
     cache::Recording,
 };
