@@ -30,7 +30,7 @@ use plimsoll_decision_cache::{Evict, HeapSize};
 
 use std::sync::Arc;
 
-use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, call_times::LastCallTimes};
+use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
@@ -45,8 +45,6 @@ pub(crate) type Update<A> = plimsoll_decision_cache::Update<ViewSource, A>;
 pub struct DecisionCache {
     filter: AnswerCache<Verdict>,
     score: AnswerCache<u32>,
-    /// How long it takes to answer.
-    pub(crate) call_times: LastCallTimes,
 }
 
 /// An answer that is cached, and the verb that it answers.

@@ -5,7 +5,6 @@ mod bind;
 mod call;
 mod chain;
 mod context;
-mod cores;
 mod explain;
 mod filter;
 mod lookup;

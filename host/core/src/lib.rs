@@ -16,7 +16,6 @@ mod bind;
 mod blocking;
 mod cache;
 mod cache_limit;
-mod call_times;
 mod circuit;
 mod clock;
 mod cluster;

@@ -12,14 +12,11 @@ use parking_lot::Mutex;
 use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Secrets, Verb, View,
-    answer::{DistinctReasons, VerbAnswer, check},
+    answer::{VerbAnswer, check},
     cache::{Recheck, RecheckSampler},
 };
 
-use super::{
-    DecideError,
-    cores::{pieces, split},
-};
+use super::DecideError;
 
 /// Calls policies within the time of one request.
 pub(crate) struct Caller {
@@ -128,37 +125,24 @@ impl Caller {
     /// Asks a policy about each of the view's nodes or candidates.
     ///
     /// Every answer is within the contract, and there is one for each; anything else is a fault.
-    pub(super) fn call<A: VerbAnswer + Send>(
+    pub(super) fn call<A: VerbAnswer>(
         &self,
         member: &Member,
         verb: Verb,
         view: View,
-        ask: impl Fn(&Ask, &[u32]) -> Result<Vec<A>, Fault> + Sync,
+        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
     ) -> Result<Vec<A>, Fault> {
         let started = self.clock.now();
         let asked = view.node_count();
         let nodes: Vec<u32> = (0..asked as u32).collect();
         let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
         let pod = Arc::clone(view.shared_pod());
-        // Each piece is put to an instance of its own, so only answers about single nodes can be cut.
-        let call_times = &member.cache.call_times;
-        let is_by_node = matches!(verb, Verb::Filter | Verb::Score);
-        let cut = if is_by_node { pieces(call_times.last(verb), asked) } else { 1 };
         let begun = self.now();
-        let result = self.bounded(member, verb, view, begun, |question| {
-            split(self.blocking, &nodes, cut, |nodes| ask(question, nodes))
-        });
-        let result = result.and_then(|mut answers| {
-            check(&answers, asked)?;
-            if cut > 1 {
-                share_reasons(&mut answers)?;
-            }
-            Ok(answers)
-        });
+        let result = self.bounded(member, verb, view, begun, |question| ask(question, &nodes));
+        let result = result.and_then(|answers| check(&answers, asked).map(|()| answers));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let counts = result.as_ref().map(|answers| (asked, rejected(answers), asked));
-        let elapsed = self.report(&pod, member, verb, (started, begun), counts);
-        call_times.set(verb, elapsed * cut as u32);
+        self.report(&pod, member, verb, (started, begun), counts);
         result
     }
 
@@ -171,7 +155,7 @@ impl Caller {
         verb: Verb,
         (started, begun): (Instant, Instant),
         result: Result<(usize, usize, usize), &Fault>,
-    ) -> Duration {
+    ) {
         let elapsed = self.clock.now().saturating_duration_since(started);
         match result {
             Ok((asked, rejected, evaluated)) => {
@@ -189,7 +173,6 @@ impl Caller {
                 }
             }
         }
-        elapsed
     }
 
     /// A call as the observer may log it.
@@ -208,16 +191,15 @@ impl Caller {
     ) {
         let took = self.now().saturating_duration_since(started);
         self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
-        member.cache.call_times.set(verb, took);
     }
 
     /// As [`Caller::call`]; `None` if the policy's `onError` leaves it out of the decision.
-    pub(super) fn call_or_skip<A: VerbAnswer + Send>(
+    pub(super) fn call_or_skip<A: VerbAnswer>(
         &self,
         member: &Member,
         verb: Verb,
         view: View,
-        ask: impl Fn(&Ask, &[u32]) -> Result<Vec<A>, Fault> + Sync,
+        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
     ) -> Result<Option<Vec<A>>, DecideError> {
         or_skip(member, verb, self.call(member, verb, view, ask))
     }
@@ -270,13 +252,6 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
         Err(_) if member.config.on_error(verb) == OnError::Ignore => Ok(None),
         Err(fault) => Err(DecideError::Policy { policy: member.id().to_owned(), verb, fault }),
     }
-}
-
-/// Lets the answers of a call that was cut into pieces share their reasons: each piece has kept to the limit by itself.
-fn share_reasons<A: VerbAnswer>(answers: &mut [A]) -> Result<(), Fault> {
-    let mut reasons = DistinctReasons::default();
-    let shared = answers.iter_mut().try_for_each(|answer| reasons.share(answer));
-    shared.map_err(|detail| Fault::new(FaultKind::Output, detail))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

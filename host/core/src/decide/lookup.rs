@@ -130,8 +130,7 @@ impl Caller {
             self.insert_later(member, verb, update);
         }
         let outcome = result.as_ref().map(|()| (asked, count_rejected(&answers, classes), evaluated));
-        let elapsed = self.report(view.pod(), member, verb, (started, begun), outcome);
-        member.cache.call_times.set(verb, elapsed);
+        self.report(view.pod(), member, verb, (started, begun), outcome);
         result?;
         // The guest has seen this view: what it read of the whole of it, it would not find in another.
         self.recheck_later(member, verb, &view, (asked - evaluated, asked), started, |at| {

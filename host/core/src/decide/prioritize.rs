@@ -8,7 +8,6 @@ use crate::{
 use super::{
     Caller, DecideError, RequestContext, ScoreScale,
     call::or_skip,
-    cores::{run_all, threads_for},
     standing::{Asked, Standing},
 };
 
@@ -37,18 +36,21 @@ pub(crate) fn prioritize(
     let all = context.node_set().whole_view();
     let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
     let (scores, standing) = Asked::<u32>::look_up(caller, members(Verb::Score), group.combined(Verb::Score), &all);
-    let ranks = members(Verb::Rank).map(|member| (Verb::Rank, Asked { member, known: None }));
-    let jobs: Vec<_> = scores.into_iter().map(|asked| (Verb::Score, asked)).chain(ranks).collect();
-    let takes_long = |(verb, Asked { member, .. }): &_| threads_for(member.cache.call_times.last(*verb)) > 1;
-    let answers = if standing.is_empty() {
-        Vec::new()
-    } else {
-        run_all(caller.blocking, &jobs, takes_long, |(verb, asked)| ask(caller, *verb, asked, &all, &standing))
-    };
     let mut totals = Totals::new(&standing);
-    for ((_, Asked { member, known }), scores) in jobs.iter().zip(answers) {
-        if let Some(scores) = scores? {
-            totals.add(member, known.as_ref().map_or(0, |known| known.0), &scores, &standing);
+    if !standing.is_empty() {
+        for Asked { member, known } in scores {
+            let place = known.as_ref().map_or(0, |known| known.0);
+            let scores = caller.lookup_or_call(member, Verb::Score, &all, &standing, known);
+            if let Some(scores) = or_skip(member, Verb::Score, scores)? {
+                totals.add(member, place, &scores, &standing);
+            }
+        }
+        // A score is about one node and cached; a rank is about all, and computed every time.
+        for member in members(Verb::Rank) {
+            let rank = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
+            if let Some(scores) = caller.call_or_skip(member, Verb::Rank, all.clone(), rank)? {
+                totals.add(member, 0, &Evaluated::ByRow(Answers::plain(scores)), &standing);
+            }
         }
     }
     let mut scores = totals.mean(&all, &standing, scale);
@@ -56,23 +58,6 @@ pub(crate) fn prioritize(
         scale.break_ties(&mut scores, all.slots(), totals.weights, context.pod(), context.cluster().order());
     }
     Ok(PrioritizeOutcome { scores: context.by_request(scores) })
-}
-
-/// A score is about one node and cached; a rank is about all, and computed every time.
-fn ask(
-    caller: &Caller,
-    verb: Verb,
-    Asked { member, known }: &Asked<'_, u32>,
-    all: &View,
-    standing: &Standing,
-) -> Result<Option<Evaluated<u32>>, DecideError> {
-    let scores = if verb == Verb::Score {
-        caller.lookup_or_call(member, verb, all, standing, known.clone())
-    } else {
-        let ask = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
-        caller.call(member, verb, all.clone(), ask).map(|scores| Evaluated::ByRow(Answers::plain(scores)))
-    };
-    or_skip(member, verb, scores)
 }
 
 pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, crate::Fault> {
