@@ -31,8 +31,7 @@ pub(crate) enum ExtenderVerb {
 pub struct ExtenderReply {
     /// The HTTP status.
     pub status: u16,
-    /// The body, never empty; surviving nodes are slices of the request's.
-    pub pieces: Vec<Bytes>,
+    pub(crate) body: Bytes,
     /// Nodes or candidates that the request asked about, as far as it could be read.
     pub nodes: usize,
     /// Why there is no decision, for a log.
@@ -150,9 +149,7 @@ impl ExtenderVerb {
                 arrival,
                 memory,
                 |query| gateway.prioritize_on(scale, group, query),
-                |nodes, outcome, memory| {
-                    Ok(vec![encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes))?.into()])
-                },
+                |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
             Self::Preempt => preempt((gateway, cache), group, body, arrival, memory),
             Self::Bind => {
@@ -187,18 +184,15 @@ impl ExtenderVerb {
 // === impl ExtenderReply ===
 
 impl ExtenderReply {
-    /// The body in one piece.
+    /// The body, never empty.
     pub fn body(&self) -> Bytes {
-        match self.pieces.as_slice() {
-            [piece] => piece.clone(),
-            pieces => pieces.concat().into(),
-        }
+        self.body.clone()
     }
 
     /// The reply of another replica to a bind.
     pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
         // That replica has logged its error, with the pod.
-        Self { error, is_routine: true, ..Self::decided(vec![body], 1, After::default()) }
+        Self { error, is_routine: true, ..Self::decided(body, 1, After::default()) }
     }
 
     /// The reply of a URL, method or verb that has no error field of its own.
@@ -213,12 +207,12 @@ impl ExtenderReply {
             pod: error.pod,
             close: error.close,
             is_routine: error.is_routine,
-            ..Self::decided(vec![body.into()], 0, After::default())
+            ..Self::decided(body, 0, After::default())
         }
     }
 
-    fn decided(pieces: Vec<Bytes>, nodes: usize, after: After) -> Self {
-        Self { status: 200, pieces, nodes, error: None, pod: None, after, close: false, is_routine: false }
+    fn decided(body: impl Into<Bytes>, nodes: usize, after: After) -> Self {
+        Self { status: 200, body: body.into(), nodes, error: None, pod: None, after, close: false, is_routine: false }
     }
 }
 
@@ -280,15 +274,15 @@ fn on_nodes<T>(
     Arrival { received, sender }: Arrival,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, After), DecideError>,
-    encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<Bytes>, WireError>,
+    encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<u8>, WireError>,
 ) -> Result<ExtenderReply, WireError> {
     let cluster = gateway.cluster();
     let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
-    let pieces = encode(&args.nodes, &outcome, memory)?;
-    Ok(ExtenderReply::decided(pieces, args.nodes.len(), after))
+    let body = encode(&args.nodes, &outcome, memory)?;
+    Ok(ExtenderReply::decided(body, args.nodes.len(), after))
 }
 
 fn preempt(
@@ -309,8 +303,8 @@ fn preempt(
         let node = args.candidates.get(*candidate as usize).map(|candidate| &*candidate.node);
         tracing::debug!(pod, node, reason = &**reason, "a candidate for preemption was dropped");
     }
-    let pieces = vec![encode::preempt(&args.candidates, &outcome).into()];
-    Ok(ExtenderReply::decided(pieces, args.candidates.len(), after))
+    let body = encode::preempt(&args.candidates, &outcome);
+    Ok(ExtenderReply::decided(body, args.candidates.len(), after))
 }
 
 fn about(pod: &Pod, error: DecideError) -> WireError {
@@ -322,7 +316,7 @@ fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Resu
     let bound = gateway.bind(group, &query);
     Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
-            Handling::Reply(ExtenderReply::decided(vec![encode::bound().into()], 1, after))
+            Handling::Reply(ExtenderReply::decided(encode::bound(), 1, after))
         }
         (BindOutcome::Forward(peer), _) => Handling::Forward(peer),
     })

@@ -1,19 +1,13 @@
 //! Writes replies exactly as kube-scheduler's Go types read them.
 
 mod name;
-mod pieces;
 mod rejected;
 
 use std::{borrow::Cow, ops::Range};
 
-use bytes::Bytes;
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
 
-use self::{
-    name::node_name,
-    pieces::{Pieces, is_copied},
-    rejected::Rejected,
-};
+use self::{name::node_name, rejected::Rejected};
 use crate::{
     decode::WireNodes,
     text::{push_integer, push_text},
@@ -21,8 +15,8 @@ use crate::{
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///
-/// Kept nodes are returned as slices of the request. Whole objects must be byte for byte the same, since they replace
-/// the scheduler's own.
+/// Kept nodes are copied from the request: whole objects must be byte for byte the same, since they replace the
+/// scheduler's own.
 ///
 /// # Errors
 /// If `reserve` refuses the memory for the reply.
@@ -30,37 +24,35 @@ pub(crate) fn filter<E>(
     nodes: &WireNodes,
     outcome: &FilterOutcome,
     reserve: impl FnOnce(usize) -> Result<(), E>,
-) -> Result<Vec<Bytes>, E> {
+) -> Result<Vec<u8>, E> {
     let rejected = Rejected::new(nodes, outcome);
-    let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
+    let kept = || kept_runs(nodes.len(), outcome).map(|run| &nodes.text()[nodes.stretch(run)]);
     // Each name is in the reply once, kept or rejected, so one estimate for all is enough.
-    let (copied, names) = if nodes.are_objects() {
-        (kept().filter(is_copied).map(|part| part.len() + 1).sum(), outcome.rejected.len())
+    let (objects, names) = if nodes.are_objects() {
+        (kept().map(|part| part.len() + 1).sum(), outcome.rejected.len())
     } else {
         (0, nodes.len())
     };
-    let size = 256 + copied + nodes.name_bytes(names) + rejected.size();
+    let size = 256 + objects + nodes.name_bytes(names) + rejected.size();
     reserve(size)?;
-    let mut out = Pieces::with_capacity(size);
+    let mut out = Vec::with_capacity(size);
     let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
         (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
     } else {
         (b"{\"Nodes\":null,\"NodeNames\":[", b"]")
     };
-    out.text.extend_from_slice(before);
-    for (at, part) in kept().enumerate() {
-        if at > 0 {
-            out.text.push(b',');
-        }
-        out.push(nodes.text(), part);
+    out.extend_from_slice(before);
+    for part in kept() {
+        separate(&mut out);
+        out.extend_from_slice(part);
     }
-    out.text.extend_from_slice(after);
-    out.text.extend_from_slice(b",\"FailedNodes\":");
-    rejected.push(&mut out.text, false);
-    out.text.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
-    rejected.push(&mut out.text, true);
-    out.text.extend_from_slice(b",\"Error\":\"\"}");
-    Ok(out.finish())
+    out.extend_from_slice(after);
+    out.extend_from_slice(b",\"FailedNodes\":");
+    rejected.push(&mut out, false);
+    out.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
+    rejected.push(&mut out, true);
+    out.extend_from_slice(b",\"Error\":\"\"}");
+    Ok(out)
 }
 
 /// An `ExtenderFilterResult` that says why there is no decision.

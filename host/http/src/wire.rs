@@ -188,7 +188,8 @@ impl Wire {
         body: ReceivedBody,
         sender: Sender,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
-        let bytes = body.bytes.clone();
+        // No other verb is forwarded.
+        let bytes = if verb == ExtenderVerb::Bind { body.bytes.clone() } else { Bytes::new() };
         let (handling, reserved) = self.decide(call, group, verb, body, sender).await;
         let reply = match handling {
             Handling::Reply(reply) => reply,
@@ -252,9 +253,9 @@ impl Wire {
             let _permit = permit;
             let ReceivedBody { bytes, mut reserved } = body;
             let reply = id.scope(|| verb.answer((&gateway, &cache), &group, &bytes, arrival, &mut reserved));
-            // From here on only the reply is held, and the body that it may borrow from.
-            let size = |answer: &ExtenderReply| answer.pieces.iter().map(Bytes::len).sum::<usize>();
-            reserved.shrink_to(bytes.len() + if let Handling::Reply(answer) = &reply { size(answer) } else { 0 });
+            // From here on only the reply is held.
+            drop(bytes);
+            reserved.shrink_to(if let Handling::Reply(answer) = &reply { answer.body.len() } else { 0 });
             (reply, Some(reserved))
         };
         let decision =
@@ -290,7 +291,7 @@ impl Wire {
     ) -> Response<ReplyBody> {
         self.report(call, &answer);
         let post_reply_work = PostReplyExecutor::hold(&self.post_reply, answer.after);
-        let body = ReplyBody::new(answer.pieces, post_reply_work, reserved);
+        let body = ReplyBody::new(answer.body, post_reply_work, reserved);
         let body = if call.parts.version == Version::HTTP_2 { body.in_frames() } else { body };
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

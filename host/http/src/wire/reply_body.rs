@@ -5,7 +5,6 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    vec,
 };
 
 use bytes::Bytes;
@@ -37,11 +36,12 @@ const FRAME: usize = 64 << 10;
 
 /// The body of a reply.
 pub(super) struct ReplyBody {
-    pieces: vec::IntoIter<Bytes>,
+    /// What is still to be sent.
+    rest: Bytes,
     /// Maximum bytes of one frame.
     most: usize,
     _post_reply_work: Option<PostReplyWork>,
-    /// Released with the last piece.
+    /// Released with the last frame.
     _reserved: Option<MemoryReservation>,
 }
 
@@ -95,11 +95,11 @@ impl Drop for PostReplyWork {
 
 impl ReplyBody {
     pub(super) fn new(
-        pieces: Vec<Bytes>,
+        body: Bytes,
         post_reply_work: Option<PostReplyWork>,
         reserved: Option<MemoryReservation>,
     ) -> Self {
-        Self { pieces: pieces.into_iter(), most: usize::MAX, _post_reply_work: post_reply_work, _reserved: reserved }
+        Self { rest: body, most: usize::MAX, _post_reply_work: post_reply_work, _reserved: reserved }
     }
 
     /// Splits the body into frames for h2, where a stream is in flight until its reader has window for the last frame.
@@ -116,19 +116,15 @@ impl Body for ReplyBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let most = self.most;
-        let frame = match self.pieces.as_mut_slice().first_mut() {
-            Some(piece) if piece.len() > most => Some(piece.split_to(most)),
-            _ => self.pieces.next(),
-        };
-        Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
+        let length = self.rest.len().min(self.most);
+        Poll::Ready((length > 0).then(|| Ok(Frame::data(self.rest.split_to(length)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.as_slice().is_empty()
+        self.rest.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.pieces.as_slice().iter().map(|piece| piece.len() as u64).sum())
+        SizeHint::with_exact(self.rest.len() as u64)
     }
 }
