@@ -43,7 +43,7 @@ const BURST: Duration = Duration::from_millis(10);
 const MAX_SILENCE: Duration = Duration::from_secs(75);
 
 /// The interval at which overdue reservations are looked for.
-const UNCONFIRMED_CHECK: Duration = Duration::from_secs(10);
+const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Watches Nodes and pods as long as it lives.
 pub struct ClusterWatch {
@@ -180,7 +180,7 @@ async fn keep_publishing(shared: Arc<SharedState>) {
             biased;
             () = clock::sleep_until(check) => {
                 shared.relist_if_overdue();
-                check = clock::now() + UNCONFIRMED_CHECK;
+                check = clock::now() + UNCONFIRMED_INTERVAL;
             }
             () = shared.changed.notified() => {
                 shared.state.lock().publish(&shared.publish);

@@ -1,16 +1,16 @@
 //! The state of one policy: the version in force, its files as last read, and their problems.
 
-mod mode_off;
 mod outcome;
 mod probation;
+mod sidecar_mode;
 
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Member, PolicyState};
 use plimsoll_system::FileStamp;
 
-use self::mode_off::SidecarMode;
 pub(crate) use self::probation::Rollback;
+use self::sidecar_mode::SidecarMode;
 use crate::{
     load::{LoadJob, PolicyVersion},
     retry::Retry,

@@ -67,7 +67,7 @@ pub(crate) struct RunArgs {
     pub(crate) nodes: Vec<String>,
 
     /// Show for each --node the values that every policy read
-    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes", display_order = OWN)]
+    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes", display_order = OWN + 1)]
     pub(crate) explain: bool,
 
     /// Show the scores of a group as `scheduler-config` has kube-scheduler ask for them with the same flag
@@ -77,12 +77,12 @@ pub(crate) struct RunArgs {
         value_name = "GROUP[=TIE-BREAK]",
         value_delimiter = ',',
         value_parser = fine_scores,
-        display_order = OWN
+        display_order = OWN + 2
     )]
     pub(crate) fine_scores: Vec<FineScores>,
 
     /// The most rows of the table
-    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20, display_order = OWN)]
+    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20, display_order = OWN + 3)]
     pub(crate) rows: usize,
 
     #[command(flatten)]

@@ -108,7 +108,7 @@ fn remarks(member: &Member, pods: usize, unmatched: &[String]) -> Vec<String> {
     }
     match unmatched {
         [] => {}
-        all if all.len() == pods => remarks.push(format!("policy {id} matches none of the {pods} pods")),
+        all if all.len() == pods && pods > 1 => remarks.push(format!("policy {id} matches none of the {pods} pods")),
         some => remarks.push(format!("policy {id} does not match {}", some.join(", "))),
     }
     if !has_tables(member.policy.verbs()) {

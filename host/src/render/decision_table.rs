@@ -5,7 +5,7 @@ use plimsoll_core::{Condition, DecisionRow, DecisionTable, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::text::{one_line, push_line};
+use crate::text::{count, one_line, push_line};
 
 /// A reminder that the rows are not a rule.
 const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
@@ -27,15 +27,15 @@ pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
         text += &table.to_string();
         text.push('\n');
         if *truncated > 0 {
-            push_line(&mut text, format_args!("... and {truncated} more rows"));
+            push_line(&mut text, format_args!("... and {}", count(*truncated, "more row")));
         }
         if *uncacheable > 0 {
-            push_line(
-                &mut text,
-                format_args!(
-                    "{uncacheable} classes of pods are not cached: for them the policy reads more than one node"
-                ),
-            );
+            let (classes, them) = match uncacheable {
+                1 => ("1 class of pods is".to_owned(), "it"),
+                several => (format!("{several} classes of pods are"), "them"),
+            };
+            let why = "the policy reads more than one node";
+            push_line(&mut text, format_args!("{classes} not cached: for {them} {why}"));
         }
         text.push('\n');
     }

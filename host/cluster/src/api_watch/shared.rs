@@ -107,7 +107,7 @@ impl SharedState {
     }
 
     /// A list is complete that began then, after this many requests for one.
-    pub(super) fn listed(&self, resource: Resource, began: Instant, wishes: u64) {
+    pub(super) fn listed(&self, resource: Resource, began: Instant, requests: u64) {
         let mut state = self.state.lock();
         match resource {
             Resource::Nodes => {
@@ -123,7 +123,7 @@ impl SharedState {
         drop(state);
         let record = self.record(resource);
         record.well(&record.lists);
-        self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = wishes);
+        self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = requests);
     }
 
     /// Requests new lists if the watch has not shown a bound pod for too long: they show its outcome.

@@ -184,7 +184,7 @@ impl Elector {
     }
 
     fn publish(&mut self, now: Instant) {
-        let leadership_state = self.stand(now);
+        let leadership_state = self.leadership_state(now);
         self.publish.send_if_modified(|before| {
             if leadership_state == *before {
                 return false;
@@ -195,7 +195,7 @@ impl Elector {
         });
     }
 
-    fn stand(&mut self, now: Instant) -> LeadershipState {
+    fn leadership_state(&mut self, now: Instant) -> LeadershipState {
         let Some(hold) = self.election.hold(now) else {
             if let Some(term) = self.term.take() {
                 term.end();

@@ -17,7 +17,7 @@ use super::{
 const MAX_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Minimum memory of a policy: one page of WebAssembly.
-const LEAST_MEMORY: usize = 64 << 10;
+const MIN_MEMORY: usize = 64 << 10;
 
 // === impl RawSidecar ===
 
@@ -155,7 +155,7 @@ fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, SidecarError> {
 
 fn resolve_memory(text: &Spanned<String>, most: usize) -> Result<usize, SidecarError> {
     let parsed = parse_quantity(&text.value, 1).ok().and_then(|bytes| usize::try_from(bytes).ok());
-    parsed.filter(|bytes| (LEAST_MEMORY..=most).contains(bytes)).ok_or_else(|| {
+    parsed.filter(|bytes| (MIN_MEMORY..=most).contains(bytes)).ok_or_else(|| {
         let most = most >> 20;
         wrong(
             text,

@@ -14,6 +14,13 @@ use crate::{
 /// What somebody does to a file, whose bytes were these.
 type Damage = fn(&Path, &[u8]);
 
+/// A world with version v1 of `x`, and a directory for its last good versions.
+fn world_with_v1() -> (World, tempfile::TempDir) {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    (world, tempfile::tempdir().unwrap())
+}
+
 /// A world whose last good versions are kept in this directory.
 fn start(world: &World, last_good: &Path) -> Watched {
     world.start(DirectoryConfig { last_good: Some(last_good.to_owned()), ..world.config() })
@@ -48,8 +55,7 @@ fn wait_for_rollback(watched: &mut Watched) {
 
 #[test]
 fn a_version_that_fails_every_call_is_rolled_back_and_not_tried_again() {
-    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
-    world.write("x.wasm", &good("v1"));
+    let (world, beside) = world_with_v1();
     let mut watched = start(&world, &beside.path().join("last-good"));
     replace_by(&world, &mut watched, "fails");
     wait_for_rollback(&mut watched);
@@ -83,9 +89,8 @@ fn a_version_stays_that_has_answered_once_or_fails_what_the_one_before_fails() {
 
 #[test]
 fn a_version_that_was_rolled_back_is_not_in_force_after_a_restart() {
-    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let (world, beside) = world_with_v1();
     let last_good = beside.path().join("last-good");
-    world.write("x.wasm", &good("v1"));
     let mut watched = start(&world, &last_good);
     replace_by(&world, &mut watched, "fails");
     wait_for_rollback(&mut watched);
@@ -95,9 +100,8 @@ fn a_version_that_was_rolled_back_is_not_in_force_after_a_restart() {
 
 #[test]
 fn a_version_that_has_not_answered_yet_is_rolled_back_after_a_restart_as_well() {
-    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    let (world, beside) = world_with_v1();
     let last_good = beside.path().join("last-good");
-    world.write("x.wasm", &good("v1"));
     let mut watched = start(&world, &last_good);
     watched.wait_for_tag("x", "v1");
     world.put("x.wasm", &good("fails"));
