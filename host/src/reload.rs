@@ -11,8 +11,8 @@ use tracing::{error, info, warn};
 
 use crate::{metrics::Metrics, readiness::Readiness};
 
-/// The message about a policy that reads placed pods if the gateway knows none.
-pub(crate) const BLIND: &str = "it reads the pods on nodes, and this gateway has no view of them: every node looks empty to it; \
+/// The message about a policy that reads placed pods or the whole cluster if the gateway knows none.
+pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
 
 /// Where updates of the directory go.
@@ -83,9 +83,11 @@ pub(crate) fn empty_root(roster: &Roster) -> Option<String> {
     Some(text)
 }
 
-/// Whether a policy reads pods that are placed on nodes; one that is off reads nothing.
+/// Whether a policy reads pods that are placed on nodes, or counts over the cluster; one that is off reads nothing.
 pub(crate) fn reads_placed_pods(member: &Member) -> bool {
-    let reads = |import: &String| import.starts_with("placed.") || import == "nodes.requested";
+    let reads = |import: &String| {
+        import.starts_with("placed.") || import.starts_with("cluster.") || import == "nodes.requested"
+    };
     member.config.mode != Mode::Off && member.policy.imports().iter().any(reads)
 }
 

@@ -6,9 +6,10 @@ use hashbrown::HashMap;
 use plimsoll_decision_cache::Parts;
 
 use crate::{
-    Names, Node, Placed, Pod, Slot, Slots,
+    LabelValues, Names, Node, Placed, Pod, Selector, Slot, Slots, Unlisted,
     cache::{Columns, NODE, PODS},
     node_order::NodeOrder,
+    tally::{Measure, Population, Tallies, TooManyValues},
 };
 
 /// Nodes by slot, and slots by name.
@@ -20,10 +21,28 @@ pub struct Cluster {
     all_slots: OnceLock<Arc<[u32]>>,
     columns: Columns,
     reserved: Reserved,
+    unlisted: Unlisted,
+    tallies: Tallies,
 }
 
 /// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
 pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
+
+/// Where the pod of a request may be placed already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnPlace {
+    /// On the node that its `spec.nodeName` names, or that a bind under way has reserved for it, if any.
+    AsThePodSays,
+    /// On any node of the cluster: all are searched.
+    Anywhere,
+}
+
+/// A pod that is placed already, and its node where that has a slot.
+#[derive(Debug, Clone)]
+pub(crate) struct PlacedPod {
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) node: Option<Arc<Node>>,
+}
 
 // === impl Cluster ===
 
@@ -53,6 +72,7 @@ impl Cluster {
             names: names.map_or_else(OnceLock::new, OnceLock::from),
             order: order.map_or_else(OnceLock::new, OnceLock::from),
             reserved: Arc::clone(&self.reserved),
+            unlisted: Arc::clone(&self.unlisted),
             ..Self::default()
         }
     }
@@ -63,6 +83,17 @@ impl Cluster {
         Self { reserved, ..self }
     }
 
+    /// The same snapshot with these pods on nodes that have no slot.
+    #[must_use]
+    pub fn with_unlisted(self, unlisted: Unlisted) -> Self {
+        Self { unlisted, ..self }
+    }
+
+    /// The pods on nodes that have no slot.
+    pub fn unlisted(&self) -> &Unlisted {
+        &self.unlisted
+    }
+
     /// The pods that have a place reserved.
     pub fn reserved(&self) -> &Reserved {
         &self.reserved
@@ -70,7 +101,7 @@ impl Cluster {
 
     /// A snapshot of nodes and of the pods that are bound to them and have not ended.
     ///
-    /// Pods that are bound to no node of the list are left out.
+    /// Pods that are bound to a node that is not in the list are [unlisted](Self::unlisted).
     pub fn from_objects(nodes: Vec<Node>, pods: Vec<Pod>) -> Self {
         let mut by_node: HashMap<Box<str>, Vec<Arc<Pod>>> = HashMap::new();
         for pod in pods {
@@ -85,7 +116,8 @@ impl Cluster {
         // From the last on: of two nodes with one name the later is found, so it gets the pods.
         let mut slots: Vec<Slot> = nodes.into_iter().rev().map(slot).collect();
         slots.reverse();
-        Self::new(slots)
+        let unlisted = by_node.into_iter().map(|(node, pods)| (Arc::from(node), Arc::new(Placed::new(pods)))).collect();
+        Self::new(slots).with_unlisted(Arc::new(unlisted))
     }
 
     /// All nodes, by slot.
@@ -113,6 +145,45 @@ impl Cluster {
     /// Takes over what is known of the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
         self.columns.follow(&before.columns, || changed(&before.slots, &self.slots));
+        self.tallies.follow(&before.tallies, || [before.population(), self.population()]);
+    }
+
+    /// The total of a measure over all pods or nodes that a selector matches; none without a view of pods.
+    pub(crate) fn total(&self, selector: &Selector<&str>, measure: Measure<&str>) -> Option<i128> {
+        // A snapshot has the pods of all its nodes or of none.
+        let sees_pods = self.slots.get(0).is_none_or(|slot| slot.placed.is_some());
+        (sees_pods || measure == Measure::Nodes).then(|| self.tallies.total(selector, measure, || self.population()))
+    }
+
+    /// The values of a label of nodes, with how many nodes have each.
+    pub(crate) fn label_values(&self, key: &str) -> Result<Arc<LabelValues>, TooManyValues> {
+        self.tallies.label_values(&self.slots, key)
+    }
+
+    /// All nodes and pods.
+    pub(crate) fn population(&self) -> Population {
+        Population::new(self.slots.clone(), Arc::clone(&self.unlisted))
+    }
+
+    pub(crate) fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    /// Where a pod is placed already: on the node that it names, or that is reserved for it.
+    ///
+    /// A pod that waits for its node has neither: this costs such a request nothing.
+    pub(crate) fn placed_pod(&self, pod: &Pod) -> Option<PlacedPod> {
+        let name = self.node_name_of(pod)?;
+        let slot = self.find(name).and_then(|at| self.slots.get(at as usize));
+        match slot {
+            Some(slot) => slot.find(pod),
+            None => find(self.unlisted.get(name)?, pod).map(|pod| PlacedPod { pod, node: None }),
+        }
+    }
+
+    /// As [`Self::placed_pod`], wherever in the cluster it is: all nodes are searched.
+    pub(crate) fn placed_anywhere(&self, pod: &Pod) -> Option<PlacedPod> {
+        self.placed_pod(pod).or_else(|| self.slots.iter().find_map(|slot| slot.find(pod)))
     }
 
     /// The same cluster without this pod; none if it is placed nowhere.
@@ -128,12 +199,16 @@ impl Cluster {
     ///
     /// A pod that waits for its node has neither: this costs such a request nothing.
     pub(crate) fn without_placed(&self, pod: &Pod) -> Option<Self> {
-        let node = match pod.node() {
-            Some(node) => node,
-            None if self.reserved.is_empty() => return None,
-            None => self.reserved.get(pod.uid())?,
-        };
-        self.without_at(self.find(node)?, pod)
+        self.without_at(self.find(self.node_name_of(pod)?)?, pod)
+    }
+
+    /// The node that the pod itself names, or that is reserved for it.
+    fn node_name_of<'c>(&'c self, pod: &'c Pod) -> Option<&'c str> {
+        match pod.node() {
+            Some(node) => Some(node),
+            None if self.reserved.is_empty() => None,
+            None => self.reserved.get(pod.uid()).map(AsRef::as_ref),
+        }
     }
 
     fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {
@@ -158,6 +233,20 @@ impl Cluster {
     pub fn pod_count(&self) -> usize {
         self.slots.pod_count()
     }
+}
+
+// === impl Slot ===
+
+impl Slot {
+    /// The pod among those that are placed on the node.
+    fn find(&self, pod: &Pod) -> Option<PlacedPod> {
+        let pod = find(self.placed.as_deref()?, pod)?;
+        Some(PlacedPod { pod, node: Some(Arc::clone(&self.node)) })
+    }
+}
+
+fn find(placed: &Placed, pod: &Pod) -> Option<Arc<Pod>> {
+    placed.pods().iter().find(|placed| placed.is_same_object(pod)).cloned()
 }
 
 /// The slots of which the node or its pods are other records than before.

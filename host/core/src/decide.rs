@@ -30,7 +30,7 @@ pub use unbound::{BindOutcome, Unbound};
 
 pub(crate) use bind::{BindLocks, Done, bind, shadow_bind};
 pub(crate) use call::Caller;
-pub(crate) use context::{OwnPlace, RequestContext};
+pub(crate) use context::RequestContext;
 pub(crate) use explain::explain;
 pub(crate) use filter::filter;
 pub(crate) use preempt::{preempt, shadow_preempt};

@@ -20,9 +20,10 @@ use crate::{
     BindQuery, BindReport, Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes,
     Mode, Observer, Pod, Pulse, RequestId, Roster, Sender, Turn, Verb,
     cache::Recheck,
+    cluster::OwnPlace,
     decide::{
-        self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, OwnPlace,
-        PreemptOutcome, PrioritizeOutcome, Query, RequestContext, ScoreScale, Survey, Unbound,
+        self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, PreemptOutcome,
+        PrioritizeOutcome, Query, RequestContext, ScoreScale, Survey, Unbound,
     },
     memory::Memories,
 };
@@ -162,10 +163,8 @@ impl Gateway {
         let group = self.group(group)?;
         let (caller, now) = (self.caller(received), self.clock.unix_seconds());
         let cluster = self.cluster();
-        let without = cluster.as_ref().and_then(|cluster| cluster.without_placed(&pod));
-        let cluster = without.map(Arc::new).or(cluster);
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_deref(), (&self.memories, sender), now)
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), (&self.memories, sender), now)
                 .map_err(|error| self.with_listing(error))?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
@@ -244,10 +243,11 @@ impl Gateway {
         Ok(verbs.iter().filter_map(table).collect())
     }
 
-    /// Bytes of all cached answers, and of the columns that they are found by.
+    /// Bytes of all cached answers, and of the columns and totals that they are found by.
     pub fn cached_bytes(&self) -> usize {
         let answers = self.roster.load().cached_bytes();
-        let columns = self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes());
+        let columns =
+            self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes() + cluster.tallies().bytes());
         answers + columns + self.memories.column_bytes()
     }
 

@@ -39,13 +39,16 @@ mod read;
 mod request;
 mod roster;
 mod secrets;
+mod selector;
 mod sender;
 mod slots;
 mod stamp;
+mod tally;
 mod text;
 mod trial;
 mod verb;
 mod view;
+mod whole_cluster;
 mod words;
 
 pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
@@ -73,7 +76,7 @@ pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Node, ObjectError, Pod, Pool, Quantities, Taint,
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
-pub use placed::Placed;
+pub use placed::{Placed, Unlisted};
 pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
@@ -81,8 +84,10 @@ pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, Rea
 pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings, unredacted};
+pub use selector::Selector;
 pub use sender::Sender;
 pub use slots::{Slot, Slots};
+pub use tally::{LabelValues, MAX_LABEL_VALUES};
 pub use text::{bounded, escaped, excerpt, is_unprintable, one_line};
 pub use trial::{TrialCall, TrialFault};
 pub use verb::{Verb, Verbs};

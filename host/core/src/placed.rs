@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::{Pod, Quantities, object::Sums, stamp::stamp};
 
 /// The pods placed on one node.
@@ -13,6 +15,9 @@ pub struct Placed {
     /// No two records have one, but for those that nobody put pods in.
     stamp: u64,
 }
+
+/// Pods on nodes that have no slot, by the name of the node: reads about the whole cluster count them.
+pub type Unlisted = Arc<HashMap<Arc<str>, Arc<Placed>>>;
 
 // === impl Placed ===
 

@@ -128,6 +128,12 @@ pub trait Policy: Send + Sync {
     }
 }
 
+/// Names nodes to a policy, and tells the view of each.
+struct Announced<'a, S> {
+    nodes: &'a mut S,
+    view: &'a View,
+}
+
 /// A list of nodes as a source, which collects the answers.
 #[derive(Debug)]
 pub(crate) struct NodeList<'n, A> {
@@ -173,6 +179,17 @@ impl dyn Policy + '_ {
         NodeList::collect(nodes, |nodes| self.filter_each(ask, nodes))
     }
 
+    /// As `filter`, of a view in which each node is without the victims there: reads about the whole cluster are
+    /// answered without the victims on the node that is asked about.
+    ///
+    /// # Errors
+    /// The fault that ended the call.
+    pub(crate) fn filter_without_victims(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
+        let view = Arc::new(View::clone(&ask.view).asked_about_each());
+        let ask = Ask { view: Arc::clone(&view), ..ask.clone() };
+        NodeList::collect(nodes, |nodes| self.filter_each(&ask, &mut Announced { nodes, view: &view }))
+    }
+
     /// Scores each of these nodes of the view, in order.
     ///
     /// # Errors
@@ -187,6 +204,18 @@ impl dyn Policy + '_ {
     /// The fault that ended the call.
     pub fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
         NodeList::collect(candidates, |candidates| self.preempt_each(ask, candidates))
+    }
+}
+
+// === impl Announced ===
+
+impl<A, S: NodeSource<A>> NodeSource<A> for Announced<'_, S> {
+    fn next(&mut self) -> Option<u32> {
+        self.nodes.next().inspect(|node| self.view.ask_about(*node))
+    }
+
+    fn answer(&mut self, answer: A) {
+        self.nodes.answer(answer);
     }
 }
 

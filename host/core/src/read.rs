@@ -3,14 +3,14 @@
 mod generated;
 mod shown;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 pub(crate) use self::generated::{ReadAttribute, ReadScope};
 pub use self::{
     generated::{CandidateRead, NodeRead, PlacedRead, PodRead, Read},
     shown::Shown,
 };
-use crate::{MAX_KEPT_ANNOTATION_BYTES, Taint};
+use crate::{LabelValues, MAX_KEPT_ANNOTATION_BYTES, MAX_LABEL_VALUES, Selector, Taint};
 
 /// The answer to a [`Read`]; each read has one shape, given in the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Value<'v> {
     Grouping(Grouping<'v>),
     /// A count for each node.
     Counts(Vec<u32>),
+    /// Values of a label, each with a count of nodes.
+    LabelValues(Arc<LabelValues>),
 }
 
 /// The nodes of a request by the value of one label.
@@ -61,6 +63,9 @@ pub enum ReadError {
          {MAX_KEPT_ANNOTATION_BYTES} bytes are"
     )]
     NotKept(u32),
+    /// It asks for the values of a label that has too many.
+    #[error("the nodes' label has more than {MAX_LABEL_VALUES} values; cluster.label-values lists at most that many")]
+    TooManyValues,
 }
 
 // === impl Value ===

@@ -2,13 +2,16 @@
 
 mod read;
 mod together;
+mod whole;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU32};
 
 use crate::{
     CandidateRead, Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
     cache::{Columns, Recording},
     object::NOT_KEPT,
+    tally::Measure,
+    whole_cluster::WholeCluster,
 };
 
 /// One preemption candidate as a policy sees it; its node has the same index.
@@ -27,6 +30,8 @@ pub struct Candidate {
 pub struct View {
     pod: Arc<Pod>,
     cluster: Arc<Cluster>,
+    /// Answers the reads about the whole cluster.
+    whole: WholeCluster,
     /// The slot of each node of the request.
     nodes: Arc<[u32]>,
     settings: Arc<str>,
@@ -34,6 +39,8 @@ pub struct View {
     candidates: Arc<[Candidate]>,
     /// By node: the placed pods that are taken as gone, ascending. Empty: none are.
     gone: Arc<[Vec<u32>]>,
+    /// The node that is asked about: of the whole cluster, only its pods are gone. None: those of all nodes are.
+    asked_about: Option<Arc<AtomicU32>>,
     /// Where reads are written down, if they are.
     recording: Option<Recording>,
 }
@@ -41,15 +48,29 @@ pub struct View {
 // === impl View ===
 
 impl View {
-    /// A view of nodes, given by their slots in the cluster.
+    /// A view of nodes, given by their slots in the cluster, which also answers the reads about the whole cluster.
     pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, nodes: Arc<[u32]>, now: u64) -> Self {
         let (candidates, gone) = (Arc::default(), Arc::default());
-        Self { pod, cluster, nodes, settings: Arc::from("null"), now, candidates, gone, recording: None }
+        let (settings, whole) = (Arc::from("null"), WholeCluster::of(Some(Arc::clone(&cluster))));
+        Self { pod, cluster, whole, nodes, settings, now, candidates, gone, asked_about: None, recording: None }
     }
 
     /// A view with nothing in it, for `validate`.
     pub fn empty(settings: Arc<str>) -> Self {
-        Self::new(Arc::default(), Arc::default(), Arc::default(), 0).with_settings(settings)
+        Self::new(Arc::default(), Arc::default(), Arc::default(), 0).with_settings(settings).without_cluster()
+    }
+
+    /// The same view, in which reads about the whole cluster have no answer.
+    #[must_use]
+    pub fn without_cluster(self) -> Self {
+        self.with_whole(WholeCluster::default())
+    }
+
+    /// The same view with another answer to reads about the whole cluster.
+    #[must_use]
+    pub(crate) fn with_whole(mut self, whole: WholeCluster) -> Self {
+        self.whole = whole;
+        self
     }
 
     /// The policy's settings as JSON. What is shown of them goes through [`crate::Secrets`].
@@ -181,6 +202,16 @@ impl View {
                 }
                 value => value,
             },
+            Read::ClusterCount(selector) => optional(self.count(&selector)),
+            Read::ClusterCountUpTo { selector, n } => {
+                optional(self.count(&selector).map(|count| count.min(i64::try_from(n).unwrap_or(i64::MAX))))
+            }
+            Read::ClusterAtLeast { selector, n } => {
+                optional(self.count(&selector).map(|count| i64::from(u64::try_from(count).unwrap_or(0) >= n)))
+            }
+            Read::ClusterRequested { selector, name } => optional(self.total(&selector, Measure::Requested(name))),
+            Read::ClusterNodesWithLabel { key, value } => optional(self.nodes_with_label(key, value)),
+            Read::ClusterLabelValues(key) => return self.label_values(key),
             Read::CandidatesCount => Value::Number(self.candidates.len() as i64),
             Read::Candidate(index, read) => read_candidate(index, self.candidate(index)?, read),
             Read::HostSettings => Value::text(&self.settings),
@@ -268,6 +299,10 @@ impl View {
         let missing = ReadError::Missing { what: "candidate", index: candidate, count: self.candidates.len() };
         self.candidates.get(candidate as usize).ok_or(missing)
     }
+}
+
+fn optional(number: Option<i64>) -> Value<'static> {
+    number.map_or(Value::Absent, Value::Number)
 }
 
 fn read_candidate(index: u32, candidate: &Candidate, read: CandidateRead) -> Value<'_> {

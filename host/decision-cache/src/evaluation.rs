@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     answers::{Answers, NewAnswers},
-    attribute::{Attribute, AttributeList, Row},
+    attribute::{Attribute, AttributeList, Row, Scope},
     cache::Update,
     class::{Answer, Class, LookupResult, MISS},
     fingerprint::Fingerprint,
@@ -262,7 +262,10 @@ impl<T: Attribute, A: Answer> Found<T, A> {
     /// Adds the attributes that the function has read since.
     fn read_more<S: Source<Attribute = T>>(&mut self, attributes: &[T], source: &S) {
         for attribute in &attributes[self.attributes.len()..] {
-            let is_known = |speculation: &Speculation<T>| speculation.row_classes.position(attribute).is_some();
+            // A value of the snapshot is the same for all rows, so it tells no two rows of a class apart.
+            let is_known = |speculation: &Speculation<T>| {
+                attribute.scope() == Scope::Snapshot || speculation.row_classes.position(attribute).is_some()
+            };
             self.speculation = self.speculation.take().filter(is_known);
             self.attributes.push(attribute.clone());
         }

@@ -15,7 +15,7 @@ pub struct Contract {
     pub version: String,
     /// In the order of the WIT.
     pub interfaces: Vec<Interface>,
-    /// The records that the functions return.
+    /// The records that the functions take and return.
     pub records: Vec<Record>,
 }
 
@@ -76,6 +76,8 @@ pub struct Record {
 pub enum Type {
     /// `string`
     Text,
+    /// `bool`
+    Bool,
     /// `u32`
     U32,
     /// `u64`
@@ -106,6 +108,8 @@ pub enum Cached {
     Node,
     /// It is of the pods placed on a node.
     Pods,
+    /// It is of the cluster as a whole.
+    Cluster,
     /// It is of the request as a whole.
     Never,
 }
@@ -228,6 +232,7 @@ impl Types<'_> {
     fn convert(&mut self, ty: &WitType) -> anyhow::Result<Type> {
         Ok(match ty {
             WitType::String => Type::Text,
+            WitType::Bool => Type::Bool,
             WitType::U32 => Type::U32,
             WitType::U64 => Type::U64,
             WitType::S32 => Type::S32,
@@ -301,7 +306,7 @@ mod tests {
     fn what_has_no_rule_is_named() {
         let error = |function| parse(function, TABLE).unwrap_err();
         let no_rule = "nodes.ready: the generator has no rule for ";
-        assert_eq!(error("ready: func(node: u32) -> bool;"), format!("{no_rule}the type Bool"));
+        assert_eq!(error("ready: func(node: u32) -> f32;"), format!("{no_rule}the type F32"));
         assert_eq!(error("ready: func(node: u32) -> result<u32>;"), format!("{no_rule}a result"));
     }
 

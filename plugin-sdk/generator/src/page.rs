@@ -67,7 +67,7 @@ fn row(function: &Function, signature: &str) -> String {
 fn cached(cached: Cached) -> &'static str {
     match cached {
         Cached::Always => "for ever",
-        Cached::Request | Cached::Node | Cached::Pods => "while equal",
+        Cached::Request | Cached::Node | Cached::Pods | Cached::Cluster => "while equal",
         Cached::Never => "never",
     }
 }

@@ -18,6 +18,7 @@ pub enum Topic {
     Pod,
     Node,
     Placed,
+    Cluster,
     Field,
     Large,
     Time,
@@ -47,6 +48,15 @@ impl Everything {
                 };
                 let all: Vec<String> = node.placed().map(one).collect();
                 format!("{all:?} {}", node.count_labelled("web", "app", "web"))
+            }
+            Topic::Cluster => {
+                let (cluster, all) = (node.cluster(), Selector::all());
+                let (web, smiling) = (all.namespace("web").label("app", "web"), all.node_label("é", "😀"));
+                let counts = (cluster.count(all), cluster.count(web), cluster.count(web.annotation("a", "x")));
+                let capped = (cluster.count_up_to(all, 1), cluster.count_up_to(smiling, 9), cluster.at_least(web, 3));
+                let sums = (cluster.requested(all, "memory"), cluster.requested(smiling, "memory"));
+                let nodes = (cluster.nodes_with_label("é", "😀"), cluster.label_values("é"));
+                format!("{counts:?} {capped:?} {sums:?} {nodes:?} {:?}", cluster.at_least(all, 2))
             }
             Topic::Field => {
                 let number = pod.field::<i64>("/spec/priority").map_err(|error| error.to_string());

@@ -3,7 +3,7 @@
 //! ```text
 //!  settings ──> your type ── impl Filter, Score, Rank, Preempt, Bind ──> export!
 //!                  │ reads
-//!                  └──> Pod, Node, Placed, Candidate ──> the host (or, in `cargo test`, its model)
+//!                  └──> Pod, Node, Placed, Candidate, Cluster ──> the host (or, in `cargo test`, its model)
 //! ```
 //!
 //! A policy is a type whose fields are its settings. It implements the traits of the verbs that it has,
@@ -61,7 +61,7 @@ pub use door::now;
 pub use json::JsonError;
 pub use quantity::{Quantity, parse_quantity};
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
-pub use view::{Candidate, Candidates, Groups, Node, Nodes, Placed, Pod, Taint};
+pub use view::{Candidate, Candidates, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};
 
 /// What [`export!`] is made of.
 #[doc(hidden)]
@@ -79,7 +79,7 @@ pub mod prelude {
     pub use serde::Deserialize;
 
     pub use crate::{
-        Annotation, Bind, Candidate, Candidates, Filter, Node, Nodes, Placed, Pod, Preempt, Preemption, Quantity, Rank,
-        Score, Taint, Validate, Verdict, export, log, now, parse_quantity,
+        Annotation, Bind, Candidate, Candidates, Cluster, Filter, Node, Nodes, Placed, Pod, Preempt, Preemption,
+        Quantity, Rank, Score, Selector, Taint, Validate, Verdict, export, log, now, parse_quantity,
     };
 }

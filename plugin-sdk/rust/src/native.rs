@@ -4,9 +4,9 @@ mod generated;
 
 use std::{borrow::Cow, cell::Cell};
 
-use plimsoll_core::{Grouping, Read, Value, View};
+use plimsoll_core::{Grouping, Read, Selector as CoreSelector, Value, View};
 
-use crate::{Taint, log::Level, view::Groups};
+use crate::{LabelCount, Selector, Taint, log::Level, view::Groups};
 
 thread_local! {
     /// The time of the call under way; `now` has no view at hand.
@@ -92,6 +92,17 @@ impl<'a> Door<'a> {
         Some(T::try_from(number).unwrap_or_default())
     }
 
+    fn optional_flag(self, read: Read<'_>) -> Option<bool> {
+        self.optional_number::<i64>(read).map(|number| number != 0)
+    }
+
+    fn optional_label_counts(self, read: Read<'_>) -> Option<Vec<LabelCount<'a>>> {
+        let Value::LabelValues(values) = self.read(read) else { return None };
+        // The model makes the list anew for each snapshot; a leak in a test is worth the plain type.
+        let lift = |(value, nodes): (&str, u32)| LabelCount { value: value.to_owned().leak(), nodes };
+        Some(values.iter().map(lift).collect())
+    }
+
     fn numbers(self, read: Read<'_>) -> Vec<u32> {
         match self.read(read) {
             Value::Indices(indices) => indices.to_vec(),
@@ -110,5 +121,12 @@ impl<'a> Door<'a> {
             Value::Grouping(Grouping { values, groups }) => Groups::new(values, groups),
             _ => Groups::default(),
         }
+    }
+}
+
+impl<'s> From<Selector<'s>> for CoreSelector<&'s str> {
+    fn from(selector: Selector<'s>) -> Self {
+        let Selector { namespace, label, annotation, node_label } = selector;
+        Self { namespace, label, annotation, node_label }
     }
 }

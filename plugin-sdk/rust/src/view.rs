@@ -3,6 +3,7 @@
 //! The views are indices and can be copied at will; text that they give lives as long as the call.
 
 mod candidate;
+mod cluster;
 mod generated;
 mod groups;
 mod node;
@@ -12,6 +13,7 @@ mod pod;
 use serde::Deserialize;
 
 pub use candidate::{Candidate, Candidates};
+pub use cluster::{Cluster, LabelCount, Selector};
 pub use groups::Groups;
 pub use node::{Node, Nodes, Taint};
 pub use placed::Placed;

@@ -10,7 +10,7 @@ mod unreadable;
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use hashbrown::HashMap as Table;
-use plimsoll_core::{Cluster, Node, Pod, Pool, Slot, Slots};
+use plimsoll_core::{Cluster, Node, Placed, Pod, Pool, Slot, Slots, Unlisted};
 
 use self::{
     by_name::{PodByName, PodName},
@@ -48,6 +48,8 @@ pub(crate) struct ClusterStore {
     /// Nodes whose changes wait to be published.
     dirty: Vec<Arc<str>>,
     slots: Slots,
+    /// The pods of the nodes that are not published.
+    unlisted: Unlisted,
     cluster: Arc<Cluster>,
 }
 
@@ -185,7 +187,8 @@ impl ClusterStore {
         }
         let on_node = |reserved: &ReservedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
         let reserved = Arc::new(self.reserved.values().filter_map(on_node).collect());
-        self.cluster = Arc::new(self.cluster.successor(self.slots.clone()).with_reserved(reserved));
+        let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
+        self.cluster = Arc::new(next.with_reserved(reserved));
         Some(Arc::clone(&self.cluster))
     }
 
@@ -220,11 +223,14 @@ impl ClusterStore {
         }
     }
 
-    /// Brings the slot of one node up to date; whether that changes it.
+    /// Brings the slot of one node up to date, or its pods if it has none; whether that changes anything.
     fn update_slot(&mut self, name: &str) -> bool {
         let Some(entry) = self.entries.get_mut(name) else { return false };
         entry.dirty = false;
-        match (entry.slot(entry.at.and_then(|at| self.slots.get(at))), entry.at) {
+        let slot = entry.slot(entry.at.and_then(|at| self.slots.get(at)));
+        let unlisted = if slot.is_none() { entry.unlisted(self.unlisted.get(name)) } else { None };
+        let is_unlisted_news = update_unlisted(&mut self.unlisted, name, unlisted);
+        let is_news = match (slot, entry.at) {
             (Some(slot), Some(at)) => {
                 let is_news = self.slots.get(at).is_none_or(|old| !is_same(old, &slot));
                 if is_news {
@@ -244,7 +250,8 @@ impl ClusterStore {
                 }
                 at.inspect(|at| self.remove_slot(*at)).is_some()
             }
-        }
+        };
+        is_news || is_unlisted_news
     }
 
     /// Takes a slot away; the last one moves into its place.
@@ -253,6 +260,19 @@ impl ClusterStore {
         if let Some(entry) = self.slots.get(at).and_then(|moved| self.entries.get_mut(moved.node.name())) {
             entry.at = Some(at);
         }
+    }
+}
+
+/// Puts the pods of a node without a slot in their place; whether that changes anything.
+fn update_unlisted(unlisted: &mut Unlisted, name: &str, pods: Option<Arc<Placed>>) -> bool {
+    match (unlisted.get(name), pods) {
+        (None, None) => false,
+        (Some(old), Some(new)) if Arc::ptr_eq(old, &new) => false,
+        (_, Some(new)) => {
+            Arc::make_mut(unlisted).insert(name.into(), new);
+            true
+        }
+        (Some(_), None) => Arc::make_mut(unlisted).remove(name).is_some(),
     }
 }
 

@@ -144,6 +144,7 @@ impl CacheAttribute for Attribute {
     fn scope(&self) -> Scope {
         match &self.of {
             AttributeOf::Read(read) if read.is_of_request() => Scope::Subject,
+            AttributeOf::Read(read) if read.is_of_cluster() => Scope::Snapshot,
             _ => Scope::Row,
         }
     }

@@ -31,7 +31,8 @@ pub struct ReadLine {
     pub value: Shown,
     /// The name of the node that it is read of, where that is not the node in question.
     pub other: Option<Arc<str>>,
-    /// Whether it is not of the pod, the time or the node in question alone: such an answer is not cached.
+    /// Whether it is of something other than the pod, the time, the cluster or the node in question: such an answer is
+    /// not cached.
     pub is_of_others: bool,
 }
 
@@ -102,7 +103,7 @@ impl Recording {
     }
 }
 
-/// Says whether the read is not of the pod, the time or the node in question alone.
+/// Says whether the read is of something other than the pod, the time, the cluster or the node in question.
 fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool {
     match read.scope() {
         ReadScope::Constant => false,
@@ -110,9 +111,13 @@ fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool
             log.subject(&AttributeRef::of(attribute));
             false
         }
+        ReadScope::Cluster(attribute) if exists => {
+            log.snapshot(&AttributeRef::of(attribute));
+            false
+        }
         ReadScope::Node(node, attribute) if exists => !log.row(node, &AttributeRef::of(attribute)),
         // What is not there, or all nodes at once.
-        ReadScope::Node(..) | ReadScope::Whole => {
+        ReadScope::Node(..) | ReadScope::Cluster(_) | ReadScope::Whole => {
             log.other();
             true
         }

@@ -36,7 +36,7 @@ impl Source for ViewSource {
     }
 
     fn shared_fingerprint(&self, attribute: &Attribute) -> Fingerprint {
-        // Attributes of the pod and the time take no node.
+        // Attributes of the pod, the time and the cluster take no node.
         attribute.fingerprint(&self.0, 0)
     }
 
@@ -74,9 +74,10 @@ impl Attribute {
             AttributeOf::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::Read(ReadAttribute::EachPlaced(read)) => fingerprint_of_all(view.each_placed(node, read)),
-            AttributeOf::Read(_) => self.read(node).map_or(Fingerprint::ABSENT, |read| {
-                // A node of the view has an answer to every read of it.
-                view.answer_one(read).as_ref().map_or(Fingerprint::ABSENT, fingerprint)
+            AttributeOf::Read(_) => self.read(node).map_or(Fingerprint::ABSENT, |read| match view.answer_one(read) {
+                Ok(value) => fingerprint(&value),
+                // A node of the view has an answer to every read of it; the cluster may have none.
+                Err(_) => Fingerprint::of("no answer"),
             }),
         }
     }
@@ -120,6 +121,7 @@ fn fingerprint(value: &Value<'_>) -> Fingerprint {
         Value::Indices(indices) => Fingerprint::of(indices),
         Value::Counts(counts) => Fingerprint::of(counts),
         Value::Grouping(Grouping { values, groups }) => Fingerprint::of(&(values, groups)),
+        Value::LabelValues(values) => values.fingerprint(),
         Value::Taints(taints) => Fingerprint::hashed(|state| {
             for taint in *taints {
                 (&taint.key, &taint.value, &taint.effect).hash(state);

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     Annotation, BindError, BindQuery, Binder, Binding, Cluster, Group, MAX_ANNOTATION_BYTES, Member, Mode, NotReserved,
-    Placed, Pod, Slot, Verb, View, key_locks::KeyLocks,
+    Placed, Pod, Slot, Verb, View, cluster::OwnPlace, key_locks::KeyLocks, whole_cluster::WholeCluster,
 };
 
 use super::{BindOutcome, Caller, DecideError, Unbound, chain::reason_text, unbound::MAX_ASKS};
@@ -185,7 +185,9 @@ fn view(
     let placed = slot.as_ref().and_then(|slot| slot.placed.as_deref());
     // An earlier bind of it whose end nobody knew may have left the pod there: it must not stand in its own way.
     let own = placed.and_then(|placed: &Placed| placed.position(pod.uid()));
-    let view = View::new(Arc::clone(pod), cluster, Arc::from([at]), now);
+    let mut whole = WholeCluster::of(Some(Arc::clone(&cluster)));
+    whole.leave_out(pod, OwnPlace::AsThePodSays);
+    let view = View::new(Arc::clone(pod), cluster, Arc::from([at]), now).with_whole(whole);
     let view = match own {
         Some(own) => view.without(Arc::from([vec![own]])),
         None => view,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Candidate, Cluster, Pod, View, memory::Memories};
+use crate::{Candidate, Cluster, Pod, View, cluster::OwnPlace, memory::Memories, whole_cluster::WholeCluster};
 
 use super::{DecideError, Nodes, Query, Rejection};
 
@@ -21,17 +21,10 @@ pub(crate) struct RequestContext {
 pub(crate) struct NodeSet {
     pub(super) pod: Arc<Pod>,
     pub(super) cluster: Arc<Cluster>,
+    /// Answers the reads about the whole cluster.
+    pub(super) whole: WholeCluster,
     pub(super) slots: Arc<[u32]>,
     pub(super) now: u64,
-}
-
-/// Where the pod of a request may be placed already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnPlace {
-    /// On the node that its `spec.nodeName` names, or that a bind under way has reserved for it, if any.
-    AsThePodSays,
-    /// On any node of the cluster: all are searched.
-    Anywhere,
 }
 
 // === impl RequestContext ===
@@ -49,19 +42,29 @@ impl RequestContext {
             Nodes::Names(names) => {
                 let cluster = seen(cluster)?;
                 let slots = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
-                Ok(Self::of_slots(pod, cluster, slots, now))
+                Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), slots, now))
             }
-            Nodes::Slots { cluster, slots } => Ok(Self::of_slots(pod, seen(cluster)?, Arc::clone(slots), now)),
+            Nodes::Slots { cluster, slots } => {
+                let cluster = seen(cluster)?;
+                Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), Arc::clone(slots), now))
+            }
             Nodes::Objects(objects) => {
-                let (cluster, slots) = memories.with(query.sender, |memory| memory.resolve(objects, cluster))?;
-                Ok(Self::of_slots(pod, cluster, slots.into(), now))
+                let (nodes, slots) = memories.with(query.sender, |memory| memory.resolve(objects, cluster))?;
+                Ok(Self::of_slots(pod, nodes, cluster.cloned(), slots.into(), now))
             }
         }
     }
 
-    /// Names of the request by their slots.
-    fn of_slots(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: Arc<[u32]>, now: u64) -> Self {
-        let node_set = |slots: Arc<[u32]>| NodeSet { pod, cluster, slots, now };
+    /// Nodes of the request by their slots; `whole` is the cluster in force.
+    fn of_slots(
+        pod: Arc<Pod>,
+        cluster: Arc<Cluster>,
+        whole: Option<Arc<Cluster>>,
+        slots: Arc<[u32]>,
+        now: u64,
+    ) -> Self {
+        let whole = WholeCluster::of(whole);
+        let node_set = |slots: Arc<[u32]>| NodeSet { pod, cluster, whole, slots, now };
         if !slots.contains(&Nodes::UNKNOWN) {
             return Self { node_set: node_set(slots), known: None, unknown: vec![] };
         }
@@ -72,11 +75,12 @@ impl RequestContext {
 
     /// The same without the pod itself, where it is placed already: it must not stand in its own way.
     pub(crate) fn without_own_pod(mut self, place: OwnPlace) -> Self {
-        let NodeSet { pod, cluster, .. } = &self.node_set;
+        let NodeSet { pod, cluster, whole, .. } = &mut self.node_set;
         let without = match place {
             OwnPlace::AsThePodSays => cluster.without_placed(pod),
             OwnPlace::Anywhere => cluster.without(pod),
         };
+        whole.leave_out(pod, place);
         if let Some(cluster) = without {
             self.node_set.cluster = Arc::new(cluster);
         }
@@ -143,7 +147,7 @@ impl RequestContext {
 impl NodeSet {
     /// A view of every node of the set.
     pub(super) fn whole_view(&self) -> View {
-        View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), Arc::clone(&self.slots), self.now)
+        self.view_of(Arc::clone(&self.slots))
     }
 
     /// A view of the nodes that still stand, in their order.
@@ -151,8 +155,12 @@ impl NodeSet {
         if standing.len() == self.slots.len() {
             return self.whole_view();
         }
-        let slots = standing.iter().map(|node| self.slots[*node as usize]).collect();
-        View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), slots, self.now)
+        self.view_of(standing.iter().map(|node| self.slots[*node as usize]).collect())
+    }
+
+    fn view_of(&self, slots: Arc<[u32]>) -> View {
+        let view = View::new(Arc::clone(&self.pod), Arc::clone(&self.cluster), slots, self.now);
+        view.with_whole(self.whole.clone())
     }
 
     /// The same, as if the victims of the candidates (one for each node of the set) were gone.

@@ -10,7 +10,9 @@ use hashbrown::HashMap;
 use crate::{
     Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Slot, Verb, View,
     cache::{Answers, Evaluated},
+    cluster::OwnPlace,
     memory::Memories,
+    whole_cluster::WholeCluster,
 };
 
 use super::{
@@ -61,7 +63,7 @@ pub(crate) fn preempt(
     group: &Group,
     pod: &Arc<Pod>,
     queries: &[CandidateQuery<'_>],
-    cluster: Option<&Cluster>,
+    cluster: Option<&Arc<Cluster>>,
     nodes: (&Memories, Sender),
     now: u64,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
@@ -112,10 +114,14 @@ impl<'p> Preempting<'p> {
         group: &'p Group,
         pod: Arc<Pod>,
         queries: &[CandidateQuery<'_>],
-        cluster: Option<&Cluster>,
+        cluster: Option<&Arc<Cluster>>,
         nodes: (&Memories, Sender),
         now: u64,
     ) -> Result<Self, DecideError> {
+        let mut whole = WholeCluster::of(cluster.cloned());
+        whole.leave_out(&pod, OwnPlace::AsThePodSays);
+        let without = cluster.and_then(|cluster| cluster.without_placed(&pod));
+        let cluster = without.as_ref().or(cluster.map(AsRef::as_ref));
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
         let (mut reasons, mut dropped) = (Reasons::default(), vec![]);
         for (at, query) in queries.iter().enumerate() {
@@ -133,7 +139,7 @@ impl<'p> Preempting<'p> {
             }
         }
         let numbers = (0..slots.len() as u32).collect();
-        let node_set = NodeSet { pod, cluster: Arc::new(Cluster::new(slots)), slots: numbers, now };
+        let node_set = NodeSet { pod, cluster: Arc::new(Cluster::new(slots)), whole, slots: numbers, now };
         let stands = vec![true; candidates.len()];
         Ok(Self { caller, group, node_set, candidates, origins, stands, reasons, dropped })
     }
@@ -156,7 +162,7 @@ impl<'p> Preempting<'p> {
             }
             // Without the victims nothing is as the cluster has it, so answers are not cached.
             let view = self.node_set.view_without(&chain.standing.nodes(&all), &self.candidates);
-            let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter(ask, nodes);
+            let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
             if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
                 chain.apply(member, &Evaluated::ByRow(Answers::plain(verdicts)), 0, &all);
             }

@@ -12,3 +12,4 @@ mod prioritize;
 mod remember;
 mod secrets;
 mod shadow;
+mod whole_cluster;

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use super::Selector;
+
 /// One question of a guest about the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Read<'a> {
@@ -43,6 +45,39 @@ pub enum Read<'a> {
     Candidate(u32, CandidateRead),
     /// How many candidates there are.
     CandidatesCount,
+    /// How many pods match.
+    ClusterCount(Selector<&'a str>),
+    /// How many pods match, but at most `n`: an answer stays cached while `n` pods or more match.
+    ClusterCountUpTo {
+        /// The `selector` of the contract.
+        selector: Selector<&'a str>,
+        /// The `n` of the contract.
+        n: u64,
+    },
+    /// Whether at least `n` pods match: an answer stays cached until the count passes `n`. A limit needs no more.
+    ClusterAtLeast {
+        /// The `selector` of the contract.
+        selector: Selector<&'a str>,
+        /// The `n` of the contract.
+        n: u64,
+    },
+    /// The sum of the effective requests of the pods that match: cpu in millicores, all else in base units.
+    ClusterRequested {
+        /// The `selector` of the contract.
+        selector: Selector<&'a str>,
+        /// The `name` of the contract.
+        name: &'a str,
+    },
+    /// How many nodes have a label with this value.
+    ClusterNodesWithLabel {
+        /// The `key` of the contract.
+        key: &'a str,
+        /// The `value` of the contract.
+        value: &'a str,
+    },
+    /// The values of a node label, ascending, each with how many nodes have it. A label with more than 1,000 values ends
+    /// the call with a fault.
+    ClusterLabelValues(&'a str),
     /// The `settings` of the policy's sidecar as JSON; `null` if there are none.
     HostSettings,
     /// Unix seconds, rounded down to a multiple of the granularity in seconds; 0 counts as 1.
@@ -130,6 +165,8 @@ pub(crate) enum ReadScope<'a> {
     Constant,
     /// By a value that is the same for all nodes of a request.
     Request(ReadAttribute<&'a str>),
+    /// By a value of the cluster as a whole.
+    Cluster(ReadAttribute<&'a str>),
     /// By a value of this node.
     Node(u32, ReadAttribute<&'a str>),
     /// The value is about the request as a whole: the answer is not cached.
@@ -156,6 +193,39 @@ pub(crate) enum ReadAttribute<T> {
         /// The `value` of the contract.
         value: T,
     },
+    /// How many pods match.
+    ClusterCount(Selector<T>),
+    /// How many pods match, but at most `n`: an answer stays cached while `n` pods or more match.
+    ClusterCountUpTo {
+        /// The `selector` of the contract.
+        selector: Selector<T>,
+        /// The `n` of the contract.
+        n: u64,
+    },
+    /// Whether at least `n` pods match: an answer stays cached until the count passes `n`. A limit needs no more.
+    ClusterAtLeast {
+        /// The `selector` of the contract.
+        selector: Selector<T>,
+        /// The `n` of the contract.
+        n: u64,
+    },
+    /// The sum of the effective requests of the pods that match: cpu in millicores, all else in base units.
+    ClusterRequested {
+        /// The `selector` of the contract.
+        selector: Selector<T>,
+        /// The `name` of the contract.
+        name: T,
+    },
+    /// How many nodes have a label with this value.
+    ClusterNodesWithLabel {
+        /// The `key` of the contract.
+        key: T,
+        /// The `value` of the contract.
+        value: T,
+    },
+    /// The values of a node label, ascending, each with how many nodes have it. A label with more than 1,000 values ends
+    /// the call with a fault.
+    ClusterLabelValues(T),
     /// Unix seconds, rounded down to a multiple of the granularity in seconds; 0 counts as 1.
     HostNow(u32),
 }
@@ -173,6 +243,18 @@ impl<'a> Read<'a> {
             Self::PlacedCountLabelled { node, namespace, key, value } => {
                 ReadScope::Node(node, ReadAttribute::PlacedCountLabelled { namespace, key, value })
             }
+            Self::ClusterCount(selector) => ReadScope::Cluster(ReadAttribute::ClusterCount(selector)),
+            Self::ClusterCountUpTo { selector, n } => {
+                ReadScope::Cluster(ReadAttribute::ClusterCountUpTo { selector, n })
+            }
+            Self::ClusterAtLeast { selector, n } => ReadScope::Cluster(ReadAttribute::ClusterAtLeast { selector, n }),
+            Self::ClusterRequested { selector, name } => {
+                ReadScope::Cluster(ReadAttribute::ClusterRequested { selector, name })
+            }
+            Self::ClusterNodesWithLabel { key, value } => {
+                ReadScope::Cluster(ReadAttribute::ClusterNodesWithLabel { key, value })
+            }
+            Self::ClusterLabelValues(key) => ReadScope::Cluster(ReadAttribute::ClusterLabelValues(key)),
             Self::HostNow(granularity) => ReadScope::Request(ReadAttribute::HostNow(granularity)),
             Self::HostSettings => ReadScope::Constant,
             Self::NodesCount
@@ -202,6 +284,12 @@ impl fmt::Display for Read<'_> {
             }
             Self::Candidate(candidate, read) => read.write(f, format_args!("candidate[{candidate}]")),
             Self::CandidatesCount => write!(f, "candidates.count"),
+            Self::ClusterCount(selector) => write!(f, "cluster.count({selector:?})"),
+            Self::ClusterCountUpTo { selector, n } => write!(f, "cluster.count-up-to({selector:?}, {n:?})"),
+            Self::ClusterAtLeast { selector, n } => write!(f, "cluster.at-least({selector:?}, {n:?})"),
+            Self::ClusterRequested { selector, name } => write!(f, "cluster.requested({selector:?}, {name:?})"),
+            Self::ClusterNodesWithLabel { key, value } => write!(f, "cluster.nodes-with-label({key:?}, {value:?})"),
+            Self::ClusterLabelValues(key) => write!(f, "cluster.label-values({key:?})"),
             Self::HostSettings => write!(f, "host.settings"),
             Self::HostNow(granularity) => write!(f, "host.now({granularity:?})"),
         }
@@ -214,6 +302,19 @@ impl<T> ReadAttribute<T> {
     /// Whether it is of the pod being scheduled or the time, and so the same for all nodes.
     pub(crate) fn is_of_request(&self) -> bool {
         matches!(self, Self::Pod { .. } | Self::HostNow { .. })
+    }
+
+    /// Whether it is of the cluster as a whole.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        matches!(
+            self,
+            Self::ClusterCount { .. }
+                | Self::ClusterCountUpTo { .. }
+                | Self::ClusterAtLeast { .. }
+                | Self::ClusterRequested { .. }
+                | Self::ClusterNodesWithLabel { .. }
+                | Self::ClusterLabelValues { .. }
+        )
     }
 
     /// Whether it is of the pods placed on a node, and not of the node's own object.
@@ -237,6 +338,20 @@ impl<T> ReadAttribute<T> {
             Self::PlacedCountLabelled { namespace, key, value } => {
                 ReadAttribute::PlacedCountLabelled { namespace: text(namespace), key: text(key), value: text(value) }
             }
+            Self::ClusterCount(selector) => ReadAttribute::ClusterCount(selector.map(text)),
+            Self::ClusterCountUpTo { selector, n } => {
+                ReadAttribute::ClusterCountUpTo { selector: selector.map(text), n: *n }
+            }
+            Self::ClusterAtLeast { selector, n } => {
+                ReadAttribute::ClusterAtLeast { selector: selector.map(text), n: *n }
+            }
+            Self::ClusterRequested { selector, name } => {
+                ReadAttribute::ClusterRequested { selector: selector.map(text), name: text(name) }
+            }
+            Self::ClusterNodesWithLabel { key, value } => {
+                ReadAttribute::ClusterNodesWithLabel { key: text(key), value: text(value) }
+            }
+            Self::ClusterLabelValues(key) => ReadAttribute::ClusterLabelValues(text(key)),
             Self::HostNow(granularity) => ReadAttribute::HostNow(*granularity),
         }
     }
@@ -253,6 +368,12 @@ impl<'a> ReadAttribute<&'a str> {
             Self::PlacedCountLabelled { namespace, key, value } => {
                 Read::PlacedCountLabelled { node, namespace, key, value }
             }
+            Self::ClusterCount(selector) => Read::ClusterCount(selector),
+            Self::ClusterCountUpTo { selector, n } => Read::ClusterCountUpTo { selector, n },
+            Self::ClusterAtLeast { selector, n } => Read::ClusterAtLeast { selector, n },
+            Self::ClusterRequested { selector, name } => Read::ClusterRequested { selector, name },
+            Self::ClusterNodesWithLabel { key, value } => Read::ClusterNodesWithLabel { key, value },
+            Self::ClusterLabelValues(key) => Read::ClusterLabelValues(key),
             Self::HostNow(granularity) => Read::HostNow(granularity),
         })
     }
@@ -268,6 +389,12 @@ impl<T: fmt::Debug> fmt::Display for ReadAttribute<T> {
             Self::PlacedCountLabelled { namespace, key, value } => {
                 write!(f, "placed.count-labelled({namespace:?}, {key:?}, {value:?})")
             }
+            Self::ClusterCount(selector) => write!(f, "cluster.count({selector:?})"),
+            Self::ClusterCountUpTo { selector, n } => write!(f, "cluster.count-up-to({selector:?}, {n:?})"),
+            Self::ClusterAtLeast { selector, n } => write!(f, "cluster.at-least({selector:?}, {n:?})"),
+            Self::ClusterRequested { selector, name } => write!(f, "cluster.requested({selector:?}, {name:?})"),
+            Self::ClusterNodesWithLabel { key, value } => write!(f, "cluster.nodes-with-label({key:?}, {value:?})"),
+            Self::ClusterLabelValues(key) => write!(f, "cluster.label-values({key:?})"),
             Self::HostNow(granularity) => write!(f, "host.now({granularity:?})"),
         }
     }

@@ -52,6 +52,9 @@ impl Shown {
             Value::Grouping(Grouping { values, groups }) => {
                 Self::Grouping(groups.len(), values.iter().map(|own| text(own)).collect())
             }
+            Value::LabelValues(values) => {
+                Self::List(values.iter().map(|(value, nodes)| text(&format!("{value}: {nodes}"))).collect())
+            }
             Value::Taints(taints) => Self::List(taints.iter().map(|taint| text(&taint_text(taint))).collect()),
         }
     }

@@ -15,16 +15,17 @@ const BY_HAND: [&str; 1] = ["host.now"];
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! The imports of the contract as methods; `door.rs` says why each `unsafe` is sound.\n\n\
-                    use super::{door::{Door, Items, Maybe, Text}, pod};\nuse crate::{Taint, view::Groups};\n\n"
+                    use super::{door::{Door, Items, Maybe, Text}, pod};\nuse crate::{LabelCount, Selector, Taint, view::Groups};\n\n"
         .to_owned();
     for record in &contract.records {
-        let fields = record
-            .fields
-            .iter()
-            .map(|Param { name, ty }| Ok(format!("pub(super) {}: {},\n", snake(name), in_memory(ty)?)));
-        let fields: String = fields.collect::<anyhow::Result<_>>()?;
-        writeln!(text, "/// The record `{}` in memory.\n#[repr(C)]", record.name)?;
-        writeln!(text, "pub(super) struct {}Record {{ {fields} }}\n", camel(&record.name))?;
+        text +=
+            &in_memory_struct(&format!("The record `{}`", record.name), &record_name(&record.name), &record.fields)?;
+    }
+    for interface in &contract.interfaces {
+        for function in interface.reads().filter(|function| is_spilled(function, contract)) {
+            let what = format!("The parameters of `{}.{}`", interface.name, function.name);
+            text += &in_memory_struct(&what, &params_name(interface, function), &function.params)?;
+        }
     }
     for interface in contract.interfaces.iter().filter(|interface| is_kept(interface)) {
         let names: String = interface.reads().map(|function| camel(&function.name) + ",\n").collect();
@@ -35,7 +36,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     writeln!(text, "impl<'a> Door<'a> {{")?;
     for interface in &contract.interfaces {
         for function in interface.reads() {
-            text += &door_method(interface, function)?;
+            text += &door_method(interface, function, is_spilled(function, contract))?;
         }
     }
     writeln!(text, "}}\n")?;
@@ -52,13 +53,59 @@ pub(super) fn is_by_hand(interface: &Interface, function: &Function) -> bool {
     BY_HAND.contains(&format!("{}.{}", interface.name, function.name).as_str())
 }
 
-fn door_method(interface: &Interface, function: &Function) -> anyhow::Result<String> {
+/// A record as the canonical ABI has it in memory.
+fn in_memory_struct(what: &str, name: &str, fields: &[Param]) -> anyhow::Result<String> {
+    let fields =
+        fields.iter().map(|Param { name, ty }| Ok(format!("pub(super) {}: {},\n", snake(name), in_memory(ty)?)));
+    let fields: String = fields.collect::<anyhow::Result<_>>()?;
+    Ok(format!("/// {what} in memory.\n#[repr(C)]\npub(super) struct {name} {{ {fields} }}\n\n"))
+}
+
+fn record_name(record: &str) -> String {
+    camel(record) + "Record"
+}
+
+fn params_name(interface: &Interface, function: &Function) -> String {
+    camel(&interface.name) + &camel(&function.name) + "Params"
+}
+
+/// Whether the parameters are passed through memory.
+fn is_spilled(function: &Function, contract: &Contract) -> bool {
+    function.params.iter().map(|param| flat_count(&param.ty, contract)).sum::<usize>() > MAX_FLAT
+}
+
+/// How many flat values a type has.
+fn flat_count(ty: &Type, contract: &Contract) -> usize {
+    match ty {
+        Type::Text | Type::List(_) => 2,
+        Type::Option(some) => 1 + flat_count(some, contract),
+        Type::Record(name) => {
+            let fields =
+                contract.records.iter().filter(|record| record.name == *name).flat_map(|record| &record.fields);
+            fields.map(|field| flat_count(&field.ty, contract)).sum()
+        }
+        _ => 1,
+    }
+}
+
+fn door_method(interface: &Interface, function: &Function, is_spilled: bool) -> anyhow::Result<String> {
     if is_by_hand(interface, function) {
         return Ok(String::new());
     }
     let (name, shape) = (method(interface, function), Shape::of(function)?);
     let mut arguments: Vec<String> = vec![];
-    for Param { name, ty } in &function.params {
+    let mut before = String::new();
+    if is_spilled {
+        let field = |Param { name, ty }: &Param| match (snake(name), ty) {
+            (name, Type::Text) => format!("{name}: Text::of({name}), "),
+            (name, Type::Record(_)) => format!("{name}: {name}.into(), "),
+            (name, _) => format!("{name}, "),
+        };
+        let fields: String = function.params.iter().map(field).collect();
+        before = format!("let params = {} {{ {fields} }};\n", params_name(interface, function));
+        arguments.push("&raw const params".to_owned());
+    }
+    for Param { name, ty } in function.params.iter().filter(|_| !is_spilled) {
         let name = snake(name);
         match ty {
             Type::Text => arguments.extend([format!("{name}.as_ptr()"), format!("{name}.len()")]),
@@ -79,7 +126,7 @@ fn door_method(interface: &Interface, function: &Function) -> anyhow::Result<Str
         _ => read,
     };
     let (parameters, result) = (parameters(function)?, shape.rust());
-    Ok(format!("pub(crate) fn {name}(self{parameters}) -> {result} {{ {body} }}\n\n"))
+    Ok(format!("pub(crate) fn {name}(self{parameters}) -> {result} {{ {before}{body} }}\n\n"))
 }
 
 fn kept(interface: &Interface, function: &Function, shape: &Shape, key: &str, read: &str) -> String {
@@ -97,27 +144,36 @@ fn kept(interface: &Interface, function: &Function, shape: &Shape, key: &str, re
 }
 
 fn imports(contract: &Contract) -> anyhow::Result<String> {
-    let records: String = contract.records.iter().map(|record| camel(&record.name) + "Record, ").collect();
-    let mut text = format!(
-        "/// The functions of the host. A text goes in as pointer and length; a result that is not one number comes\n\
-         /// out through a pointer.\n\
-         pub(super) mod imports {{\nuse super::{{Items, Maybe, Text, {records}}};\n\n"
-    );
+    let mut text = String::new();
     for interface in &contract.interfaces {
         let Contract { package, version, .. } = contract;
         writeln!(text, "#[link(wasm_import_module = \"{package}/{}@{version}\")]", interface.name)?;
         writeln!(text, "unsafe extern \"C\" {{")?;
         for function in &interface.functions {
-            text += &import(interface, function)?;
+            text += &import(interface, function, is_spilled(function, contract))?;
         }
         writeln!(text, "}}\n")?;
     }
-    Ok(text + "}\n")
+    let records = contract.records.iter().map(|record| record_name(&record.name));
+    let spilled = contract.interfaces.iter().flat_map(|interface| {
+        let those = interface.reads().filter(|function| is_spilled(function, contract));
+        those.map(|function| params_name(interface, function))
+    });
+    let used = records.filter(|name| text.contains(name.as_str())).chain(spilled);
+    let used = used.collect::<Vec<_>>().join(", ");
+    Ok(format!(
+        "/// The functions of the host. A text goes in as pointer and length; more than {MAX_FLAT} values go in, and a result\n\
+         /// that is not one number comes out, through a pointer.\n\
+         pub(super) mod imports {{\nuse super::{{Items, Maybe, Text, {used}}};\n\n{text}}}\n"
+    ))
 }
 
-fn import(interface: &Interface, function: &Function) -> anyhow::Result<String> {
+fn import(interface: &Interface, function: &Function, is_spilled: bool) -> anyhow::Result<String> {
     let mut parameters: Vec<String> = vec![];
-    for Param { name, ty } in &function.params {
+    if is_spilled {
+        parameters.push(format!("params: *const {}", params_name(interface, function)));
+    }
+    for Param { name, ty } in function.params.iter().filter(|_| !is_spilled) {
         let name = snake(name);
         match ty {
             Type::Text => parameters.extend([format!("{name}: *const u8"), format!("{name}_length: usize")]),
@@ -147,7 +203,8 @@ fn in_memory(ty: &Type) -> anyhow::Result<String> {
         Type::Text => "Text".to_owned(),
         Type::Option(some) => format!("Maybe<{}>", in_memory(some)?),
         Type::List(item) => format!("Items<{}>", in_memory(item)?),
-        Type::Record(name) => camel(name) + "Record",
+        Type::Bool => "bool".to_owned(),
+        Type::Record(name) => record_name(name),
         other => {
             number_type(other).with_context(|| format!("the generator has no rule for {other:?} in memory"))?.to_owned()
         }

@@ -18,6 +18,8 @@ pub(crate) enum ReadScope<'a> {
     Constant,
     /// By a value that is the same for all nodes of a request.
     Request(ReadAttribute<&'a str>),
+    /// By a value of the cluster as a whole.
+    Cluster(ReadAttribute<&'a str>),
     /// By a value of this node.
     Node(u32, ReadAttribute<&'a str>),
     /// The value is about the request as a whole: the answer is not cached.
@@ -43,7 +45,9 @@ struct CoreRead {
 }
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
-    let mut text = "//! Every read of the contract, and its attribute.\n\nuse std::fmt;\n\n".to_owned();
+    let mut text = "//! Every read of the contract, and its attribute.\n\nuse std::fmt;\n\n\
+                    use super::Selector;\n\n"
+        .to_owned();
     let mut reads = vec![];
     for interface in &contract.interfaces {
         reads.extend(of_interface(interface)?);
@@ -77,7 +81,9 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
         let name = if is_each { format!("Each{}", camel(one)) } else { camel(one) };
         let attribute = match first.cached {
             Cached::Always | Cached::Never => None,
-            Cached::Request | Cached::Node | Cached::Pods => Some(Variant::of_all(name.clone(), interface, one, &[])),
+            Cached::Request | Cached::Node | Cached::Pods | Cached::Cluster => {
+                Some(Variant::of_all(name.clone(), interface, one, &[]))
+            }
         };
         let pods: Vec<&&Function> = of_one.iter().filter(|function| function.cached == Cached::Pods).collect();
         let of_pods = if pods.len() == of_one.len() {
@@ -105,7 +111,7 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
         let shown = variant()?.shown(function);
         let attribute = match function.cached {
             Cached::Always | Cached::Never => None,
-            Cached::Request => Some(variant()?),
+            Cached::Request | Cached::Cluster => Some(variant()?),
             Cached::Node | Cached::Pods => Some(variant()?.without_node()),
         };
         let is_of_pods = function.cached == Cached::Pods;
@@ -154,8 +160,13 @@ fn attribute_enum(reads: &[CoreRead]) -> String {
 fn read_impl(reads: &[CoreRead]) -> String {
     let scope = |read: &CoreRead| {
         let attribute = read.attribute.as_ref()?.pattern();
-        Some(if read.cached == Cached::Request {
-            format!("Self::{} => ReadScope::Request(ReadAttribute::{attribute}),\n", read.variant.pattern())
+        let scope = match read.cached {
+            Cached::Request => Some("Request"),
+            Cached::Cluster => Some("Cluster"),
+            _ => None,
+        };
+        Some(if let Some(scope) = scope {
+            format!("Self::{} => ReadScope::{scope}(ReadAttribute::{attribute}),\n", read.variant.pattern())
         } else {
             // Its index among those of the node does not matter to the attribute of each.
             let pattern = if read.is_each { with_first(&read.variant) } else { read.variant.pattern() };
@@ -210,8 +221,10 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
             format!("Self::{} => Read::{},\n", own.pattern(), read.variant.pattern())
         }
     };
-    let of_request = attributes().filter(|(read, _)| read.cached == Cached::Request);
-    let of_request: Vec<String> = of_request.map(|(_, own)| format!("Self::{}", own.any())).collect();
+    let patterns = |cached: Cached| {
+        let those = attributes().filter(|(read, _)| read.cached == cached);
+        those.map(|(_, own)| format!("Self::{}", own.any())).collect::<Vec<_>>().join(" | ")
+    };
     let of_pods: Vec<String> = reads.iter().flat_map(|read| &read.of_pods).map(|own| format!("Self::{own}")).collect();
     let shown =
         |(read, own): (&CoreRead, &Variant)| show(&own.pattern(), &read.attribute_prefix, read.shown.as_deref());
@@ -219,6 +232,8 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
         "// === impl ReadAttribute ===\n\nimpl<T> ReadAttribute<T> {{\n\
          /// Whether it is of the pod being scheduled or the time, and so the same for all nodes.\n\
          pub(crate) fn is_of_request(&self) -> bool {{ matches!(self, {}) }}\n\n\
+         /// Whether it is of the cluster as a whole.\n\
+         pub(crate) fn is_of_cluster(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// Whether it is of the pods placed on a node, and not of the node's own object.\n\
          pub(crate) fn is_of_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// The same with other texts.\n\
@@ -229,7 +244,8 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
          pub(crate) fn read(self, node: u32) -> Option<Read<'a>> {{ Some(match self {{ {} }}) }}\n}}\n\n\
          impl<T: fmt::Debug> fmt::Display for ReadAttribute<T> {{\n\
          fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
-        of_request.join(" | "),
+        patterns(Cached::Request),
+        patterns(Cached::Cluster),
         of_pods.join(" | "),
         attributes().map(mapped).collect::<String>(),
         attributes().map(read).collect::<String>(),

@@ -17,10 +17,12 @@ pub(super) enum Shape {
     /// With the number's type in Rust.
     Number(&'static str),
     OptionalNumber(&'static str),
+    OptionalFlag,
     Numbers,
     /// With the record's name.
     Record(String),
     Records(String),
+    OptionalRecords(String),
 }
 
 // === impl Shape ===
@@ -37,8 +39,15 @@ impl Shape {
             Type::Record(name) => Self::Record(name.clone()),
             Type::Option(some) => match number_type(some) {
                 Some(number) => Self::OptionalNumber(number),
-                None if **some == Type::Text => Self::OptionalText,
-                None => bail!("{}: the generator has no rule for option<{some:?}>", function.name),
+                None => match &**some {
+                    Type::Text => Self::OptionalText,
+                    Type::Bool => Self::OptionalFlag,
+                    Type::List(item) => match &**item {
+                        Type::Record(name) => Self::OptionalRecords(name.clone()),
+                        other => bail!("{}: the generator has no rule for option<list<{other:?}>>", function.name),
+                    },
+                    other => bail!("{}: the generator has no rule for option<{other:?}>", function.name),
+                },
             },
             Type::List(item) => match &**item {
                 Type::Text => Self::Texts,
@@ -58,9 +67,11 @@ impl Shape {
             Self::Texts => "texts".to_owned(),
             Self::Number(_) => "number".to_owned(),
             Self::OptionalNumber(_) => "optional_number".to_owned(),
+            Self::OptionalFlag => "optional_flag".to_owned(),
             Self::Numbers => "numbers".to_owned(),
             Self::Record(name) => super::snake(name),
             Self::Records(name) => super::snake(name) + "s",
+            Self::OptionalRecords(name) => format!("optional_{}s", super::snake(name)),
         }
     }
 
@@ -72,9 +83,11 @@ impl Shape {
             Self::Texts => "Vec<&'a str>".to_owned(),
             Self::Number(number) => (*number).to_owned(),
             Self::OptionalNumber(number) => format!("Option<{number}>"),
+            Self::OptionalFlag => "Option<bool>".to_owned(),
             Self::Numbers => "Vec<u32>".to_owned(),
             Self::Record(name) => record(name),
             Self::Records(name) => format!("Vec<{}>", record(name)),
+            Self::OptionalRecords(name) => format!("Option<Vec<{}>>", record(name)),
         }
     }
 }

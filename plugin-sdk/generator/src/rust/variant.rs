@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::{camel, docs, number_type, snake};
+use super::{SELECTOR, camel, docs, number_type, snake};
 use crate::{Function, Interface, Param, Type};
 
 /// One variant of an enum.
@@ -22,6 +22,8 @@ struct Field {
 #[derive(Debug)]
 enum FieldType {
     Text,
+    /// `Selector`, which has texts.
+    Selector,
     Number(&'static str),
     /// An enum of reads, such as `NodeRead`, and whether it has texts.
     Reads(String, bool),
@@ -50,8 +52,11 @@ impl Variant {
 
     fn new(name: &str, docs: &str, params: &[Param]) -> anyhow::Result<Self> {
         let field = |param: &Param| {
-            let number = || number_type(&param.ty).map(FieldType::Number);
-            let ty = if param.ty == Type::Text { Some(FieldType::Text) } else { number() };
+            let ty = match &param.ty {
+                Type::Text => Some(FieldType::Text),
+                Type::Record(name) if name == SELECTOR => Some(FieldType::Selector),
+                other => number_type(other).map(FieldType::Number),
+            };
             let ty = ty.with_context(|| format!("{name}: no rule for a parameter {:?}", param.ty))?;
             Ok(Field { name: snake(&param.name), ty })
         };
@@ -69,6 +74,7 @@ impl Variant {
     pub(super) fn declaration(&self, text: &str) -> String {
         let ty = |field: &Field| match &field.ty {
             FieldType::Text => text.to_owned(),
+            FieldType::Selector => format!("Selector<{text}>"),
             FieldType::Number(number) => (*number).to_owned(),
             FieldType::Reads(name, true) => format!("{name}<{text}>"),
             FieldType::Reads(name, false) => name.clone(),
@@ -109,7 +115,7 @@ impl Variant {
         let value = |field: &Field| match &field.ty {
             FieldType::Text => format!("text({})", field.name),
             FieldType::Number(_) | FieldType::Reads(_, false) => format!("*{}", field.name),
-            FieldType::Reads(_, true) => format!("{}.map(text)", field.name),
+            FieldType::Selector | FieldType::Reads(_, true) => format!("{}.map(text)", field.name),
         };
         self.with(|field| if self.is_named() { format!("{}: {}", field.name, value(field)) } else { value(field) })
     }
@@ -147,13 +153,22 @@ pub(super) fn has_text(interface: &Interface) -> bool {
     of_one.flat_map(|function| interface.arguments(function)).any(|param| param.ty == Type::Text)
 }
 
-/// The constructor of a `Read` from variables that have the names of the function's parameters.
-pub(super) fn constructor(interface: &Interface, function: &Function, text: &str) -> anyhow::Result<String> {
+/// The constructor of a `Read` from variables that have the names of the function's parameters; `text` goes before a text,
+/// and `selector` after a selector.
+pub(super) fn constructor(
+    interface: &Interface,
+    function: &Function,
+    text: &str,
+    selector: &str,
+) -> anyhow::Result<String> {
     let borrow = |variant: &Variant| {
-        variant.with(|field| match (&field.ty, variant.is_named()) {
-            (FieldType::Text, true) if !text.is_empty() => format!("{}: {text}{}", field.name, field.name),
-            (FieldType::Text, false) => format!("{text}{}", field.name),
-            _ => field.name.clone(),
+        variant.with(|field| {
+            let value = match &field.ty {
+                FieldType::Text => format!("{text}{}", field.name),
+                FieldType::Selector => format!("{}{selector}", field.name),
+                FieldType::Number(_) | FieldType::Reads(..) => field.name.clone(),
+            };
+            if variant.is_named() && value != field.name { format!("{}: {value}", field.name) } else { value }
         })
     };
     let Some(one) = interface.one.as_deref().filter(|_| function.of_one) else {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Shape, argument_type, camel, docs, method, snake};
-use crate::{Contract, Function, Interface, Param};
+use crate::{Cached, Contract, Function, Interface, Param};
 
 /// Reads that the SDK offers in another form, written by hand.
 const BY_HAND: [&str; 7] = [
@@ -22,7 +22,7 @@ const RENAMED: [(&str, &str); 3] =
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! The reads of the contract as methods.\n\n\
-                    use super::{Candidate, Groups, Node, Nodes, Placed, Pod, Taint};\n\n"
+                    use super::{Candidate, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};\n\n"
         .to_owned();
     let mut methods: BTreeMap<String, String> = BTreeMap::new();
     for interface in &contract.interfaces {
@@ -50,6 +50,7 @@ fn view_method(interface: &Interface, function: &Function) -> anyhow::Result<Opt
         Some(one) if function.of_one => (camel(one), interface.by.len()),
         Some(_) if of_node => ("Node".to_owned(), 1),
         Some(_) => ("Nodes".to_owned(), 0),
+        None if function.cached == Cached::Cluster => ("Cluster".to_owned(), 0),
         None => return Ok(None),
     };
     if BY_HAND.contains(&full.as_str()) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Shape, argument_type, snake, variant::constructor};
+use super::{Shape, argument_type, camel, snake, variant::constructor};
 use crate::{Contract, Function, Interface, Param, Type};
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
@@ -42,23 +42,33 @@ fn import(interface: &Interface, function: &Function, instance: &str) -> anyhow:
         anyhow::Ok(if all.len() == 1 { format!("({},)", all[0]) } else { format!("({})", all.join(", ")) })
     };
     let ty = |param: &Param| {
-        let of_number = argument_type(&param.ty)?;
-        Ok(if param.ty == Type::Text { "WasmStr" } else { of_number }.to_owned())
+        Ok(match &param.ty {
+            Type::Text => "WasmStr".to_owned(),
+            Type::Record(name) => camel(name) + "Param",
+            number => argument_type(number)?.to_owned(),
+        })
     };
     let arguments = match params.len() {
         0 => "()".to_owned(),
         _ => format!("{}: {}", list(|param| Ok(snake(&param.name)))?, list(ty)?),
     };
-    let texts = params.iter().filter(|param| param.ty == Type::Text).map(|param| snake(&param.name));
-    let texts: Vec<String> = texts.map(|text| format!("let {text} = utf8(&store, &{text})?;\n")).collect();
+    let lifted = |Param { name, ty }: &Param| {
+        let helper = match ty {
+            Type::Text => "utf8",
+            Type::Record(_) => "lifted",
+            _ => return None,
+        };
+        let name = snake(name);
+        Some(format!("let {name} = {helper}(&store, &{name})?;\n"))
+    };
+    let lifted: String = params.iter().filter_map(lifted).collect();
     let shape = Shape::of(function)?;
     let helper = match &shape {
         Shape::Number(number) | Shape::OptionalNumber(number) => format!("{}::<{number}>", shape.helper()),
         _ => shape.helper(),
     };
-    let read = constructor(interface, function, "&")?;
-    let texts = texts.concat();
-    Ok(format!("{instance}.func_wrap({name:?}, |store, {arguments}| {{ {texts} {helper}(&store, {read}) }})?;\n"))
+    let read = constructor(interface, function, "&", ".borrowed()")?;
+    Ok(format!("{instance}.func_wrap({name:?}, |store, {arguments}| {{ {lifted} {helper}(&store, {read}) }})?;\n"))
 }
 
 /// `Read` and the enums of the reads of one thing.
@@ -71,7 +81,8 @@ fn helpers(interfaces: &[Interface]) -> anyhow::Result<String> {
     let functions = interfaces.iter().flat_map(Interface::reads);
     let mut helpers: Vec<String> =
         functions.map(|function| Ok(Shape::of(function)?.helper())).collect::<anyhow::Result<_>>()?;
-    helpers.push("utf8".to_owned());
+    let by_hand = ["SelectorParam", "lifted", "utf8"];
+    helpers.extend(by_hand.map(str::to_owned));
     helpers.sort();
     helpers.dedup();
     Ok(helpers.join(", "))

@@ -1,7 +1,7 @@
 //! Each function of the contract as a method: those in `generated`, by what this file has.
 //!
 //! What makes every `unsafe` in both files sound: a pointer and length that go in are those of a `&str` that
-//! lives during the import; the pointer for the result is to a local of the layout that the contract
+//! lives during the import, and so does a record that goes in; the pointer for the result is to a local of the layout that the contract
 //! gives it; and what the host writes there is valid by the canonical ABI, which the component was
 //! checked against: text is UTF-8, and text and lists lie in the arena, untouched while `'a` lasts.
 
@@ -9,9 +9,9 @@ use std::{marker::PhantomData, ptr::null, slice, str};
 
 use super::{
     Call,
-    generated::{GroupingRecord, TaintRecord, imports},
+    generated::{GroupingRecord, LabelCountRecord, PairRecord, SelectorRecord, TaintRecord, imports},
 };
-use crate::{Taint, log::Level, view::Groups};
+use crate::{LabelCount, Selector, Taint, log::Level, view::Groups};
 
 /// Answers the reads of one call.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +77,20 @@ impl<'a> Door<'a> {
         (out.tag != 0).then_some(out.some)
     }
 
+    pub(super) fn optional_flag(self, import: impl FnOnce(*mut Maybe<bool>)) -> Option<bool> {
+        self.optional_number(import)
+    }
+
+    pub(super) fn optional_label_counts(
+        self,
+        import: impl FnOnce(*mut Maybe<Items<LabelCountRecord>>),
+    ) -> Option<Vec<LabelCount<'a>>> {
+        let mut out = Maybe { tag: 0, some: Items::EMPTY };
+        import(&raw mut out);
+        let lift = |count: &LabelCountRecord| LabelCount { value: self.lift(count.value), nodes: count.nodes };
+        (out.tag != 0).then(|| self.slice(&out.some).iter().map(lift).collect())
+    }
+
     pub(super) fn texts(self, import: impl FnOnce(*mut Items<Text>)) -> Vec<&'a str> {
         self.items(import).iter().map(|text| self.lift(*text)).collect()
     }
@@ -124,8 +138,40 @@ impl<'a> Door<'a> {
 
 impl Text {
     const EMPTY: Self = Self { pointer: null(), length: 0 };
+
+    pub(super) const fn of(text: &str) -> Self {
+        Self { pointer: text.as_ptr(), length: text.len() }
+    }
 }
 
 impl<T> Items<T> {
     const EMPTY: Self = Self { pointer: null(), length: 0 };
+}
+
+// === impl SelectorRecord ===
+
+impl From<Selector<'_>> for SelectorRecord {
+    fn from(selector: Selector<'_>) -> Self {
+        let Selector { namespace, label, annotation, node_label } = selector;
+        Self {
+            namespace: Maybe::of(namespace.map(Text::of), Text::EMPTY),
+            label: pair(label),
+            annotation: pair(annotation),
+            node_label: pair(node_label),
+        }
+    }
+}
+
+fn pair(pair: Option<(&str, &str)>) -> Maybe<PairRecord> {
+    let record = |(key, value)| PairRecord { key: Text::of(key), value: Text::of(value) };
+    Maybe::of(pair.map(record), PairRecord { key: Text::EMPTY, value: Text::EMPTY })
+}
+
+impl<T> Maybe<T> {
+    fn of(some: Option<T>, empty: T) -> Self {
+        match some {
+            Some(some) => Self { tag: 1, some },
+            None => Self { tag: 0, some: empty },
+        }
+    }
 }

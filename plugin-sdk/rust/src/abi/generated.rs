@@ -6,7 +6,7 @@ use super::{
     door::{Door, Items, Maybe, Text},
     pod,
 };
-use crate::{Taint, view::Groups};
+use crate::{LabelCount, Selector, Taint, view::Groups};
 
 /// The record `grouping` in memory.
 #[repr(C)]
@@ -21,6 +21,56 @@ pub(super) struct TaintRecord {
     pub(super) key: Text,
     pub(super) value: Text,
     pub(super) effect: Text,
+}
+
+/// The record `pair` in memory.
+#[repr(C)]
+pub(super) struct PairRecord {
+    pub(super) key: Text,
+    pub(super) value: Text,
+}
+
+/// The record `selector` in memory.
+#[repr(C)]
+pub(super) struct SelectorRecord {
+    pub(super) namespace: Maybe<Text>,
+    pub(super) label: Maybe<PairRecord>,
+    pub(super) annotation: Maybe<PairRecord>,
+    pub(super) node_label: Maybe<PairRecord>,
+}
+
+/// The record `label-count` in memory.
+#[repr(C)]
+pub(super) struct LabelCountRecord {
+    pub(super) value: Text,
+    pub(super) nodes: u32,
+}
+
+/// The parameters of `cluster.count` in memory.
+#[repr(C)]
+pub(super) struct ClusterCountParams {
+    pub(super) selector: SelectorRecord,
+}
+
+/// The parameters of `cluster.count-up-to` in memory.
+#[repr(C)]
+pub(super) struct ClusterCountUpToParams {
+    pub(super) selector: SelectorRecord,
+    pub(super) n: u64,
+}
+
+/// The parameters of `cluster.at-least` in memory.
+#[repr(C)]
+pub(super) struct ClusterAtLeastParams {
+    pub(super) selector: SelectorRecord,
+    pub(super) n: u64,
+}
+
+/// The parameters of `cluster.requested` in memory.
+#[repr(C)]
+pub(super) struct ClusterRequestedParams {
+    pub(super) selector: SelectorRecord,
+    pub(super) name: Text,
 }
 
 /// The functions of the interface `pod`.
@@ -198,15 +248,48 @@ impl<'a> Door<'a> {
         imports::candidates_pdb_violations(candidate)
     }
 
+    pub(crate) fn cluster_count(self, selector: Selector) -> Option<u64> {
+        let params = ClusterCountParams { selector: selector.into() };
+        self.optional_number(|out| unsafe { imports::cluster_count(&raw const params, out) })
+    }
+
+    pub(crate) fn cluster_count_up_to(self, selector: Selector, n: u64) -> Option<u64> {
+        let params = ClusterCountUpToParams { selector: selector.into(), n };
+        self.optional_number(|out| unsafe { imports::cluster_count_up_to(&raw const params, out) })
+    }
+
+    pub(crate) fn cluster_at_least(self, selector: Selector, n: u64) -> Option<bool> {
+        let params = ClusterAtLeastParams { selector: selector.into(), n };
+        self.optional_flag(|out| unsafe { imports::cluster_at_least(&raw const params, out) })
+    }
+
+    pub(crate) fn cluster_requested(self, selector: Selector, name: &str) -> Option<i64> {
+        let params = ClusterRequestedParams { selector: selector.into(), name: Text::of(name) };
+        self.optional_number(|out| unsafe { imports::cluster_requested(&raw const params, out) })
+    }
+
+    pub(crate) fn cluster_nodes_with_label(self, key: &str, value: &str) -> Option<u32> {
+        self.optional_number(|out| unsafe {
+            imports::cluster_nodes_with_label(key.as_ptr(), key.len(), value.as_ptr(), value.len(), out)
+        })
+    }
+
+    pub(crate) fn cluster_label_values(self, key: &str) -> Option<Vec<LabelCount<'a>>> {
+        self.optional_label_counts(|out| unsafe { imports::cluster_label_values(key.as_ptr(), key.len(), out) })
+    }
+
     pub(crate) fn host_settings(self) -> &'a str {
         self.text(|out| unsafe { imports::host_settings(out) })
     }
 }
 
-/// The functions of the host. A text goes in as pointer and length; a result that is not one number comes
-/// out through a pointer.
+/// The functions of the host. A text goes in as pointer and length; more than 16 values go in, and a result
+/// that is not one number comes out, through a pointer.
 pub(super) mod imports {
-    use super::{GroupingRecord, Items, Maybe, TaintRecord, Text};
+    use super::{
+        ClusterAtLeastParams, ClusterCountParams, ClusterCountUpToParams, ClusterRequestedParams, GroupingRecord,
+        Items, LabelCountRecord, Maybe, TaintRecord, Text,
+    };
 
     #[link(wasm_import_module = "plimsoll:policy/pod@0.1.0")]
     unsafe extern "C" {
@@ -326,6 +409,32 @@ pub(super) mod imports {
         pub(in super::super) fn candidates_victims(candidate: u32, out: *mut Items<u32>);
         #[link_name = "pdb-violations"]
         pub(in super::super) safe fn candidates_pdb_violations(candidate: u32) -> u32;
+    }
+
+    #[link(wasm_import_module = "plimsoll:policy/cluster@0.1.0")]
+    unsafe extern "C" {
+        #[link_name = "count"]
+        pub(in super::super) fn cluster_count(params: *const ClusterCountParams, out: *mut Maybe<u64>);
+        #[link_name = "count-up-to"]
+        pub(in super::super) fn cluster_count_up_to(params: *const ClusterCountUpToParams, out: *mut Maybe<u64>);
+        #[link_name = "at-least"]
+        pub(in super::super) fn cluster_at_least(params: *const ClusterAtLeastParams, out: *mut Maybe<bool>);
+        #[link_name = "requested"]
+        pub(in super::super) fn cluster_requested(params: *const ClusterRequestedParams, out: *mut Maybe<i64>);
+        #[link_name = "nodes-with-label"]
+        pub(in super::super) fn cluster_nodes_with_label(
+            key: *const u8,
+            key_length: usize,
+            value: *const u8,
+            value_length: usize,
+            out: *mut Maybe<u32>,
+        );
+        #[link_name = "label-values"]
+        pub(in super::super) fn cluster_label_values(
+            key: *const u8,
+            key_length: usize,
+            out: *mut Maybe<Items<LabelCountRecord>>,
+        );
     }
 
     #[link(wasm_import_module = "plimsoll:policy/host@0.1.0")]

@@ -5,7 +5,7 @@
 use plimsoll_core::{CandidateRead, NodeRead, PlacedRead, PodRead, Read};
 
 use super::Door;
-use crate::{Taint, view::Groups};
+use crate::{LabelCount, Selector, Taint, view::Groups};
 
 impl<'a> Door<'a> {
     pub(crate) fn pod_name(self) -> &'a str {
@@ -138,6 +138,30 @@ impl<'a> Door<'a> {
 
     pub(crate) fn candidates_pdb_violations(self, candidate: u32) -> u32 {
         self.number(Read::Candidate(candidate, CandidateRead::PdbViolations))
+    }
+
+    pub(crate) fn cluster_count(self, selector: Selector) -> Option<u64> {
+        self.optional_number(Read::ClusterCount(selector.into()))
+    }
+
+    pub(crate) fn cluster_count_up_to(self, selector: Selector, n: u64) -> Option<u64> {
+        self.optional_number(Read::ClusterCountUpTo { selector: selector.into(), n })
+    }
+
+    pub(crate) fn cluster_at_least(self, selector: Selector, n: u64) -> Option<bool> {
+        self.optional_flag(Read::ClusterAtLeast { selector: selector.into(), n })
+    }
+
+    pub(crate) fn cluster_requested(self, selector: Selector, name: &str) -> Option<i64> {
+        self.optional_number(Read::ClusterRequested { selector: selector.into(), name })
+    }
+
+    pub(crate) fn cluster_nodes_with_label(self, key: &str, value: &str) -> Option<u32> {
+        self.optional_number(Read::ClusterNodesWithLabel { key, value })
+    }
+
+    pub(crate) fn cluster_label_values(self, key: &str) -> Option<Vec<LabelCount<'a>>> {
+        self.optional_label_counts(Read::ClusterLabelValues(key))
     }
 
     pub(crate) fn host_settings(self) -> &'a str {

@@ -197,7 +197,7 @@ impl Case {
 
     fn new(path: PathBuf, read: CaseYaml) -> Self {
         let CaseYaml { description, settings, now: Time(now), pod, nodes, pods, candidates, expect } = read;
-        let world = World { pod, nodes, pods, candidates, now };
+        let world = World { pod, nodes, pods, candidates, now, without_cluster: false };
         Self { path, description, settings: settings.to_string().into(), world, expect }
     }
 

@@ -20,6 +20,7 @@ pub struct World {
     pub(super) pods: Vec<Value>,
     pub(super) candidates: Vec<Proposed>,
     pub(super) now: u64,
+    pub(super) without_cluster: bool,
 }
 
 /// A preemption candidate, in words.
@@ -92,6 +93,14 @@ impl World {
         self
     }
 
+    /// Leaves the gateway without a view of the whole cluster: every read of a [`Cluster`](crate::Cluster) is none.
+    /// Otherwise the cluster has the nodes and the placed pods of the world.
+    #[must_use]
+    pub fn without_cluster(mut self) -> Self {
+        self.without_cluster = true;
+        self
+    }
+
     /// Sets the time, in Unix seconds.
     #[must_use]
     pub fn at(mut self, now: u64) -> Self {
@@ -159,7 +168,7 @@ impl World {
     /// If an object is none, or something names what is not there.
     pub fn view(&self) -> Result<View, WorldError> {
         let nodes = (0..self.nodes.len() as u32).collect();
-        Ok(View::new(self.core_pod()?, self.cluster()?, nodes, self.now))
+        Ok(self.seeing(View::new(self.core_pod()?, self.cluster()?, nodes, self.now)))
     }
 
     /// The same for `preempt`: the nodes are those of the candidates.
@@ -174,7 +183,12 @@ impl World {
             proposals.push(proposed.resolve(&cluster, slot)?);
             slots.push(slot);
         }
-        Ok(View::new(self.core_pod()?, cluster, slots.into(), self.now).with_candidates(proposals.into()))
+        let view = View::new(self.core_pod()?, cluster, slots.into(), self.now);
+        Ok(self.seeing(view).with_candidates(proposals.into()))
+    }
+
+    fn seeing(&self, view: View) -> View {
+        if self.without_cluster { view.without_cluster() } else { view }
     }
 
     fn about<A>(&self, node: &str, ask: impl FnOnce(&Pod<'_>, &Node<'_>) -> A) -> A {

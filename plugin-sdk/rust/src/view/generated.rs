@@ -2,12 +2,45 @@
 
 //! The reads of the contract as methods.
 
-use super::{Candidate, Groups, Node, Nodes, Placed, Pod, Taint};
+use super::{Candidate, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};
 
 impl Candidate<'_> {
     /// How many `PodDisruptionBudget`s the eviction would violate.
     pub fn pdb_violations(&self) -> u32 {
         self.door.candidates_pdb_violations(self.candidate)
+    }
+}
+
+impl<'a> Cluster<'a> {
+    /// How many pods match.
+    pub fn count(&self, selector: Selector) -> Option<u64> {
+        self.door.cluster_count(selector)
+    }
+
+    /// How many pods match, but at most `n`: an answer stays cached while `n` pods or more match.
+    pub fn count_up_to(&self, selector: Selector, n: u64) -> Option<u64> {
+        self.door.cluster_count_up_to(selector, n)
+    }
+
+    /// Whether at least `n` pods match: an answer stays cached until the count passes `n`. A limit needs no more.
+    pub fn at_least(&self, selector: Selector, n: u64) -> Option<bool> {
+        self.door.cluster_at_least(selector, n)
+    }
+
+    /// The sum of the effective requests of the pods that match: cpu in millicores, all else in base units.
+    pub fn requested(&self, selector: Selector, name: &str) -> Option<i64> {
+        self.door.cluster_requested(selector, name)
+    }
+
+    /// How many nodes have a label with this value.
+    pub fn nodes_with_label(&self, key: &str, value: &str) -> Option<u32> {
+        self.door.cluster_nodes_with_label(key, value)
+    }
+
+    /// The values of a node label, ascending, each with how many nodes have it. A label with more than 1,000 values ends
+    /// the call with a fault.
+    pub fn label_values(&self, key: &str) -> Option<Vec<LabelCount<'a>>> {
+        self.door.cluster_label_values(key)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Fault, FaultKind, Loader, Policy, Verdict};
+use plimsoll_core::{Fault, FaultKind, Loader, Policy, Verb, Verdict};
 use plimsoll_guests::{
     toolchains::{c_guest, go_guest},
     world, zone,
@@ -24,6 +24,22 @@ fn expected() -> [Verdict; 4] {
 fn a_module_written_by_hand_is_lifted() {
     let policy = world::loader().load(&zone()).unwrap();
     assert_eq!(verdicts(&*policy, "null").unwrap(), expected());
+}
+
+/// The SDK's example `everything` as it was built before the interface `cluster` was added. A module of the contract must
+/// load for as long as the contract has its version, so this file never changes.
+#[test]
+fn a_module_from_before_the_contract_was_extended_loads_and_answers() {
+    let module = include_bytes!("../../guests/released/everything-before-cluster.wasm");
+    let policy = world::loader().load(module).unwrap();
+    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), Verb::ALL);
+    let reason = |topic: &str| match verdicts(&*policy, &format!(r#"{{"topic":"{topic}"}}"#)).unwrap().remove(0) {
+        Verdict::Unschedulable(reason) => reason.to_string(),
+        other => panic!("{topic}: {other:?}"),
+    };
+    assert_eq!(reason("time"), "1700000000 1699999980 1699999200");
+    assert!(reason("placed").contains("p0"), "{}", reason("placed"));
+    assert!(reason("node").contains("n0"), "{}", reason("node"));
 }
 
 #[test]

@@ -71,11 +71,20 @@ fn settings(topic: &str) -> String {
 
 #[test]
 fn every_read_gives_the_module_what_it_gives_the_native_policy() {
-    for topic in ["pod", "node", "placed", "field", "large", "time"] {
+    for topic in ["pod", "node", "placed", "cluster", "field", "large", "time"] {
         let ask = ask(world().view().unwrap(), &settings(topic));
         let native = native().filter(&ask, &[0, 1, 2]).unwrap();
         assert!(matches!(native[0], Verdict::Unschedulable(_)), "{topic}");
         assert_eq!(compiled().filter(&ask, &[0, 1, 2]).unwrap(), native, "{topic}");
+    }
+}
+
+#[test]
+fn without_a_view_of_the_cluster_every_read_of_it_is_none() {
+    let ask = ask(world().without_cluster().view().unwrap(), &settings("cluster"));
+    let none = "(None, None, None) (None, None, None) (None, None) (None, None) None";
+    for policy in [compiled(), native()] {
+        assert_eq!(policy.filter(&ask, &[0]).unwrap(), [Verdict::Unschedulable(none.into())]);
     }
 }
 
@@ -136,7 +145,7 @@ fn settings_are_refused_with_the_same_words() {
         ("null", "the field topic is missing"),
         (
             r#"{"topic": "pods"}"#,
-            "topic: expected pod, node, placed, field, large, time, panic or refused, found \"pods\"",
+            "topic: expected pod, node, placed, cluster, field, large, time, panic or refused, found \"pods\"",
         ),
         (r#"{"topic": "pod", "to": 1}"#, "there is no field to; expected topic"),
         (r#"{"topic": "refused"}"#, "topic: é is refused"),

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -12,12 +12,12 @@ use plimsoll_core::{
     CacheLimit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Sender,
     Slot, SurveyAnswer, SystemClock, Verb, Verdict,
 };
-use plimsoll_harness::policies;
+use plimsoll_harness::{policies, workspace};
 use plimsoll_policies::load;
 use plimsoll_random::{Random, seed};
 
 /// Policies with settings that they accept.
-const POLICIES: [(&str, &str); 4] = [
+const POLICIES: [(&str, &str); 5] = [
     (
         "tenant-pool",
         r#"{"label":"example.com/pool","pools":{"team-a":"team-a","team-b":"team-b"},"shared":["shared"]}"#,
@@ -28,6 +28,7 @@ const POLICIES: [(&str, &str); 4] = [
         "gpu-binpack",
         r#"{"memory":"example.com/gpu-mem","devices":"example.com/gpu-devices","device":"example.com/gpu-device"}"#,
     ),
+    ("licence_seats", r#"{"label":"app","pool":"topology.kubernetes.io/zone","seats":{"web":10,"db":9}}"#),
 ];
 
 const NODES: u64 = 40;
@@ -76,6 +77,13 @@ fn pod(rng: &mut Random) -> Arc<Pod> {
         rng.below(1_000)
     );
     Arc::new(Pod::from_json(json.into()).unwrap())
+}
+
+/// A sample policy, or an example of the SDK.
+fn module(name: &str) -> PathBuf {
+    let sample = policies().join(format!("{name}.wasm"));
+    let examples = workspace().join("target/wasm/wasm32-unknown-unknown/policy/examples");
+    if sample.is_file() { sample } else { examples.join(format!("{name}.wasm")) }
 }
 
 fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
@@ -127,7 +135,7 @@ fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
 fn a_remembered_answer_of_a_compiled_policy_is_its_answer() {
     let rounds = std::env::var("PLIMSOLL_SOAK_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
     for (name, settings) in POLICIES {
-        let gateway = gateway(&policies().join(format!("{name}.wasm")), name, settings);
+        let gateway = gateway(&module(name), name, settings);
         let mut rng = Random::new(seed());
         let mut slots: Vec<Slot> =
             (0..NODES).map(|number| Slot { node: node(&mut rng, number), placed: Some(placed(&mut rng)) }).collect();

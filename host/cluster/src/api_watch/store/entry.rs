@@ -51,13 +51,24 @@ impl NodeEntry {
         if let Some(old) = before.map(|slot| &slot.node).filter(|old| old.json() == node.json()) {
             *node = Arc::clone(old);
         }
-        let old = before.and_then(|slot| slot.placed.as_ref()).filter(|old| old.pods() == self.pods);
+        let node = Arc::clone(node);
+        let placed = self.placed(before.and_then(|slot| slot.placed.as_ref()));
+        Some(Slot { node, placed: Some(placed) })
+    }
+
+    /// Its pods to publish without a slot, if it has any; `before` are those that were published last.
+    pub(super) fn unlisted(&mut self, before: Option<&Arc<Placed>>) -> Option<Arc<Placed>> {
+        (!self.pods.is_empty()).then(|| self.placed(before))
+    }
+
+    fn placed(&mut self, before: Option<&Arc<Placed>>) -> Arc<Placed> {
+        let old = before.filter(|old| old.pods() == self.pods);
         let placed = match (old, &self.placed) {
             (Some(same), _) | (None, Some(same)) => Arc::clone(same),
             (None, None) => Arc::new(Placed::new(self.pods.clone())),
         };
         self.placed = Some(Arc::clone(&placed));
-        Some(Slot { node: Arc::clone(node), placed: Some(placed) })
+        placed
     }
 }
 

@@ -4,7 +4,7 @@ mod laws;
 
 use std::time::Duration;
 
-use plimsoll_core::NotReserved;
+use plimsoll_core::{NotReserved, Read, Selector, Value, View};
 
 use super::*;
 
@@ -32,6 +32,15 @@ pub(super) fn snapshot(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
     let mut snapshot: Vec<_> = cluster.slots().iter().map(|slot| (slot.node.name().to_string(), uids(slot))).collect();
     snapshot.sort();
     snapshot
+}
+
+/// The UIDs on nodes that have no slot, by name.
+pub(super) fn unlisted(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
+    let uids = |placed: &Arc<Placed>| placed.pods().iter().map(|pod| pod.uid().to_owned()).collect();
+    let mut unlisted: Vec<_> =
+        cluster.unlisted().iter().map(|(node, placed)| (node.to_string(), uids(placed))).collect();
+    unlisted.sort();
+    unlisted
 }
 
 fn with_two_nodes() -> ClusterStore {
@@ -103,17 +112,57 @@ fn the_last_node_moves_into_the_slot_of_one_that_goes() {
 fn pods_wait_for_their_node_and_are_there_when_it_comes_back() {
     let mut store = ClusterStore::default();
     store.put_pod(pod("p1", "u1", "n1", "x"));
-    assert!(store.publish().is_none());
+    let waiting = store.publish().unwrap();
+    assert!(waiting.slots().is_empty());
+    assert_eq!(unlisted(&waiting), [("n1".into(), vec!["u1".into()])]);
     store.put_node(node("n1", "a", 1));
-    assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
+    let listed = store.publish().unwrap();
+    assert_eq!((placed(&listed, "n1"), unlisted(&listed)), (vec!["u1".into()], vec![]));
     store.remove_node("n1");
-    assert!(store.publish().unwrap().slots().is_empty());
+    let lost = store.publish().unwrap();
+    assert_eq!((lost.slots().len(), unlisted(&lost).len()), (0, 1));
     store.put_node(node("n1", "a", 2));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
     store.remove_node("n1");
-    store.publish();
+    assert!(unlisted(&store.publish().unwrap()).is_empty());
     assert!(store.entries.is_empty());
+}
+
+/// How many pods of the app `x` the cluster has, as policies read it.
+fn count(cluster: &Arc<Cluster>) -> i64 {
+    let selector = Selector { label: Some(("app", "x")), ..Selector::all() };
+    let view = View::new(Arc::default(), Arc::clone(cluster), Arc::default(), 0);
+    match view.read(Read::ClusterCount(selector)) {
+        Ok(Value::Number(count)) => count,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_reserved_pod_counts_from_its_reservation_on_and_once() {
+    let mut store = with_two_nodes();
+    assert_eq!(count(store.published()), 2);
+    let id = reserved(&mut store, pod("p3", "u3", "n2", "x"));
+    assert_eq!(count(&store.publish().unwrap()), 3);
+    store.put_pod(pod("p3", "u3", "n2", "x"));
+    store.release(&id);
+    store.publish();
+    assert_eq!(count(store.published()), 3);
+    let id = reserved(&mut store, pod("p4", "u4", "n1", "x"));
+    assert_eq!(count(&store.publish().unwrap()), 4);
+    store.release(&id);
+    assert_eq!(count(&store.publish().unwrap()), 3);
+}
+
+#[test]
+fn pods_count_whose_node_is_gone_or_out_of_view() {
+    let mut store = with_two_nodes();
+    store.remove_node("n1");
+    assert_eq!(count(&store.publish().unwrap()), 2, "n1 is gone");
+    store.put_unreadable_pod(pod("p3", "u3", "n2", "x"));
+    let out_of_view = store.publish().unwrap();
+    assert_eq!((out_of_view.slots().len(), count(&out_of_view)), (0, 2), "a pod on n2 cannot be read");
 }
 
 /// Reserves a pod that must be free to be reserved.

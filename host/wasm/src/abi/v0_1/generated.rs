@@ -8,11 +8,14 @@ use wasmtime::{
     component::{Linker, LinkerInstance, WasmStr},
 };
 
-use super::lower::{grouping, number, numbers, optional_number, optional_text, taints, text, texts, utf8};
+use super::lower::{
+    SelectorParam, grouping, lifted, number, numbers, optional_flag, optional_label_counts, optional_number,
+    optional_text, taints, text, texts, utf8,
+};
 use crate::store::StoreData;
 
 /// The interfaces that a policy may import.
-pub(crate) const INTERFACES: [&str; 5] = ["pod", "nodes", "placed", "candidates", "host"];
+pub(crate) const INTERFACES: [&str; 6] = ["pod", "nodes", "placed", "candidates", "cluster", "host"];
 
 /// Adds every read to the linker.
 pub(super) fn add_reads(linker: &mut Linker<StoreData>) -> Result<()> {
@@ -20,6 +23,7 @@ pub(super) fn add_reads(linker: &mut Linker<StoreData>) -> Result<()> {
     nodes(&mut linker.instance("plimsoll:policy/nodes@0.1.0")?)?;
     placed(&mut linker.instance("plimsoll:policy/placed@0.1.0")?)?;
     candidates(&mut linker.instance("plimsoll:policy/candidates@0.1.0")?)?;
+    cluster(&mut linker.instance("plimsoll:policy/cluster@0.1.0")?)?;
     host(&mut linker.instance("plimsoll:policy/host@0.1.0")?)?;
     Ok(())
 }
@@ -134,6 +138,36 @@ fn candidates(candidates: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })?;
     candidates.func_wrap("pdb-violations", |store, (candidate,): (u32,)| {
         number::<u32>(&store, Read::Candidate(candidate, CandidateRead::PdbViolations))
+    })?;
+    Ok(())
+}
+
+fn cluster(cluster: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
+    cluster.func_wrap("count", |store, (selector,): (SelectorParam,)| {
+        let selector = lifted(&store, &selector)?;
+        optional_number::<u64>(&store, Read::ClusterCount(selector.borrowed()))
+    })?;
+    cluster.func_wrap("count-up-to", |store, (selector, n): (SelectorParam, u64)| {
+        let selector = lifted(&store, &selector)?;
+        optional_number::<u64>(&store, Read::ClusterCountUpTo { selector: selector.borrowed(), n })
+    })?;
+    cluster.func_wrap("at-least", |store, (selector, n): (SelectorParam, u64)| {
+        let selector = lifted(&store, &selector)?;
+        optional_flag(&store, Read::ClusterAtLeast { selector: selector.borrowed(), n })
+    })?;
+    cluster.func_wrap("requested", |store, (selector, name): (SelectorParam, WasmStr)| {
+        let selector = lifted(&store, &selector)?;
+        let name = utf8(&store, &name)?;
+        optional_number::<i64>(&store, Read::ClusterRequested { selector: selector.borrowed(), name: &name })
+    })?;
+    cluster.func_wrap("nodes-with-label", |store, (key, value): (WasmStr, WasmStr)| {
+        let key = utf8(&store, &key)?;
+        let value = utf8(&store, &value)?;
+        optional_number::<u32>(&store, Read::ClusterNodesWithLabel { key: &key, value: &value })
+    })?;
+    cluster.func_wrap("label-values", |store, (key,): (WasmStr,)| {
+        let key = utf8(&store, &key)?;
+        optional_label_counts(&store, Read::ClusterLabelValues(&key))
     })?;
     Ok(())
 }

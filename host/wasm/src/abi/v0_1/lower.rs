@@ -1,11 +1,11 @@
-//! Values of reads as the results of imports: one function for each shape.
+//! Values of reads as the results of imports, one function for each shape; and their arguments.
 
 use std::borrow::Cow;
 
-use plimsoll_core::{Grouping, Read, Taint, Value};
+use plimsoll_core::{Grouping, Read, Selector, Taint, Value};
 use wasmtime::{
     Result, StoreContextMut,
-    component::{ComponentType, Lower, WasmStr},
+    component::{ComponentType, Lift, Lower, WasmStr},
 };
 
 use crate::{stop::Stop, store::StoreData};
@@ -27,6 +27,33 @@ pub(super) struct TaintRecord {
 pub(super) struct GroupingRecord {
     values: Vec<Box<str>>,
     groups: Vec<u32>,
+}
+
+/// `types.label-count`
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct LabelCountRecord {
+    value: Box<str>,
+    nodes: u32,
+}
+
+/// `types.pair`
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(super) struct PairParam {
+    key: WasmStr,
+    value: WasmStr,
+}
+
+/// `types.selector`
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(super) struct SelectorParam {
+    namespace: Option<WasmStr>,
+    label: Option<PairParam>,
+    annotation: Option<PairParam>,
+    #[component(name = "node-label")]
+    node_label: Option<PairParam>,
 }
 
 pub(super) fn text(store: &Store<'_>, what: Read<'_>) -> Result<(Box<str>,)> {
@@ -54,6 +81,25 @@ pub(super) fn number<T: TryFrom<i64>>(store: &Store<'_>, what: Read<'_>) -> Resu
 pub(super) fn optional_number<T: TryFrom<i64>>(store: &Store<'_>, what: Read<'_>) -> Result<(Option<T>,)> {
     match read(store, what)? {
         Value::Number(number) => Ok((Some(in_range(number)?),)),
+        Value::Absent => Ok((None,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn optional_flag(store: &Store<'_>, what: Read<'_>) -> Result<(Option<bool>,)> {
+    match read(store, what)? {
+        Value::Number(number) => Ok((Some(number != 0),)),
+        Value::Absent => Ok((None,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn optional_label_counts(store: &Store<'_>, what: Read<'_>) -> Result<(Option<Vec<LabelCountRecord>>,)> {
+    match read(store, what)? {
+        Value::LabelValues(values) => {
+            let record = |(value, nodes): (&str, u32)| LabelCountRecord { value: value.into(), nodes };
+            Ok((Some(values.iter().map(record).collect()),))
+        }
         Value::Absent => Ok((None,)),
         _ => Err(misshapen()),
     }
@@ -102,6 +148,20 @@ fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
 /// A string argument, read in place from guest memory.
 pub(super) fn utf8<'s>(store: &'s Store<'_>, text: &WasmStr) -> Result<Cow<'s, str>> {
     text.to_str(store).map_err(|_| stop(Stop::Output("it passed a text that is not UTF-8".to_owned())))
+}
+
+/// A selector, whose texts are read in place from guest memory.
+pub(super) fn lifted<'s>(store: &'s Store<'_>, selector: &SelectorParam) -> Result<Selector<Cow<'s, str>>> {
+    let pair = |pair: &Option<PairParam>| -> Result<_> {
+        let Some(PairParam { key, value }) = pair else { return Ok(None) };
+        Ok(Some((utf8(store, key)?, utf8(store, value)?)))
+    };
+    Ok(Selector {
+        namespace: selector.namespace.as_ref().map(|namespace| utf8(store, namespace)).transpose()?,
+        label: pair(&selector.label)?,
+        annotation: pair(&selector.annotation)?,
+        node_label: pair(&selector.node_label)?,
+    })
 }
 
 fn misshapen() -> wasmtime::Error {

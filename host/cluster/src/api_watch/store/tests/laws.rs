@@ -221,6 +221,7 @@ impl Both {
         let now = Arc::clone(self.store.published());
         let expected = self.model.cluster();
         assert_eq!(snapshot(&now), snapshot(&expected));
+        assert_eq!(unlisted(&now), unlisted(&expected));
         assert_eq!(news.is_some(), !Arc::ptr_eq(&before, &now));
         for slot in now.slots().iter() {
             let found = now.find(slot.node.name()).map(|at| &now.slots()[at as usize]);
