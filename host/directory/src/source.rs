@@ -4,7 +4,7 @@ mod files;
 
 use std::{collections::BTreeMap, path::Path};
 
-use plimsoll_core::{LoadError, Loader, PolicyConfig, excerpt};
+use plimsoll_core::{Fault, LoadError, Loader, PolicyConfig, excerpt};
 use plimsoll_system::{FileStamp, digest::digest};
 
 use self::files::{leads_out, stamp_now};
@@ -89,8 +89,12 @@ impl FileRefusal {
 
     /// The refusal of a module by the loader.
     pub(crate) fn of_module(label: &str, error: &LoadError) -> Self {
-        let text = format!("{label}: {error}");
-        if error.is_transient() { Self::transient(text) } else { Self::new(text) }
+        Self { transient: error.is_transient(), ..Self::new(format!("{label}: {error}")) }
+    }
+
+    /// The refusal because of a fault.
+    pub(crate) fn of_fault(text: impl AsRef<str>, fault: &Fault) -> Self {
+        Self { transient: fault.kind.is_transient(), ..Self::new(text) }
     }
 
     pub(crate) fn transient(text: impl AsRef<str>) -> Self {

@@ -2,10 +2,10 @@
 
 mod report;
 
-use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc, time::Instant};
+use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc};
 
 use anyhow::{Result, bail};
-use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale, Sender};
+use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale};
 
 use super::offline::OfflineGateway;
 use crate::{
@@ -68,12 +68,7 @@ fn ask(offline: &OfflineGateway, group: &str, pod: &Arc<Pod>, scale: ScoreScale)
     let OfflineGateway { gateway, cluster, .. } = offline;
     let names: Vec<Cow<'_, str>> =
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-    let query = |names| Query {
-        pod: Arc::clone(pod),
-        nodes: Nodes::Names(names),
-        received: Instant::now(),
-        sender: Sender::default(),
-    };
+    let query = |names| Query::new(Arc::clone(pod), Nodes::Names(names));
     let survey = gateway.survey(group, &query(&names))?;
     let filter = gateway.filter(group, &query(&names)).map(|(outcome, _)| outcome);
     let rejected = |at: usize| match &filter {

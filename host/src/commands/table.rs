@@ -1,11 +1,9 @@
 //! `plimsoll table`: the decision table of a policy that is asked about some pods and all nodes.
 
-use std::{borrow::Cow, process::ExitCode, sync::Arc, time::Instant};
+use std::{borrow::Cow, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_core::{
-    DecideError, Group, Member, Mode, Nodes, OnError, Pod, PolicyConfig, Query, Roster, Sender, Verb, Verbs,
-};
+use plimsoll_core::{DecideError, Group, Member, Mode, Nodes, OnError, Pod, PolicyConfig, Query, Roster, Verb, Verbs};
 
 use super::offline::{self, OfflineGateway};
 use crate::{
@@ -31,12 +29,7 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
         offline.hide(pod);
         let names: Vec<Cow<'_, str>> =
             offline.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-        let query = || Query {
-            pod: Arc::clone(pod),
-            nodes: Nodes::Names(&names),
-            received: Instant::now(),
-            sender: Sender::default(),
-        };
+        let query = || Query::new(Arc::clone(pod), Nodes::Names(&names));
         let filtered = offline.gateway.filter(&member.group, &query()).map(|(_, rest)| rest.run());
         let scored = offline.gateway.prioritize(&member.group, &query()).map(|(_, rest)| rest.run());
         for result in [filtered, scored] {

@@ -1,9 +1,9 @@
 //! An explanation: what each policy says about a pod and a node, and what it read.
 
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc};
 
 use anyhow::{Context, Result};
-use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Sender, Shown, Verb};
+use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Shown, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
@@ -20,12 +20,7 @@ pub(crate) fn ask(
     let names: Vec<Cow<'_, str>> =
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
     let at = names.iter().position(|name| name == node).with_context(|| format!("the cluster has no node '{node}'"))?;
-    let query = Query {
-        pod: Arc::clone(pod),
-        nodes: Nodes::Names(&names),
-        received: Instant::now(),
-        sender: Sender::default(),
-    };
+    let query = Query::new(Arc::clone(pod), Nodes::Names(&names));
     Ok(gateway.explain(group, &query, at as u32)?)
 }
 

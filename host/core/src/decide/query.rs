@@ -45,6 +45,13 @@ pub enum NodeObject {
     Json(Bytes),
 }
 
+impl<'q> Query<'q> {
+    /// A request that comes in now, from nobody who will send others.
+    pub fn new(pod: Arc<Pod>, nodes: Nodes<'q>) -> Self {
+        Self { pod, nodes, received: Instant::now(), sender: Sender::default() }
+    }
+}
+
 impl Nodes<'_> {
     /// Stands for the slot of a name that the cluster does not know.
     pub const UNKNOWN: u32 = UNKNOWN;

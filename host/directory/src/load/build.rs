@@ -62,8 +62,7 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
         }
         Err(fault) => {
             let fault = fault.without(&Secrets::shared(&content.sidecar.settings));
-            let text = format!("{}: validate failed: {fault}", content.module_label);
-            Err(if fault.kind.is_transient() { FileRefusal::transient(text) } else { FileRefusal::new(text) })
+            Err(FileRefusal::of_fault(format!("{}: validate failed: {fault}", content.module_label), &fault))
         }
     }
 }
@@ -81,7 +80,7 @@ fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result
         let label = &content.module_label;
         if is_certain {
             let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
-            return Err(if fault.kind.is_transient() { FileRefusal::transient(text) } else { FileRefusal::new(text) });
+            return Err(FileRefusal::of_fault(text, &fault));
         }
         tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
     }
