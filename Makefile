@@ -47,7 +47,7 @@ bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=
 	target/measured/plimsoll-bench $(BENCH)
 
 bench-micro: ## Time the parts of a request by themselves (criterion)
-	$(CARGO) bench --workspace --bench parts --bench decision_cache --profile measured
+	$(CARGO) bench --workspace --bench parts --bench whole_cluster --bench decision_cache --profile measured
 
 mechanisms: policies ## What each speed mechanism gains, with and without it (builds a copy with switches)
 	tests/bench/mechanisms $(BENCH)

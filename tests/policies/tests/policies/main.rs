@@ -3,4 +3,5 @@
 
 mod cases;
 mod everything;
+mod licence_seats;
 mod remembered;

@@ -1,0 +1,197 @@
+//! Reads about the whole cluster at 15,000 nodes and 150,000 pods: `cargo bench --workspace --bench whole_cluster --profile
+//! measured`.
+#![allow(clippy::unwrap_used, reason = "a part that fails has no time")]
+
+use std::{
+    hint::black_box,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use plimsoll_core::{
+    Ask, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, NodeSource, Placed, Pod, PodRead, Policy,
+    PolicyConfig, Read, Roster, Selector, Slot, SystemClock, Value, Verb, Verbs, Verdict, View,
+};
+use plimsoll_http::{RequestCache, answer_with};
+
+#[allow(dead_code, reason = "the bench proper uses the rest")]
+#[path = "../src/world.rs"]
+mod world;
+
+const NODES: usize = 15_000;
+const PODS_PER_NODE: usize = 10;
+
+/// A limit that is not reached, so that both replies are the same.
+const NEVER: u64 = 1_000_000;
+
+criterion_group!(whole_cluster, event, first_read, read, filter);
+criterion_main!(whole_cluster);
+
+/// One event of the watch: a pod comes to a node, or goes. Without selectors it is the price of a new snapshot.
+fn event(criterion: &mut Criterion) {
+    let cluster = cluster();
+    let mut group = criterion.benchmark_group("watch event, 150,000 pods");
+    for (name, selectors) in [
+        ("no selector", vec![]),
+        ("16 selectors", selectors(16, 1)),
+        ("1,024 selectors", selectors(16, 64)),
+        ("1,024 selectors of 256 shapes", selectors(256, 4)),
+    ] {
+        let gateway = gateway(vec![]);
+        gateway.set_cluster(Arc::new(cluster.successor(cluster.slots().clone())));
+        read_all(&view(&gateway), &selectors);
+        let (pods, mut number): (Vec<Arc<Pod>>, usize) = ((0..1_000).map(|at| pod("node", at)).collect(), 0);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                number += 1;
+                change(&gateway, &pods, number);
+            });
+        });
+        read_all(&view(&gateway), &selectors);
+    }
+    group.finish();
+}
+
+/// The first read with new keys goes over all pods.
+fn first_read(criterion: &mut Criterion) {
+    let cluster = cluster();
+    let selectors = selectors(1, 1);
+    criterion.bench_function("first read with new keys, 150,000 pods", |bencher| {
+        bencher.iter_batched(
+            || View::new(Arc::default(), Arc::new(cluster.successor(cluster.slots().clone())), Arc::default(), 0),
+            |view| read_all(&view, &selectors),
+            criterion::BatchSize::PerIteration,
+        );
+    });
+}
+
+/// Any other read.
+fn read(criterion: &mut Criterion) {
+    let gateway = gateway(vec![]);
+    gateway.set_cluster(cluster());
+    let (view, selectors) = (view(&gateway), selectors(1, 1));
+    criterion.bench_function("read, 150,000 pods", |bencher| bencher.iter(|| read_all(&view, &selectors)));
+}
+
+/// A policy whose answers are cached, with such a read and without.
+fn filter(criterion: &mut Criterion) {
+    let cluster = cluster();
+    let mut group = criterion.benchmark_group("filter by names, cached");
+    for nodes in [500, 5_000] {
+        let body = world::names_body(nodes);
+        for reads_cluster in [false, true] {
+            let seats = Seats { reads_cluster };
+            let member = Member::new("", "seats", PolicyConfig::default(), Arc::new(seats));
+            let (gateway, cache) = (gateway(vec![Arc::new(member)]), RequestCache::default());
+            gateway.set_cluster(Arc::new(cluster.successor(cluster.slots().clone())));
+            let ask = || answer_with(&gateway, &cache, "/filter", &body, Instant::now());
+            (0..3).for_each(|_| ask().after.run());
+            let name = if reads_cluster { "with a read of the cluster" } else { "without" };
+            group.bench_function(BenchmarkId::new(name, nodes), |bencher| {
+                bencher.iter(|| {
+                    let answer = ask();
+                    assert_eq!(answer.status, 200);
+                    black_box(answer.body())
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Seats of a licence in each zone, as the SDK's example `licence_seats` counts them.
+struct Seats {
+    reads_cluster: bool,
+}
+
+impl Policy for Seats {
+    fn verbs(&self) -> Verbs {
+        [Verb::Filter].into_iter().collect()
+    }
+
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        while let Some(node) = nodes.next() {
+            let app = ask.view.read(Read::Pod(PodRead::Label("app")));
+            let zone = ask.view.read(Read::Node(node, NodeRead::Label(ZONE)));
+            let (Ok(Value::Text(app)), Ok(Value::Text(zone))) = (app, zone) else {
+                nodes.answer(Verdict::Fits);
+                continue;
+            };
+            let selector = Selector {
+                label: Some(("app", app.as_ref())),
+                node_label: Some((ZONE, zone.as_ref())),
+                ..Selector::all()
+            };
+            let is_full = self.reads_cluster
+                && ask.view.read(Read::ClusterAtLeast { selector, n: NEVER }) == Ok(Value::Number(1));
+            nodes.answer(if is_full { Verdict::Unschedulable("full".into()) } else { Verdict::Fits });
+        }
+        Ok(())
+    }
+}
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+fn gateway(members: Vec<Arc<Member>>) -> Gateway {
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(4));
+    gateway.set_roster(Arc::new(Roster::of_root(members)));
+    gateway
+}
+
+/// A view of the cluster in force.
+fn view(gateway: &Gateway) -> View {
+    View::new(Arc::default(), gateway.cluster().unwrap(), Arc::default(), 0)
+}
+
+/// A pod more or less on one node.
+fn change(gateway: &Gateway, new: &[Arc<Pod>], number: usize) {
+    let cluster = gateway.cluster().unwrap();
+    let (at, mut slots) = (number / 2 % NODES, cluster.slots().clone());
+    let Slot { node, placed } = slots[at].clone();
+    let mut pods = placed.unwrap().pods().to_vec();
+    if number.is_multiple_of(2) {
+        pods.push(Arc::clone(&new[number % new.len()]));
+    } else {
+        pods.pop();
+    }
+    slots.replace(at, Slot { node, placed: Some(Arc::new(Placed::new(pods))) });
+    gateway.set_cluster(Arc::new(cluster.successor(slots)));
+}
+
+fn read_all(view: &View, selectors: &[[String; 2]]) {
+    for [key, value] in selectors {
+        let selector = Selector {
+            label: Some((key.as_str(), value.as_str())),
+            node_label: Some((ZONE, "zone-1")),
+            ..Selector::all()
+        };
+        black_box(view.read(Read::ClusterCount(selector)).unwrap());
+    }
+}
+
+/// Selectors of as many shapes, with as many values of each.
+fn selectors(shapes: usize, values: usize) -> Vec<[String; 2]> {
+    let pair = |number: usize| [format!("key-{}", number % shapes), format!("value-{}", number / shapes)];
+    (0..shapes * values).map(pair).collect()
+}
+
+/// A pod that has most of the keys that are counted: 16 labels, each with one of 64 values.
+fn pod(node: &str, number: usize) -> Arc<Pod> {
+    let labels = (0..16).map(|key| (format!("key-{key}"), format!("value-{}", number % 64).into()));
+    let labels: serde_json::Map<String, serde_json::Value> = labels.chain([("app".to_owned(), "web".into())]).collect();
+    let json = serde_json::json!({
+        "metadata": {"name": format!("pod-{number}"), "namespace": "team-a", "uid": format!("uid-{number}"), "labels": labels},
+        "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+    });
+    Arc::new(Pod::placed_from_json(json.to_string().as_bytes()).unwrap())
+}
+
+fn cluster() -> Arc<Cluster> {
+    let slot = |number: usize| {
+        let node = Node::from_json(world::node(number, 0).to_string().into()).unwrap();
+        let pods = (0..PODS_PER_NODE).map(|at| pod(node.name(), number * PODS_PER_NODE + at)).collect();
+        Slot { node: Arc::new(node), placed: Some(Arc::new(Placed::new(pods))) }
+    };
+    Arc::new(Cluster::new((0..NODES).map(slot).collect::<Vec<_>>()))
+}
