@@ -136,8 +136,8 @@ impl Cluster {
         self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))
     }
 
-    /// What breaks ties between nodes; made when a request first asks for it, and from then on for each snapshot when
-    /// it is made.
+    /// The tie-breaks between nodes. They are made when a request first asks for them, and from then on with each
+    /// snapshot.
     pub(crate) fn order(&self) -> &NodeOrder {
         self.order.get_or_init(|| Arc::new(NodeOrder::new(&self.slots)))
     }

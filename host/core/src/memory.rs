@@ -127,7 +127,7 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
         if let Some(node) = known.by_json(json) {
             return Ok(Arc::clone(node));
         }
-        // What is kept shall not hold the whole request.
+        // A kept slice would hold the whole request.
         let own = if keep { Bytes::copy_from_slice(json) } else { json.clone() };
         let named = |error: ObjectError| ObjectError::new(error.kind, format!("{at} of the request{}", error.detail));
         Node::from_json(own).map(Arc::new).map_err(named)

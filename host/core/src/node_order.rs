@@ -1,4 +1,4 @@
-//! What breaks ties between nodes: their order by name, and hashes of their names.
+//! Tie-breaks between nodes: their order by name, and hashes of their names.
 
 use crate::{Pod, Slots};
 

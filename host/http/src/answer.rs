@@ -108,7 +108,7 @@ impl ExtenderVerb {
     }
 
     /// The last segment of the URL.
-    const fn segment(self) -> &'static str {
+    pub(crate) const fn segment(self) -> &'static str {
         match self {
             Self::Prioritize(scale) => prioritize_verb(scale),
             _ => self.as_str(),

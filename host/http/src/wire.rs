@@ -114,8 +114,6 @@ struct Call<'r> {
     parts: &'r Parts,
     /// The group and verb of the path.
     target: Option<(&'r str, ExtenderVerb)>,
-    /// Whether the group exists. Names of others must not reach metrics and permits: a client could invent any number.
-    is_known: bool,
 }
 
 impl server::Service for Arc<Wire> {
@@ -128,7 +126,7 @@ impl server::Service for Arc<Wire> {
         awaited: BodyAwaited,
     ) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
-        let call = self.call(&parts);
+        let call = Call::of(&parts);
         let (answer, reserved) = match call.route() {
             Ok((group, verb)) => {
                 let body = self.body_reader.read(body).await;
@@ -148,7 +146,7 @@ impl server::Service for Arc<Wire> {
 
     fn refuse(self, request: Request<Incoming>) -> Response<ReplyBody> {
         let (parts, _) = request.into_parts();
-        let call = self.call(&parts);
+        let call = Call::of(&parts);
         let error = WireError::too_many(self.max_requests);
         let answer = match call.target {
             Some((_, verb)) => verb.error(error),
@@ -161,10 +159,15 @@ impl server::Service for Arc<Wire> {
 // === impl Call ===
 
 impl<'r> Call<'r> {
+    fn of(parts: &'r Parts) -> Self {
+        let target = ExtenderVerb::from_path(parts.uri.path());
+        Self { received: Instant::now(), id: request_id(parts), parts, target }
+    }
+
     /// The group and verb of a POST.
     fn route(&self) -> Result<(&'r str, ExtenderVerb), WireError> {
         match self.target {
-            Some((_, verb)) if self.parts.method != Method::POST => Err(WireError::method(verb.as_str())),
+            Some((_, verb)) if self.parts.method != Method::POST => Err(WireError::method(verb.segment())),
             Some(target) => Ok(target),
             None => Err(WireError::unknown_path()),
         }
@@ -174,12 +177,6 @@ impl<'r> Call<'r> {
 // === impl Wire ===
 
 impl Wire {
-    fn call<'r>(&self, parts: &'r Parts) -> Call<'r> {
-        let target = ExtenderVerb::from_path(parts.uri.path());
-        let is_known = target.is_some_and(|(group, _)| self.knows(group));
-        Call { received: Instant::now(), id: request_id(parts), parts, target, is_known }
-    }
-
     async fn decide_or_forward(
         &self,
         call: &Call<'_>,
@@ -239,7 +236,7 @@ impl Wire {
         body: ReceivedBody,
         sender: Sender,
     ) -> (Handling, Option<MemoryReservation>) {
-        let own = if call.is_known { group } else { "" };
+        let own = if self.knows(group) { group } else { "" };
         let (exists, deadline) = (|group: &str| self.knows(group), self.gateway.deadline(call.received));
         let permit = match self.concurrency.take(verb, own, exists, deadline).await {
             Ok(permit) => permit,
@@ -264,13 +261,14 @@ impl Wire {
         decision.await.unwrap_or_else(|panic| (Handling::Reply(failed(panic)), None))
     }
 
+    /// Whether the group exists. Other names must not reach metrics and permits: a client could invent any number.
     fn knows(&self, group: &str) -> bool {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
 
     fn report(&self, call: &Call<'_>, answer: &ExtenderReply) {
         let verb = call.target.map_or(NONE, |(_, verb)| verb.as_str());
-        let group = call.target.filter(|_| call.is_known).map_or(NONE, |(group, _)| group);
+        let group = call.target.filter(|(group, _)| self.knows(group)).map_or(NONE, |(group, _)| group);
         let failed = answer.error.is_some();
         if let Some(error) = answer.error.as_ref().filter(|_| !answer.is_routine) {
             log_error(group, verb, answer, error, &call.id, call.parts);

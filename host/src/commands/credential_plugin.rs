@@ -2,9 +2,10 @@
 //!
 //! The Kubernetes client has no time limit for such a command: the first run blocks the thread that makes the client,
 //! later ones hold up all requests to the API server. So it starts this program, which ends in time, and bounds the
-//! output. Processes that the command has started are ended with it, except at a terminal.
+//! output. Without a terminal the command has a process group of its own, which is ended as a whole.
 
 use std::{
+    fs::File,
     io::{self, IsTerminal, Read, Write},
     os::unix::process::CommandExt,
     process::{Child, Command, ExitCode, Stdio},
@@ -40,12 +41,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode> {
     // clap requires a command.
     let Some((program, rest)) = args.command.split_first() else { return Ok(ExitCode::FAILURE) };
-    let is_interactive = io::stdin().is_terminal();
-    let default = if is_interactive { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
+    let default = if io::stdin().is_terminal() { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
     let timeout = args.timeout.unwrap_or(default);
+    // A process group of its own can be ended as a whole, but could not ask at the terminal, nor be ended by Ctrl-C.
+    let has_group = File::open("/dev/tty").is_err();
     let mut command = Command::new(program);
-    if !is_interactive {
-        // A process group of its own can be ended as a whole, but must not read from the terminal.
+    if has_group {
         command.process_group(0);
     }
     // Standard error may have credentials, too: a person may see it, but no log.
@@ -54,7 +55,7 @@ pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode>
     let mut child = child.with_context(|| format!("cannot start {}", program.display()))?;
     let (copying, copied) = mpsc::channel();
     copy(child.stdout.take(), io::stdout(), copying);
-    let Some(code) = wait(&mut child, !is_interactive, Instant::now() + timeout)? else {
+    let Some(code) = wait(&mut child, has_group, Instant::now() + timeout)? else {
         eprintln!("{} gave no credentials within {}: it was ended", program.display(), text::duration(timeout));
         return Ok(ExitCode::from(PLUGIN_TIMED_OUT));
     };

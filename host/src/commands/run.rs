@@ -21,6 +21,9 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
         bail!("the cluster has no node '{absent}'");
     }
     let shown: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+    if let Some(absent) = fine_scores.iter().find(|fine| offline.gateway.roster().group(&fine.group).is_none()) {
+        bail!("--fine-scores {absent}: there is no such group");
+    }
     let fine = fine_scores.iter().find(|fine| fine.group == args.group);
     let scale = fine.map_or(ScoreScale::Coarse, |fine| fine.scale);
     let mut report = ask(&offline, &args.group, &pod, scale)?;

@@ -1,4 +1,4 @@
-//! The scale of the scores in a reply to prioritize, and what decides between nodes with equal scores.
+//! The scale of the scores in a reply to prioritize, and the tie-break between nodes with equal scores.
 
 use crate::{MAX_SCORE, Pod, node_order::NodeOrder};
 
@@ -14,7 +14,7 @@ pub enum ScoreScale {
     FineWith(TieBreak),
 }
 
-/// What decides between nodes with equal scores; without it kube-scheduler takes one of them at random.
+/// The tie-break between nodes with equal scores; without it kube-scheduler takes one of them at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TieBreak {
     /// The node whose name is the smallest by its bytes: equal nodes are filled one after another.
@@ -36,6 +36,9 @@ impl ScoreScale {
 
     /// The largest weight of an extender with which a tie-break never outweighs a point of another score.
     pub const MAX_TIE_BREAK_WEIGHT: u32 = 16;
+
+    /// The largest sum of the weights of policies with which there is a tie-break: above it less than one step is left.
+    pub const MAX_TIE_BREAK_WEIGHTS: u64 = 1_000_000_000 / (MAX_SCORE as u64 * Self::MAX_TIE_BREAK_WEIGHT as u64);
 
     /// The score of a node that has 100 of every policy, without a tie-break.
     pub const fn max(self) -> u32 {

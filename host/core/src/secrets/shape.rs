@@ -30,7 +30,7 @@ const WORDS: [&str; 9] = ["pass", "pw", "pin", "sig", "sas", "dsn", "jwt", "otp"
 /// Names of Kubernetes' own keys, which are no secrets.
 const KUBERNETES_KEYS: [&str; 4] = ["labelkey", "annotationkey", "topologykey", "taintkey"];
 
-/// The bytes that follow at least, and what such tokens begin with.
+/// Prefixes of tokens, by the least number of bytes that follow.
 const TOKENS: [(usize, &str); 8] = [
     (8, "ya29. ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glcbt- glsoat- gloas- glsa_"),
     (8, "xoxb- xoxp- xoxa- xoxo- xoxr- xoxs- xoxe- xoxe. xapp- hvs. hvb. dop_v1_ doo_v1_ dor_v1_"),

@@ -136,9 +136,9 @@ impl Tables {
             }
         }
         for (key, values) in &self.label_values {
-            let Some(changed) = values.after(key, changes) else { continue };
+            let Some(updated) = values.after(key, changes) else { continue };
             let own = &mut Arc::make_mut(&mut next).label_values;
-            match changed {
+            match updated {
                 Ok(values) => own.insert(Arc::clone(key), Arc::new(values)),
                 Err(TooManyValues) => own.remove(key),
             };

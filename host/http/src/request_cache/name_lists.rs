@@ -68,14 +68,14 @@ impl NameListCache {
     pub(crate) fn keep(&self, text: &[u8], elements: &Arc<Elements>) {
         // A name that is not known now may be known the next time.
         let is_worth_it = elements.slots.len() >= WORTH_KEEPING && !elements.slots.contains(&Nodes::UNKNOWN);
-        if is_worth_it && text.len() <= MAX_BYTES && self.was_missed(sketch(text)) {
+        if is_worth_it && text.len() <= MAX_BYTES && self.note_miss(sketch(text)) {
             let list = List { text: text.into(), elements: Arc::clone(elements) };
             self.last[self.count.fetch_add(1, Ordering::Relaxed) % MAX_LISTS].store(Some(Arc::new(list)));
         }
     }
 
-    /// Whether a list of this sketch was missed before; notes it otherwise.
-    fn was_missed(&self, sketch: u64) -> bool {
+    /// Notes a missed list; whether its sketch was there already.
+    fn note_miss(&self, sketch: u64) -> bool {
         let is_known = self.missed.iter().any(|missed| missed.load(Ordering::Relaxed) == sketch);
         if !is_known {
             let at = self.misses.fetch_add(1, Ordering::Relaxed) % MAX_LISTS;
@@ -85,7 +85,8 @@ impl NameListCache {
     }
 }
 
-/// A hash of a list's length and ends. Different lists may share it; then one is kept for nothing.
+/// A hash of a list's length and ends. Different lists may share it; then a list is copied that does not come again. It is
+/// never used in place of another, since [`NameListCache::again`] compares all bytes.
 fn sketch(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.len().hash(&mut hasher);

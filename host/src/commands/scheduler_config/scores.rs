@@ -3,14 +3,14 @@
 //! kube-scheduler adds `score x weight x 10` for each extender to `score x weight` for each of its own plugins. Where one
 //! group answers on a scale that is `factor` times as fine, all other weights are multiplied by `factor`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::{Group, Roster, ScoreScale, Verb};
+use plimsoll_core::{Group, Member, Roster, ScoreScale, Verb};
 use serde_json::{Value, json};
 
 use super::resources;
-use crate::{args::SchedulerConfigArgs, output};
+use crate::{args::SchedulerConfigArgs, output, text};
 
 /// The score plugins of kube-scheduler 1.36 with their default weights, as `--write-config-to` prints them.
 ///
@@ -87,15 +87,23 @@ impl Scales {
         !self.by_group.is_empty()
     }
 
-    /// The profiles with the weights of the scheduler's own plugins.
+    /// The profiles with the weights of the scheduler's score plugins.
+    ///
+    /// `multiPoint` enables a plugin at each of its extension points. The scheduler's own are there already; others are
+    /// enabled for scores alone.
     pub(super) fn profiles(&self, args: &SchedulerConfigArgs) -> Value {
         let default = [DEFAULT_PROFILE.to_owned()];
         let names = if args.profiles.is_empty() { &default[..] } else { &args.profiles[..] };
-        let weights: Vec<Value> = plugin_weights(args)
-            .map(|(name, weight)| json!({"name": name, "weight": u64::from(weight) * u64::from(self.factor)}))
-            .collect();
-        let profile = |name| json!({"schedulerName": name, "plugins": {"multiPoint": {"enabled": weights}}});
-        names.iter().map(profile).collect()
+        let enabled =
+            |(name, weight): (&str, u32)| json!({"name": name, "weight": u64::from(weight) * u64::from(self.factor)});
+        let (own, others): (Vec<_>, Vec<_>) = plugin_weights(args).partition(|(name, _)| is_own(name));
+        let own: Vec<Value> = own.into_iter().map(enabled).collect();
+        let others: Vec<Value> = others.into_iter().map(enabled).collect();
+        let mut plugins = json!({"multiPoint": {"enabled": own}});
+        if !others.is_empty() {
+            plugins["score"] = json!({"enabled": others});
+        }
+        names.iter().map(|name| json!({"schedulerName": name, "plugins": plugins})).collect()
     }
 
     /// Says above the weights why they are so high.
@@ -105,7 +113,7 @@ impl Scales {
             "--fine-scores: an extender below answers with scores up to {} instead of 10, so all other weights are\n\
              {factor} times as high as usual, and everything counts as much as before. Do not use the extenders without\n\
              these weights: they would outweigh all plugins. Another weight here has to be {factor} times as high, too;\n\
-             --plugin-weight NAME=N does that. Remove a plugin that your kube-scheduler does not have: NAME=0.",
+             --plugin-weight NAME=N does that, and NAME=0 leaves out a plugin that your kube-scheduler does not have.",
             u64::from(factor) * u64::from(ScoreScale::Coarse.max())
         )
     }
@@ -114,6 +122,11 @@ impl Scales {
     fn check(&self, args: &SchedulerConfigArgs, roster: &Roster) -> Result<()> {
         if !self.are_fine() {
             return Ok(());
+        }
+        let mut named = BTreeSet::new();
+        let twice = args.plugin_weights.iter().find(|given| !named.insert(given.name.as_str()));
+        if let Some(twice) = twice {
+            bail!("--plugin-weight names {} twice: choose one", twice.name);
         }
         let factor = u64::from(self.factor);
         let mut sum = 0;
@@ -137,31 +150,64 @@ impl Scales {
                 i64::MAX
             );
         }
-        let breaks_ties = self.by_group.values().any(|scale| matches!(scale, ScoreScale::FineWith(_)));
-        if breaks_ties && args.weight > ScoreScale::MAX_TIE_BREAK_WEIGHT {
-            output::remark(&format!(
-                "--weight {} is above {}: the tie-break of --fine-scores can then outweigh a point of the scheduler's own plugins",
-                args.weight,
-                ScoreScale::MAX_TIE_BREAK_WEIGHT
-            ));
-        }
+        self.remark_on_tie_breaks(args, roster);
         Ok(())
     }
+
+    /// Says where a tie-break does something else than decide among equal nodes.
+    fn remark_on_tie_breaks(&self, args: &SchedulerConfigArgs, roster: &Roster) {
+        let breaks_ties = |group: &str| matches!(self.of(group), ScoreScale::FineWith(_));
+        let all: Vec<(&str, &Group)> = roster.groups().filter(|(_, group)| scores(group)).collect();
+        let breaking: Vec<&(&str, &Group)> = all.iter().filter(|(name, _)| breaks_ties(name)).collect();
+        let most = ScoreScale::MAX_TIE_BREAK_WEIGHT;
+        if u64::from(args.weight) * breaking.len() as u64 > u64::from(most) {
+            output::remark(&format!(
+                "--weight {} times {} is above {most}: the tie-breaks of --fine-scores can together outweigh a point of the scheduler's own plugins",
+                args.weight,
+                text::count(breaking.len(), "group")
+            ));
+        }
+        if !breaking.is_empty() && all.len() > 1 {
+            output::remark(
+                "a tie-break decides among nodes with equal scores of its own group: if another group scores the same pod, it can outweigh a difference of less than a sixteenth of a point there",
+            );
+        }
+        for (name, group) in breaking {
+            let weights: u64 = scorers(group).map(|member| u64::from(member.config.weight)).sum();
+            if weights > ScoreScale::MAX_TIE_BREAK_WEIGHTS {
+                output::remark(&format!(
+                    "the weights of the policies of the group {} add up to {weights}: above {} there is no tie-break",
+                    shown(name),
+                    ScoreScale::MAX_TIE_BREAK_WEIGHTS
+                ));
+            }
+        }
+    }
+}
+
+/// Whether kube-scheduler itself has the plugin.
+fn is_own(name: &str) -> bool {
+    DEFAULT_WEIGHTS.iter().any(|(own, _)| *own == name)
 }
 
 /// Whether a policy of the group has a say in its scores.
 pub(super) fn scores(group: &Group) -> bool {
-    resources::asked(group).any(|member| [Verb::Score, Verb::Rank].iter().any(|verb| member.policy.verbs().has(*verb)))
+    scorers(group).next().is_some()
+}
+
+fn scorers(group: &Group) -> impl Iterator<Item = &Member> {
+    let has_scores = |member: &&Member| [Verb::Score, Verb::Rank].iter().any(|verb| member.policy.verbs().has(*verb));
+    resources::asked(group).filter(has_scores)
 }
 
 /// The weight of each score plugin: the default, or what the user gave; a plugin of weight 0 is left out.
 fn plugin_weights(args: &SchedulerConfigArgs) -> impl Iterator<Item = (&str, u32)> {
-    let given = |name: &str| args.plugin_weights.iter().rev().find(|given| given.name == name);
+    let given = |name: &str| args.plugin_weights.iter().find(|given| given.name == name);
     let defaults = DEFAULT_WEIGHTS.map(|(name, weight)| (name, given(name).map_or(weight, |given| given.weight)));
     let others: BTreeMap<&str, u32> = args
         .plugin_weights
         .iter()
-        .filter(|given| DEFAULT_WEIGHTS.iter().all(|(name, _)| given.name != *name))
+        .filter(|given| !is_own(&given.name))
         .map(|given| (given.name.as_str(), given.weight))
         .collect();
     defaults.into_iter().chain(others).filter(|(_, weight)| *weight > 0)

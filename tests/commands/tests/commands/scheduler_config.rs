@@ -163,12 +163,15 @@ fn fine_scores_come_with_weights_that_keep_every_influence() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let profile = &config["profiles"][at];
         assert_eq!(profile["schedulerName"], name);
-        let weights = profile["plugins"]["multiPoint"]["enabled"].as_array().unwrap();
-        let weight = |name: &str| weights.iter().find(|plugin| plugin["name"] == name).map(|plugin| &plugin["weight"]);
-        assert_eq!(weight("TaintToleration"), Some(&json!(300_000_000)));
-        assert_eq!(weight("NodeResourcesFit"), Some(&json!(500_000_000)));
-        assert_eq!(weight("Mine"), Some(&json!(700_000_000)));
-        assert_eq!(weight("DynamicResources"), None);
+        let weight = |point: &str, name: &str| {
+            let enabled = profile["plugins"][point]["enabled"].as_array().unwrap();
+            enabled.iter().find(|plugin| plugin["name"] == name).map(|plugin| &plugin["weight"])
+        };
+        assert_eq!(weight("multiPoint", "TaintToleration"), Some(&json!(300_000_000)));
+        assert_eq!(weight("multiPoint", "NodeResourcesFit"), Some(&json!(500_000_000)));
+        assert_eq!(weight("multiPoint", "DynamicResources"), None);
+        // A plugin that is not kube-scheduler's own must not be enabled at its other extension points.
+        assert_eq!((weight("multiPoint", "Mine"), weight("score", "Mine")), (None, Some(&json!(700_000_000))));
     }
 }
 
@@ -182,6 +185,7 @@ fn fine_scores_that_cannot_be_are_refused_with_what_is_expected() {
             "--fine-scores cpu=name: expected a group with a policy that scores; there is gpu",
         ),
         (&["--fine-scores", "gpu,gpu=name"], "--fine-scores names the group gpu twice: choose one"),
+        (&["--fine-scores", "gpu", "--plugin-weight", "X=21,X=0"], "--plugin-weight names X twice: choose one"),
         (
             &["--fine-scores", "gpu=name", "--plugin-weight", "ImageLocality=22"],
             "--plugin-weight ImageLocality=22: with --fine-scores it becomes 22 x 100000000, and kube-scheduler takes at most 2147483647; expected at most 21, or --fine-scores without a tie-break",

@@ -119,7 +119,7 @@ impl Model {
             });
             assert_eq!(outcome.map_err(drop), Ok(self.expected_scores(scale, &pod, &slots)), "{:?}", self.policies);
         }
-        // Faults are part of the game, and none shall keep the next request from its policy.
+        // Faults are part of the game, and none must keep the next request from its policy.
         self.policies.iter().for_each(|(member, _)| member.circuit.succeeded());
         self.fixture.calls();
         self.fixture.evaluated();
