@@ -3,7 +3,10 @@
 //! kube-scheduler adds `score x weight x 10` for each extender to `score x weight` for each of its own plugins. Where one
 //! group answers on a scale that is `factor` times as fine, all other weights are multiplied by `factor`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use anyhow::{Result, bail, ensure};
 use plimsoll_core::{Group, Member, Roster, ScoreScale, Verb};
@@ -157,8 +160,8 @@ impl Scales {
     /// Says where a tie-break does something else than decide among equal nodes.
     fn remark_on_tie_breaks(&self, args: &SchedulerConfigArgs, roster: &Roster) {
         let breaks_ties = |group: &str| matches!(self.of(group), ScoreScale::FineWith(_));
-        let all: Vec<(&str, &Group)> = roster.groups().filter(|(_, group)| scores(group)).collect();
-        let breaking: Vec<&(&str, &Group)> = all.iter().filter(|(name, _)| breaks_ties(name)).collect();
+        let all: Vec<_> = roster.groups().filter(|(_, group)| scores(group)).collect();
+        let breaking: Vec<_> = all.iter().filter(|(name, _)| breaks_ties(name)).collect();
         let most = ScoreScale::MAX_TIE_BREAK_WEIGHT;
         if u64::from(args.weight) * breaking.len() as u64 > u64::from(most) {
             output::remark(&format!(
@@ -195,8 +198,9 @@ pub(super) fn scores(group: &Group) -> bool {
     scorers(group).next().is_some()
 }
 
-fn scorers(group: &Group) -> impl Iterator<Item = &Member> {
-    let has_scores = |member: &&Member| [Verb::Score, Verb::Rank].iter().any(|verb| member.policy.verbs().has(*verb));
+fn scorers(group: &Group) -> impl Iterator<Item = &Arc<Member>> {
+    let has_scores =
+        |member: &&Arc<Member>| [Verb::Score, Verb::Rank].iter().any(|verb| member.policy.verbs().has(*verb));
     resources::asked(group).filter(has_scores)
 }
 

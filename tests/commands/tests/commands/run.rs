@@ -39,8 +39,11 @@ fn run_shows_the_scores_that_kube_scheduler_gets_on_a_fine_scale() {
     assert!(coarse.contains("0 to 10 ") && coarse.contains("others have the same score"), "{coarse}");
     assert!(named.contains("0 to 1000000000 ") && named.contains(" of 1000000000"), "{named}");
     assert!(!named.contains("the same score"), "no two nodes are equal: {named}");
-    // The flag of another group says nothing about this one.
-    assert_eq!(fine("gpu=name"), coarse);
+    let absent = run(&[&ask[..], &["--fine-scores", "gpu=name"]].concat());
+    assert_eq!(
+        (absent.code, absent.err.as_str()),
+        (Some(2), "plimsoll: --fine-scores gpu=name: there is no such group\n")
+    );
 }
 
 #[test]
