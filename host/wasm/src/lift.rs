@@ -141,6 +141,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_verb_has_a_world_for_tools_that_need_one() {
+        for (verb, shape) in [
+            ("filter", "(param i32) (result i32)"),
+            ("score", "(param i32) (result i32)"),
+            ("rank", "(result i32)"),
+            ("preempt", "(param i32) (result i32)"),
+            ("bind", "(param i32) (result i32)"),
+        ] {
+            let export = format!(r#"(func (export "plimsoll:policy/{verb}@0.1.0#{verb}") {shape} i32.const 0)"#);
+            let mut module = wat::parse_str(format!(r#"(module (memory (export "memory") 1) {export})"#)).unwrap();
+            embed(&mut module, WIT, &format!("{verb}-policy")).unwrap();
+            let component = lift(&module).unwrap();
+            assert_eq!(kind(&component).unwrap(), ModuleKind::Component, "{verb}");
+        }
+    }
+
+    #[test]
     fn a_module_with_a_world_of_its_own_does_not_reach_past_the_adapter() {
         let world = "
             package test:mine@0.1.0;

@@ -34,7 +34,10 @@ pub(crate) fn text(contract: &Contract, wit: &str) -> anyhow::Result<String> {
     for interface in &contract.interfaces {
         page += &section(interface, wit)?;
     }
-    page += "\n## What a policy answers\n\nA policy exports the interfaces of the verbs that it has.\n\n";
+    page += "\n## What a policy answers\n\nA policy exports the interfaces of the verbs that it has. For tools that \
+        need a world there are `filter-policy`, `score-policy`, `rank-policy`, `preempt-policy` and `bind-policy`, with \
+        one verb each. A policy with several, or with `validate`, has a world of its own: \
+        `world mine { include plimsoll:policy/imports@0.1.0; export plimsoll:policy/filter@0.1.0; export …; }`.\n\n";
     page += &code(&exports(contract, wit));
     page += "\n## Types\n\n";
     page += &code(block(wit, "types").context("policy.wit has no interface `types`")?);
