@@ -103,7 +103,11 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
                 return Ok(Some(Class::uncacheable(subject)));
             }
             let empty = Class::empty(subject);
-            Ok(Some(known.unwrap_or(&empty).with(&new.attributes, &new.trie, &update.source)?))
+            let class = known.unwrap_or(&empty).with(&new.attributes, &new.trie, &update.source)?;
+            if let Some(attributes) = class.row_attributes() {
+                self.row_classes.build_ahead(&attributes, &update.source);
+            }
+            Ok(Some(class))
         })
     }
 

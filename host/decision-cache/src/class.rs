@@ -108,7 +108,7 @@ impl<T: Attribute, A: Answer> Class<T, A> {
     }
 
     /// The row attributes that the answers depend on; `None` if they are too many for a table.
-    fn row_attributes(&self) -> Option<Vec<&T>> {
+    pub(crate) fn row_attributes(&self) -> Option<Vec<&T>> {
         let of_rows = self.attributes.as_slice().iter().filter(|attribute| attribute.scope() == Scope::Row);
         let of_rows: Vec<&T> = of_rows.take(MAX_WIDTH + 1).collect();
         (of_rows.len() <= MAX_WIDTH).then_some(of_rows)

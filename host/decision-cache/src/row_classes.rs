@@ -193,6 +193,16 @@ impl<T: Attribute> RecentRowClasses<T> {
         classes
     }
 
+    /// Builds the column of these attributes before it is needed, if the list was used before: the next subjects are
+    /// likely to be answered by it.
+    pub(crate) fn build_ahead(&self, attributes: &[&T], source: &impl Source<Attribute = T>) {
+        let before = self.lists.load_full();
+        let classes = self.by(attributes);
+        if before.iter().any(|known| Arc::ptr_eq(known, &classes)) && classes.column(source).is_none() {
+            self.renumber(&classes);
+        }
+    }
+
     /// New classes by the same attributes, without those of no row.
     pub(crate) fn renumber(&self, crowded: &RowClasses<T>) -> Arc<RowClasses<T>> {
         let attributes = crowded.attributes.as_slice();
