@@ -21,7 +21,7 @@ crate::words! {
     }
 }
 
-/// What bounds one call.
+/// The bounds of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The call is over at this moment, whatever the guest does, and however long it had to wait before it began.
@@ -43,7 +43,7 @@ pub struct Ask {
     pub limits: Limits,
     /// The one that waits for the answer.
     pub class: CallClass,
-    /// What the call belongs to, for its log lines.
+    /// The request or event that the call belongs to, for its log lines.
     pub origin: Origin,
 }
 
@@ -63,7 +63,7 @@ pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
 
-    /// What the module may read, as `nodes.label`; empty where that is not known.
+    /// The reads that the module imports, as `nodes.label`; empty where that is not known.
     fn imports(&self) -> &[String] {
         &[]
     }
@@ -222,7 +222,7 @@ impl<A, S: NodeSource<A>> NodeSource<A> for Announced<'_, S> {
 // === impl NodeList ===
 
 impl<'n, A: VerbAnswer> NodeList<'n, A> {
-    /// What a call answers about these nodes.
+    /// The answers of a call about these nodes.
     ///
     /// # Errors
     /// As for the call, or if its reasons are too large.

@@ -49,7 +49,7 @@ pub struct Function {
     pub of_one: bool,
     /// How answers that depend on it are cached.
     pub cached: Cached,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
 }
 

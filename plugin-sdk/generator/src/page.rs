@@ -4,7 +4,7 @@ use anyhow::Context;
 
 use crate::{Cached, Contract, Cost, Function, Interface};
 
-/// What stands above the generated part of the page.
+/// The text above the generated part of the page.
 const HEAD: &str = "\
 # The contract
 

@@ -1,4 +1,4 @@
-//! What a policy answers.
+//! The answers of a policy.
 
 use std::borrow::Cow;
 

@@ -63,7 +63,7 @@ pub use quantity::{Quantity, parse_quantity};
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
 pub use view::{Candidate, Candidates, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};
 
-/// What [`export!`] is made of.
+/// The parts of [`export!`].
 #[doc(hidden)]
 pub mod __private {
     pub use crate::export::{Exported, Table};

@@ -1,4 +1,4 @@
-//! What a policy sees: the pod, the nodes, what is placed there. Each method is one read of the host.
+//! The data that a policy sees: the pod, the nodes, what is placed there. Each method is one read of the host.
 //!
 //! The views are indices and can be copied at will; text that they give lives as long as the call.
 

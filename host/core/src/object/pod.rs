@@ -9,7 +9,7 @@ use bytes::Bytes;
 use self::wire::{PodJson, seconds};
 use super::{Entries, ObjectError, Quantities, at_pointer, parse, placed};
 
-/// What the API server takes where a pod does not name its scheduler.
+/// The scheduler of a pod that names none.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// One pod; what many pods have in common they may share: see [`Pool`](super::Pool).
@@ -28,7 +28,7 @@ pub struct Pod {
     whole: Option<Arc<Whole>>,
 }
 
-/// What only the pod being scheduled has.
+/// The parts that only the pod being scheduled has.
 #[derive(Debug, PartialEq, Eq)]
 struct Whole {
     json: Bytes,

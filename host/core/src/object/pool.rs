@@ -1,4 +1,4 @@
-//! What placed pods have in common is kept once.
+//! Keeps once the parts that placed pods have in common.
 
 use std::{
     hash::{BuildHasher, Hash},

@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// What happens to a value.
+/// The treatment of a value.
 enum Rule {
     Drop,
     Each(&'static Rule),

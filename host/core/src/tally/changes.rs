@@ -1,4 +1,4 @@
-//! What one snapshot has and another has not.
+//! The difference between two snapshots.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Population {
 // === impl Changes ===
 
 impl<'c> Changes<'c> {
-    /// What has to be taken from `before` and added to it so that it becomes `after`.
+    /// The difference: taken from `before` and added to it, it makes `after`.
     ///
     /// It is right for any two, and quick if they share most of their records.
     pub(super) fn between(before: &'c Population, after: &'c Population) -> Self {

@@ -10,13 +10,13 @@ use crate::{Entries, Node, Pod, Selector, object::NOT_KEPT};
 pub(crate) enum Measure<T> {
     /// 1 for each pod.
     Pods,
-    /// What each pod requests of a resource.
+    /// Each pod's request of a resource.
     Requested(T),
     /// 1 for each node.
     Nodes,
 }
 
-/// What tells the groups of a table apart, and what each adds up.
+/// The keys that tell the groups of a table apart, and the quantity that each adds up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Shape<T> {
     by_namespace: bool,

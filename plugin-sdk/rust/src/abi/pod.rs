@@ -1,4 +1,4 @@
-//! What the reads of the pod returned is kept: an instance is asked about one pod, and usually about many nodes.
+//! Keeps the values that were read of the pod: an instance is asked about one pod, and usually about many nodes.
 
 use std::cell::{RefCell, UnsafeCell};
 
@@ -10,7 +10,7 @@ const MAX_FIELDS: usize = 32;
 static READS: Single<RefCell<PodReads>> =
     Single(UnsafeCell::new(RefCell::new(PodReads { texts: Vec::new(), numbers: Vec::new(), lists: Vec::new() })));
 
-/// What the host has said of the pod so far.
+/// The values that the host has returned so far.
 struct PodReads {
     texts: Vec<Known<Option<&'static str>>>,
     numbers: Vec<Known<i64>>,

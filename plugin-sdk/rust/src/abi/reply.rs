@@ -1,4 +1,4 @@
-//! What an export returns: a pointer to words that stay until the next call.
+//! The result of an export: a pointer to words that stay until the next call.
 
 use std::{borrow::Cow, cell::UnsafeCell, ptr::null};
 
@@ -19,7 +19,7 @@ pub struct List {
     length: usize,
 }
 
-/// What the words point to.
+/// The memory that the words point to.
 #[expect(dead_code, reason = "kept alive for the host, which reads it after the call")]
 pub(crate) enum Kept {
     Nothing,

@@ -110,7 +110,7 @@ pub(super) fn text_found(text: &str) -> String {
     format!("the text {text}")
 }
 
-/// What was found; the value of a float is left out, since the code that prints it is large.
+/// The value that was found; that of a float is left out, since the code that prints it is large.
 fn describe(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(value) => value.to_string(),

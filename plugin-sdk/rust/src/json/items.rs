@@ -1,4 +1,4 @@
-//! What lists, maps and enums are made of.
+//! The items of lists, maps and enums.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What stands next in a JSON text.
+//! Reads the next token of a JSON text.
 
 use std::borrow::Cow;
 
@@ -78,7 +78,7 @@ impl<'de> Parser<'de> {
         Ok(text)
     }
 
-    /// What is next is not what was expected.
+    /// The error for a token that was not expected.
     #[cold]
     pub(super) fn unexpected(&mut self, expected: &dyn Expected) -> JsonError {
         let found = match self.peek() {

@@ -44,13 +44,13 @@ use crate::__private::Exported;
 pub struct Case {
     /// The file.
     pub path: PathBuf,
-    /// What it shows, in a sentence.
+    /// A sentence about it.
     pub description: String,
     /// The policy's settings as JSON.
     pub settings: Arc<str>,
-    /// What the policy is asked about.
+    /// The pod, the nodes and the rest of the question.
     pub world: World,
-    /// What it answers.
+    /// The expected answers.
     pub expect: Expectations,
 }
 
@@ -62,7 +62,7 @@ pub enum CaseError {
     Unusable {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error, with its place.
         error: String,
     },
     /// The call ended with a fault.
@@ -70,7 +70,7 @@ pub enum CaseError {
     Fault {
         /// The file.
         path: PathBuf,
-        /// What it shows.
+        /// The description of the case.
         description: String,
         /// How the call ended.
         fault: Fault,
@@ -80,7 +80,7 @@ pub enum CaseError {
     Differs {
         /// The file.
         path: PathBuf,
-        /// What it shows.
+        /// The description of the case.
         description: String,
         /// In what.
         differences: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a case expects of a policy, and how an answer differs from it.
+//! The answers that a case expects, and how an answer differs from them.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -36,7 +36,7 @@ pub enum ExpectedVerdict {
     Unresolvable(String),
 }
 
-/// What becomes of a candidate.
+/// The expected answer about a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", rename_all = "lowercase")]
 pub enum ExpectedPreemption {
@@ -48,7 +48,7 @@ pub enum ExpectedPreemption {
     Replace(Vec<String>),
 }
 
-/// What a pod gets on a node.
+/// The expected answer of a bind.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", rename_all = "lowercase")]
 pub enum ExpectedBinding {

@@ -12,7 +12,7 @@ use crate::{
     native::{Clock, Door},
 };
 
-/// What a policy is asked about in a test.
+/// The cluster and the pod of a test.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     pub(super) pod: Value,
@@ -42,7 +42,7 @@ pub enum WorldError {
     Object {
         /// Which one.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         error: ObjectError,
     },
     /// A pod is placed, or a candidate or expectation is, on a node that is not there.
@@ -162,7 +162,7 @@ impl World {
         policy.preempt(&Pod::new(door), &Candidate::new(door, candidate as u32))
     }
 
-    /// What answers the reads of all verbs but `preempt`, as the host has it.
+    /// The host's view, for all verbs but `preempt`.
     ///
     /// # Errors
     /// If an object is none, or something names what is not there.

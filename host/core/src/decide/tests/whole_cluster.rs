@@ -214,7 +214,7 @@ fn a_bind_does_not_count_its_own_pod_and_counts_what_others_have_reserved() {
     assert!(explained(2) && !explained(1));
 }
 
-/// What a pod is, for those that read it by themselves.
+/// Read from JSON, as the API server sends it.
 #[test]
 fn a_pod_that_terminates_counts_and_one_that_has_ended_does_not() {
     let with = |spec: Json| {
