@@ -19,7 +19,7 @@ crate::words! {
 }
 
 crate::words! {
-    /// What a fault of a policy means for the decision.
+    /// The effect of a policy's fault on the decision.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum OnError {
         /// The whole decision fails.
@@ -38,7 +38,7 @@ pub struct PolicyConfig {
     pub order: i32,
     /// Share in the score; 0 takes it out.
     pub weight: u32,
-    /// What a fault means; none: [`OnError::Fail`] for filter, preempt and bind, [`OnError::Ignore`] for score and rank.
+    /// The effect of a fault; none: [`OnError::Fail`] for filter, preempt and bind, [`OnError::Ignore`] for score and rank.
     pub on_error: Option<OnError>,
     /// Time of one request, all nodes together.
     pub timeout: Duration,
@@ -51,7 +51,7 @@ pub struct PolicyConfig {
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
-    /// What a fault of this policy means for a verb.
+    /// The effect of this policy's fault on a verb.
     pub fn on_error(&self, verb: crate::Verb) -> OnError {
         use crate::Verb;
         self.on_error.unwrap_or(match verb {

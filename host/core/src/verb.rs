@@ -12,7 +12,7 @@ crate::words! {
         Rank = "rank",
         /// May these pods be evicted for it?
         Preempt = "preempt",
-        /// What does the pod carry from its binding on?
+        /// Which annotations does the pod carry from its binding on?
         Bind = "bind",
         /// Are the settings acceptable?
         Validate = "validate",

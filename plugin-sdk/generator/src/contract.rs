@@ -114,7 +114,7 @@ pub enum Cached {
     Never,
 }
 
-/// What a function costs; `reads.yaml` describes each.
+/// The cost of a function; `reads.yaml` describes each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cost {

@@ -82,7 +82,7 @@ fn cost(cost: Cost) -> &'static str {
         Cost::Search => "a search in the object's JSON",
         Cost::Pods => "by the pods on the node",
         Cost::Nodes => "by the nodes of the request",
-        Cost::Cluster => "by all pods, once for new keys",
+        Cost::Cluster => "by the whole cluster, once for new keys",
     }
 }
 

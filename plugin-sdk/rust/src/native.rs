@@ -98,7 +98,7 @@ impl<'a> Door<'a> {
 
     fn optional_label_counts(self, read: Read<'_>) -> Option<Vec<LabelCount<'a>>> {
         let Value::LabelValues(values) = self.read(read) else { return None };
-        // The model makes the list anew for each snapshot; a leak in a test is worth the plain type.
+        // The texts are leaked, so that their type is as in a guest; a test reads few of them.
         let lift = |(value, nodes): (&str, u32)| LabelCount { value: value.to_owned().leak(), nodes };
         Some(values.iter().map(lift).collect())
     }

@@ -59,7 +59,7 @@ fn scales(criterion: &mut Criterion) {
     for scale in ScoreScale::ALL {
         let path = format!("/{}", prioritize_verb(scale));
         let ask = || answer_with(&gateway, &cache, &path, &body, Instant::now());
-        // What the first request learns is known to the second.
+        // The second request finds the answers of the first in the cache.
         (0..3).for_each(|_| ask().after.run());
         group.bench_function(&path, |bencher| {
             bencher.iter(|| {

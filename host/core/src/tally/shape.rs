@@ -116,7 +116,7 @@ pub(super) fn group_of(selector: &Selector<&str>) -> Fingerprint {
     group(values(selector))
 }
 
-/// The group of the pods that the selector would match but for their annotation, whose value is not kept.
+/// The group of pods that have the annotation with a value too large to be kept, and match the rest of the selector.
 pub(super) fn group_of_not_kept(selector: &Selector<&str>) -> Option<Fingerprint> {
     let (_, value) = selector.annotation?;
     let mut values = values(selector);

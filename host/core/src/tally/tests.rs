@@ -26,7 +26,7 @@ enum Step {
     /// The pods of a node are the same in another order.
     Turn(u8),
     Publish,
-    /// A read of the snapshot that was published so many steps before the last.
+    /// A read of the snapshot that was published this many steps before the last one.
     Read(usize, Asked),
 }
 

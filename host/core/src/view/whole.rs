@@ -18,7 +18,7 @@ impl View {
         self
     }
 
-    /// What is read from now on is to answer about this node.
+    /// Tells the view that the following reads are made to answer about this node.
     pub(crate) fn ask_about(&self, node: u32) {
         if let Some(asked_about) = &self.asked_about {
             // One thread writes it and reads it.

@@ -36,7 +36,7 @@ const FRAME: usize = 64 << 10;
 
 /// The body of a reply.
 pub(super) struct ReplyBody {
-    /// What is still to be sent.
+    /// The bytes that are still to be sent.
     rest: Bytes,
     /// Maximum bytes of one frame.
     most: usize,

@@ -17,8 +17,8 @@ use crate::{args::SchedulerConfigArgs, output, text};
 
 /// The score plugins of kube-scheduler 1.36 with their default weights, as `--write-config-to` prints them.
 ///
-/// Earlier versions since 1.25 have the same ones, but for `DynamicResources`: it exists since 1.26. `VolumeBinding` has
-/// no weight in the list, which means 1; it scores only behind a feature gate.
+/// Versions from 1.25 on have the same plugins; `DynamicResources` came with 1.26. `VolumeBinding` has no weight in the
+/// list, which means 1; it scores only behind a feature gate.
 const DEFAULT_WEIGHTS: [(&str, u32); 9] = [
     ("TaintToleration", 3),
     ("NodeAffinity", 2),
