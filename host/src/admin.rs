@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     binding::{self, NOBODY_MAY_BIND},
+    counting::outrun,
     metrics::Metrics,
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
@@ -174,6 +175,8 @@ impl Admin for AdminState {
             let mut policy = describe(member, &roster);
             if self.is_blind(member) {
                 policy["missing"] = json!(["placed"]);
+            } else if let Some(why) = outrun(member, &roster, self.leadership.is_some()) {
+                policy["notGuaranteed"] = why.into();
             }
             policy
         });

@@ -6,9 +6,11 @@ mod cluster;
 mod defaults;
 mod engine;
 mod format;
+mod new;
 mod scheduler_config;
 mod scores;
 mod serve;
+mod test;
 mod values;
 
 use clap::{
@@ -20,10 +22,12 @@ use clap::{
 pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs, TableArgs};
 pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
-pub(crate) use format::{LogFormat, OutputFormat};
+pub(crate) use format::{LogFormat, OutputFormat, ReportFormat};
+pub(crate) use new::{Language, NewArgs};
 pub(crate) use scheduler_config::SchedulerConfigArgs;
 pub(crate) use scores::{FineScores, PluginWeight};
 pub(crate) use serve::{BindClientArgs, LeaseArgs, LimitArgs, REQUEST_TIMEOUT, ServeArgs};
+pub(crate) use test::{RecordArgs, TestArgs};
 
 /// One scheduler extender that fronts many WebAssembly policies.
 #[derive(Debug, Parser)]
@@ -88,8 +92,12 @@ fn with_plain_variables(command: clap::Command) -> clap::Command {
 pub(crate) enum Command {
     /// Answer kube-scheduler: load a directory of policies and serve the extender wire
     Serve(Box<ServeArgs>),
+    /// Write a folder with a new policy that builds, is tested and runs at once
+    New(NewArgs),
     /// Report what a policy file exports, imports and costs, or why it is refused
     Check(CheckArgs),
+    /// Put test cases in YAML to policies of any language, and show what differs
+    Test(Box<TestArgs>),
     /// Ask the policies about one pod and print a table: node by policy, with verdict, score and reason
     Run(RunArgs),
     /// Show each policy's answer about one pod and one node, with every value that it read

@@ -4,11 +4,13 @@ mod check;
 mod completions;
 mod credential_plugin;
 mod explain;
+mod new;
 mod offline;
 mod run;
 mod scheduler_config;
 pub(crate) mod serve;
 mod table;
+mod test;
 mod version;
 
 use std::process::ExitCode;
@@ -25,7 +27,9 @@ use crate::args::{Args, Command, CompileModuleArgs};
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Command::Serve(args) => serve::serve(*args),
+        Command::New(args) => new::new(&args),
         Command::Check(args) => check::check(&args),
+        Command::Test(args) => test::test(&args),
         Command::Run(args) => run::run(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Table(args) => table::table(&args),

@@ -7,6 +7,7 @@ mod args;
 mod binding;
 mod cluster;
 mod commands;
+mod counting;
 mod descriptors;
 mod engine;
 mod logging;

@@ -1,4 +1,4 @@
-//! What commands print: results to standard output, errors and remarks to standard error.
+//! The output of commands: results to standard output, errors and remarks to standard error.
 
 use anyhow::Result;
 

@@ -9,11 +9,15 @@ use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
 use plimsoll_directory::{PolicyChange, RosterUpdate};
 use tracing::{error, info, warn};
 
-use crate::{metrics::Metrics, readiness::Readiness};
+use crate::{counting::outrun, metrics::Metrics, readiness::Readiness};
 
 /// The message about a policy that reads placed pods or the whole cluster if the gateway knows none.
 pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
+
+/// The message about a source that the gateway does not have.
+const NO_FACTS: &str =
+    "this gateway has no facts of the source: to the policy they are absent; name a file of the sidecar's directory";
 
 /// Where updates of the directory go.
 pub(crate) struct Reload {
@@ -26,6 +30,8 @@ pub(crate) struct Reload {
     is_root_empty: AtomicBool,
     /// Whether the pods on nodes are known: not where nodes come whole, from the scheduler.
     sees_pods: bool,
+    /// Whether it binds.
+    binds: bool,
 }
 
 // === impl Reload ===
@@ -36,18 +42,22 @@ impl Reload {
         metrics: &Arc<Metrics>,
         readiness: &Arc<Readiness>,
         sees_pods: bool,
+        binds: bool,
     ) -> Self {
         let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
         let (all_tried, is_root_empty) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods }
+        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds }
     }
 
     /// Puts a roster in force.
     pub(crate) fn apply(&self, update: RosterUpdate) {
         update.changes.iter().for_each(tell);
-        if !self.sees_pods {
+        if self.sees_pods {
+            warn_of_outrun(&update, self.binds);
+        } else {
             warn_of_blind(&update);
         }
+        warn_of_lost_facts(&update);
         self.metrics.reloaded(&update.roster, &update.changes);
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
@@ -93,12 +103,35 @@ pub(crate) fn reads_placed_pods(member: &Member) -> bool {
 
 /// Without a view of pods every node looks empty to such a policy, so it may accept everything.
 fn warn_of_blind(update: &RosterUpdate) {
+    for member in new_members(update).filter(|member| reads_placed_pods(member)) {
+        warn!(policy = member.id(), "{BLIND}");
+    }
+}
+
+/// Only sources with a file of the sidecar's directory have facts in `serve`.
+fn warn_of_lost_facts(update: &RosterUpdate) {
+    for member in new_members(update) {
+        let has_file = |global: &str| member.own_facts.iter().any(|(name, _)| **name == *global);
+        for (source, _) in member.fact_access.names().filter(|(_, global)| !has_file(global)) {
+            warn!(policy = member.id(), source, "{NO_FACTS}");
+        }
+    }
+}
+
+/// Where plimsoll does not bind, limits are not exact.
+fn warn_of_outrun(update: &RosterUpdate, binds: bool) {
+    for member in new_members(update) {
+        if let Some(why) = outrun(member, &update.roster, binds) {
+            warn!(policy = member.id(), "{why}");
+        }
+    }
+}
+
+fn new_members(update: &RosterUpdate) -> impl Iterator<Item = &Arc<Member>> {
     let is_new = |id: &str| {
         update.changes.iter().any(|change| matches!(change, PolicyChange::Loaded { .. }) && change.id() == id)
     };
-    for member in update.roster.members().filter(|member| reads_placed_pods(member) && is_new(member.id())) {
-        warn!(policy = member.id(), "{BLIND}");
-    }
+    update.roster.members().filter(move |member| is_new(member.id()))
 }
 
 fn is_loading(roster: &Roster) -> bool {

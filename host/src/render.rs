@@ -1,6 +1,7 @@
-//! How answers, explanations and decision tables are shown: as JSON for programs, on the command line and the admin
-//! listener alike, and as text for people.
+//! Renders answers, explanations and decision tables: as JSON for programs, on the command line and the admin listener
+//! alike, and as text for people.
 
 pub(crate) mod answer;
 pub(crate) mod decision_table;
 pub(crate) mod explanation;
+pub(crate) mod junit;

@@ -20,11 +20,11 @@ const OTHERS_STARTED: usize = 2;
 /// Threads that tokio may add to the workers of a runtime for other work than requests.
 const OTHERS_BLOCKING: usize = 512;
 
-/// How long an idle thread stays. Tokio wakes the thread that has been idle for longest, so under load none of them
-/// would end anyway: their number would be that of the largest burst so far.
+/// The time that an idle thread stays. Tokio wakes the thread that has been idle for longest, so under load none of
+/// them would end anyway: their number would be that of the largest burst so far.
 const KEEP_ALIVE: Duration = Duration::from_hours(24 * 365);
 
-/// How long the start waits for its threads; a system that has none to give must not keep the listeners closed.
+/// The time that the start waits for its threads; a system that has none to give must not keep the listeners closed.
 const START_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A runtime for the extender's connections, and one for all else: the watch, the lease, the admin listener.

@@ -29,7 +29,7 @@ pub(crate) struct ServerConfig {
     pub(crate) directory: DirectoryConfig,
     pub(crate) loader: WasmLoader,
     pub(crate) cluster: ClusterSource,
-    /// How old the watch's last sign of life may be.
+    /// The greatest age of the watch's last sign of life.
     pub(crate) max_staleness: Duration,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
@@ -37,6 +37,8 @@ pub(crate) struct ServerConfig {
     pub(crate) tls: Option<TlsFiles>,
     /// `None`: it never binds.
     pub(crate) lease: Option<LeaseArgs>,
+    /// The time that a filter waits for bind calls.
+    pub(crate) bind_call_wait: Duration,
     pub(crate) request_timeout: Duration,
     pub(crate) decision_cache: CacheLimit,
     pub(crate) wire: WireConfig,
@@ -76,8 +78,10 @@ impl Server {
     pub(crate) async fn start(config: ServerConfig, on: &Handle) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let tls = config.tls.map(|files| Tls::load(files, metrics.tls.clone())).transpose()?.map(Arc::new);
-        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies.clone(), config.request_timeout);
-        let gateway = gateway.with_cache_limit(config.decision_cache).with_node_memory(config.wire.memory / 2);
+        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies.clone(), config.request_timeout)
+            .with_cache_limit(config.decision_cache)
+            .with_node_memory(config.wire.memory / 2)
+            .with_bind_call_wait(config.bind_call_wait);
         let gateway = Arc::new(gateway);
         let listeners = Listeners::open(config.listen, config.admin, config.probes, on).await?;
         let (wire_address, admin_address) = (listeners.wire.local_addr()?, listeners.admin.local_addr()?);
@@ -87,22 +91,20 @@ impl Server {
         metrics.guests.set(config.loader.clone());
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
-        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods);
+        let binds = config.lease.is_some() && cluster.api().is_some();
+        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds);
         let watching = watch_directory(config.directory, config.loader, reload).await?;
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
             let lease = binding::lease_config(lease, api, wire_address, tls.is_some());
-            binding::start(&gateway, api, watch, lease, config.request_timeout)
+            let leadership = binding::start(&gateway, api, watch, lease, config.request_timeout);
+            metrics.leader.set(leadership.clone());
+            leadership
         });
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
-        let mut binds_for_nobody = false;
-        if let Some(leadership) = &leadership {
-            metrics.leader.set(leadership.clone());
-            binds_for_nobody = !binding::may_be_asked(wire_address, &wire_config);
-        }
-        let state = AdminState::new(gateway.clone(), metrics.clone(), readiness);
-        let state = state
+        let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(wire_address, &wire_config);
+        let state = AdminState::new(gateway.clone(), metrics.clone(), readiness)
             .seeing_pods(sees_pods)
             .watching(cluster.watch().cloned(), config.max_staleness)
             .electing(leadership.clone(), binds_for_nobody);

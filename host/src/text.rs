@@ -1,4 +1,4 @@
-//! How durations, sizes and foreign texts are printed, on the terminal and in the log.
+//! Formats durations, sizes and foreign texts for the terminal and the log.
 
 use std::{
     borrow::Cow,
@@ -26,7 +26,7 @@ pub(crate) fn push_line(text: &mut String, line: impl Display) {
 /// Writes log lines, with unprintable characters and line breaks escaped: a name could forge a line with them.
 pub(crate) struct LogWriter<W> {
     pub(crate) to: W,
-    /// ESC stays, since it begins a colour; whoever formats the line escapes it in values.
+    /// ESC stays, since it begins a colour; the formatter of the line escapes it in values.
     pub(crate) has_colours: bool,
 }
 

@@ -39,6 +39,7 @@ pub struct ApiServer {
     fenced: Arc<Fenced>,
     url: String,
     namespace: String,
+    has_namespaces: bool,
 }
 
 /// Makes a client whose connections end with a term as leader.
@@ -129,16 +130,18 @@ impl ApiServer {
         let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_text(&error) })?;
         let fenced = Arc::new(move |term: &Arc<Term>| blocking(|| fenced_client(&config, term)));
-        Ok(Self { client, fenced, url, namespace })
+        Ok(Self { client, fenced, url, namespace, has_namespaces: true })
     }
 
-    /// An API server within a test, behind these clients.
+    /// An API server within a test, behind these clients. It has no namespaces: no decision of the watch or of a binder
+    /// depends on them, and each watch more makes the order of wake-ups, which is random in tokio, matter more.
     #[cfg(test)]
     pub(crate) fn within(
         client: Client,
         fenced: impl Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync + 'static,
     ) -> Self {
-        Self { client, fenced: Arc::new(fenced), url: "http://within".to_owned(), namespace: "default".to_owned() }
+        let (url, namespace) = ("http://within".to_owned(), "default".to_owned());
+        Self { client, fenced: Arc::new(fenced), url, namespace, has_namespaces: false }
     }
 
     /// Whether this process runs in a pod that has a service account.
@@ -161,6 +164,11 @@ impl ApiServer {
         &self.namespace
     }
 
+    /// Whether namespaces are watched.
+    pub(crate) fn has_namespaces(&self) -> bool {
+        self.has_namespaces
+    }
+
     /// A client that writes while this term lasts, and never after it.
     pub(crate) fn fenced(&self, term: &Arc<Term>) -> kube::Result<Client> {
         (self.fenced)(term)
@@ -178,7 +186,7 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// Runs what may wait for a credential plugin, while the thread's other tasks go to another thread.
+/// Runs work that may wait for a credential plugin, while the thread's other tasks go to another thread.
 fn blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::CurrentThread => work(),

@@ -1,10 +1,10 @@
-//! The cluster as the API server shows it: two watches feed one store, which becomes one cluster after another.
+//! The cluster as the API server shows it: three watches feed one store, which becomes one cluster after another.
 //!
 //! ```text
 //!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
 //!                  ├──> Store ──> Cluster ─┤
-//!  follow(pods)  ──┘      ↑                └──> publish (at once)
-//!                       reserve
+//!  follow(pods)  ──┤      ↑                └──> publish (at once)
+//!  follow(namespaces)  reserve
 //! ```
 
 mod failure;
@@ -27,7 +27,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Cluster, NotReserved, Pod, Slot};
+use plimsoll_core::{Cluster, IsUnchanged, NotReserved, Pod};
 use tokio::{sync::watch, task::JoinHandle};
 
 use self::{resource::Resource, shared::SharedState, store::ClusterStore};
@@ -45,10 +45,10 @@ const MAX_SILENCE: Duration = Duration::from_secs(75);
 /// The interval at which overdue reservations are looked for.
 const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches Nodes and pods as long as it lives.
+/// Watches Nodes, pods, and namespaces where it may, as long as it lives.
 pub struct ClusterWatch {
     shared: Arc<SharedState>,
-    tasks: [JoinHandle<()>; 3],
+    tasks: Vec<JoinHandle<()>>,
 }
 
 // === impl ClusterWatch ===
@@ -68,15 +68,21 @@ impl ClusterWatch {
         let silence = MAX_SILENCE.min(max_staleness / 2);
         let follow =
             |resource| tokio::spawn(reflector::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
-        let tasks =
-            [follow(Resource::Nodes), follow(Resource::Pods), tokio::spawn(keep_publishing(Arc::clone(&shared)))];
+        let mut tasks = vec![follow(Resource::Nodes), follow(Resource::Pods)];
+        if api.has_namespaces() {
+            tasks.push(follow(Resource::Namespaces));
+        } else {
+            shared.failed(Resource::Namespaces);
+        }
+        tasks.push(tokio::spawn(keep_publishing(Arc::clone(&shared))));
         Self { shared, tasks }
     }
 
     /// The status of the watches.
     pub fn status(&self) -> WatchStatus {
         let reserved = self.shared.state.lock().store.reserved();
-        WatchStatus { nodes: self.shared.nodes.status(), pods: self.shared.pods.status(), reserved }
+        let SharedState { nodes, pods, namespaces, .. } = self.shared.as_ref();
+        WatchStatus { nodes: nodes.status(), pods: pods.status(), namespaces: namespaces.status(), reserved }
     }
 
     /// The cluster that was published last; empty before the first lists are complete.
@@ -84,12 +90,14 @@ impl ClusterWatch {
         Arc::clone(self.shared.state.lock().store.published())
     }
 
-    /// Waits until the first lists of both resources are complete.
+    /// Waits until the first lists of nodes and pods are complete, and that of namespaces is or has failed.
     pub async fn synced(&self) {
         wait_for(&self.shared.fulfilled, 1).await;
+        // The sender lives longer than the receiver.
+        let _ = self.shared.settled.subscribe().wait_for(|settled| *settled).await;
     }
 
-    /// Lists both resources again, and waits until the current cluster shows the result.
+    /// Lists all resources again, and waits until the current cluster shows the nodes and pods.
     ///
     /// It has no time limit.
     pub async fn relist(&self) {
@@ -115,11 +123,11 @@ impl ClusterWatch {
 }
 
 impl AssumeCache for ClusterWatch {
-    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<ReservationId, NotReserved> {
+    fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved> {
         let mut state = self.shared.state.lock();
-        // Events that arrived meanwhile are part of the newest snapshot.
+        // Events that arrived meanwhile are part of the newest snapshot, and of its totals.
         state.publish(&self.shared.publish);
-        if seen.is_some_and(|seen| !state.store.shows(pod.node().unwrap_or_default(), seen)) {
+        if !is_unchanged(state.store.published()) {
             return Err(NotReserved::Changed);
         }
         let id = state.store.reserve(pod)?;

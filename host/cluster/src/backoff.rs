@@ -1,4 +1,4 @@
-//! How long to wait before the API server gets another request.
+//! The pause before the API server gets another request.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// How long to wait after one more failure.
+    /// The pause after one more failure.
     pub(crate) fn next(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let whole = self.first.saturating_mul(1 << (self.failures - 1).min(16)).min(self.max);
         whole / 2 + (whole / 2).mul_f64(random())
     }
 
-    /// How many failures there were in a row.
+    /// The number of failures in a row.
     pub(crate) fn failures(&self) -> u32 {
         self.failures
     }

@@ -6,6 +6,7 @@
 //!                        no reply: the reservation stays until a read shows the outcome
 //! ```
 
+mod labels;
 mod ready;
 mod reservation;
 mod write;
@@ -20,7 +21,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use kube::{Client, core::Request};
-use plimsoll_core::{BindError, Binder, Binding, NotReserved, Pod, Reservation, Slot, Turn};
+use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, NotReserved, Pod, Reservation, Turn};
 use tokio::{runtime::Handle, task::JoinHandle};
 
 use self::ready::{Ready, keep_ready};
@@ -33,13 +34,13 @@ pub(crate) use self::reservation::ApiReservation;
 
 /// The gateway's view of the cluster, as far as a binder changes it.
 pub trait AssumeCache: Send + Sync {
-    /// Shows a pod on its node from now on, with the annotations of its binding, unless the node or its pods
-    /// are not as they were `seen`. Until the reservation is settled or
+    /// Shows a pod on its node from now on, with the annotations of its binding, if the newest cluster `is_unchanged`:
+    /// one step, between which nothing is published. Until the reservation is settled or
     /// released, no list and no read ends it; the watch does, when it shows the pod or its end.
     ///
     /// # Errors
-    /// If it is not as it was seen, or the pod is on a node already, or has a reservation.
-    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<ReservationId, NotReserved>;
+    /// If it is changed, or the pod is on a node already, or has a reservation.
+    fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved>;
 
     /// After the moment `settled` no write of this bind can arrive any more: a list or a read that begins later
     /// shows its outcome. A `pod` is the pod as it was read, with its node and annotations.
@@ -125,10 +126,10 @@ impl ApiBinder {
         &self,
         pod: &Arc<Pod>,
         binding: Binding,
-        seen: Option<&Slot>,
+        is_unchanged: &IsUnchanged<'_>,
     ) -> Result<ApiReservation<'_>, NotReserved> {
-        let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations));
-        let id = self.assume_cache.reserve(placed, seen)?;
+        let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations, &binding.labels));
+        let id = self.assume_cache.reserve(placed, is_unchanged)?;
         Ok(ApiReservation::new(self, id, Arc::clone(pod), binding))
     }
 }
@@ -156,9 +157,9 @@ impl Binder for ApiBinder {
         &self,
         pod: &Arc<Pod>,
         binding: Binding,
-        seen: Option<&Slot>,
+        is_unchanged: &IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
-        Ok(Box::new(self.reserve_pod(pod, binding, seen)?))
+        Ok(Box::new(self.reserve_pod(pod, binding, is_unchanged)?))
     }
 }
 

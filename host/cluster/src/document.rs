@@ -94,6 +94,11 @@ pub(crate) fn each_object(
     if text.trim_start().starts_with('{') { each_json(text, &mut visit) } else { each_yaml(text, &mut visit) }
 }
 
+/// The value of a text that has one document, JSON or YAML.
+pub(crate) fn single_value(text: &str) -> Result<serde_json::Value, DocumentError> {
+    serde_saphyr::from_str_with_options(text, yaml_options()).map_err(|error| yaml_error(error.without_snippet()))
+}
+
 type Visit<'v> = dyn FnMut(&DocumentObject<'_>) -> Result<(), DocumentError> + 'v;
 
 fn each_json(text: &str, visit: &mut Visit<'_>) -> Result<(), DocumentError> {

@@ -6,7 +6,7 @@ use plimsoll_system::bounded_file::ReadFileError;
 
 use crate::document::DocumentError;
 
-/// How to make a snapshot.
+/// The recipe for a snapshot file, in messages.
 pub(crate) const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o json'";
 
 /// Why a file is no snapshot, or no pod.
@@ -19,7 +19,7 @@ pub enum SnapshotError {
         path: PathBuf,
         /// Why not.
         cause: ReadFileError,
-        /// What should be in it.
+        /// The content that should be in it.
         expected: &'static str,
     },
     /// There is nothing in the file.
@@ -43,6 +43,14 @@ pub enum SnapshotError {
         path: PathBuf,
         /// The place, the error, and the expected form.
         cause: DocumentError,
+    },
+    /// The file has something else than facts.
+    #[error("{}: {cause}", path.display())]
+    NoFacts {
+        /// The file.
+        path: PathBuf,
+        /// The part that is none, and what was expected.
+        cause: String,
     },
     /// The file does not have exactly one pod.
     #[error("{} has {count} pods: expected one", path.display())]

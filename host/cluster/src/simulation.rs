@@ -86,7 +86,7 @@ fn run_all(count: u64, fault: Option<Defect>) -> (Tally, Option<(u64, String)>, 
 }
 
 #[test]
-fn in_no_world_a_device_is_given_twice_or_a_pod_is_lost() {
+fn in_no_world_a_device_or_a_seat_is_given_twice_or_a_pod_is_lost() {
     if let Some(seed) = plimsoll_random::given_seed() {
         let tally = World::new(seed, None).telling().run();
         println!("the world with seed {seed} is sound: {tally:?}");
@@ -100,7 +100,7 @@ fn in_no_world_a_device_is_given_twice_or_a_pod_is_lost() {
     }
     println!("{count} worlds in {:.1?}: {tally:?}", started.elapsed());
     // A world in which nothing happens proves nothing.
-    assert!(tally.binds > 4 * count && tally.unknown > count / 10 && tally.terms > 2 * count, "{tally:?}");
+    assert!(tally.binds > 4 * count && tally.unknown > count / 20 && tally.terms > 2 * count, "{tally:?}");
 }
 
 #[test]

@@ -5,18 +5,20 @@ use std::{
     hash::{DefaultHasher, Hasher},
     io,
     path::Path,
+    sync::Arc,
 };
 
 use bytes::Bytes;
-use plimsoll_core::{Cluster, Node, Pod};
+use plimsoll_core::{Cluster, Facts, Namespace, Node, Pod};
 use plimsoll_system::{
     FileStamp,
     bounded_file::{ReadFileError, read_input},
 };
+use serde_json::Value;
 
 use crate::{
     SnapshotError,
-    document::{DocumentError, DocumentObject, each_object},
+    document::{DocumentError, DocumentObject, each_object, single_value},
     error::RECIPE,
 };
 
@@ -50,7 +52,7 @@ impl FileFingerprint {
     }
 }
 
-/// Reads nodes and pods from a file: a list, a list of each kind, or several documents, JSON or YAML.
+/// Reads nodes, pods and namespaces from a file: a list, a list of each kind, or several documents, JSON or YAML.
 ///
 /// Other kinds are skipped. Of two objects with the same name the later one counts.
 ///
@@ -94,6 +96,42 @@ fn parse_snapshot(path: &Path, text: &str) -> Result<Cluster, SnapshotError> {
     Ok(found.into_cluster(path))
 }
 
+/// Nodes, pods and namespaces as a file has them.
+#[derive(Debug, Default)]
+pub struct RawObjects {
+    /// The nodes.
+    pub nodes: Vec<Value>,
+    /// The pods, placed or not.
+    pub pods: Vec<Value>,
+    /// The namespaces.
+    pub namespaces: Vec<Value>,
+}
+
+/// Reads nodes, pods and namespaces as they are written, but for `managedFields`; other kinds are skipped.
+///
+/// # Errors
+/// As for [`read_snapshot`], but a file without nodes is none.
+pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
+    let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?;
+    let mut found = RawObjects::default();
+    let read = each_object(&text, |object| {
+        let list = match object.kind.as_deref() {
+            Some("Node") => &mut found.nodes,
+            Some("Pod") => &mut found.pods,
+            Some("Namespace") => &mut found.namespaces,
+            _ => return Ok(()),
+        };
+        let mut json: Value = serde_json::from_str(object.json).map_err(|error| object.wrong(error))?;
+        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        list.push(json);
+        Ok(())
+    });
+    read.map_err(|cause| malformed(path, cause))?;
+    Ok(found)
+}
+
 /// Reads one pod from a file, JSON or YAML.
 ///
 /// # Errors
@@ -125,6 +163,16 @@ pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
     Ok(pods)
 }
 
+/// Reads facts from outside, JSON or YAML: a map from each source to its facts by key.
+///
+/// # Errors
+/// If the file cannot be read, or has something else.
+pub fn read_facts(path: &Path) -> Result<Facts, SnapshotError> {
+    let text = read_text(path, MAX_PODS_BYTES, "a map from each source of facts to its facts by key")?;
+    let value = single_value(&text).map_err(|cause| malformed(path, cause))?;
+    Facts::from_value(&value).map_err(|cause| SnapshotError::NoFacts { path: path.to_owned(), cause })
+}
+
 /// The objects of a snapshot, by unique names.
 #[derive(Default)]
 struct SnapshotObjects {
@@ -132,6 +180,8 @@ struct SnapshotObjects {
     node_at: HashMap<Box<str>, usize>,
     pods: Vec<Pod>,
     pod_at: HashMap<(Box<str>, Box<str>), usize>,
+    namespaces: Vec<Namespace>,
+    namespace_at: HashMap<Box<str>, usize>,
     repeated: usize,
 }
 
@@ -152,6 +202,11 @@ impl SnapshotObjects {
                 let name = (pod.namespace().into(), pod.name().into());
                 self.repeated += put(&mut self.pods, &mut self.pod_at, name, pod);
             }
+            Some("Namespace") => {
+                let namespace = Namespace::from_json(object.json.as_bytes()).map_err(|error| object.wrong(error))?;
+                let name = namespace.name().as_ref().into();
+                self.repeated += put(&mut self.namespaces, &mut self.namespace_at, name, namespace);
+            }
             Some(_) => {}
             None => return Err(object.wrong("the key 'kind' is missing: expected a Node, a Pod or a List")),
         }
@@ -167,7 +222,11 @@ impl SnapshotObjects {
         if lost > 0 {
             tracing::warn!("{}: {lost} pods are placed on nodes that are not in the file", path.display());
         }
-        Cluster::from_objects(self.nodes, self.pods)
+        // A file without any was made without them, and says nothing about them.
+        let named = |namespace: Namespace| (Arc::clone(namespace.name()), Arc::new(namespace));
+        let namespaces =
+            (!self.namespaces.is_empty()).then(|| Arc::new(self.namespaces.into_iter().map(named).collect()));
+        Cluster::from_objects(self.nodes, self.pods).with_namespaces(namespaces)
     }
 }
 
@@ -225,5 +284,24 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert!(read_if_changed(&path, &mut published).unwrap().is_err());
         assert_eq!(published, None);
+    }
+
+    #[test]
+    fn a_file_with_namespaces_has_their_labels_and_one_without_knows_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.json");
+        let known = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let pod = Pod::from_json(r#"{"metadata":{"name":"p","namespace":"web"}}"#.into()).unwrap();
+            let cluster = Arc::new(read_snapshot(&path).unwrap());
+            let view = plimsoll_core::View::new(Arc::new(pod), cluster, Arc::default(), 0);
+            let read = |read| format!("{:?}", view.read(plimsoll_core::Read::Pod(read)).unwrap());
+            read(plimsoll_core::PodRead::NamespaceLabel("tenant")) + &read(plimsoll_core::PodRead::NamespaceKnown)
+        };
+        assert_eq!(known(NODE), "AbsentNumber(0)");
+        let web = r#"{"kind": "Namespace", "metadata": {"name": "web", "labels": {"tenant": "a"}}}"#;
+        assert_eq!(known(&format!("{NODE}\n{web}")), r#"Text("a")Number(1)"#);
+        fs::write(&path, format!("{NODE}\n{}", web.replace("\"web\"", "7"))).unwrap();
+        assert!(read_snapshot(&path).unwrap_err().to_string().contains("Namespace"));
     }
 }

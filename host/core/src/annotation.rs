@@ -1,4 +1,6 @@
-//! Annotations that a policy gives a pod as it is bound, by Kubernetes' rules for them.
+//! Annotations and labels that a policy gives a pod as it is bound, by Kubernetes' rules for them.
+
+use std::collections::BTreeMap;
 
 /// One annotation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -8,6 +10,36 @@ pub struct Annotation {
     /// The value, any text.
     pub value: Box<str>,
 }
+
+/// One label.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    /// The key: `example.com/rack`.
+    pub key: Box<str>,
+    /// The value.
+    pub value: Box<str>,
+}
+
+/// The annotations and labels that one policy gives a pod in the write that binds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BindMetadata {
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Its labels.
+    pub labels: Vec<Label>,
+}
+
+/// The annotations and labels that all policies together give a pod in the write that binds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Annotations by key.
+    pub annotations: BTreeMap<Box<str>, Box<str>>,
+    /// Labels by key.
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+}
+
+/// The most labels that one policy may give a pod.
+pub const MAX_LABELS: usize = 64;
 
 /// The most annotations that one policy may give a pod.
 pub const MAX_ANNOTATIONS: usize = 64;
@@ -40,13 +72,75 @@ impl Annotation {
     }
 }
 
-/// Why a policy may not give a pod these annotations.
-pub(crate) fn breach(annotations: &[Annotation]) -> Option<String> {
+// === impl Label ===
+
+impl Label {
+    /// A label with this key and value.
+    pub fn new(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
+        Self { key: key.into(), value: value.into() }
+    }
+}
+
+// === impl BindMetadata, Additions ===
+
+impl BindMetadata {
+    /// Whether it gives nothing.
+    pub fn is_empty(&self) -> bool {
+        self.annotations.is_empty() && self.labels.is_empty()
+    }
+}
+
+impl From<Vec<Annotation>> for BindMetadata {
+    fn from(annotations: Vec<Annotation>) -> Self {
+        Self { annotations, labels: Vec::new() }
+    }
+}
+
+impl Additions {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.annotations.is_empty() && self.labels.is_empty()
+    }
+}
+
+/// Why a policy may not give a pod this.
+pub(crate) fn breach(metadata: &BindMetadata) -> Option<String> {
+    annotations_breach(&metadata.annotations).or_else(|| labels_breach(&metadata.labels))
+}
+
+/// The API server copies the labels of a Binding without a look at them, so that this is the only check.
+///
+/// Source: `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go`.
+fn labels_breach(labels: &[Label]) -> Option<String> {
+    let count = labels.len();
+    if count > MAX_LABELS {
+        return Some(format!("{count} labels; at most {MAX_LABELS} are allowed"));
+    }
+    for (at, Label { key, value }) in labels.iter().enumerate() {
+        if let Some(detail) =
+            key_breach("label", key).or_else(|| capital_breach(key)).or_else(|| value_breach(key, value))
+        {
+            return Some(detail);
+        }
+        if labels[..at].iter().any(|earlier| earlier.key == *key && earlier.value != *value) {
+            return Some(format!("the label {key} twice, with different values"));
+        }
+    }
+    None
+}
+
+/// Source: `IsValidLabelValue` in `k8s.io/apimachinery/pkg/util/validation`.
+fn value_breach(key: &str, value: &str) -> Option<String> {
+    let rule = "it must be empty, or 1 to 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends";
+    (!value.is_empty() && !is_name(value)).then(|| format!("the value '{}' of the label {key}: {rule}", shown(value)))
+}
+
+fn annotations_breach(annotations: &[Annotation]) -> Option<String> {
     let count = annotations.len();
     if count > MAX_ANNOTATIONS {
         return Some(format!("{count} annotations; at most {MAX_ANNOTATIONS} are allowed"));
     }
-    if let Some(detail) = annotations.iter().find_map(|annotation| key_breach(&annotation.key)) {
+    if let Some(detail) = annotations.iter().find_map(|annotation| key_breach("annotation", &annotation.key)) {
         return Some(detail);
     }
     for (at, annotation) in annotations.iter().enumerate() {
@@ -59,12 +153,20 @@ pub(crate) fn breach(annotations: &[Annotation]) -> Option<String> {
         .then(|| format!("annotations of {size} bytes; at most {MAX_ANNOTATION_BYTES} are allowed"))
 }
 
+/// Kubernetes lowers the domain of an annotation's key before it validates it, but not that of a label's: with capitals
+/// every later update of the pod would be invalid, that of its status too.
+fn capital_breach(key: &str) -> Option<String> {
+    let (prefix, _) = key.split_once('/')?;
+    let has_capital = prefix.chars().any(|c| c.is_ascii_uppercase());
+    has_capital.then(|| format!("the label key '{}': its domain must have no capital letters", shown(key)))
+}
+
 /// Why a key is none that a policy may write.
 ///
 /// Source: `IsQualifiedName` in `k8s.io/apimachinery/pkg/util/validation`, for the key in lower case.
-fn key_breach(key: &str) -> Option<String> {
+fn key_breach(kind: &str, key: &str) -> Option<String> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    let wrong = |what: &str| Some(format!("the annotation key '{}': {what}", shown(key)));
+    let wrong = |what: &str| Some(format!("the {kind} key '{}': {what}", shown(key)));
     if let Some(prefix) = prefix {
         if !is_subdomain(prefix) {
             return wrong("before its slash it must be a domain of at most 253 bytes, such as example.com");
@@ -115,7 +217,7 @@ mod tests {
     use super::*;
 
     fn keyed(key: &str) -> Option<String> {
-        breach(&[Annotation::new(key, "value")])
+        annotations_breach(&[Annotation::new(key, "value")])
     }
 
     #[test]
@@ -163,22 +265,45 @@ mod tests {
     #[test]
     fn the_number_of_annotations_is_bounded() {
         let many = |count: usize| (0..count).map(|at| Annotation::new(format!("k{at}"), "v")).collect::<Vec<_>>();
-        assert_eq!(breach(&many(MAX_ANNOTATIONS)), None);
-        assert_eq!(breach(&many(MAX_ANNOTATIONS + 1)).unwrap(), "65 annotations; at most 64 are allowed");
+        assert_eq!(annotations_breach(&many(MAX_ANNOTATIONS)), None);
+        assert_eq!(annotations_breach(&many(MAX_ANNOTATIONS + 1)).unwrap(), "65 annotations; at most 64 are allowed");
     }
 
     #[test]
     fn the_bytes_of_annotations_are_bounded() {
         let sized =
             |size: usize| [Annotation::new("k", "v".repeat(size / 2)), Annotation::new("l", "v".repeat(size / 2 - 2))];
-        assert_eq!(breach(&sized(MAX_ANNOTATION_BYTES)), None);
-        assert!(breach(&sized(MAX_ANNOTATION_BYTES + 2)).unwrap().contains("at most 262144"));
+        assert_eq!(annotations_breach(&sized(MAX_ANNOTATION_BYTES)), None);
+        assert!(annotations_breach(&sized(MAX_ANNOTATION_BYTES + 2)).unwrap().contains("at most 262144"));
     }
 
     #[test]
     fn one_key_has_one_value() {
         let pair = |value| [Annotation::new("k", "1"), Annotation::new("k", value)];
-        assert_eq!(breach(&pair("1")), None);
-        assert_eq!(breach(&pair("2")).unwrap(), "the annotation k twice, with different values");
+        assert_eq!(annotations_breach(&pair("1")), None);
+        assert_eq!(annotations_breach(&pair("2")).unwrap(), "the annotation k twice, with different values");
+    }
+
+    #[test]
+    fn labels_keep_to_the_rules_that_the_api_server_does_not_check() {
+        let breach = |key: &str, value: &str| labels_breach(&[Label::new(key, value)]);
+        for (key, value) in [("a", ""), ("example.com/rack", "r-1_2.b"), ("a", &"v".repeat(63))] {
+            assert_eq!(breach(key, value), None, "{key}={value}");
+        }
+        let long = "v".repeat(64);
+        for value in ["-", "a b", "ä", "a/b", "a\n", &long] {
+            assert!(breach("a", value).unwrap().contains("of the label a: it must be empty, or 1 to 63"), "{value}");
+        }
+        assert!(breach("Example.COM/rack", "r1").unwrap().ends_with("its domain must have no capital letters"));
+        assert_eq!(breach("example.com/Rack", "r1"), None);
+        assert!(breach("kubernetes.io/a", "").unwrap().starts_with("the label key 'kubernetes.io/a'"));
+        let many = |count: usize| (0..count).map(|at| Label::new(format!("k{at}"), "v")).collect::<Vec<_>>();
+        assert_eq!(labels_breach(&many(MAX_LABELS)), None);
+        assert_eq!(labels_breach(&many(MAX_LABELS + 1)).unwrap(), "65 labels; at most 64 are allowed");
+        let pair = |value| [Label::new("k", "1"), Label::new("k", value)];
+        assert_eq!(labels_breach(&pair("1")), None);
+        assert_eq!(labels_breach(&pair("2")).unwrap(), "the label k twice, with different values");
+        let metadata = BindMetadata { labels: vec![Label::new("", "")], ..BindMetadata::default() };
+        assert!(super::breach(&metadata).unwrap().starts_with("the label key ''"));
     }
 }

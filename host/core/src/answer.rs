@@ -1,10 +1,10 @@
-//! The answers of policies, and what each is checked for.
+//! The answers of policies, and the checks of each.
 
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::{Annotation, Fault, FaultKind, annotation};
+use crate::{BindMetadata, Fault, FaultKind, annotation};
 
 /// The most bytes that one reason may have; a longer one is a fault. kube-scheduler cuts events at 1,024.
 pub const MAX_REASON_BYTES: usize = 1024;
@@ -30,12 +30,24 @@ pub enum Verdict {
 /// The decision about one preemption candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Preemption {
-    /// Evict what kube-scheduler proposed.
+    /// Evict the pods that kube-scheduler proposed.
     Keep,
     /// Do not preempt on this node.
     Reject(Arc<str>),
     /// Evict these pods of the node instead, by index.
     Replace(Vec<u32>),
+}
+
+/// An answer to bind: the metadata that the pod gets, or the reason why it is not bound.
+pub type BindAnswer = Result<BindMetadata, NotBound>;
+
+/// Why a policy does not let a pod be bound to a node.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NotBound {
+    /// Not to this node as it is.
+    Refused(String),
+    /// Not yet: it is to be asked again when the cluster has changed.
+    Retry(String),
 }
 
 /// An answer to any verb about one node, as it is shown.
@@ -45,8 +57,8 @@ pub enum SurveyAnswer {
     Verdict(Verdict),
     /// To score and rank, 0 to 100.
     Score(u32),
-    /// To bind: the annotations that the pod would get, or why it cannot be bound.
-    Bind(Result<Vec<Annotation>, String>),
+    /// To bind: the metadata that the pod would get, or the reason why it is not bound.
+    Bind(BindAnswer),
 }
 
 /// The different reasons of one call, each kept once.
@@ -57,7 +69,7 @@ pub(crate) struct DistinctReasons {
 }
 
 /// An answer about one node or candidate.
-pub(crate) trait VerbAnswer {
+pub trait VerbAnswer {
     /// Why the answer breaks the contract.
     fn breach(&self) -> Option<String>;
     /// Whether it turns the node or candidate down.
@@ -69,7 +81,10 @@ pub(crate) trait VerbAnswer {
 }
 
 /// Checks that the answers of a call keep to the contract, and that there is one for each node.
-pub(crate) fn check<A: VerbAnswer>(answers: &[A], asked: usize) -> Result<(), Fault> {
+///
+/// # Errors
+/// The fault that the call ends with.
+pub fn check<A: VerbAnswer>(answers: &[A], asked: usize) -> Result<(), Fault> {
     let breach = match answers.len() {
         own if own == asked => answers.iter().find_map(VerbAnswer::breach),
         own => Some(format!("{own} answers for {asked} nodes")),
@@ -114,9 +129,34 @@ impl From<u32> for SurveyAnswer {
     }
 }
 
-impl From<Result<Vec<Annotation>, String>> for SurveyAnswer {
-    fn from(bind: Result<Vec<Annotation>, String>) -> Self {
+impl From<BindAnswer> for SurveyAnswer {
+    fn from(bind: BindAnswer) -> Self {
         Self::Bind(bind)
+    }
+}
+
+// === impl NotBound ===
+
+impl NotBound {
+    /// The policy's reason.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Refused(reason) | Self::Retry(reason) => reason,
+        }
+    }
+
+    /// The same with another reason.
+    pub(crate) fn with_reason(self, reason: String) -> Self {
+        match self {
+            Self::Refused(_) => Self::Refused(reason),
+            Self::Retry(_) => Self::Retry(reason),
+        }
+    }
+}
+
+impl From<String> for NotBound {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
     }
 }
 
@@ -155,11 +195,11 @@ impl VerbAnswer for u32 {
     }
 }
 
-impl VerbAnswer for Result<Vec<Annotation>, String> {
+impl VerbAnswer for BindAnswer {
     fn breach(&self) -> Option<String> {
         match self {
-            Ok(annotations) => annotation::breach(annotations),
-            Err(reason) => reason_breach(reason),
+            Ok(metadata) => annotation::breach(metadata),
+            Err(not_bound) => reason_breach(not_bound.reason()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Instant};
 
-use crate::{Pod, Slot};
+use crate::{Cluster, Pod};
 
 /// A bind request. The constructor of one checks that its names are names of Kubernetes: they become part of URLs.
 #[derive(Debug, Clone)]
@@ -32,9 +32,11 @@ pub struct Binding {
     pub node: Box<str>,
     /// Annotations that the pod gets, in the same write.
     pub annotations: BTreeMap<Box<str>, Box<str>>,
+    /// Labels that the pod gets, in the same write. An API server before Kubernetes 1.35 drops them.
+    pub labels: BTreeMap<Box<str>, Box<str>>,
 }
 
-/// Who binds now.
+/// The replica that binds now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
     /// This replica.
@@ -57,7 +59,7 @@ pub enum BindError {
     /// This replica may not write any more; nothing was written.
     #[error("{0}")]
     NotLeader(String),
-    /// There was no answer in time: what was to be written may have been.
+    /// There was no answer in time: the write may have been made all the same.
     #[error("the API server did not answer in time: {0}")]
     Timeout(String),
     /// Anything else.
@@ -65,10 +67,14 @@ pub enum BindError {
     Api(String),
 }
 
+/// Says whether the policies would read the same in another cluster. It calls no guest, waits for nothing and takes
+/// microseconds.
+pub type IsUnchanged<'a> = dyn Fn(&Arc<Cluster>) -> bool + 'a;
+
 /// Why there is no reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotReserved {
-    /// The node, or what is placed on it, is no longer what the policies were shown: ask them again.
+    /// A value that the policies have read has changed: ask them again.
     Changed,
     /// The newest snapshot shows the pod on this node.
     Placed(Box<str>),
@@ -78,10 +84,10 @@ pub enum NotReserved {
 
 /// Reads and binds pods at the API server. Called on blocking threads: it may wait until the deadline.
 ///
-/// The invariant, whatever fails: every later bind sees a pod on its node once a Binding was sent for it, until it is known
-/// that the Binding was not carried out and cannot be any more.
+/// The invariant, whatever fails: every later bind sees a pod on its node once a Binding was sent for it, until it is
+/// known that the Binding was not carried out and cannot be any more.
 pub trait Binder: Send + Sync {
-    /// Who binds now.
+    /// Returns the replica that binds now.
     fn turn(&self) -> Turn;
 
     /// Reads the pod afresh; it answers every read ([`Pod::from_json`]).
@@ -91,8 +97,8 @@ pub trait Binder: Send + Sync {
     fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError>;
 
     /// Reserves the pod for the node: from now on the cluster in force shows the pod on the node, with the
-    /// annotations of the binding. One step with the comparison: if the node or the pods on it differ
-    /// from what was `seen`, nothing is reserved. None: no policy was shown the node.
+    /// annotations of the binding. One step with the comparison, between which nothing is published: if the newest
+    /// cluster is not `is_unchanged`, nothing is reserved.
     ///
     /// # Errors
     /// If the policies must be asked again, or the pod is on a node already, or may be.
@@ -100,7 +106,7 @@ pub trait Binder: Send + Sync {
         &self,
         pod: &Arc<Pod>,
         binding: Binding,
-        seen: Option<&Slot>,
+        is_unchanged: &IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved>;
 }
 

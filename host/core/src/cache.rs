@@ -11,6 +11,7 @@
 mod attribute;
 mod recheck;
 mod recording;
+mod seen;
 mod source;
 mod table;
 
@@ -21,9 +22,10 @@ pub use self::{
 pub use plimsoll_decision_cache::Disabled;
 
 pub(crate) use self::{
-    attribute::{Attribute, Columns, NODE, PODS},
+    attribute::{Attribute, Columns, FACTS, NODE, PODS},
     recheck::{Recheck, RecheckSampler},
     recording::Recording,
+    seen::{Change, SeenValues},
     source::{ViewSource, fingerprints_of_nodes},
 };
 use plimsoll_decision_cache::{Evict, HeapSize};

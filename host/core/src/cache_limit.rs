@@ -1,10 +1,10 @@
-//! How much all policies may cache together.
+//! The limit of the memory that all policies' caches may take together.
 
 use plimsoll_decision_cache::{Evict, evict_to};
 
 use crate::Roster;
 
-/// How much is cached, and how far it is trusted.
+/// The size of the decision cache, and the share of its answers that is rechecked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimit {
     /// Bytes of all cached answers and columns together.
@@ -16,7 +16,7 @@ pub struct CacheLimit {
 // === impl CacheLimit ===
 
 impl CacheLimit {
-    /// What the columns of one cluster may take: of the one in force, or of that of the nodes that requests bring.
+    /// Maximum bytes for the columns of one cluster: the one in force, or the one of the nodes that requests bring.
     pub(crate) const fn columns(self) -> usize {
         self.bytes / 4
     }

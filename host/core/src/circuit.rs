@@ -15,7 +15,7 @@ use crate::{FailedCall, Fault, Verb, View};
 /// Faults in a row that open the circuit.
 pub const FAULTS_TO_OPEN: u32 = 5;
 
-/// How long an open circuit stays open.
+/// The time that a circuit stays open.
 pub const OPEN_TIME: Duration = Duration::from_secs(10);
 
 /// Counts the faults in a row of one policy. Every request passes here: an answer takes no lock; only a fault of a

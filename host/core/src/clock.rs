@@ -1,4 +1,4 @@
-//! The time, as a port: tests decide what it is.
+//! The time, as a port: tests set it.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub trait Clock: Send + Sync {
     /// A moment that never goes back, for deadlines and durations.
     fn now(&self) -> Instant;
-    /// Seconds since 1970, for what policies read.
+    /// Seconds since 1970, for reads of policies.
     fn unix_seconds(&self) -> u64;
 }
 

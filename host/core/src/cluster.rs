@@ -6,10 +6,11 @@ use hashbrown::HashMap;
 use plimsoll_decision_cache::Parts;
 
 use crate::{
-    LabelValues, Names, Node, Placed, Pod, Selector, Slot, Slots, Unlisted,
-    cache::{Columns, NODE, PODS},
+    Facts, LabelValues, Names, Namespace, Node, Placed, Pod, Selector, Slot, Slots, Unlisted, UnlistedNode,
+    cache::{Columns, FACTS, NODE, PODS},
     node_order::NodeOrder,
-    tally::{Measure, Population, Tallies, TooManyValues},
+    placed_order,
+    tally::{Measure, Population, Shape, Tallies, TooManyValues},
 };
 
 /// Nodes by slot, and slots by name.
@@ -23,7 +24,14 @@ pub struct Cluster {
     reserved: Reserved,
     unlisted: Unlisted,
     tallies: Tallies,
+    /// None where namespaces are not known.
+    namespaces: Option<Namespaces>,
+    /// The facts from outside. None are set before the snapshot is put in force.
+    facts: OnceLock<Arc<Facts>>,
 }
+
+/// The namespaces of a cluster by name.
+pub type Namespaces = Arc<HashMap<Arc<str>, Arc<Namespace>>>;
 
 /// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
 pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
@@ -73,6 +81,7 @@ impl Cluster {
             order: order.map_or_else(OnceLock::new, OnceLock::from),
             reserved: Arc::clone(&self.reserved),
             unlisted: Arc::clone(&self.unlisted),
+            namespaces: self.namespaces.clone(),
             ..Self::default()
         }
     }
@@ -87,6 +96,33 @@ impl Cluster {
     #[must_use]
     pub fn with_unlisted(self, unlisted: Unlisted) -> Self {
         Self { unlisted, ..self }
+    }
+
+    /// The same snapshot with these namespaces; none: they are not known.
+    #[must_use]
+    pub fn with_namespaces(self, namespaces: Option<Namespaces>) -> Self {
+        Self { namespaces, ..self }
+    }
+
+    /// The same snapshot with these facts from outside.
+    #[must_use]
+    pub fn with_facts(self, facts: Arc<Facts>) -> Self {
+        Self { facts: OnceLock::from(facts), ..self }
+    }
+
+    /// Gives the snapshot its facts, before it is used; of several calls the first counts.
+    pub(crate) fn set_facts(&self, facts: Arc<Facts>) {
+        let _ = self.facts.set(facts);
+    }
+
+    /// The facts from outside; none where nobody has set any.
+    pub(crate) fn facts(&self) -> Option<&Arc<Facts>> {
+        self.facts.get()
+    }
+
+    /// The namespace with this name; none if it is not known.
+    pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
+        self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)
     }
 
     /// The pods on nodes that have no slot.
@@ -109,6 +145,9 @@ impl Cluster {
                 by_node.entry(node.into()).or_default().push(Arc::new(pod));
             }
         }
+        for pods in by_node.values_mut() {
+            pods.sort_by(|a, b| placed_order(a, b));
+        }
         let slot = |node: Node| {
             let pods = by_node.remove(node.name().as_ref()).unwrap_or_default();
             Slot { node: Arc::new(node), placed: Some(Arc::new(Placed::new(pods))) }
@@ -116,7 +155,8 @@ impl Cluster {
         // From the last on: of two nodes with one name the later is found, so it gets the pods.
         let mut slots: Vec<Slot> = nodes.into_iter().rev().map(slot).collect();
         slots.reverse();
-        let unlisted = by_node.into_iter().map(|(node, pods)| (Arc::from(node), Arc::new(Placed::new(pods)))).collect();
+        let unlisted = |pods| UnlistedNode { node: None, placed: Arc::new(Placed::new(pods)) };
+        let unlisted = by_node.into_iter().map(|(node, pods)| (Arc::from(node), unlisted(pods))).collect();
         Self::new(slots).with_unlisted(Arc::new(unlisted))
     }
 
@@ -142,17 +182,25 @@ impl Cluster {
         self.order.get_or_init(|| Arc::new(NodeOrder::new(&self.slots)))
     }
 
-    /// Takes over what is known of the snapshot before this one; call it before this one is used.
+    /// Takes over columns and totals from the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
-        self.columns.follow(&before.columns, || changed(&before.slots, &self.slots));
+        self.columns.follow(&before.columns, || changed(before, self));
         self.tallies.follow(&before.tallies, || [before.population(), self.population()]);
     }
 
     /// The total of a measure over all pods or nodes that a selector matches; none without a view of pods.
     pub(crate) fn total(&self, selector: &Selector<&str>, measure: Measure<&str>) -> Option<i128> {
+        self.has_totals_of(measure).then(|| self.tallies.total(selector, measure, || self.population()))
+    }
+
+    /// Whether a total has to be worked out from all pods or nodes first.
+    pub(crate) fn needs_walk(&self, shape: &Shape<&str>) -> bool {
+        self.has_totals_of(shape.measure()) && !self.tallies.has(shape)
+    }
+
+    fn has_totals_of(&self, measure: Measure<&str>) -> bool {
         // A snapshot has the pods of all its nodes or of none.
-        let sees_pods = self.slots.get(0).is_none_or(|slot| slot.placed.is_some());
-        (sees_pods || measure == Measure::Nodes).then(|| self.tallies.total(selector, measure, || self.population()))
+        measure == Measure::Nodes || self.slots.get(0).is_none_or(|slot| slot.placed.is_some())
     }
 
     /// The values of a label of nodes, with how many nodes have each.
@@ -177,13 +225,15 @@ impl Cluster {
         let slot = self.find(name).and_then(|at| self.slots.get(at as usize));
         match slot {
             Some(slot) => slot.find(pod),
-            None => find(self.unlisted.get(name)?, pod).map(|pod| PlacedPod { pod, node: None }),
+            None => find_unlisted(self.unlisted.get(name)?, pod),
         }
     }
 
     /// As [`Self::placed_pod`], wherever in the cluster it is: all nodes are searched.
     pub(crate) fn placed_anywhere(&self, pod: &Pod) -> Option<PlacedPod> {
-        self.placed_pod(pod).or_else(|| self.slots.iter().find_map(|slot| slot.find(pod)))
+        let listed = || self.slots.iter().find_map(|slot| slot.find(pod));
+        let unlisted = || self.unlisted.values().find_map(|node| find_unlisted(node, pod));
+        self.placed_pod(pod).or_else(listed).or_else(unlisted)
     }
 
     /// The same cluster without this pod; none if it is placed nowhere.
@@ -216,7 +266,7 @@ impl Cluster {
         let placed = placed.as_deref()?.without(pod)?;
         let mut slots = self.slots.clone();
         slots.replace(slot as usize, Slot { node: Arc::clone(node), placed: Some(Arc::new(placed)) });
-        Some(self.successor(slots))
+        Some(Self { facts: self.facts.clone(), ..self.successor(slots) })
     }
 
     /// Every slot in its order.
@@ -224,12 +274,12 @@ impl Cluster {
         self.all_slots.get_or_init(|| (0..self.slots.len() as u32).collect())
     }
 
-    /// What policies read, by slot.
+    /// The values that policies read, by slot.
     pub(crate) fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// How many pods are placed on all nodes together.
+    /// The number of pods placed on all nodes together.
     pub fn pod_count(&self) -> usize {
         self.slots.pod_count()
     }
@@ -245,12 +295,25 @@ impl Slot {
     }
 }
 
+fn find_unlisted(UnlistedNode { node, placed }: &UnlistedNode, pod: &Pod) -> Option<PlacedPod> {
+    find(placed, pod).map(|pod| PlacedPod { pod, node: node.clone() })
+}
+
 fn find(placed: &Placed, pod: &Pod) -> Option<Arc<Pod>> {
     placed.pods().iter().find(|placed| placed.is_same_object(pod)).cloned()
 }
 
-/// The slots of which the node or its pods are other records than before.
-fn changed(before: &Slots, after: &Slots) -> Vec<(u32, Parts)> {
+/// The slots of which the node or its pods are other records than before, or about whose nodes there are other facts.
+fn changed(before: &Cluster, after: &Cluster) -> Vec<(u32, Parts)> {
+    let mut slots = changed_slots(&before.slots, &after.slots);
+    if let Some(facts) = after.facts() {
+        let earlier = before.facts().cloned().unwrap_or_default();
+        slots.extend(facts.changed_slots(&earlier, &after.slots).into_iter().map(|slot| (slot, FACTS)));
+    }
+    slots
+}
+
+fn changed_slots(before: &Slots, after: &Slots) -> Vec<(u32, Parts)> {
     let changed = |at: usize| {
         let new = after.get(at)?;
         let parts = before.get(at).map_or(NODE.union(PODS), |old| {
@@ -307,7 +370,7 @@ mod tests {
         let slots =
             |names: &[&str]| Cluster::from_objects(names.iter().map(|name| node(name, "x")).collect(), vec![]).slots;
         let first = Cluster::new(slots(&["a", "b"]));
-        // It is made when it is first asked for; what was not made cannot be shared.
+        // The index is made when it is first asked for; one that was not made cannot be shared.
         first.names();
         let shares = |second: &Cluster| Arc::ptr_eq(first.names(), second.names());
         assert!(shares(&first.successor(slots(&["a", "b"]))));

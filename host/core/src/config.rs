@@ -1,8 +1,8 @@
-//! What an operator says about one policy, checked.
+//! The operator's configuration of one policy, checked.
 
 use std::time::Duration;
 
-use crate::Match;
+use crate::{AbsentFacts, FaultKind, Match};
 
 crate::words! {
     /// Whether a policy's answers count.
@@ -40,6 +40,8 @@ pub struct PolicyConfig {
     pub weight: u32,
     /// The effect of a fault; none: [`OnError::Fail`] for filter, preempt and bind, [`OnError::Ignore`] for score and rank.
     pub on_error: Option<OnError>,
+    /// The effect of a fact that is not there.
+    pub absent_facts: AbsentFacts,
     /// Time of one request, all nodes together.
     pub timeout: Duration,
     /// Bytes of linear memory.
@@ -59,6 +61,15 @@ impl PolicyConfig {
             Verb::Filter | Verb::Preempt | Verb::Bind | Verb::Validate => OnError::Fail,
         })
     }
+
+    /// The effect of a fault of this kind on a verb.
+    pub fn on_fault(&self, verb: crate::Verb, kind: FaultKind) -> OnError {
+        match (kind, self.absent_facts) {
+            (FaultKind::AbsentFact, AbsentFacts::Fail) => OnError::Fail,
+            (FaultKind::AbsentFact, AbsentFacts::Ignore) => OnError::Ignore,
+            _ => self.on_error(verb),
+        }
+    }
 }
 
 impl Default for PolicyConfig {
@@ -68,6 +79,7 @@ impl Default for PolicyConfig {
             order: 100,
             weight: 1,
             on_error: None,
+            absent_facts: AbsentFacts::default(),
             timeout: Duration::from_millis(100),
             memory: 64 << 20,
             matches: Match::default(),

@@ -1,5 +1,6 @@
-//! How the answers of many policies become one reply.
+//! Combines the answers of many policies into one reply.
 
+mod additions;
 mod again;
 mod bind;
 mod call;

@@ -19,12 +19,12 @@ impl FailedCall {
         Self { verb, view: Arc::clone(view), fault: fault.clone() }
     }
 
-    /// What was asked.
+    /// The verb that was asked.
     pub fn verb(&self) -> Verb {
         self.verb
     }
 
-    /// How it failed.
+    /// The fault that ended the call.
     pub fn fault(&self) -> &Fault {
         &self.fault
     }

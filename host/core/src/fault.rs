@@ -1,16 +1,16 @@
-//! What can go wrong while a guest is asked: separate outcomes with names.
+//! The ways in which a call of a guest can fail: separate outcomes with names.
 
 use std::fmt;
 
 use crate::Secrets;
 
 crate::words! {
-    /// The kind of a fault; its name is what logs, metrics and the scheduler's events show.
+    /// The kind of a fault; logs, metrics and the scheduler's events show its name.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum FaultKind {
         /// The guest executed an instruction that traps.
         Trap = "trap",
-        /// The policy's own time, or what was left of the request's, ran out.
+        /// The policy's own time, or the rest of the request's, ran out.
         Timeout = "timeout",
         /// The guest asked for more memory or table space than it may have.
         Memory = "memory",
@@ -24,6 +24,8 @@ crate::words! {
         Start = "start",
         /// The guest read a node, pod or candidate that does not exist.
         Read = "read",
+        /// The guest read a fact that is not there, and its sidecar says what that means (`absent`).
+        AbsentFact = "absent-fact",
         /// There was no room for the call: too many calls, or too much memory of all policies together.
         Busy = "busy",
         /// Five faults in a row: the policy is not asked for a while.
@@ -40,7 +42,7 @@ crate::words! {
 pub struct Fault {
     /// Which of the named outcomes this is.
     pub kind: FaultKind,
-    /// What happened, for an operator; bounded by whoever made it.
+    /// A description of the failure for an operator; its maker bounds its length.
     pub detail: String,
 }
 

@@ -1,6 +1,8 @@
 //! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
 
 mod after;
+mod announcing;
+mod facts;
 mod setup;
 
 use std::{
@@ -13,25 +15,35 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 
-pub use self::after::After;
 use self::after::Work;
+pub use self::{after::After, announcing::Announcement};
 use crate::{
     BindQuery, BindReport, Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes,
     Mode, Observer, Pod, Pulse, RequestId, Roster, Sender, Turn, Verb,
+    announced::Announced,
+    bind_calls::BindCalls,
     cache::Recheck,
     cluster::OwnPlace,
     decide::{
         self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, PreemptOutcome,
         PrioritizeOutcome, Query, RequestContext, ScoreScale, Survey, Unbound,
     },
+    facts::FactStore,
     memory::Memories,
 };
 
 /// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
 pub struct Gateway {
     roster: ArcSwap<Roster>,
+    /// The cluster that requests see: the announced pods are on their nodes.
     cluster: ArcSwapOption<Cluster>,
+    facts: FactStore,
+    /// The cluster that binds are decided from.
+    bound_cluster: ArcSwapOption<Cluster>,
+    announced: Mutex<Announced>,
+    bind_calls: BindCalls,
     memories: Memories,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindLocks,
@@ -60,10 +72,12 @@ impl Gateway {
 
     /// Puts other policies in force; requests in flight finish with those that they started with.
     pub fn set_roster(&self, roster: Arc<Roster>) {
+        self.set_facts_of(&roster);
         self.roster.store(roster);
     }
 
-    /// The cluster in force, where the gateway has a view of its own.
+    /// The cluster in force, where the gateway has a view of its own; pods that are [announced](Self::announce) are on
+    /// their nodes.
     pub fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.load_full()
     }
@@ -71,20 +85,6 @@ impl Gateway {
     /// The nodes that a sender's requests brought whole, to compare those of the next with.
     pub fn known_nodes(&self, sender: Sender) -> KnownNodes {
         self.memories.known(sender)
-    }
-
-    /// Replaces the cluster, and prepares what requests need that follows from it alone.
-    pub fn set_cluster(&self, cluster: Arc<Cluster>) {
-        // No request must wait for it.
-        cluster.names();
-        cluster.columns().set_limit(self.cache_limit.columns());
-        if let Some(before) = self.cluster().filter(|before| !Arc::ptr_eq(before, &cluster)) {
-            cluster.follow(&before);
-        }
-        self.cluster.store(Some(cluster));
-        if let (Some(follower), Some(cluster)) = (self.follower.get(), self.cluster()) {
-            follower(&cluster);
-        }
     }
 
     /// Whether a request that came at this moment may be answered from the view of the cluster.
@@ -111,9 +111,14 @@ impl Gateway {
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
         self.check_pulse(query.received)?;
-        let group = self.group(group)?;
-        let context = self.context(query)?;
+        let (name, group) = (group, self.group(group)?);
+        let newest = if self.await_bind_calls(name, &group, query) { self.cluster() } else { None };
+        let context = match &newest {
+            Some(newest) => self.context(&query.of_cluster(newest))?,
+            None => self.context(query)?,
+        };
         let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &context))?;
+        self.after_filter(name, &group, query, &outcome);
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
     }
@@ -137,10 +142,11 @@ impl Gateway {
         query: &Query<'_>,
     ) -> Result<(PrioritizeOutcome, After), DecideError> {
         self.check_pulse(query.received)?;
-        let group = self.group(group)?;
+        let (name, group) = (group, self.group(group)?);
         let context = self.context(query)?;
         let (outcome, mut after) =
             self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;
+        self.after_prioritize(name, query);
         self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }
@@ -161,10 +167,10 @@ impl Gateway {
     ) -> Result<(PreemptOutcome, After), DecideError> {
         self.check_pulse(received)?;
         let group = self.group(group)?;
-        let (caller, now) = (self.caller(received), self.clock.unix_seconds());
+        let (caller, moment) = (self.caller(received), self.moment());
         let cluster = self.cluster();
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), (&self.memories, sender), now)
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), (&self.memories, sender), &moment)
                 .map_err(|error| self.with_listing(error))?;
         let mut after = After::default();
         if let Some(proposal) = proposal {
@@ -175,7 +181,7 @@ impl Gateway {
 
     /// Binds the pod to the node, with the annotations that the policies give it there.
     ///
-    /// Each policy sees what every earlier pod took, whichever group binds them. A pod that is bound there
+    /// Each policy sees the allocations of every earlier pod, whichever group binds them. A pod that is bound there
     /// already is no error.
     ///
     /// # Errors
@@ -206,8 +212,8 @@ impl Gateway {
         }
         self.check_pulse(query.received)?;
         let caller = self.caller(query.received);
-        let now = self.clock.unix_seconds();
-        decide::bind(&caller, group, binder.as_ref(), query, &self.binds, || self.cluster(), now)
+        let moment = self.moment();
+        decide::bind(&caller, group, binder.as_ref(), query, &self.binds, || self.bound_cluster(), moment)
     }
 
     /// Asks every matching policy about every node, each by itself.
@@ -220,7 +226,8 @@ impl Gateway {
         Ok(decide::survey(&self.caller(query.received).in_background(), &group, &context))
     }
 
-    /// What each matching policy says about the node with this index in the request, and what it reads to say so.
+    /// Returns the answers of each matching policy about the node with this index in the request, and the values that
+    /// it reads for them.
     ///
     /// # Errors
     /// If the request makes no sense, or the cluster does not have the node.
@@ -262,7 +269,7 @@ impl Gateway {
 
     fn context(&self, query: &Query<'_>) -> Result<RequestContext, DecideError> {
         let cluster = self.cluster();
-        let context = RequestContext::new(query, cluster.as_ref(), &self.memories, self.clock.unix_seconds());
+        let context = RequestContext::new(query, cluster.as_ref(), &self.memories, &self.moment());
         Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(OwnPlace::AsThePodSays))
     }
 
@@ -315,7 +322,7 @@ impl Gateway {
             let started = clock.now();
             let caller = request.scope(|| Caller::new(clock, observer, started, timeout)).in_background();
             ask(&caller);
-            // Nobody waits for a reply any more: what was learned is learned at once.
+            // Nobody waits for a reply any more: the new answers are cached at once.
             caller.take_deferred().into_iter().for_each(|insert| insert());
         })
     }

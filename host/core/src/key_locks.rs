@@ -20,7 +20,7 @@ pub(crate) struct KeyLocks {
 /// A key that is held.
 #[derive(Debug)]
 struct Lock {
-    /// What its holder does with it.
+    /// The work that its holder does with it.
     purpose: Box<str>,
     /// The requests that wait for it, in order.
     queue: VecDeque<Arc<Waiter>>,
@@ -113,7 +113,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    /// Waits until so many wait for the node; they do at once, or the test is over.
+    /// Waits until this many wait for the node; they do at once, or the test is over.
     fn until_waiting(locks: &KeyLocks, node: &str, count: usize) {
         while locks.held.lock().get(node).map_or(0, |lock| lock.queue.len()) < count {
             thread::yield_now();

@@ -1,4 +1,4 @@
-//! Decisions: which policies a pod matches, what they may read, and how their answers combine.
+//! Decisions: the policies that a pod matches, the reads that they may make, and the combination of their answers.
 //!
 //! ```text
 //!  Query ──> Gateway ──> Roster (which policies match?) ──> Policy (port: a guest answers)
@@ -11,16 +11,20 @@
 //! around it implement. Everything that a policy can learn goes through [`View::read`].
 
 mod annotation;
+mod announced;
 mod answer;
 mod bind;
+mod bind_calls;
 mod blocking;
 mod cache;
 mod cache_limit;
+mod changes;
 mod circuit;
 mod clock;
 mod cluster;
 mod config;
 mod decide;
+mod facts;
 mod failed_call;
 mod fault;
 mod gateway;
@@ -36,6 +40,7 @@ mod policy;
 mod pulse;
 mod quantity;
 mod read;
+mod real;
 mod request;
 mod roster;
 mod secrets;
@@ -51,43 +56,53 @@ mod view;
 mod whole_cluster;
 mod words;
 
-pub use annotation::{Annotation, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS};
-pub use answer::{MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, Preemption, SurveyAnswer, Verdict};
-pub use bind::{BindError, BindQuery, Binder, Binding, NotReserved, Reservation, Turn};
+pub use annotation::{Additions, Annotation, BindMetadata, Label, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS, MAX_LABELS};
+pub use answer::{
+    BindAnswer, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer, Verdict,
+    check as check_answers,
+};
+pub use bind::{BindError, BindQuery, Binder, Binding, IsUnchanged, NotReserved, Reservation, Turn};
+pub use bind_calls::{BIND_CALL_WAIT, BindCallWait};
 pub use blocking::Blocking;
 pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};
 pub use cache_limit::CacheLimit;
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_TIME};
 pub use clock::{Clock, SystemClock};
-pub use cluster::{Cluster, Reserved};
+pub use cluster::{Cluster, Namespaces, Reserved};
 pub use config::{Mode, OnError, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
     PreemptOutcome, PrioritizeOutcome, Query, Rejection, ScoreScale, Survey, SurveyColumn, SurvivingCandidate,
     TieBreak, Unbound, Victims, read_for,
 };
+pub use facts::{
+    AbsentFacts, CsvError, FactAccess, FactError, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES,
+    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, OwnFacts,
+};
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
-pub use gateway::{After, Gateway};
+pub use gateway::{After, Announcement, Gateway};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::KnownNodes;
 pub use names::Names;
 pub use object::{
-    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Node, ObjectError, Pod, Pool, Quantities, Taint,
+    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod,
+    Pool, Quantities, Taint,
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
-pub use placed::{Placed, Unlisted};
+pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
+pub use real::Real;
 pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings, unredacted};
 pub use selector::Selector;
 pub use sender::Sender;
 pub use slots::{Slot, Slots};
-pub use tally::{LabelValues, MAX_LABEL_VALUES};
+pub use tally::{LabelValues, MAX_LABEL_VALUES, ShapeLimit};
 pub use text::{bounded, escaped, excerpt, is_unprintable, one_line};
 pub use trial::{TrialCall, TrialFault};
 pub use verb::{Verb, Verbs};

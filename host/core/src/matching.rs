@@ -27,13 +27,13 @@ pub struct LabelSelector {
 pub struct Requirement {
     /// The label's key.
     pub key: Box<str>,
-    /// How it is compared.
+    /// The comparison.
     pub operator: Operator,
-    /// With what; empty for `Exists` and `DoesNotExist`.
+    /// The values that it is compared with; empty for `Exists` and `DoesNotExist`.
     pub values: Vec<Box<str>>,
 }
 
-/// How a label is compared.
+/// A comparison of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// The label has one of the values.

@@ -16,15 +16,15 @@ use parking_lot::Mutex;
 pub use self::known::KnownNodes;
 pub(crate) use self::senders::Memories;
 use self::snapshot::NodeSnapshot;
-use crate::{Cluster, Node, NodeObject, ObjectError, Slots};
+use crate::{Cluster, Facts, Node, NodeObject, ObjectError, Slots};
 
 /// The most bytes of nodes that are kept, of all senders together, where nothing else is said.
 const MAX_BYTES: usize = 512 << 20;
 
 /// Nodes of earlier requests, for schedulers that send full objects (`nodeCacheCapable: false`).
 ///
-/// They are a snapshot of the cluster like any other, so that what is known of its columns outlives a request. A
-/// request that brings anything new puts the next snapshot in force before it is decided.
+/// They are a snapshot of the cluster like any other, so that its columns outlive a request. A request that brings
+/// anything new puts the next snapshot in force before it is decided.
 #[derive(Debug)]
 pub(crate) struct NodeMemory {
     snapshot: ArcSwap<NodeSnapshot>,
@@ -68,36 +68,42 @@ impl NodeMemory {
         snapshot.nodes.node(snapshot.nodes.cluster().find(name)?).cloned()
     }
 
-    /// Bytes of what is known of its columns.
+    /// Bytes of its columns.
     pub(crate) fn column_bytes(&self) -> usize {
         self.snapshot.load().nodes.cluster().columns().bytes()
     }
 
-    /// A snapshot that has the nodes of a request, with the pods that the cluster in force has on them.
+    /// A snapshot that has the nodes of a request, with the pods that the cluster in force has on them, and these facts.
     ///
     /// # Errors
     /// If an object is not a node; the text says which.
-    pub(crate) fn resolve(&self, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Result<Resolved, ObjectError> {
+    pub(crate) fn resolve(
+        &self,
+        objects: &[NodeObject],
+        seen: Option<&Arc<Cluster>>,
+        facts: &Arc<Facts>,
+    ) -> Result<Resolved, ObjectError> {
         let current = self.snapshot.load();
         let fits = objects.iter().map(least_weight).sum::<usize>() <= self.max_bytes();
         let nodes = nodes(&current.nodes, objects, fits)?;
         if current.shows(seen)
+            && current.has(facts)
             && let Some(slots) = current.slots(&nodes)
         {
             return Ok((Arc::clone(current.nodes.cluster()), slots));
         }
-        let taken_in = if fits { self.take_in(&nodes, seen) } else { None };
-        Ok(taken_in.unwrap_or_else(|| apart(nodes, seen)))
+        let taken_in = if fits { self.take_in(&nodes, seen, facts) } else { None };
+        Ok(taken_in.unwrap_or_else(|| apart(nodes, seen, facts)))
     }
 
     /// Puts a snapshot with these nodes in force; none if they are too many to keep, or if two that differ have one
     /// name, of which it has the last.
-    fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Option<Resolved> {
+    fn take_in(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>, facts: &Arc<Facts>) -> Option<Resolved> {
         let _one_at_a_time = self.changing.lock();
-        let mut next = self.snapshot.load().with(nodes, seen);
+        let mut next = self.snapshot.load().with(nodes, seen, facts);
         if next.bytes > self.max_bytes() {
             // Names that come no more would stay for ever.
-            next = NodeSnapshot::default().with(nodes, seen);
+            next = NodeSnapshot::default().with(nodes, seen, facts);
             if next.bytes > self.max_bytes() {
                 return None;
             }
@@ -109,7 +115,7 @@ impl NodeMemory {
     }
 }
 
-/// What a node takes at least: most is known once it is read.
+/// Minimum bytes that a node takes; the exact number is known once the node has been read.
 fn least_weight(object: &NodeObject) -> usize {
     match object {
         NodeObject::Known(node) => snapshot::weight(node),
@@ -136,10 +142,11 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
 }
 
 /// A snapshot of these nodes alone, each in a slot of its own.
-fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>) -> Resolved {
+fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>, facts: &Arc<Facts>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
     let slots: Slots = nodes.into_iter().map(|node| snapshot::slot(node, seen)).collect();
-    (Arc::new(snapshot::with_reserved_of(Cluster::new(slots), seen)), all)
+    let cluster = snapshot::with_reserved_of(Cluster::new(slots), seen).with_facts(Arc::clone(facts));
+    (Arc::new(cluster), all)
 }
 
 #[cfg(test)]

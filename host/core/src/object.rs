@@ -1,11 +1,13 @@
 //! Kubernetes objects as policies can read them: compact records over the JSON of the API.
 //!
-//! The JSON is the API's own (lower camel case). What no policy can read is skipped, not kept;
-//! nodes and the pod being scheduled keep their text for `field`.
+//! The JSON is the API's own (lower camel case). Fields that no policy can read are skipped, not kept; nodes and the
+//! pod being scheduled keep their text for `field`.
 
 mod entries;
 mod image;
+mod namespace;
 mod node;
+mod owner;
 mod placed;
 mod pod;
 mod pointer;
@@ -17,9 +19,11 @@ use serde::Deserialize;
 
 pub use entries::Entries;
 pub use image::ImageName;
+pub use namespace::Namespace;
 pub use node::{Node, Taint};
+pub use owner::Owner;
 pub use placed::{MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES};
-pub use pod::Pod;
+pub use pod::{Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
 pub(crate) use quantities::Sums;
@@ -27,7 +31,7 @@ pub(crate) use quantities::Sums;
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 
-/// About what the allocator takes for a piece of memory beside what was asked for.
+/// Approximate bytes that the allocator takes for a piece of memory beside those that were asked for.
 const ALLOCATION: usize = 16;
 
 /// Why a JSON text is not the object that it should be.

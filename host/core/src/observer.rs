@@ -1,8 +1,10 @@
-//! What core tells the outside about its calls: for metrics and logs.
+//! Reports of core's calls to the outside: for metrics and logs.
 
 use std::time::Duration;
 
-use crate::{BindOutcome, BindQuery, DecideError, Disabled, Fault, Member, Pod, ReadLine, RequestId, Verb};
+use crate::{
+    BindCallWait, BindOutcome, BindQuery, DecideError, Disabled, Fault, Member, Pod, ReadLine, RequestId, Verb,
+};
 
 /// One call of a policy, as an [`Observer`](crate::Observer) may log it.
 #[derive(Debug, Clone, Copy)]
@@ -11,29 +13,29 @@ pub struct CallOf<'c> {
     pub request: &'c RequestId,
     /// The pod in question.
     pub pod: &'c Pod,
-    /// Who was asked.
+    /// The policy that was asked.
     pub member: &'c Member,
-    /// What it was asked.
+    /// The verb that it was asked.
     pub verb: Verb,
 }
 
-/// How one call of a policy ended.
+/// The outcome of one call of a policy.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome<'a> {
     /// It answered.
     Answered {
         /// Nodes or candidates that it was asked about.
         asked: usize,
-        /// How many of them it turned down.
+        /// The number of nodes or candidates that it turned down.
         rejected: usize,
-        /// How many answers the guest itself gave; the others were cached.
+        /// The number of answers that the guest itself gave; the others were cached.
         evaluated: usize,
     },
     /// It failed.
     Fault(&'a Fault),
 }
 
-/// A bind request, and what came of it.
+/// A bind request, and its result.
 #[derive(Debug, Clone, Copy)]
 pub struct BindReport<'a> {
     /// The group that was asked.
@@ -58,8 +60,14 @@ pub trait Observer: Send + Sync {
     fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}
     /// A fault opened the policy's circuit.
     fn circuit_opened(&self, member: &Member);
-    /// A group was asked to bind a pod, and this is what came of it.
+    /// A group was asked to bind a pod, with this result.
     fn bound(&self, _: &BindReport<'_>) {}
+    /// The policies are asked again about a bind: values that they had read changed before the place was reserved.
+    fn bind_asked_again(&self, _: &BindQuery<'_>) {}
+    /// A filter of a group has waited for the bind calls of pods that were decided before.
+    fn waited_for_bind_calls(&self, _group: &str, _: BindCallWait) {}
+    /// The bind call of a pod has arrived, and requests see the pod on its node.
+    fn announced(&self) {}
     /// The decision cache was disabled for this verb of the policy.
     fn cache_disabled(&self, _: &Member, _: Verb, _: Disabled) {}
     /// A cached answer was evaluated again, and was the same or not.
@@ -68,12 +76,12 @@ pub trait Observer: Send + Sync {
     fn differed(&self, _: &Member, _: Verb, _: &Difference) {}
 }
 
-/// What a policy in shadow mode would have turned down.
+/// The nodes that a policy in shadow mode would have turned down.
 #[derive(Debug, Clone, Copy)]
 pub struct ShadowRejections<'r> {
-    /// How many nodes it was asked about.
+    /// The number of nodes that it was asked about.
     pub asked: usize,
-    /// How many of them it would have turned down.
+    /// The number of nodes that it would have turned down.
     pub rejected: usize,
     /// The name of the first of them.
     pub node: &'r str,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Annotation, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View,
+    BindAnswer, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View,
     answer::{DistinctReasons, VerbAnswer},
 };
 
@@ -16,7 +16,7 @@ crate::words! {
     pub enum CallClass {
         /// A decision.
         Decision = "decision",
-        /// No decision: shadow mode, rechecks, explanations, tables, and what is asked as a policy is loaded.
+        /// No decision: shadow mode, rechecks, explanations, tables, and the calls as a policy is loaded.
         Background = "background",
     }
 }
@@ -32,10 +32,10 @@ pub struct Limits {
     pub memory: usize,
 }
 
-/// One call: who is asked, what it may read, and what bounds it.
+/// One call: the policy that is asked, the reads that it may make, and the limits of the call.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The policy's name with its group: for its log lines, and to share what there is fairly among policies.
+    /// The policy's name with its group: for its log lines, and to share permits and memory fairly among policies.
     pub policy: Arc<str>,
     /// Answers every read of the guest.
     pub view: Arc<View>,
@@ -113,12 +113,12 @@ pub trait Policy: Send + Sync {
         Err(self.lacks(Verb::Preempt))
     }
 
-    /// Asks what the pod carries once it is bound to the node; the inner error is the guest's own reason
+    /// Asks for the metadata that the pod gets once it is bound to the node; the inner error is the guest's own reason
     /// why it cannot be bound there any more.
     ///
     /// # Errors
     /// The fault that ended the call.
-    fn bind(&self, _: &Ask, _: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+    fn bind(&self, _: &Ask, _: u32) -> Result<BindAnswer, Fault> {
         Err(self.lacks(Verb::Bind))
     }
 

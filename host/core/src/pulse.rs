@@ -1,6 +1,6 @@
 //! Whether the process has stood still: frozen by a signal, paused with its machine, or without a processor.
 //!
-//! What it knows of the cluster is then as old as the pause, and requests that came meanwhile are answered first.
+//! Its view of the cluster is then as old as the pause, and requests that came meanwhile are answered first.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

@@ -10,7 +10,10 @@ pub use self::{
     generated::{CandidateRead, NodeRead, PlacedRead, PodRead, Read},
     shown::Shown,
 };
-use crate::{LabelValues, MAX_KEPT_ANNOTATION_BYTES, MAX_LABEL_VALUES, Selector, Taint};
+use crate::{
+    LabelValues, MAX_KEPT_ANNOTATION_BYTES, MAX_LABEL_VALUES, Owner, Real, Selector, Taint,
+    tally::{MAX_KEY_BYTES, MAX_SHAPES},
+};
 
 /// The answer to a [`Read`]; each read has one shape, given in the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +22,18 @@ pub enum Value<'v> {
     Absent,
     /// Text, or JSON text for `Field`.
     Text(Cow<'v, str>),
-    /// A count, quantity, priority, size or time.
+    /// A count, quantity, priority, size or time; 0 or 1 for no or yes.
     Number(i64),
+    /// A number with a fraction.
+    Real(Real),
     /// Texts.
     Texts(&'v [Box<str>]),
     /// Indices.
     Indices(&'v [u32]),
     /// Taints.
     Taints(&'v [Taint]),
+    /// The controller of a pod.
+    Owner(&'v Owner),
     /// Nodes by a value.
     Grouping(Grouping<'v>),
     /// A count for each node.
@@ -45,16 +52,16 @@ pub struct Grouping<'v> {
 }
 
 /// Why a read has no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// It asks for something that does not exist in the request.
     #[error("there is no {what} {index}; the request has {count}")]
     Missing {
         /// node, placed pod or candidate.
         what: &'static str,
-        /// What was asked for.
+        /// The index that was asked for.
         index: u32,
-        /// How many there are.
+        /// The number of elements that exist.
         count: usize,
     },
     /// It asks for an annotation whose value was too large to be kept.
@@ -66,6 +73,55 @@ pub enum ReadError {
     /// It asks for the values of a label that has too many.
     #[error("the nodes' label has more than {MAX_LABEL_VALUES} values; cluster.label-values lists at most that many")]
     TooManyValues,
+    /// It asks for a total of the whole cluster by more sets of keys than one policy may name.
+    #[error("the policy reads the whole cluster by more than {MAX_SHAPES} sets of keys: keys must not come from data")]
+    TooManyShapes,
+    /// It asks for a total by a key that no object can have.
+    #[error("a key of {0} bytes; Kubernetes allows {MAX_KEY_BYTES}")]
+    LongKey(usize),
+    /// It asks for a source of facts that the policy's sidecar does not name.
+    #[error(
+        "the policy reads the source of facts '{0}', which is not named under `facts` (of its sidecar, or of a case)"
+    )]
+    UndeclaredSource(Box<str>),
+    /// It asks for a fact that is not there, and the sidecar says that this ends the call.
+    #[error("the source '{0}' does not have the fact that the policy reads, or not as a number")]
+    AbsentFact(Box<str>),
+}
+
+// === impl Read ===
+
+impl<'a> Read<'a> {
+    /// Whether it is about the whole cluster: the first such read with new keys goes over all pods.
+    pub fn is_of_cluster(self) -> bool {
+        matches!(self.scope(), ReadScope::Cluster(attribute) if !attribute.is_of_facts())
+    }
+
+    /// The source of facts that it reads.
+    pub(crate) fn fact_source(self) -> Option<&'a str> {
+        match self {
+            Self::FactsText { source, .. }
+            | Self::FactsNumber { source, .. }
+            | Self::FactsNodeText { source, .. }
+            | Self::FactsNodeNumber { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The same of another source.
+    #[must_use]
+    pub(crate) fn with_fact_source<'b>(self, source: &'b str) -> Read<'b>
+    where
+        'a: 'b,
+    {
+        match self {
+            Self::FactsText { key, .. } => Read::FactsText { source, key },
+            Self::FactsNumber { key, .. } => Read::FactsNumber { source, key },
+            Self::FactsNodeText { node, .. } => Read::FactsNodeText { node, source },
+            Self::FactsNodeNumber { node, .. } => Read::FactsNodeNumber { node, source },
+            other => other,
+        }
+    }
 }
 
 // === impl Value ===
@@ -79,5 +135,20 @@ impl<'v> Value<'v> {
     /// Text that may be absent.
     pub fn optional(text: Option<&'v str>) -> Self {
         text.map_or(Self::Absent, Self::text)
+    }
+
+    /// A controller that may be absent.
+    pub fn owner(owner: Option<&'v Owner>) -> Self {
+        owner.map_or(Self::Absent, Self::Owner)
+    }
+
+    /// A number with a fraction that may be absent.
+    pub fn real(real: Option<Real>) -> Self {
+        real.map_or(Self::Absent, Self::Real)
+    }
+
+    /// Yes or no.
+    pub fn flag(flag: bool) -> Self {
+        Self::Number(i64::from(flag))
     }
 }

@@ -32,7 +32,7 @@ pub enum RequestId {
     Given(Arc<str>),
 }
 
-/// What a call belongs to, for the log lines of its guest.
+/// The request, version, mode and verb that a call belongs to, for the log lines of its guest.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// The request.
@@ -41,11 +41,11 @@ pub struct Origin {
     pub version: u64,
     /// Whether the policy's answers count.
     pub mode: Mode,
-    /// What it is asked; none outside of a roster.
+    /// The verb that it is asked; none outside of a roster.
     pub verb: Option<Verb>,
 }
 
-/// Names a pod in the log: `namespace/name`. Whoever sends it chose the texts, so they are cut.
+/// Names a pod in the log: `namespace/name`. The sender of the request chose the texts, so they are cut.
 #[derive(Debug, Clone, Copy)]
 pub struct PodId<'p> {
     namespace: &'p str,
@@ -57,7 +57,7 @@ thread_local! {
     static CURRENT: RefCell<RequestId> = const { RefCell::new(RequestId::None) };
 }
 
-/// Puts back what was current before, also when the work panics.
+/// Puts back the request that was current before, also when the work panics.
 struct Restore(RequestId);
 
 // === impl RequestId ===

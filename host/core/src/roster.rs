@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Instant};
 
-use crate::{Circuit, DecisionCache, Mode, Pod, Policy, PolicyConfig, Verb, cache::RecentCombined};
+use crate::{
+    Circuit, DecisionCache, FactAccess, Mode, OwnFacts, Pod, Policy, PolicyConfig, Verb, View, cache::RecentCombined,
+    tally::ShapeLimit,
+};
 
 /// One policy of a group: a loaded module with an operator's configuration.
 pub struct Member {
@@ -12,7 +15,7 @@ pub struct Member {
     pub name: Arc<str>,
     /// The group it belongs to; empty for the root.
     pub group: Arc<str>,
-    /// What the operator said.
+    /// The operator's configuration of the policy.
     pub config: PolicyConfig,
     /// The guest's own settings as JSON; `null` if there are none.
     pub settings: Arc<str>,
@@ -26,8 +29,14 @@ pub struct Member {
     pub policy: Arc<dyn Policy>,
     /// Its faults in a row.
     pub circuit: Circuit,
-    /// What it has answered so far.
+    /// The answers that it has given so far.
     pub cache: DecisionCache,
+    /// The keys by which it has read the whole cluster.
+    pub shapes: Arc<ShapeLimit>,
+    /// The sources of facts that it may read.
+    pub fact_access: Arc<FactAccess>,
+    /// The sources of facts that come with its files.
+    pub own_facts: OwnFacts,
 }
 
 /// The policies behind one URL, in the order in which filters run.
@@ -35,6 +44,10 @@ pub struct Member {
 pub struct Group {
     /// Shared, so that a request takes the whole group without a copy.
     members: Arc<[Arc<Member>]>,
+    /// Those whose filters are in force and may count pods.
+    counting: Arc<[Arc<Member>]>,
+    /// Whether any may score nodes.
+    has_scores: bool,
     /// The classes of nodes that they tell apart together, by verb.
     combined: Arc<[RecentCombined; Verb::ALL.len()]>,
 }
@@ -53,7 +66,7 @@ pub struct Failure {
 }
 
 crate::words! {
-    /// How a policy and its files stand.
+    /// The state of a policy and its files.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum PolicyState {
         /// The version that its files make is in force.
@@ -80,8 +93,10 @@ crate::words! {
 pub struct Roster {
     groups: BTreeMap<Arc<str>, Group>,
     failures: Vec<Failure>,
-    /// By name with group; what is not here is active.
+    /// By name with group; a policy that is not here is active.
     states: BTreeMap<Arc<str>, PolicyState>,
+    /// Whether a filter that is in force may count pods.
+    is_counting: bool,
 }
 
 // === impl Member ===
@@ -107,6 +122,9 @@ impl Member {
             policy,
             circuit: Circuit::new(Instant::now()),
             cache: DecisionCache::default(),
+            shapes: Arc::default(),
+            fact_access: Arc::default(),
+            own_facts: Arc::default(),
         }
     }
 
@@ -120,14 +138,36 @@ impl Member {
         &self.id
     }
 
+    /// The view that this policy has of a request.
+    pub(crate) fn view_of(&self, request: View) -> View {
+        let access = Arc::clone(&self.fact_access);
+        request.with_settings(Arc::clone(&self.settings)).with_shapes(&self.shapes).with_fact_access(access)
+    }
+
     /// Whether it is no loaded module: it answers by a fault until one is loaded.
     pub fn is_stand_in(&self) -> bool {
         self.version == 0
     }
 
+    /// Whether it may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
+    /// cluster.
+    pub fn may_count(&self) -> bool {
+        self.policy.imports().iter().any(|import| is_of_placed_pods(import))
+    }
+
     /// Whether it is asked this verb about the pod in this mode.
     pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod) -> bool {
         self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod)
+    }
+}
+
+/// Whether a read, as a module imports it (`placed.count`), is of the pods on nodes.
+fn is_of_placed_pods(import: &str) -> bool {
+    match import.split_once('.') {
+        Some(("placed", read)) => read != "known",
+        Some(("nodes", read)) => read == "requested",
+        Some(("cluster", read)) => !matches!(read, "nodes-with-label" | "label-values"),
+        _ => false,
     }
 }
 
@@ -172,7 +212,26 @@ impl Group {
     /// A group of these policies, in order.
     pub fn new(mut members: Vec<Arc<Member>>) -> Self {
         members.sort_by(|a, b| (a.config.order, &a.name).cmp(&(b.config.order, &b.name)));
-        Self { members: members.into(), combined: Arc::default() }
+        let is_counting = |member: &&Arc<Member>| {
+            member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Filter) && member.may_count()
+        };
+        let scores = |member: &Arc<Member>| {
+            let verbs = member.policy.verbs();
+            member.config.mode != Mode::Off && (verbs.has(Verb::Score) || verbs.has(Verb::Rank))
+        };
+        let counting = members.iter().filter(is_counting).cloned().collect();
+        let has_scores = members.iter().any(scores);
+        Self { members: members.into(), counting, has_scores, combined: Arc::default() }
+    }
+
+    /// Whether a filter that may count pods is asked about this pod.
+    pub(crate) fn is_counting(&self, pod: &Pod) -> bool {
+        self.counting.iter().any(|member| member.config.matches.accepts(pod))
+    }
+
+    /// Whether kube-scheduler may ask for scores.
+    pub(crate) const fn has_scores(&self) -> bool {
+        self.has_scores
     }
 
     /// All policies, in the order in which filters run.
@@ -185,7 +244,7 @@ impl Group {
         &self.combined[verb as usize]
     }
 
-    /// Drops what [`Group::combined`] has.
+    /// Drops the entries of [`Group::combined`].
     pub(crate) fn drop_combined(&self) {
         self.combined.iter().for_each(RecentCombined::clear);
     }
@@ -199,9 +258,15 @@ impl Group {
 // === impl Roster ===
 
 impl Roster {
-    /// A table of these groups, and of what could not be loaded.
+    /// A table of these groups, and of the failures to load.
     pub fn new(groups: BTreeMap<Arc<str>, Group>, failures: Vec<Failure>) -> Self {
-        Self { groups, failures, states: BTreeMap::new() }
+        let is_counting = groups.values().any(|group| !group.counting.is_empty());
+        Self { groups, failures, states: BTreeMap::new(), is_counting }
+    }
+
+    /// Whether a filter that is in force may count pods.
+    pub(crate) const fn is_counting(&self) -> bool {
+        self.is_counting
     }
 
     /// The same, and how each policy stands, by name with group.
@@ -210,12 +275,12 @@ impl Roster {
         Self { states, ..self }
     }
 
-    /// How the policy with this name (and group) stands.
+    /// The state of the policy with this name (and group).
     pub fn state(&self, id: &str) -> PolicyState {
         self.states.get(id).copied().unwrap_or(PolicyState::Active)
     }
 
-    /// How every policy stands that is in force, or would be, by name with group.
+    /// The states of every policy that is in force or would be, by name with group.
     pub fn states(&self) -> BTreeMap<Arc<str>, PolicyState> {
         let members = self.members().map(|member| (Arc::clone(&member.id), PolicyState::Active));
         let mut states: BTreeMap<_, _> = members.collect();
@@ -251,13 +316,13 @@ impl Roster {
         caches + combined
     }
 
-    /// What is wrong with directories and file names, rather than with one policy.
+    /// The problems with directories and file names, rather than with one policy.
     pub fn directory_failures(&self) -> impl Iterator<Item = &Failure> {
         let states = self.states();
         self.failures.iter().filter(move |failure| !states.contains_key(&failure.id()))
     }
 
-    /// What could not be loaded as its files stand now.
+    /// The failures to load the files as they stand now.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }

@@ -1,8 +1,8 @@
-//! Who sent a request.
+//! The sender of a request.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, sync::LazyLock};
 
-/// Who sent a request, as far as the connection tells: a name in a certificate, or an address.
+/// The sender of a request, as far as the connection tells: a name in a certificate, or an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sender(u64);
 

@@ -32,14 +32,14 @@ pub struct Slots {
 #[derive(Debug, Default)]
 struct Part {
     slots: Vec<Slot>,
-    /// How many pods are placed in it.
+    /// The number of pods placed on its nodes.
     pods: OnceLock<usize>,
 }
 
 // === impl Slots ===
 
 impl Slots {
-    /// How many there are.
+    /// The number of slots.
     pub fn len(&self) -> usize {
         self.parts.last().map_or(0, |last| (self.parts.len() - 1) * PART + last.slots.len())
     }
@@ -101,7 +101,7 @@ impl Slots {
         own.chain(self.len()..others.len())
     }
 
-    /// How many pods are placed on all nodes together.
+    /// The number of pods placed on all nodes together.
     pub(crate) fn pod_count(&self) -> usize {
         self.parts.iter().map(|part| part.pod_count()).sum()
     }
@@ -141,7 +141,7 @@ impl Part {
         Self { slots, pods: OnceLock::new() }
     }
 
-    /// Its slots, to be changed: others that share it keep what they have.
+    /// Its slots, to be changed: others that share it keep theirs.
     fn own(part: &mut Arc<Self>) -> &mut Vec<Slot> {
         if Arc::get_mut(part).is_none() {
             *part = Arc::new(Self::of(part.slots.clone()));

@@ -1,4 +1,4 @@
-//! Stamps tell records apart without a look at what they hold.
+//! Stamps tell records apart without a look at their content.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Characters that could forge what people see: line breaks, colours, and text that runs the other way.
+//! Characters that could forge a text for people: line breaks, colours, and text that runs the other way.
 
 use std::{borrow::Cow, fmt::Write};
 

@@ -12,8 +12,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, CallClass, Candidate, Cluster, FailedCall, Fault, FaultKind, Limits, Member, Node, Pod, Policy, Read, Secrets,
-    Verb, View, answer::check, cache::Recording,
+    Ask, CallClass, Candidate, Cluster, FactAccess, FailedCall, Fault, FaultKind, Limits, Member, Node, Pod, Policy,
+    Read, Secrets, Verb, View, answer::check, cache::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -31,13 +31,15 @@ const NODE: &str = r#"{"metadata": {"name": "trial", "labels": {"kubernetes.io/h
 /// 2026-01-01T00:00:00Z.
 const NOW: u64 = 1_767_225_600;
 
-/// What a policy is tried with.
+/// The settings and limits that a policy is tried with.
 #[derive(Debug, Clone)]
 pub struct TrialCall {
     /// The policy's name with its group, for its log lines.
     pub policy: Arc<str>,
     /// Its settings as JSON.
     pub settings: Arc<str>,
+    /// The sources of facts that it may read; of the sample no fact is known, whatever absence means.
+    pub fact_access: Arc<FactAccess>,
     /// Time of each call.
     pub timeout: Duration,
     /// Bytes of linear memory.
@@ -47,9 +49,9 @@ pub struct TrialCall {
 /// A verb that failed about the sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrialFault {
-    /// What was asked.
+    /// The verb that was asked.
     pub verb: Verb,
-    /// What came of it.
+    /// The fault that ended the call.
     pub fault: Fault,
     /// It had read nothing of pod or nodes, so every call of the verb ends in this way.
     pub is_certain: bool,
@@ -61,12 +63,12 @@ impl FailedCall {
     /// Puts the same call to another version, which may take this long at most.
     ///
     /// # Errors
-    /// How that failed, or that it does not have the verb.
+    /// The fault of that call, or that the version does not have the verb.
     pub fn put_to(&self, member: &Member, longest: Duration) -> Result<(), Fault> {
         if !member.policy.verbs().has(self.verb()) {
             return Err(Fault::new(FaultKind::Host, "a verb was asked that the policy does not export"));
         }
-        let view = View::clone(self.view()).unrecorded().with_settings(Arc::clone(&member.settings));
+        let view = member.view_of(View::clone(self.view()).unrecorded());
         let limits = Limits::until(Instant::now() + member.config.timeout.min(longest), member.config.memory);
         let ask = Ask::new(Arc::clone(&member.id), Arc::new(view), limits);
         put(member.policy.as_ref(), self.verb(), &Ask { class: CallClass::Background, ..ask })
@@ -78,7 +80,7 @@ impl FailedCall {
 impl TrialCall {
     /// Asks each verb of a policy once, about a sample pod and a sample node; answers those that failed.
     ///
-    /// What a busy machine may have caused is asked once more, with a second at least.
+    /// A verb whose failure a busy machine may have caused is asked once more, with a second at least.
     pub fn put_to(&self, policy: &dyn Policy) -> Vec<TrialFault> {
         let verbs = policy.verbs();
         let try_verb = |verb| {
@@ -94,7 +96,9 @@ impl TrialCall {
 
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {
         let recording = Recording::with_lines();
-        let view = sample()?.with_settings(Arc::clone(&self.settings)).recorded(recording.clone());
+        let view =
+            sample()?.with_settings(Arc::clone(&self.settings)).with_fact_access(self.fact_access.lenient().into());
+        let view = view.recorded(recording.clone());
         let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let ask = Ask { class: CallClass::Background, ..ask };

@@ -1,16 +1,20 @@
 //! Answers every [`Read`] of one policy in one request.
 
+mod facts;
 mod read;
 mod together;
 mod whole;
 
 use std::sync::{Arc, atomic::AtomicU32};
 
+use plimsoll_decision_cache::Parts;
+
 use crate::{
-    CandidateRead, Cluster, ImageName, NodeRead, Placed, PlacedRead, Pod, PodRead, Read, ReadError, Slot, Value,
-    cache::{Columns, Recording},
+    CandidateRead, Cluster, FactAccess, FactValue, Facts, ImageName, Namespace, NodeRead, Phase, Placed, PlacedRead,
+    Pod, PodRead, Read, ReadError, Slot, Value,
+    cache::{Columns, NODE, PODS, Recording},
     object::NOT_KEPT,
-    tally::Measure,
+    tally::{Measure, ShapeLimit},
     whole_cluster::WholeCluster,
 };
 
@@ -19,11 +23,11 @@ use crate::{
 pub struct Candidate {
     /// Indices of pods placed on the node, by descending priority.
     pub victims: Vec<u32>,
-    /// How many `PodDisruptionBudget`s their eviction would violate.
+    /// The number of `PodDisruptionBudget`s that their eviction would violate.
     pub pdb_violations: u32,
 }
 
-/// What one policy may read in one request: the pod, the nodes left, what is placed there, its settings.
+/// The data that one policy may read in one request: the pod, the nodes left, the pods placed there, its settings.
 ///
 /// With [`View::without`], the pods named there are gone from every answer.
 #[derive(Debug, Clone)]
@@ -35,6 +39,12 @@ pub struct View {
     /// The slot of each node of the request.
     nodes: Arc<[u32]>,
     settings: Arc<str>,
+    /// The limit of the policy's reads of the whole cluster; none where it is not a policy that reads.
+    shapes: Option<Arc<ShapeLimit>>,
+    /// The facts from outside, where they are not those of the cluster.
+    facts: Option<Arc<Facts>>,
+    /// The sources of facts that the policy may read; none: all.
+    fact_access: Option<Arc<FactAccess>>,
     now: u64,
     candidates: Arc<[Candidate]>,
     /// By node: the placed pods that are taken as gone, ascending. Empty: none are.
@@ -52,7 +62,22 @@ impl View {
     pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, nodes: Arc<[u32]>, now: u64) -> Self {
         let (candidates, gone) = (Arc::default(), Arc::default());
         let (settings, whole) = (Arc::from("null"), WholeCluster::of(Some(Arc::clone(&cluster))));
-        Self { pod, cluster, whole, nodes, settings, now, candidates, gone, asked_about: None, recording: None }
+        let (shapes, facts, fact_access, asked_about, recording) = (None, None, None, None, None);
+        Self {
+            pod,
+            cluster,
+            whole,
+            nodes,
+            settings,
+            shapes,
+            facts,
+            fact_access,
+            now,
+            candidates,
+            gone,
+            asked_about,
+            recording,
+        }
     }
 
     /// A view with nothing in it, for `validate`.
@@ -73,7 +98,7 @@ impl View {
         self
     }
 
-    /// The policy's settings as JSON. What is shown of them goes through [`crate::Secrets`].
+    /// The policy's settings as JSON. Anything shown of them goes through [`crate::Secrets`].
     pub fn settings(&self) -> &Arc<str> {
         &self.settings
     }
@@ -82,6 +107,27 @@ impl View {
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<str>) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// The same view for a policy that has named these shapes.
+    #[must_use]
+    pub(crate) fn with_shapes(mut self, shapes: &Arc<ShapeLimit>) -> Self {
+        self.shapes = Some(Arc::clone(shapes));
+        self
+    }
+
+    /// The same view with other facts than those of the cluster.
+    #[must_use]
+    pub(crate) fn with_facts(mut self, facts: Arc<Facts>) -> Self {
+        self.facts = Some(facts);
+        self
+    }
+
+    /// The same view for a policy that may read these sources of facts.
+    #[must_use]
+    pub fn with_fact_access(mut self, access: Arc<FactAccess>) -> Self {
+        self.fact_access = Some(access);
         self
     }
 
@@ -128,7 +174,7 @@ impl View {
         &self.nodes
     }
 
-    /// What policies read, by slot.
+    /// The values that policies read, by slot.
     pub(crate) fn columns(&self) -> &Columns {
         self.cluster.columns()
     }
@@ -159,12 +205,28 @@ impl View {
         self.slot(node).ok()?.placed.as_ref().map(|placed| placed.stamp())
     }
 
-    /// How many nodes the view has.
+    /// The parts of the first node that are other records than in another view, or of which other pods are gone.
+    pub(crate) fn differing_parts(&self, other: &Self) -> Parts {
+        let part = |is_same: bool, part| if is_same { Parts::NONE } else { part };
+        let is_same_node = self.node_stamp(0).is_some() && self.node_stamp(0) == other.node_stamp(0);
+        let is_same_pods = self.placed_stamp(0) == other.placed_stamp(0) && self.gone_from(0) == other.gone_from(0);
+        part(is_same_node, NODE).union(part(is_same_node && is_same_pods, PODS))
+    }
+
+    /// Whether both are of clusters with the same pods on the same nodes, and the same labels of nodes.
+    pub(crate) fn has_population_of(&self, other: &Self) -> bool {
+        match (self.whole.cluster(), other.whole.cluster()) {
+            (Some(own), Some(others)) => own.population().is_same(&others.population()),
+            (own, others) => own.is_none() && others.is_none(),
+        }
+    }
+
+    /// The number of nodes in the view.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many pods are placed on a node of the view; 0 where there is no such node.
+    /// The number of pods placed on a node of the view; 0 where there is no such node.
     pub fn placed_count(&self, node: u32) -> usize {
         self.placed(node).map_or(0, Iterator::count)
     }
@@ -189,6 +251,10 @@ impl View {
             Read::Pod(read) => self.read_pod(read),
             Read::NodesCount => Value::Number(self.nodes.len() as i64),
             Read::Node(node, read) => return self.read_node(node, read),
+            Read::PlacedKnown(node) => {
+                let placed = self.slot(node)?.placed.as_ref();
+                Value::flag(placed.is_some_and(|placed| placed.requested().is_some()))
+            }
             Read::PlacedCount(node) => Value::Number(self.placed(node)?.count() as i64),
             Read::PlacedCountLabelled { node, namespace, key, value } => {
                 let pods = self.placed(node)?.map(AsRef::as_ref);
@@ -212,6 +278,10 @@ impl View {
             Read::ClusterRequested { selector, name } => optional(self.total(&selector, Measure::Requested(name))),
             Read::ClusterNodesWithLabel { key, value } => optional(self.nodes_with_label(key, value)),
             Read::ClusterLabelValues(key) => return self.label_values(key),
+            Read::FactsText { source, key } => text_of(self.fact(source, key)),
+            Read::FactsNumber { source, key } => number_of(self.fact(source, key)),
+            Read::FactsNodeText { node, source } => text_of(self.fact_of_node(node, source)?),
+            Read::FactsNodeNumber { node, source } => number_of(self.fact_of_node(node, source)?),
             Read::CandidatesCount => Value::Number(self.candidates.len() as i64),
             Read::Candidate(index, read) => read_candidate(index, self.candidate(index)?, read),
             Read::HostSettings => Value::text(&self.settings),
@@ -227,14 +297,24 @@ impl View {
         match read {
             PodRead::Name => Value::text(pod.name()),
             PodRead::Namespace => Value::text(pod.namespace()),
+            PodRead::NamespaceLabel(key) => Value::optional(self.namespace().and_then(|own| own.labels().get(key))),
+            PodRead::NamespaceKnown => Value::flag(self.namespace().is_some()),
             PodRead::Uid => Value::text(pod.uid()),
             PodRead::Label(key) => Value::optional(pod.labels().get(key)),
             PodRead::Annotation(key) => Value::optional(pod.annotations().get(key)),
             PodRead::Priority => Value::Number(i64::from(pod.priority())),
+            PodRead::PriorityClass => Value::optional(pod.priority_class()),
+            PodRead::Controller => Value::owner(pod.controller()),
+            PodRead::Created => Value::Number(pod.created()),
             PodRead::Request(name) => Value::Number(pod.requests().get(name)),
             PodRead::Images => Value::Texts(pod.images()),
             PodRead::Field(pointer) => Value::optional(pod.field(pointer)),
         }
+    }
+
+    /// The pod's namespace, if it is known.
+    fn namespace(&self) -> Option<&Namespace> {
+        self.whole.cluster()?.namespace(self.pod.namespace())
     }
 
     fn read_node(&self, index: u32, read: NodeRead<&str>) -> Result<Value<'_>, ReadError> {
@@ -245,13 +325,16 @@ impl View {
             NodeRead::Annotation(key) => Value::optional(node.annotations().get(key)),
             NodeRead::Taints => Value::Taints(node.taints()),
             NodeRead::Allocatable(name) => Value::Number(node.allocatable().get(name)),
+            NodeRead::Capacity(name) => Value::Number(node.capacity().get(name)),
+            NodeRead::Condition(kind) => Value::optional(node.conditions().get(kind)),
+            NodeRead::Unschedulable => Value::flag(node.unschedulable()),
             NodeRead::Requested(name) => self.requested(index, name)?.map_or(Value::Absent, Value::Number),
             NodeRead::ImageSize(image) => return self.image_size(index, ImageName::of(image)),
             NodeRead::Field(pointer) => Value::optional(node.field(pointer)),
         })
     }
 
-    /// Bytes of an image on a node, for whoever asks about many nodes.
+    /// Bytes of an image on a node, for callers that ask about many nodes.
     pub(crate) fn image_size(&self, node: u32, image: ImageName) -> Result<Value<'_>, ReadError> {
         let size = self.slot(node)?.node.image_size_of(image);
         Ok(size.map_or(Value::Absent, |size| Value::Number(i64::try_from(size).unwrap_or(i64::MAX))))
@@ -301,6 +384,14 @@ impl View {
     }
 }
 
+fn text_of(fact: Option<&FactValue>) -> Value<'_> {
+    Value::optional(fact.map(FactValue::text))
+}
+
+fn number_of(fact: Option<&FactValue>) -> Value<'_> {
+    Value::real(fact.and_then(FactValue::number))
+}
+
 fn optional(number: Option<i64>) -> Value<'static> {
     number.map_or(Value::Absent, Value::Number)
 }
@@ -321,12 +412,15 @@ fn read_placed<'v, T: AsRef<str>>(pod: &'v Pod, read: &PlacedRead<T>) -> Value<'
         PlacedRead::Label(key) => Value::optional(pod.labels().get(key.as_ref())),
         PlacedRead::Annotation(key) => Value::optional(pod.annotations().get(key.as_ref())),
         PlacedRead::Priority => Value::Number(i64::from(pod.priority())),
+        PlacedRead::PriorityClass => Value::optional(pod.priority_class()),
+        PlacedRead::Controller => Value::owner(pod.controller()),
+        PlacedRead::Phase => Value::optional(pod.phase().map(Phase::as_str)),
         PlacedRead::Request(name) => Value::Number(pod.requests().get(name.as_ref())),
         PlacedRead::Created => Value::Number(pod.created()),
     }
 }
 
-/// How many pods are of a namespace and carry a label with this value.
+/// The number of pods of a namespace that carry a label with this value.
 pub(super) fn labelled<'p>(pods: impl Iterator<Item = &'p Pod>, namespace: &str, key: &str, value: &str) -> u32 {
     pods.filter(|pod| pod.namespace() == namespace && pod.labels().get(key) == Some(value)).count() as u32
 }

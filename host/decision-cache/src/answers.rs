@@ -61,7 +61,7 @@ impl<T, A: Answer> Answers<T, A> {
         self.class.iter().flat_map(|class| class.trie.answers()).chain(self.new.trie.answers())
     }
 
-    /// How many rows have an answer that `counts`.
+    /// The number of rows with an answer for which `counts` is true.
     pub fn count(&self, counts: impl Fn(&A) -> bool) -> usize {
         let counted: Vec<bool> = self.distinct().map(counts).collect();
         if counted.iter().all(|counts| !counts) {

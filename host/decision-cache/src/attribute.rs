@@ -9,7 +9,7 @@ pub type Row = u32;
 
 /// Something that owns memory outside of its own bytes.
 pub trait HeapSize {
-    /// How many bytes.
+    /// The number of bytes on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -75,6 +75,8 @@ const LINEAR_SEARCH_MAX: usize = 16;
 impl Parts {
     /// No part.
     pub const NONE: Self = Self(0);
+    /// The number of parts that there can be.
+    pub(crate) const COUNT: usize = 8;
     /// Every part.
     pub const ALL: Self = Self(u8::MAX);
 

@@ -19,8 +19,10 @@ pub(crate) struct Version {
 pub(crate) struct ChangeLog {
     version: Version,
     changes: Vec<Change>,
-    /// Every change after the version with this number is listed.
+    /// Every change after the version with this number is listed, or is one of `all_changed`.
     complete_after: u64,
+    /// By part the number of the last version in which it counts as changed in every row; 0: none.
+    all_changed: [u64; Parts::COUNT],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +39,8 @@ impl ChangeLog {
     /// The log of a snapshot that follows no other.
     pub(crate) fn first() -> Self {
         let number = tick();
-        Self { version: Version { lineage: number, number }, changes: Vec::new(), complete_after: number }
+        let version = Version { lineage: number, number };
+        Self { version, changes: Vec::new(), complete_after: number, all_changed: [0; Parts::COUNT] }
     }
 
     /// The log of the next snapshot, in which these rows have changed.
@@ -45,7 +48,15 @@ impl ChangeLog {
         let number = tick();
         let version = Version { number, ..self.version };
         if changed.len() > MAX_CHANGES {
-            return Self { version, changes: Vec::new(), complete_after: number };
+            // The values of other parts are still known.
+            let parts = changed.iter().fold(Parts::NONE, |all, (_, parts)| all.union(*parts));
+            let mut all_changed = self.all_changed;
+            for (part, changed) in all_changed.iter_mut().enumerate() {
+                if parts.intersects(Parts::single(part as u8)) {
+                    *changed = number;
+                }
+            }
+            return Self { version, changes: self.changes.clone(), complete_after: self.complete_after, all_changed };
         }
         let room = MAX_CHANGES - changed.len();
         let (gone, kept) = self.changes.split_at(self.changes.len().saturating_sub(room));
@@ -53,7 +64,7 @@ impl ChangeLog {
         let complete_after = gone.last().map_or(self.complete_after, |last| last.number);
         let kept = kept.iter().copied().filter(|change| change.number > complete_after);
         let new = changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts });
-        Self { version, changes: kept.chain(new).collect(), complete_after }
+        Self { version, changes: kept.chain(new).collect(), complete_after, all_changed: self.all_changed }
     }
 
     /// The rows below `rows` whose values of these parts, read at version `made`, may be stale. Some may come twice.
@@ -61,7 +72,9 @@ impl ChangeLog {
     /// Values from a newer version are never used: a request keeps the snapshot that it began with.
     pub(crate) fn stale_rows(&self, made: Version, parts: Parts, rows: usize) -> Vec<Row> {
         let is_older = made.lineage == self.version.lineage && made.number <= self.version.number;
-        if !is_older || made.number < self.complete_after {
+        let all_changed =
+            |part: usize| parts.intersects(Parts::single(part as u8)) && self.all_changed[part] > made.number;
+        if !is_older || made.number < self.complete_after || (0..Parts::COUNT).any(all_changed) {
             return (0..rows as Row).collect();
         }
         let is_stale = |change: &&Change| {

@@ -44,7 +44,7 @@ pub struct RecentCombined<T>(ArcSwap<Vec<Arc<Entry<T>>>>);
 
 #[derive(Debug)]
 struct Entry<T> {
-    /// Whose classes are combined.
+    /// The row classes that are combined.
     of: Box<[Weak<RowClasses<T>>]>,
     combined: ArcSwapOption<CombinedClasses>,
     /// Requests to skip before the next attempt.

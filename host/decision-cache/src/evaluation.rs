@@ -168,7 +168,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         self.has_ended && self.evaluated == self.asked
     }
 
-    /// How many rows were evaluated.
+    /// The number of rows that were evaluated.
     pub fn evaluated(&self) -> usize {
         self.evaluated
     }

@@ -26,7 +26,7 @@ impl Fingerprint {
         Self::hashed(|state| value.hash(state))
     }
 
-    /// Of what `hash` writes into a hasher.
+    /// The fingerprint of the bytes that `hash` writes into a hasher.
     pub fn hashed(hash: impl FnOnce(&mut DefaultHasher)) -> Self {
         static SECRET: OnceLock<RandomState> = OnceLock::new();
         let mut state = SECRET.get_or_init(RandomState::new).build_hasher();

@@ -31,7 +31,7 @@ impl<T: Clone + Eq + Hash> TupleInterner<T> {
         }
     }
 
-    /// How many there are.
+    /// The number of tuples.
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }

@@ -30,7 +30,7 @@ pub struct ByClass<T, A> {
     pub(crate) table: Option<Arc<AnswerTable<T>>>,
     pub(crate) row_classes: Arc<RowClasses<T>>,
     pub(crate) column: Arc<RowClassColumn>,
-    /// The class of the subject, and what a call has answered since, by class of rows.
+    /// The class of the subject, and the answers of calls since, by class of rows.
     pub(crate) answers: Answers<T, A>,
 }
 

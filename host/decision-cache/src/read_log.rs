@@ -38,6 +38,8 @@ pub struct ReadLog<T> {
     cursor: u32,
     bytes: usize,
     is_uncacheable: bool,
+    /// Whether there was no room for an attribute that was read.
+    is_cut: bool,
 }
 
 /// A log that is shared by the function's reads and its [`Evaluation`](crate::Evaluation).
@@ -71,6 +73,7 @@ impl<T: Attribute> ReadLog<T> {
     /// An attribute of the snapshot was read, to answer about the row under way.
     pub fn snapshot(&mut self, read: &impl BorrowedAttribute<T>) {
         if self.position.is_none() || self.steps.len() >= MAX_PATH {
+            self.is_cut = true;
             return self.other();
         }
         if let Some(step) = self.step(read) {
@@ -114,6 +117,16 @@ impl<T: Attribute> ReadLog<T> {
     /// Whether [`ReadLog::other`] was called, or too much was read.
     pub const fn is_uncacheable(&self) -> bool {
         self.is_uncacheable
+    }
+
+    /// Whether more attributes were read than [`ReadLog::attributes_read`] has.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The attributes that were read since [`ReadLog::begin`], of the row and of the snapshot, and those of the subject.
+    pub fn attributes_read(&self) -> impl Iterator<Item = &T> {
+        self.steps.iter().map(|step| self.attributes.get(*step)).chain(self.subject.as_slice())
     }
 
     /// The reads since [`ReadLog::begin`]; `None` if the answer cannot be cached.
@@ -168,6 +181,7 @@ impl<T: Attribute> ReadLog<T> {
         self.bytes += read.heap_size();
         let fits = has_number && self.bytes <= MAX_BYTES;
         self.is_uncacheable |= !fits;
+        self.is_cut |= !fits;
         fits
     }
 }
@@ -184,6 +198,7 @@ impl<T> Default for ReadLog<T> {
             cursor: 0,
             bytes: 0,
             is_uncacheable: false,
+            is_cut: false,
         }
     }
 }

@@ -17,7 +17,7 @@ pub trait Source: Send + Sync + 'static {
     /// A value as people and records see it.
     type Value: HeapSize + Clone + Send + Sync + 'static;
 
-    /// How many rows the snapshot has.
+    /// The number of rows in the snapshot.
     fn row_count(&self) -> usize;
 
     /// The columns, which belong to the snapshot: every source of one snapshot returns the same.

@@ -10,17 +10,17 @@ use crate::{
     trie::Trie,
 };
 
-/// An answer, what it follows from, and a row for which it holds.
+/// An answer, the path that it follows from, and a row for which it holds.
 ///
-/// [`Source::value`] has the value of each attribute of the path at that row: so a decision can be recorded with what
-/// it was made from, once for each path instead of once for each row.
+/// [`Source::value`] has the value of each attribute of the path at that row: so a decision can be recorded with the
+/// values that it was made from, once for each path instead of once for each row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness<T, A> {
     /// The answer.
     pub answer: A,
     /// A row that has the values of the path.
     pub row: Row,
-    /// How many of the rows have the same path.
+    /// The number of rows with the same path.
     pub rows: usize,
     /// The attributes of the subject, then those of the evaluation, each in the order of the reads.
     pub path: Vec<(T, Fingerprint)>,

@@ -1,4 +1,4 @@
-//! What the cache promises, one by one.
+//! The promises of the cache, one by one.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -19,7 +19,7 @@ fn all(world: &World) -> Vec<Row> {
     (0..world.snapshot.rows.len() as Row).collect()
 }
 
-/// How many rows were evaluated to answer about all of them.
+/// The number of rows that were evaluated to answer about all of them.
 fn evaluated(cache: &Cache, world: &World, function: impl FnMut(&Reads<'_>) -> String) -> usize {
     ask(cache, world, &all(world), function).unwrap().1
 }

@@ -20,7 +20,7 @@ use self::toy::{Cache, KEYS, Kept, Of, Reads, Snapshot, World, ask, ask_with_wit
 /// Steps of a run that `cargo test` makes.
 const STEPS: u64 = 4_000;
 
-/// One step of a function. What it has read so far decides about arguments and what is skipped.
+/// One step of a function. The values that it has read so far decide about arguments and skipped steps.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Read(Kind),
@@ -34,7 +34,7 @@ enum Step {
 enum Kind {
     Subject(u64),
     Row(u64),
-    /// The name depends on what was read before.
+    /// The name depends on a value that was read before.
     SubjectByValue(u64),
     RowByValue(u64),
     CountByValue(u64),
@@ -168,7 +168,7 @@ fn check_witnesses(witnesses: &[Witness<Of, String>], function: &Function, world
         }
     }
     let stood_for: usize = witnesses.iter().map(|witness| witness.rows).sum();
-    // Where a function reads what answers cannot be cached by, nothing is known about some.
+    // Where a function reads something that answers cannot be cached by, nothing is known about some.
     let is_cacheable = !function.steps.iter().any(|step| matches!(step, Step::Read(Kind::Other)));
     assert!(!is_cacheable || stood_for == rows.len(), "{stood_for} of {}: {function:?}", rows.len());
 }

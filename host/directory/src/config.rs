@@ -18,7 +18,7 @@ pub struct DirectoryConfig {
     pub path: PathBuf,
     /// The polling interval, for file systems without change events; `None` waits for events.
     pub poll: Option<Duration>,
-    /// How long files must be unchanged before they are read.
+    /// The time that files must be unchanged before they are read.
     pub settle: Duration,
     /// Maximum bytes of a module's file.
     pub max_module_bytes: u64,

@@ -27,7 +27,7 @@ pub(crate) struct PolicyEntry {
     stamps: Stamps,
     /// The files changed while, or just before, they were read.
     stale: bool,
-    /// How often in a row the files changed while they were read.
+    /// The number of times in a row that the files changed while they were read.
     readings: u32,
     /// The last version that was in force and was not off: it answers again when its sidecar is no longer off.
     version: Option<PolicyVersion>,
@@ -161,7 +161,7 @@ impl PolicyEntry {
         }
     }
 
-    /// When to try again what failed.
+    /// The time to try a failed load again.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         self.retry.next().filter(|_| self.job.is_none() && !self.is_library)
     }

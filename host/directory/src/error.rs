@@ -1,4 +1,4 @@
-//! What ends the work of this crate, as opposed to what is wrong with one policy.
+//! Errors that end the work of this crate, as opposed to problems with one policy.
 
 use std::{io, path::PathBuf};
 
@@ -10,7 +10,7 @@ pub enum DirectoryError {
     Unreadable {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The directory holds more policies than a roster may have.
@@ -21,7 +21,7 @@ pub enum DirectoryError {
         /// The most that it may hold.
         most: usize,
     },
-    /// The files of a policy are refused; the text names file, place and what was expected.
+    /// The files of a policy are refused; the text names file, place and the expected content.
     #[error("{0}")]
     Refused(String),
     /// The thread that watches could not be started.
@@ -29,7 +29,7 @@ pub enum DirectoryError {
     Thread {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
 }

@@ -13,7 +13,7 @@ use crate::{
     source::SidecarSummary,
 };
 
-/// How long the start waits for sidecars: a hanging file system must not keep the listeners closed.
+/// The time that the start waits for sidecars: a hanging file system must not keep the listeners closed.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The summary of every sidecar that can be read in time.

@@ -12,6 +12,7 @@
 //! delay others.
 //! None of this runs on a request's thread.
 
+mod change_watch;
 mod config;
 mod entry;
 mod error;
@@ -35,6 +36,7 @@ mod watch;
 mod watcher;
 mod worker_pool;
 
+pub use change_watch::ChangeWatch;
 pub use config::DirectoryConfig;
 pub use error::DirectoryError;
 pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};

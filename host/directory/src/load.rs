@@ -63,17 +63,17 @@ pub(crate) struct LoadOutcome {
     pub(crate) staged: Option<StagedVersion>,
 }
 
-/// How long an attempt to load took.
+/// The duration of an attempt to load.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LoadTime {
     /// From the first file to the end.
     pub(crate) total: Duration,
-    /// The part without the loader, where modules wait for each other, and which bounds by itself what modules cost
+    /// The part without the loader, where modules wait for each other, and which bounds by itself the cost of modules
     /// that fail again and again.
     pub(crate) own: Duration,
 }
 
-/// Measures what another loader takes.
+/// Measures the time of another loader.
 struct TimedLoader<'a> {
     loader: &'a dyn Loader,
     taken: Mutex<Duration>,
@@ -159,7 +159,7 @@ impl LoadContext {
         }
     }
 
-    /// Writes what is ready; whether it is kept is decided when it comes into force.
+    /// Writes a version that is ready; whether it is kept is decided when it comes into force.
     fn stage_if_loaded(&self, job: &LoadJob, content: &Content, result: &LoadResult) -> Option<StagedVersion> {
         let is_to_keep = matches!(result, LoadResult::Loaded(version, _) if !version.is_off());
         self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
@@ -249,7 +249,7 @@ impl Loader for TimedLoader<'_> {
 /// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
 ///
 /// # Errors
-/// Says which file is refused, where in it, and what was expected.
+/// Says which file is refused, where in it, and the expected content.
 pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> Result<Member, DirectoryError> {
     let stem = sidecar.unwrap_or(module).file_stem().unwrap_or_default().to_string_lossy();
     let id = PolicyId { group: Arc::from(""), name: Arc::from(stem.as_ref()) };

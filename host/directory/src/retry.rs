@@ -10,8 +10,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_mins(5);
 
-/// A pause lasts at least for this many times what the attempt took without the loader, which has pauses of its own:
-/// an attempt that never succeeds takes at most a twentieth of the time.
+/// A pause lasts at least for this multiple of the attempt's time without the loader, which has pauses of its own: an
+/// attempt that never succeeds takes at most a twentieth of the time.
 const REST: u32 = 20;
 
 /// Exponential backoff between attempts at one content.
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn content(module: &str) -> ContentDigests {
-        ContentDigests { module: module.to_owned(), sidecar: None }
+        ContentDigests { module: module.to_owned(), sidecar: None, facts: None }
     }
 
     #[test]

@@ -17,11 +17,11 @@ use self::names::{FileKind, MAX_NAME_BYTES, is_group_name};
 
 use crate::DirectoryError;
 
-/// Maximum policy files (modules and sidecars) of a directory.
+/// Maximum policy files (modules, sidecars and their facts) of a directory.
 const MAX_FILES: usize = 2_000;
 
 /// The endings of policy files.
-const ENDINGS: [&str; 3] = ["wasm", "yaml", "yml"];
+const ENDINGS: [&str; 4] = ["wasm", "yaml", "yml", "csv"];
 
 /// Maximum ignored files that are reported.
 const MAX_IGNORED: usize = 100;
@@ -114,12 +114,13 @@ impl Scan {
     pub(crate) fn policies(&self) -> BTreeMap<PolicyId, Sources> {
         let mut policies: BTreeMap<PolicyId, Sources> = BTreeMap::new();
         for file in self.files.keys() {
-            let Some((stem, kind)) = file.parts() else { continue };
+            let Some((stem, kind)) = file.parts().filter(|(_, kind)| *kind != FileKind::Facts) else { continue };
             let sources = policies.entry(PolicyId::of(&file.group, stem)).or_default();
             if let Some(problem) = name_problem(stem) {
                 sources.problem = Some(problem);
             }
             match (kind, &sources.sidecar) {
+                (FileKind::Facts, _) => {}
                 (FileKind::Module, _) => sources.module = Some(file.clone()),
                 (FileKind::Sidecar, None) => sources.sidecar = Some(file.clone()),
                 (FileKind::Sidecar, Some(other)) => {
@@ -146,7 +147,7 @@ impl Scan {
                     continue;
                 }
                 self.files.insert(File { group: Arc::clone(group), name: Arc::from(name) }, stamp);
-            } else if FileKind::of(&name.to_ascii_lowercase()).is_some() && !path.is_dir() {
+            } else if FileKind::is_policy(&name.to_ascii_lowercase()) && !path.is_dir() {
                 self.ignore(group, &name, WRONG_CASE);
             } else if !group.is_empty() {
                 if self.ignored.len() < MAX_IGNORED && !is_link(&entry) && path.is_dir() && has_policies(&path) {
@@ -180,7 +181,7 @@ impl Scan {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
         // A name that is valid text belongs to a hidden file.
-        if name.to_str().is_none() && FileKind::of(&shown).is_some() && self.problems.len() < MAX_FILES {
+        if name.to_str().is_none() && FileKind::is_policy(&shown) && self.problems.len() < MAX_FILES {
             let text = format!("the name of '{}' is not UTF-8: the file is ignored", entry.path().display());
             self.note(PolicyId::of(group, &shown), &text);
         }
@@ -266,7 +267,7 @@ fn is_link(entry: &fs::DirEntry) -> bool {
 
 fn has_policies(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
-    let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| FileKind::of(&name).is_some());
+    let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| FileKind::is_policy(&name));
     entries.flatten().take(MAX_FILES).any(is_policy)
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Settling {
 // === impl Settling ===
 
 impl Settling {
-    /// Starts from what was read already.
+    /// Starts from a scan whose files were read already.
     pub(crate) fn new(settle: Duration, scan: Arc<Scan>) -> Self {
         let final_after = settle * FINAL_FACTOR;
         Self { settle, final_after, scan, changed: BTreeMap::new(), burst: None }

@@ -1,5 +1,6 @@
-//! A sidecar: what an operator says about one policy, from text to checked values.
+//! A sidecar, the operator's configuration of one policy: from text to checked values.
 
+mod facts;
 mod raw;
 mod resolve;
 mod yaml;
@@ -11,6 +12,7 @@ use std::{fmt, sync::Arc};
 
 use plimsoll_core::PolicyConfig;
 
+pub(crate) use facts::FactUse;
 use raw::RawSidecar;
 
 /// Maximum bytes of a sidecar, as of a ConfigMap.
@@ -29,6 +31,8 @@ pub(crate) struct Sidecar {
     pub(crate) settings: Arc<str>,
     /// Whether the operator gave a weight, which only scoring policies use.
     pub(crate) weighted: bool,
+    /// The sources of facts that the policy reads, by name.
+    pub(crate) facts: Vec<FactUse>,
 }
 
 /// A module's file by name.
@@ -46,14 +50,14 @@ pub(crate) struct SidecarError {
     at: Option<(u64, u64)>,
     /// The path of the field, such as `match.namespaces[0]`; empty for the whole file.
     field: String,
-    /// What is wrong and what was expected.
+    /// The problem and the expected content.
     text: String,
 }
 
 // === impl Sidecar ===
 
 impl Sidecar {
-    /// Reads the text of a sidecar; `most_memory` bounds what it may give its policy.
+    /// Reads the text of a sidecar; `most_memory` bounds the memory that it may give its policy.
     pub(crate) fn parse(text: &str, most_memory: usize) -> Result<Self, SidecarError> {
         yaml::read::<RawSidecar>(text).and_then(|raw| raw.resolve(most_memory))
     }
@@ -62,7 +66,7 @@ impl Sidecar {
 impl Default for Sidecar {
     fn default() -> Self {
         let (module, digest, config) = (None, None, PolicyConfig::default());
-        Self { module, digest, config, settings: Arc::from("null"), weighted: false }
+        Self { module, digest, config, settings: Arc::from("null"), weighted: false, facts: Vec::new() }
     }
 }
 

@@ -1,14 +1,19 @@
 //! The content of one policy's files, read as one consistent set.
 
+mod facts;
 mod files;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use plimsoll_core::{Fault, LoadError, Loader, PolicyConfig, excerpt};
 use plimsoll_system::{FileStamp, digest::digest};
 
-use self::files::{leads_out, stamp_now};
+pub(crate) use self::facts::digest_of as digest_of_facts;
 pub(crate) use self::files::{parse_sidecar, read_module, read_sidecar};
+use self::{
+    facts::FactFiles,
+    files::{leads_out, stamp_now},
+};
 use crate::{
     config::ReadLimits,
     known_modules::KnownModules,
@@ -26,7 +31,7 @@ pub(crate) type Stamps = BTreeMap<File, Option<FileStamp>>;
 /// Why a policy's files are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileRefusal {
-    /// File, place, what is wrong and what was expected.
+    /// File, place, the problem and the expected content.
     pub(crate) text: String,
     /// Whether the failure may be transient: the machine was at fault, or busy.
     pub(crate) transient: bool,
@@ -41,6 +46,8 @@ pub(crate) struct ContentDigests {
     pub(crate) module: String,
     /// `sha256:…` of the sidecar's text; none without a sidecar.
     pub(crate) sidecar: Option<String>,
+    /// `sha256:…` of the files with facts; none without any.
+    pub(crate) facts: Option<String>,
 }
 
 /// The content of a policy's files.
@@ -53,6 +60,8 @@ pub(crate) struct Content {
     pub(crate) digests: ContentDigests,
     /// The sidecar's text; none without a sidecar.
     pub(crate) sidecar_text: Option<String>,
+    /// The files with facts.
+    pub(crate) facts: FactFiles,
 }
 
 /// One reading of a policy's files.
@@ -113,9 +122,11 @@ impl Content {
     pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
         let text = sidecar.map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(None, sidecar, text.as_deref(), bounds)?;
+        let directory = sidecar.and_then(Path::parent).unwrap_or(Path::new(""));
+        let facts = FactFiles::read(directory, &parsed)?;
         let bytes = read_module(module, bounds)?;
         let digest = digest(&bytes);
-        Self::complete(None, module, (bytes, digest), sidecar, text.as_deref(), parsed)
+        Self::complete(None, module, (bytes, digest), sidecar, text.as_deref(), (parsed, facts))
     }
 
     /// The content of a stored version.
@@ -123,8 +134,9 @@ impl Content {
         let label = format!("the last good version of {id}");
         let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
         let sidecar = parse_sidecar(None, path, kept.sidecar.as_deref(), bounds)?;
-        let StoredVersion { module, sidecar: sidecar_text, digests } = kept;
-        Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text })
+        let StoredVersion { module, sidecar: sidecar_text, digests, facts } = kept;
+        let facts = FactFiles::parse(Path::new(&label), facts)?;
+        Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text, facts })
     }
 
     /// Checks the module's digest. The digest of a file outside `root`, behind a link, is not shown.
@@ -134,7 +146,7 @@ impl Content {
         (bytes, digest): (Vec<u8>, String),
         sidecar: Option<&Path>,
         text: Option<&str>,
-        parsed: Sidecar,
+        (parsed, facts): (Sidecar, FactFiles),
     ) -> Result<Self, FileRefusal> {
         let module_label = module.display().to_string();
         let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
@@ -148,9 +160,10 @@ impl Content {
         let digests = ContentDigests {
             module: digest,
             sidecar: text.map(|text| plimsoll_system::digest::digest(text.as_bytes())),
+            facts: facts.digest(),
         };
         let sidecar_text = text.map(str::to_owned);
-        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text })
+        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text, facts })
     }
 }
 
@@ -233,15 +246,22 @@ impl Reading {
         *summary = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
+        for file in parsed.facts.iter().filter_map(|own| own.file.as_deref()) {
+            let file = File { group: group_of(sources), name: file.into() };
+            let stamp = scan.files.get(&file).copied();
+            stamps.entry(file).or_insert(stamp);
+        }
+        let directory = sidecar.as_deref().and_then(Path::parent).unwrap_or(root);
+        let facts = FactFiles::read(directory, &parsed)?;
         let path = module.path(root);
         let read = modules.read(&path, bounds)?;
-        Content::complete(Some(root), &path, read, sidecar.as_deref(), text.as_deref(), parsed)
+        Content::complete(Some(root), &path, read, sidecar.as_deref(), text.as_deref(), (parsed, facts))
     }
 }
 
-/// The module that a policy runs: what its sidecar names, else the file with its own name.
+/// The module that a policy runs: the one that its sidecar names, else the file with its own name.
 pub(crate) fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, FileRefusal> {
-    let group = sources.files().next().map(|file| file.group.clone()).unwrap_or_default();
+    let group = group_of(sources);
     match (&sidecar.module, &sources.module) {
         (Some(named), _) if named.in_root && group.is_empty() => {
             let path = path.unwrap_or(Path::new(""));
@@ -255,6 +275,10 @@ pub(crate) fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path
         (None, Some(module)) => Ok(module.clone()),
         (None, None) => Err(no_module(path.unwrap_or(Path::new("")))),
     }
+}
+
+fn group_of(sources: &Sources) -> Arc<str> {
+    sources.files().next().map(|file| file.group.clone()).unwrap_or_default()
 }
 
 /// The refusal of a sidecar that has no module beside it, and names none.

@@ -6,7 +6,7 @@ use plimsoll_core::{Fault, FaultKind, Member, Policy, PolicyConfig, Verb, Verbs}
 
 use crate::scan::PolicyId;
 
-/// Answers every verb with a fault; the policy's `onError` decides what that means.
+/// Answers every verb with a fault; the policy's `onError` decides about its effect.
 ///
 /// The module's verbs are unknown until it is compiled, so the stand-in has all verbs that a scheduler calls.
 struct NotLoaded;

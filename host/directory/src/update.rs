@@ -9,11 +9,11 @@ use plimsoll_core::{Mode, Roster};
 pub struct RosterUpdate {
     /// The policies in force from now on.
     pub roster: Arc<Roster>,
-    /// What happened, by policy.
+    /// The changes, by policy.
     pub changes: Vec<PolicyChange>,
 }
 
-/// What happened to one policy; `id` is its name with its group: `gpu/binpack`.
+/// A change of one policy; `id` is its name with its group: `gpu/binpack`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyChange {
     /// A version was loaded and is in force.
@@ -30,7 +30,7 @@ pub enum PolicyChange {
         only_settings: bool,
         /// The number of the version, from 1.
         version: u64,
-        /// How long it took to read, compile and validate it.
+        /// The time that it took to read, compile and validate it.
         took: Duration,
     },
     /// Its files were refused before, and are those of the version in force again.
@@ -86,7 +86,7 @@ pub enum PolicyChange {
         version: u64,
         /// The number of the one that is in force again.
         back: u64,
-        /// How it failed.
+        /// The fault of the version that was rolled back.
         error: String,
     },
     /// Its sidecar switches it off, and its module is not loaded from files as they stand now.

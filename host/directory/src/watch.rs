@@ -28,7 +28,7 @@ use crate::{
     worker_pool::{Job, JobOutcome, WorkerPool},
 };
 
-/// How often files that change while they are first read are read again.
+/// The number of times that files which change while they are first read are read again.
 const FIRST_TRIES: u32 = 50;
 
 /// The pause between these attempts.
@@ -44,7 +44,7 @@ pub struct Directory {
     events: Receiver<LoopEvent>,
 }
 
-/// How long a watch that is dropped waits for its thread.
+/// The time that a watch which is dropped waits for its thread.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running watch; dropping it stops its thread, and waits for it unless that takes too long.
@@ -122,7 +122,7 @@ impl Directory {
         Ok(Self { table, config, scan, worker_pool: WorkerPool::new(context), sender, events })
     }
 
-    /// Loads what the last scan found, and waits for it.
+    /// Loads the policies that the last scan found, and waits for them.
     fn load_all(&mut self) {
         let jobs = self.table.refresh(&self.scan, &Immediately);
         let mut under_way = jobs.len();

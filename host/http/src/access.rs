@@ -1,4 +1,4 @@
-//! Who may bind. Every client that reaches the port may ask about nodes; a bind needs authorization.
+//! The clients that may bind. Every client that reaches the port may ask about nodes; a bind needs authorization.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -12,7 +12,7 @@ use crate::tls::ClientIdentity;
 /// The Common Name of kube-scheduler's own certificate in most clusters.
 const KUBE_SCHEDULER: &str = "system:kube-scheduler";
 
-/// Who may bind.
+/// The clients that may bind.
 ///
 /// Other replicas may bind (they have checked their client themselves), and so may clients on a loopback listener.
 #[derive(Debug, Clone, PartialEq, Eq)]

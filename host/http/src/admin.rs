@@ -58,10 +58,10 @@ const MAX_POD: usize = 2 << 20;
 /// Explanations at once: the objects made of one pod may take 70 MiB, which no other bound counts.
 const MAX_EXPLANATIONS: usize = 2;
 
-/// How long an explanation waits for others to end.
+/// The time that an explanation waits for others to end.
 const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the pod of an explanation may take to arrive.
+/// The time in which the pod of an explanation must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A page: its status, type and text.

@@ -46,7 +46,7 @@ pub struct ExtenderReply {
     pub(crate) is_routine: bool,
 }
 
-/// How a request is handled.
+/// The handling of a request.
 #[derive(Debug)]
 pub(crate) enum Handling {
     /// It is answered.
@@ -55,11 +55,13 @@ pub(crate) enum Handling {
     Forward(Arc<str>),
 }
 
-/// When a request came in, and from whom.
+/// The time at which a request came in, and its sender.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) received: Instant,
     pub(crate) sender: Sender,
+    /// Whether it may bind.
+    pub(crate) may_bind: bool,
 }
 
 /// Answers the body of a POST to `path`, as a server without peers answers its first request.
@@ -75,7 +77,8 @@ pub fn answer_with(
     body: &Bytes,
     received: Instant,
 ) -> ExtenderReply {
-    let (mut unlimited, arrival) = (MemoryReservation::unlimited(), Arrival { received, sender: Sender::default() });
+    let (mut unlimited, arrival) =
+        (MemoryReservation::unlimited(), Arrival { received, sender: Sender::default(), may_bind: true });
     match ExtenderVerb::from_path(path) {
         Some((group, verb)) => match verb.answer((gateway, cache), group, body, arrival, &mut unlimited) {
             Handling::Reply(answer) => answer,
@@ -271,7 +274,7 @@ fn commas(json: &[u8]) -> usize {
 fn on_nodes<T>(
     (gateway, cache): (&Gateway, &RequestCache),
     body: &Bytes,
-    Arrival { received, sender }: Arrival,
+    Arrival { received, sender, may_bind }: Arrival,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, After), DecideError>,
     encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<u8>, WireError>,
@@ -279,7 +282,7 @@ fn on_nodes<T>(
     let cluster = gateway.cluster();
     let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender };
+    let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
     let body = encode(&args.nodes, &outcome, memory)?;
     Ok(ExtenderReply::decided(body, args.nodes.len(), after))
@@ -289,7 +292,7 @@ fn preempt(
     (gateway, cache): (&Gateway, &RequestCache),
     group: &str,
     body: &Bytes,
-    Arrival { received, sender }: Arrival,
+    Arrival { received, sender, .. }: Arrival,
     memory: &mut MemoryReservation,
 ) -> Result<ExtenderReply, WireError> {
     // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.

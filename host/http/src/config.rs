@@ -11,15 +11,15 @@ pub struct WireConfig {
     pub body_limit: usize,
     /// Bytes for all request bodies together, and for everything derived from them until their replies were sent.
     pub memory: usize,
-    /// How long a connection may be idle between requests; kube-scheduler reuses one for up to 90 s.
+    /// The time that a connection may be idle between requests; kube-scheduler reuses one for up to 90 s.
     pub keep_alive: Duration,
-    /// How long a sender may take for its headers, and for the first byte of a new connection.
+    /// The time that a sender may take for its headers, and for the first byte of a new connection.
     pub header_timeout: Duration,
-    /// How long a sender may take for a body, and a reader may leave a reply unread.
+    /// The time that a sender may take for a body, and that a reader may leave a reply unread.
     pub body_timeout: Duration,
-    /// How long a reader may take for a whole reply, however steadily it reads.
+    /// The time that a reader may take for a whole reply, however steadily it reads.
     pub reply_timeout: Duration,
-    /// How long requests in flight may continue after the server was told to stop.
+    /// The time that requests in flight may continue after the server was told to stop.
     pub drain: Duration,
     /// Maximum open connections. At the limit the registry closes, in this order, a connection without a whole request,
     /// a slow one, or an idle one.
@@ -32,7 +32,7 @@ pub struct WireConfig {
     pub max_binds: usize,
     /// If set, the listener speaks TLS only; otherwise plain HTTP.
     pub tls: Option<Arc<Tls>>,
-    /// Who may bind.
+    /// The clients that may bind.
     pub bind: BindAccess,
     /// Allowed `Host` names, where the listener is on loopback and speaks plain HTTP.
     pub hosts: AllowedHosts,

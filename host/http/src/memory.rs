@@ -64,7 +64,7 @@ impl MemoryReservation {
         Ok(())
     }
 
-    /// How much is reserved.
+    /// The number of bytes that are reserved.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -20,7 +20,7 @@ use crate::{
     server::{self, BodyAwaited, ConnectionBounds},
 };
 
-/// How long a rendered page is served from the cache. Probes and scrapers ask every few seconds.
+/// The time that a rendered page is served from the cache. Probes and scrapers ask every few seconds.
 const MAX_AGE: Duration = Duration::from_millis(250);
 
 /// The pages that exist here.

@@ -1,4 +1,4 @@
-//! What the wire keeps of requests, to read the next ones faster: names, their order and lists, and pods.
+//! The parts of requests that the wire keeps, to read the next ones faster: names, their order and lists, and pods.
 
 mod name_index;
 mod name_lists;

@@ -27,7 +27,7 @@ use crate::{Tls, WireConfig, access::Client};
 
 pub(crate) use self::state::BodyAwaited;
 
-/// How long the server waits when the system has no file descriptor left.
+/// The pause of the server when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Limits for the connections of one listener.
@@ -35,11 +35,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct ConnectionBounds {
     pub(crate) keep_alive: Duration,
     pub(crate) header_timeout: Duration,
-    /// How long a reader may leave a reply unread.
+    /// The time that a reader may leave a reply unread.
     pub(crate) write_timeout: Duration,
-    /// How long a reader may take for a whole reply.
+    /// The time that a reader may take for a whole reply.
     pub(crate) reply_timeout: Duration,
-    /// How long an h2 stream may take, from its head to the last of its reply.
+    /// The time that an h2 stream may take, from its head to the last of its reply.
     pub(crate) stream_timeout: Duration,
     pub(crate) drain: Duration,
     pub(crate) max_connections: usize,
@@ -48,7 +48,7 @@ pub(crate) struct ConnectionBounds {
     pub(crate) max_requests: usize,
 }
 
-/// What answers the requests of a listener; each connection has a clone.
+/// Answers the requests of a listener; each connection has a clone.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 

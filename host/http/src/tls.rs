@@ -1,4 +1,4 @@
-//! TLS of the extender wire: who may speak to it, and how its certificates are replaced while it runs.
+//! TLS of the extender wire: the clients that may speak to it, and the replacement of its certificates while it runs.
 //!
 //! ```text
 //!  files ──> contents ──> material (one server configuration, one client configuration)
@@ -33,7 +33,7 @@ pub struct TlsFiles {
     pub cert: PathBuf,
     /// The private key of the certificate.
     pub key: PathBuf,
-    /// Who may sign the certificates of clients; without it none is asked for.
+    /// The CA that signs the certificates of clients; without it none is asked for.
     pub client_ca: Option<PathBuf>,
 }
 

@@ -1,5 +1,6 @@
 //! The wire listener: reads a request, decides it off the async threads, and sends the reply.
 
+mod announcing;
 mod body;
 mod concurrency;
 mod inline;
@@ -21,7 +22,7 @@ use hyper::{
     header::{self, HeaderValue},
     http::request::Parts,
 };
-use plimsoll_core::{Gateway, PodId, RequestId, Sender};
+use plimsoll_core::{Announcement, Gateway, PodId, RequestId};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
@@ -74,7 +75,7 @@ struct Wire {
     max_requests: usize,
 }
 
-/// Serves the extender wire until `shutdown`, then finishes what is in flight.
+/// Serves the extender wire until `shutdown`, then finishes the requests in flight.
 ///
 /// # Errors
 /// If the listener's address cannot be read; single connections fail on their own.
@@ -132,7 +133,7 @@ impl server::Service for Arc<Wire> {
                 let body = self.body_reader.read(body).await;
                 drop(awaited);
                 match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
-                    Ok(body) => self.decide_or_forward(&call, group, verb, body, client.sender).await,
+                    Ok(body) => self.decide_or_forward(&call, group, verb, body, self.arrival(&call, &client)).await,
                     Err(error) => (verb.error(error), None),
                 }
             }
@@ -183,20 +184,33 @@ impl Wire {
         group: &str,
         verb: ExtenderVerb,
         body: ReceivedBody,
-        sender: Sender,
+        arrival: Arrival,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
         // No other verb is forwarded.
         let bytes = if verb == ExtenderVerb::Bind { body.bytes.clone() } else { Bytes::new() };
-        let (handling, reserved) = self.decide(call, group, verb, body, sender).await;
+        // Before it waits for a permit: the next filter counts the pod already.
+        let announcement = announcing::announce(&self.gateway, &bytes, arrival);
+        let (handling, reserved, announcement) = self.decide(call, group, verb, body, arrival, announcement).await;
         let reply = match handling {
             Handling::Reply(reply) => reply,
-            Handling::Forward(peer) => self.forward(call, group, &peer, &bytes).await.unwrap_or_else(|why| {
-                let pod = decode::binding_args(&bytes, call.received).ok();
-                let error = WireError::not_forwarded(&peer, why);
-                verb.error(error.about(pod.as_ref().map(PodId::of_bind)))
-            }),
+            Handling::Forward(peer) => {
+                let shown = announcing::keep_until_shown(announcement);
+                let reply = self.forward(call, group, &peer, &bytes).await;
+                if reply.as_ref().is_ok_and(|reply| reply.error.is_some()) {
+                    shown.end();
+                }
+                reply.unwrap_or_else(|why| {
+                    let pod = decode::binding_args(&bytes, call.received).ok();
+                    let error = WireError::not_forwarded(&peer, why);
+                    verb.error(error.about(pod.as_ref().map(PodId::of_bind)))
+                })
+            }
         };
         (reply, reserved)
+    }
+
+    fn arrival(&self, call: &Call<'_>, client: &Client) -> Arrival {
+        Arrival { received: call.received, sender: client.sender, may_bind: self.access.check(client).is_ok() }
     }
 
     /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
@@ -234,17 +248,18 @@ impl Wire {
         group: &str,
         verb: ExtenderVerb,
         body: ReceivedBody,
-        sender: Sender,
-    ) -> (Handling, Option<MemoryReservation>) {
+        arrival: Arrival,
+        announcement: Option<Announcement>,
+    ) -> (Handling, Option<MemoryReservation>, Option<Announcement>) {
         let own = if self.knows(group) { group } else { "" };
         let (exists, deadline) = (|group: &str| self.knows(group), self.gateway.deadline(call.received));
         let permit = match self.concurrency.take(verb, own, exists, deadline).await {
             Ok(permit) => permit,
-            Err(error) => return (Handling::Reply(verb.error(error)), None),
+            Err(error) => return (Handling::Reply(verb.error(error)), None, None),
         };
         let (gateway, cache) = (Arc::clone(&self.gateway), Arc::clone(&self.cache));
         let (group, is_short) = (group.to_owned(), body.bytes.len() <= SHORT);
-        let (id, arrival) = (call.id.clone(), Arrival { received: call.received, sender });
+        let id = call.id.clone();
         let decide = move || {
             // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;
@@ -253,12 +268,13 @@ impl Wire {
             // From here on only the reply is held.
             drop(bytes);
             reserved.shrink_to(if let Handling::Reply(answer) = &reply { answer.body.len() } else { 0 });
-            (reply, Some(reserved))
+            // If the caller has left, the pod counts until here.
+            (reply, Some(reserved), announcement)
         };
         let decision =
             if is_short && verb != ExtenderVerb::Bind { inline::spawn(decide) } else { spawn_blocking(decide) };
         let failed = |panic| verb.error(WireError::internal(format!("the decision failed: {panic}")));
-        decision.await.unwrap_or_else(|panic| (Handling::Reply(failed(panic)), None))
+        decision.await.unwrap_or_else(|panic| (Handling::Reply(failed(panic)), None, None))
     }
 
     /// Whether the group exists. Other names must not reach metrics and permits: a client could invent any number.

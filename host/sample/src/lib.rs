@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 pub use pods::{pod, stream};
 
-/// How many nodes the sample cluster has.
+/// The number of nodes in the sample cluster.
 pub const NODES: u32 = 200;
 
-/// How many pods are placed on them.
+/// The number of pods placed on them.
 pub const PODS: u32 = 1_000;
 
 /// The namespaces of all pods.

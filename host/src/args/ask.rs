@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    ClusterArgs, EngineArgs, FineScores, OutputFormat,
+    ClusterArgs, EngineArgs, FineScores, OutputFormat, ReportFormat,
     values::{fine_scores, group},
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct CheckArgs {
 
     /// Output format of the report
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: OutputFormat,
+    pub(crate) output: ReportFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,

@@ -12,6 +12,10 @@ pub(crate) struct ClusterArgs {
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
 
+    /// Facts from outside, from a file: a map from each source to its facts by key [default: none]
+    #[arg(long, env = "PLIMSOLL_FACTS_SNAPSHOT", value_name = "FILE")]
+    pub(crate) facts_snapshot: Option<PathBuf>,
+
     /// Read the current nodes and pods through this kubeconfig [default: `$KUBECONFIG`; in a pod: its service account]
     #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
     pub(crate) kubeconfig: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::values::{duration, quantity};
 
-/// How policies are compiled, where their code is cached, and what their calls may use.
+/// The compilation of policies, the cache of their code, and the limits of their calls.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Compiling and calling policies")]
 pub(crate) struct EngineArgs {

@@ -1,8 +1,8 @@
-//! How things are printed.
+//! The formats of printed output.
 
 use clap::ValueEnum;
 
-/// How tables and reports are printed.
+/// The format of tables and reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// For people
@@ -11,7 +11,18 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
-/// How log lines are printed.
+/// The format of the reports of `check` and `test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// XML in the form of JUnit, which CI systems show as a table
+    Junit,
+}
+
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// One JSON object a line

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::{
     EngineArgs, LogFormat,
-    values::{address, duration, quantity},
+    values::{address, duration, duration_or_zero, quantity},
 };
 
 /// The default of `--request-timeout`; a test compares them.
@@ -51,7 +51,7 @@ pub(crate) struct DirectoryArgs {
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
     pub(crate) policies: PathBuf,
 
-    /// How long a file must stay unchanged before it is loaded
+    /// The time that a file must stay unchanged before it is loaded
     #[arg(long, env = "PLIMSOLL_SETTLE", value_name = "TIME", default_value = "100ms", value_parser = duration)]
     pub(crate) settle: Duration,
 
@@ -169,13 +169,18 @@ pub(crate) struct LeaseArgs {
     #[arg(long, env = "PLIMSOLL_LEASE_NAMESPACE", value_name = "NAME")]
     pub(crate) lease_namespace: Option<String>,
 
-    /// How long the Lease lasts without renewal; another replica takes over after 9/8 of it
+    /// The time that the Lease lasts without renewal; another replica takes over after 9/8 of it
     #[arg(long, env = "PLIMSOLL_LEASE_DURATION", value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) lease_duration: Duration,
 
     /// The name of this replica in the Lease [default: `$POD_NAME`, or the host's name]
     #[arg(long, env = "PLIMSOLL_IDENTITY", value_name = "NAME")]
     pub(crate) identity: Option<String>,
+
+    /// The time that a filter that counts pods waits for the bind calls of pods that were decided just before, so that
+    /// it counts them too; 0s: it does not wait
+    #[arg(long, env = "PLIMSOLL_BIND_CALL_WAIT", value_name = "TIME", default_value = "5ms", value_parser = duration_or_zero)]
+    pub(crate) bind_call_wait: Duration,
 
     /// The URL to which other replicas forward binds while this one leads [default: --listen, with `$POD_IP` if set]
     #[arg(long, env = "PLIMSOLL_ADVERTISE", value_name = "URL")]
@@ -206,7 +211,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, env = "PLIMSOLL_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096)]
     pub(crate) max_connections: usize,
 
-    /// How long SIGTERM waits for requests in flight
+    /// The time that SIGTERM waits for requests in flight
     #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
 }

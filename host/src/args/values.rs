@@ -15,6 +15,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `5ms`, or `0s`.
+pub(super) fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; expected a time such as 5ms, or 0s"))
+}
+
 /// `64Mi`, `1Gi`, `1000000`.
 pub(super) fn quantity(text: &str) -> Result<usize, String> {
     let bytes = plimsoll_core::parse_quantity(text, 1).map_err(|_| "expected a size such as 64Mi or 1Gi".to_owned())?;

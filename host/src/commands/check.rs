@@ -1,25 +1,32 @@
 //! `plimsoll check`: describes a policy file, or says why it is refused.
 
+mod imports;
 mod purity;
 mod target;
 mod trial;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use plimsoll_core::{Fault, Verb};
+use plimsoll_core::{Fault, Member, PolicyConfig, Verb};
 use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
 
 use crate::{
-    args::{CheckArgs, OutputFormat},
-    engine, output, text,
+    args::{CheckArgs, ReportFormat},
+    counting::counts,
+    engine, output,
+    render::junit::{self, TestCase, TestOutcome, TestSuite},
+    text,
 };
 
 use purity::Purity;
 use target::{Target, targets};
 use trial::{CallTime, Callee};
+
+/// The remark about a filter that may count pods.
+const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be passed by others";
 
 /// The report on one policy.
 struct CheckReport {
@@ -52,11 +59,12 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
         })
         .collect();
     match args.output {
-        OutputFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
-        OutputFormat::Json => {
+        ReportFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
+        ReportFormat::Json => {
             let all: Vec<Value> = all.iter().map(CheckedPolicy::as_json).collect();
             output::print(&format!("{:#}\n", Value::Array(all)))?;
         }
+        ReportFormat::Junit => output::print(&junit::document(&[as_suite(&all)]))?,
     }
     let refused = all.iter().any(|checked| checked.refusal().is_some());
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -139,18 +147,20 @@ impl CheckedPolicy {
         let inspection = &report.inspection;
         json!({
             "name": name,
-            "file": report.file,
+            "file": report.file.display().to_string(),
             "accepted": refusal.is_none(),
             "error": refusal,
             "note": report.not_called,
             "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
             "imports": inspection.imports,
+            "wasi": imports::as_json(inspection),
+            "counts": report.counts(),
             "lifted": inspection.lifted,
             "size": inspection.size,
             "digest": inspection.digest,
             "compileMicroseconds": micros(inspection.compiled_in),
             "fromCache": inspection.from_cache,
-            "sidecar": report.sidecar,
+            "sidecar": report.sidecar.as_ref().map(|sidecar| sidecar.display().to_string()),
             "purity": report.purity.iter().flatten().map(Purity::as_json).collect::<Vec<_>>(),
             "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
         })
@@ -169,18 +179,28 @@ impl CheckReport {
         })
     }
 
+    /// Whether its filter may count pods.
+    fn counts(&self) -> bool {
+        let member = Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy));
+        counts(&member)
+    }
+
     fn lines(&self) -> Vec<(&'static str, String)> {
         let inspection = &self.inspection;
         let kind = if inspection.lifted { "core module, lifted to a component" } else { "component" };
         let cached = if inspection.from_cache { " (from the cache)" } else { "" };
         let mut lines = vec![
             ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
-            ("imports", join(inspection.imports.iter().map(String::as_str))),
+            ("imports", imports::of_contract(inspection)),
             ("kind", kind.to_owned()),
             ("size", text::size(inspection.size)),
             ("digest", inspection.digest.clone()),
             ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
         ];
+        lines.splice(2..2, imports::of_wasi(inspection).into_iter().map(|line| ("wasi", line)));
+        if self.counts() {
+            lines.push(("limits", LIMITS.to_owned()));
+        }
         if let Some(sidecar) = &self.sidecar {
             lines.push(("sidecar", sidecar.display().to_string()));
         }
@@ -201,6 +221,22 @@ impl CheckReport {
             Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
         }
     }
+}
+
+/// The policies as tests that pass or fail.
+fn as_suite(all: &[CheckedPolicy]) -> TestSuite {
+    let case = |checked: &CheckedPolicy| {
+        let outcome = match (checked.refusal(), &checked.report) {
+            (Some(why), _) => TestOutcome::Failure(why),
+            (None, Err(why)) => TestOutcome::Skipped(format!("ignored: {why}")),
+            (None, Ok(report)) => {
+                report.not_called.as_ref().map_or(TestOutcome::Passed, |note| TestOutcome::Skipped(note.clone()))
+            }
+        };
+        let file = checked.report.as_ref().ok().map(|report| report.file.display().to_string());
+        TestCase { name: checked.target.name.clone(), file, took: Duration::ZERO, outcome }
+    };
+    TestSuite { name: "plimsoll check".to_owned(), cases: all.iter().map(case).collect() }
 }
 
 /// The error of a file without its name, which the line begins with already.

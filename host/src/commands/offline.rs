@@ -72,8 +72,12 @@ impl OfflineGateway {
     pub(super) fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs) -> Result<Self> {
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
         let choice = Choice::of(cluster, Environment::look())?;
+        let facts_snapshot = cluster.facts_snapshot.clone();
         let (cluster, source) = choice.read(cluster)?;
         let origin = ClusterOrigin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
+        if let Some(file) = &facts_snapshot {
+            gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
+        }
         gateway.set_cluster(Arc::clone(&cluster));
         let roster = load_all(policies, engine)?;
         if roster.members().next().is_none() {
@@ -276,8 +280,14 @@ mod tests {
 
     #[test]
     fn the_cluster_is_the_one_that_was_named_or_the_surroundings_have_and_never_an_invented_one() {
-        let none =
-            ClusterArgs { snapshot: None, kubeconfig: None, context: None, sample: false, timeout: Duration::MAX };
+        let none = ClusterArgs {
+            snapshot: None,
+            facts_snapshot: None,
+            kubeconfig: None,
+            context: None,
+            sample: false,
+            timeout: Duration::MAX,
+        };
         let everything = Environment { kubeconfig: true, in_pod: true, service_account: true };
         let file = PathBuf::from("file");
         let named = [

@@ -9,7 +9,7 @@ use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale};
 
 use super::offline::OfflineGateway;
 use crate::{
-    args::{OutputFormat, RunArgs},
+    args::{FineScores, OutputFormat, RunArgs},
     output,
     render::explanation,
 };
@@ -21,11 +21,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
         bail!("the cluster has no node '{absent}'");
     }
     let shown: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
-    if let Some(absent) = fine_scores.iter().find(|fine| offline.gateway.roster().group(&fine.group).is_none()) {
-        bail!("--fine-scores {absent}: there is no such group");
-    }
-    let fine = fine_scores.iter().find(|fine| fine.group == args.group);
-    let scale = fine.map_or(ScoreScale::Coarse, |fine| fine.scale);
+    let scale = scale(&offline, fine_scores, &args.group)?;
     let mut report = ask(&offline, &args.group, &pod, scale)?;
     if !shown.is_empty() {
         report.show_only(&shown);
@@ -41,10 +37,8 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
             let mut text = offline.origin.as_line() + &report.as_text(*rows, &binds);
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if *explain {
-                let explanation = explanations
-                    .iter()
-                    .map(|(node, explanation)| format!("\n{}", explanation::as_text(&pod, node, explanation)));
-                text.extend(explanation);
+                let as_text = |(node, it): &(&str, Explanation)| format!("\n{}", explanation::as_text(&pod, node, it));
+                text.extend(explanations.iter().map(as_text));
             }
             output::print(&text)?;
         }
@@ -53,15 +47,22 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
             if *explain {
-                json["explanations"] = explanations
-                    .iter()
-                    .map(|(node, explanation)| explanation::as_json(&pod, node, explanation))
-                    .collect();
+                let as_json = |(node, it): &(&str, Explanation)| explanation::as_json(&pod, node, it);
+                json["explanations"] = explanations.iter().map(as_json).collect();
             }
             output::print(&format!("{json:#}\n"))?;
         }
     }
     Ok(if report.is_decided() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The scale of the scores of a group, by the flag `--fine-scores`.
+fn scale(offline: &OfflineGateway, flags: &[FineScores], group: &str) -> Result<ScoreScale> {
+    if let Some(absent) = flags.iter().find(|fine| offline.gateway.roster().group(&fine.group).is_none()) {
+        bail!("--fine-scores {absent}: there is no such group");
+    }
+    let own = flags.iter().find(|fine| fine.group == group);
+    Ok(own.map_or(ScoreScale::Coarse, |fine| fine.scale))
 }
 
 /// Asks as kube-scheduler would: filter, then prioritize the nodes that are left; and each policy by itself.

@@ -7,7 +7,7 @@ mod yaml;
 use std::{net::IpAddr, process::ExitCode};
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::{Group, Mode, Roster, Verb};
+use plimsoll_core::{Group, Roster, Verb};
 use plimsoll_http::prioritize_verb;
 use serde_json::{Map, Value, json};
 
@@ -15,11 +15,43 @@ use self::scores::Scales;
 use super::offline::load_all;
 use crate::{
     args::{OutputFormat, REQUEST_TIMEOUT, SchedulerConfigArgs},
+    counting::{binder, binding_group, counts},
     output,
 };
 
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
+    check_flags(args)?;
+    let roster = load_all(&args.policies, &args.engine)?;
+    if binds(args) {
+        one_binder(&roster)?;
+    }
+    let bind_group = bind_group(args, &roster);
+    remark_on_limits(args, &roster, bind_group);
+    let scales = Scales::new(args, &roster)?;
+    let groups = roster.groups();
+    let mut extenders: Vec<Value> =
+        groups.filter_map(|(name, group)| extender(args, &scales, bind_group, name, group)).collect();
+    if extenders.is_empty() {
+        bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
+    }
+    remark_on_stranger(args, &extenders);
+    resources::keep_unique(&mut extenders);
+    resources::ignore(&mut extenders, &args.ignored_by_scheduler)?;
+    add_tls(&mut extenders, tls.as_ref());
+    let config = configuration(args, &scales, &extenders);
+    match args.output {
+        OutputFormat::Json => output::print(&format!("{config:#}\n"))?,
+        OutputFormat::Text if scales.are_fine() => {
+            output::print(&yaml::with_comment(&yaml::of(&config), "profiles", &scales.comment()))?;
+        }
+        OutputFormat::Text => output::print(&yaml::of(&config))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Flags that contradict each other or kube-scheduler.
+fn check_flags(args: &SchedulerConfigArgs) -> Result<()> {
     let repeated = args.profiles.iter().enumerate().find(|(at, name)| args.profiles[..*at].contains(name));
     if let Some((_, name)) = repeated {
         bail!("--profile {name} is given twice: kube-scheduler refuses two profiles of one name");
@@ -31,42 +63,28 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
             humantime::format_duration(REQUEST_TIMEOUT)
         ));
     }
-    let roster = load_all(&args.policies, &args.engine)?;
-    if binds(args) {
-        one_binder(&roster)?;
-    }
-    let scales = Scales::new(args, &roster)?;
-    let groups = roster.groups();
-    let mut extenders: Vec<Value> = groups.filter_map(|(name, group)| extender(args, &scales, name, group)).collect();
-    if extenders.is_empty() {
-        bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
-    }
+    Ok(())
+}
+
+/// Says that the configuration binds no pod, if plimsoll would refuse the scheduler's bind calls.
+fn remark_on_stranger(args: &SchedulerConfigArgs, extenders: &[Value]) {
     if extenders.iter().any(|stanza| stanza.get("bindVerb").is_some()) && is_stranger(args) {
         output::remark(&format!(
             "{NOT_BOUND} {}: give --cert-file and --key-file and an https URL, or --no-bind, or start plimsoll with --bind-without-authentication where the network is trusted",
             args.url
         ));
     }
-    resources::keep_unique(&mut extenders);
-    resources::ignore(&mut extenders, &args.ignored_by_scheduler)?;
-    if let Some(tls) = tls {
-        for stanza in &mut extenders {
-            stanza["tlsConfig"] = tls.clone();
-            // Without a CA this key turns the check of plimsoll's certificate off.
-            if tls.get("caFile").is_some() {
-                stanza["enableHTTPS"] = true.into();
-            }
+}
+
+fn add_tls(extenders: &mut [Value], tls: Option<&Value>) {
+    let Some(tls) = tls else { return };
+    for stanza in extenders {
+        stanza["tlsConfig"] = tls.clone();
+        // Without a CA this key turns the check of plimsoll's certificate off.
+        if tls.get("caFile").is_some() {
+            stanza["enableHTTPS"] = true.into();
         }
     }
-    let config = configuration(args, &scales, &extenders);
-    match args.output {
-        OutputFormat::Json => output::print(&format!("{config:#}\n"))?,
-        OutputFormat::Text if scales.are_fine() => {
-            output::print(&yaml::with_comment(&yaml::of(&config), "profiles", &scales.comment()))?;
-        }
-        OutputFormat::Text => output::print(&yaml::of(&config))?,
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn configuration(args: &SchedulerConfigArgs, scales: &Scales, extenders: &[Value]) -> Value {
@@ -128,6 +146,7 @@ fn is_stranger(args: &SchedulerConfigArgs) -> bool {
 fn one_binder(roster: &Roster) -> Result<()> {
     let mut binders = roster.groups().filter_map(|(_, group)| binder(group));
     if let (Some(first), Some(second)) = (binders.next(), binders.next()) {
+        let (first, second) = (first.id(), second.id());
         bail!(
             "policies {first} and {second} bind, in two groups: kube-scheduler takes one extender with bindVerb, so put them into one group, or leave it out with --no-bind"
         );
@@ -135,15 +154,39 @@ fn one_binder(roster: &Roster) -> Result<()> {
     Ok(())
 }
 
-/// The first policy of a group that has a say in a binding; one in shadow must not make plimsoll bind.
-fn binder(group: &Group) -> Option<String> {
-    let mut members = group.members().iter();
-    let binds = members.find(|member| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Bind));
-    binds.map(|member| member.id().to_owned())
+/// The group that gets `bindVerb`. A filter that counts is no reason for it where nobody may bind: without it pods are
+/// bound by kube-scheduler.
+fn bind_group<'r>(args: &SchedulerConfigArgs, roster: &'r Roster) -> Option<&'r str> {
+    let name = binding_group(roster).filter(|_| binds(args))?;
+    (!is_stranger(args) || binder(roster.group(name)?).is_some()).then_some(name)
+}
+
+/// Says which filters count pods that plimsoll does not bind.
+fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Option<&str>) {
+    let outrun = roster.members().filter(|member| counts(member) && bind_group != Some(&*member.group));
+    let outrun: Vec<&str> = outrun.map(|member| member.id()).collect();
+    if outrun.is_empty() {
+        return;
+    }
+    let why = match bind_group {
+        Some(_) => "kube-scheduler takes one extender with bindVerb, which is another group's".to_owned(),
+        None if binds(args) => format!("without a client certificate nobody may bind at {}", args.url),
+        None => "this configuration has no bindVerb".to_owned(),
+    };
+    let outrun = outrun.join(", ");
+    output::remark(&format!(
+        "filters that count pods ({outrun}): pods that are bound at the same time can pass their limits, since {why}"
+    ));
 }
 
 /// The stanza of one group: its URL, and the verbs that its policies have.
-fn extender(args: &SchedulerConfigArgs, scales: &Scales, name: &str, group: &Group) -> Option<Value> {
+fn extender(
+    args: &SchedulerConfigArgs,
+    scales: &Scales,
+    bind_group: Option<&str>,
+    name: &str,
+    group: &Group,
+) -> Option<Value> {
     let has = |verb| resources::asked(group).any(|member| member.policy.verbs().has(verb));
     let base = args.url.trim_end_matches('/');
     let mut stanza = Map::new();
@@ -160,7 +203,7 @@ fn extender(args: &SchedulerConfigArgs, scales: &Scales, name: &str, group: &Gro
         stanza.insert("prioritizeVerb".into(), prioritize_verb(scales.of(name)).into());
         stanza.insert("weight".into(), scales.weight_of(name, args.weight).into());
     }
-    if binds(args) && binder(group).is_some() {
+    if bind_group == Some(name) {
         stanza.insert("bindVerb".into(), "bind".into());
     }
     if stanza.len() == 1 {

@@ -80,6 +80,7 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         admin: listeners.admin,
         probes: listeners.probes,
         tls: pair.map(|(cert, key)| TlsFiles { cert, key, client_ca: tls.tls_client_ca }),
+        bind_call_wait: lease.bind_call_wait,
         lease: (!lease.no_bind).then_some(lease),
         request_timeout: limits.request_timeout,
         decision_cache: CacheLimit {

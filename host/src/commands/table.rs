@@ -88,6 +88,8 @@ fn by_itself(member: &Member) -> Arc<Member> {
         digest: member.digest.clone(),
         size: member.size,
         version: member.version,
+        fact_access: Arc::clone(&member.fact_access),
+        own_facts: Arc::clone(&member.own_facts),
         ..Member::new(Arc::clone(&member.group), Arc::clone(&member.name), config, Arc::clone(&member.policy))
     })
 }

@@ -1,7 +1,7 @@
 //! Keeps a flood of equal lines out of the log.
 //!
-//! Lines are of one kind if one place in the code writes them, about one policy and for one reason. Of each kind a
-//! few a second are written; how many were left out is said once that second is over. Lines at info and below are
+//! Lines are of one kind if one place in the code writes them, about one policy and for one reason. Of each kind a few
+//! a second are written; the number of those left out is written once that second is over. Lines at info and below are
 //! not limited, except those that follow from every request: an operator wants each bind.
 
 use std::{
@@ -20,7 +20,7 @@ use tracing::{
 };
 use tracing_subscriber::layer::{Context, Layer};
 
-/// How long a kind's lines are counted together.
+/// The time in which the lines of one kind are counted together.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Lines of one kind in one window: more than anybody reads, and less than fills a disk.

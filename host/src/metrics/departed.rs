@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-/// How many policies keep their series after they have left. A scrape must still see their last counts, and
+/// The number of policies that keep their series after they have left. A scrape must still see their last counts, and
 /// policies with ever new names must not fill the memory.
 const MAX_DEPARTED: usize = 100;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Mode, OPEN_TIME, Observer, Outcome, PodId,
-    Roster, ShadowRejections, Verb,
+    BindCallWait, BindQuery, BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Mode, OPEN_TIME,
+    Observer, Outcome, PodId, Roster, ShadowRejections, Verb,
 };
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -153,6 +153,18 @@ impl Observer for PolicyMetrics {
     fn bound(&self, report: &BindReport<'_>) {
         crate::binding::log(report);
         self.binds.bound(report);
+    }
+
+    fn bind_asked_again(&self, _: &BindQuery<'_>) {
+        self.binds.asked_again();
+    }
+
+    fn waited_for_bind_calls(&self, group: &str, wait: BindCallWait) {
+        self.binds.waited(group, wait);
+    }
+
+    fn announced(&self) {
+        self.binds.announced();
     }
 
     fn cache_disabled(&self, member: &Member, verb: Verb, reason: Disabled) {

@@ -27,14 +27,14 @@ const COUNTERS: [(&str, &str, WatchCount); 6] = [
 impl Collector for Late<(Arc<ClusterWatch>, Duration)> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some((watch, max_staleness)) = self.get() else { return Ok(()) };
-        let WatchStatus { nodes, pods, reserved } = watch.status();
+        let WatchStatus { nodes, pods, namespaces, reserved } = watch.status();
         let gauge = ConstGauge::new(reserved as i64);
         let help = "Pods that were bound and that the watch has not shown yet";
         gauge.encode(encoder.encode_descriptor("watch_reserved_pods", help, None, gauge.metric_type())?)?;
         for (name, help, value) in COUNTERS {
             let kind = ConstCounter::new(0u64).metric_type();
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-            for status in [&nodes, &pods] {
+            for status in [&nodes, &pods, &namespaces] {
                 let labels = [("resource", status.resource)];
                 ConstCounter::new(value(status)).encode(family.encode_family(&labels)?)?;
             }
@@ -42,7 +42,7 @@ impl Collector for Late<(Arc<ClusterWatch>, Duration)> {
         let kind = ConstGauge::new(0i64).metric_type();
         let help = "Objects that the API server has now and that cannot be read";
         let mut family = encoder.encode_descriptor("watch_unreadable_objects", help, None, kind)?;
-        for status in [&nodes, &pods] {
+        for status in [&nodes, &pods, &namespaces] {
             let labels = [("resource", status.resource)];
             ConstGauge::new(status.unreadable_now as i64).encode(family.encode_family(&labels)?)?;
         }

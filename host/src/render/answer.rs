@@ -1,7 +1,10 @@
-//! How an answer of a policy is printed: one JSON form for all commands and the admin listener, and one text form for
-//! people.
+//! Renders an answer of a policy: one JSON form for all commands and the admin listener, and one text form for people.
 
-use plimsoll_core::{DecideError, DryBind, Fault, Shown, SurveyAnswer, Verdict};
+use std::collections::BTreeMap;
+
+use plimsoll_core::{
+    Additions, BindMetadata, DecideError, DryBind, Fault, NotBound, Shown, SurveyAnswer, Unbound, Verdict,
+};
 use serde_json::{Map, Value, json};
 
 use crate::text::one_line;
@@ -18,12 +21,23 @@ pub(crate) fn json(answer: &SurveyAnswer) -> Value {
     match answer {
         SurveyAnswer::Verdict(verdict) => verdict_json(verdict),
         SurveyAnswer::Score(score) => json!({"score": score}),
-        SurveyAnswer::Bind(Err(reason)) => json!({"verdict": "refused", "reason": reason}),
-        SurveyAnswer::Bind(Ok(annotations)) => {
-            let pair = |one: &plimsoll_core::Annotation| (one.key.to_string(), one.value.to_string().into());
-            json!({"annotations": annotations.iter().map(pair).collect::<Map<_, _>>()})
+        SurveyAnswer::Bind(Err(NotBound::Refused(reason))) => json!({"verdict": "refused", "reason": reason}),
+        SurveyAnswer::Bind(Err(NotBound::Retry(reason))) => json!({"verdict": "retry", "reason": reason}),
+        SurveyAnswer::Bind(Ok(BindMetadata { annotations, labels })) => {
+            let annotations = annotations.iter().map(|one| (one.key.to_string(), one.value.to_string().into()));
+            let labels = labels.iter().map(|one| (one.key.to_string(), one.value.to_string().into()));
+            metadata_json(annotations.collect(), labels.collect())
         }
     }
+}
+
+/// Labels are rare: they stand there only where there are some.
+fn metadata_json(annotations: Map<String, Value>, labels: Map<String, Value>) -> Value {
+    let mut json = Value::from(Map::from_iter([("annotations".to_owned(), annotations.into())]));
+    if !labels.is_empty() {
+        json["labels"] = labels.into();
+    }
+    json
 }
 
 pub(crate) fn fault_json(fault: &Fault) -> Value {
@@ -44,7 +58,13 @@ pub(crate) fn error_json(error: &DecideError) -> Value {
 
 pub(crate) fn bind_json(bind: &DryBind) -> Value {
     match bind {
-        Ok(annotations) => json!({"annotations": annotations}),
+        Ok(additions) => {
+            let map = |texts: &BTreeMap<Box<str>, Box<str>>| {
+                texts.iter().map(|(key, value)| (key.to_string(), value.to_string().into())).collect()
+            };
+            metadata_json(map(&additions.annotations), map(&additions.labels))
+        }
+        Err(DecideError::Unbound(Unbound::Retry(reason))) => json!({"verdict": "retry", "reason": reason}),
         Err(DecideError::Unbound(why)) => json!({"verdict": "refused", "reason": why.to_string()}),
         Err(error) => error_json(error),
     }
@@ -55,6 +75,7 @@ pub(crate) fn value_json(value: &Shown) -> Value {
     match value {
         Shown::Absent => Value::Null,
         Shown::Number(number) => json!(number),
+        Shown::Real(real) => json!(real.get()),
         Shown::Text(text) => json!(text),
         Shown::List(items) => items.iter().map(value_json).collect(),
         Shown::Grouping(nodes, values) => {
@@ -76,19 +97,22 @@ pub(crate) fn text(answer: &SurveyAnswer) -> String {
     match answer {
         SurveyAnswer::Verdict(verdict) => verdict_text(verdict),
         SurveyAnswer::Score(score) => score.to_string(),
-        SurveyAnswer::Bind(Err(reason)) => format!("refused, {}", one_line(reason)),
-        SurveyAnswer::Bind(Ok(annotations)) => {
-            let pair = |one: &plimsoll_core::Annotation| format!("{}={}", one.key, one_line(&one.value));
-            no_or(&annotations.iter().map(pair).collect::<Vec<_>>())
+        SurveyAnswer::Bind(Err(NotBound::Refused(reason))) => format!("refused, {}", one_line(reason)),
+        SurveyAnswer::Bind(Err(NotBound::Retry(reason))) => format!("retry, {}", one_line(reason)),
+        SurveyAnswer::Bind(Ok(BindMetadata { annotations, labels })) => {
+            let annotations = annotations.iter().map(|one| format!("{}={}", one.key, one_line(&one.value)));
+            no_or(&annotations.chain(labels.iter().map(|one| label_text(&one.key, &one.value))).collect::<Vec<_>>())
         }
     }
 }
 
 pub(crate) fn bind_text(bind: &DryBind) -> String {
     match bind {
-        Ok(annotations) => {
-            no_or(&annotations.iter().map(|(key, value)| format!("{key}={}", one_line(value))).collect::<Vec<_>>())
+        Ok(Additions { annotations, labels }) => {
+            let annotations = annotations.iter().map(|(key, value)| format!("{key}={}", one_line(value)));
+            no_or(&annotations.chain(labels.iter().map(|(key, value)| label_text(key, value))).collect::<Vec<_>>())
         }
+        Err(DecideError::Unbound(Unbound::Retry(reason))) => format!("retry, {}", one_line(reason)),
         Err(DecideError::Unbound(why)) => format!("refused, {}", one_line(&why.to_string())),
         Err(error) => no_decision(error),
     }
@@ -104,6 +128,10 @@ pub(crate) fn no_decision(error: &DecideError) -> String {
     }
 }
 
-fn no_or(annotations: &[String]) -> String {
-    if annotations.is_empty() { "no annotation".to_owned() } else { annotations.join(", ") }
+fn label_text(key: &str, value: &str) -> String {
+    format!("label {key}={value}")
+}
+
+fn no_or(additions: &[String]) -> String {
+    if additions.is_empty() { "no annotation".to_owned() } else { additions.join(", ") }
 }

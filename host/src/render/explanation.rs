@@ -1,4 +1,4 @@
-//! An explanation: what each policy says about a pod and a node, and what it read.
+//! An explanation: each policy's answers about a pod and a node, and its reads.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -37,7 +37,7 @@ pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
         push_line(&mut text, format_args!("{} {verb}: {answer}{}", member.id(), mode_text(member)));
         let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
         for line in reads {
-            push_line(&mut text, format_args!("  {:<width$}  {}{}", line.read, value_text(line), others(line)));
+            push_line(&mut text, format_args!("  {}", read_text(line, width)));
         }
         if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
             push_line(&mut text, "  not cached: the policy is called for every request");
@@ -57,6 +57,11 @@ fn mode_text(member: &plimsoll_core::Member) -> &'static str {
     }
 }
 
+/// A read with its value, which stands in a column.
+pub(crate) fn read_text(line: &ReadLine, width: usize) -> String {
+    format!("{:<width$}  {}{}", line.read, value_text(line), others(line))
+}
+
 /// Settings are JSON and printed as they are: in quotes they would be full of backslashes.
 fn value_text(line: &ReadLine) -> String {
     match &line.value {
@@ -73,16 +78,17 @@ fn others(line: &ReadLine) -> String {
     }
 }
 
+/// A read for programs.
+pub(crate) fn read_json(line: &ReadLine) -> Value {
+    let mut json = json!({"read": line.read, "value": answer::value_json(&line.value), "others": line.is_of_others});
+    if let Some(node) = &line.other {
+        json["node"] = node.as_ref().into();
+    }
+    json
+}
+
 /// The same for programs, and for the admin listener.
 pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value {
-    let read = |line: &ReadLine| {
-        let mut json =
-            json!({"read": line.read, "value": answer::value_json(&line.value), "others": line.is_of_others});
-        if let Some(node) = &line.other {
-            json["node"] = node.as_ref().into();
-        }
-        json
-    };
     let answer = |explained: &Explained| {
         json!({
             "policy": explained.member.id(),
@@ -90,7 +96,7 @@ pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value
             "mode": explained.member.config.mode.as_str(),
             "answer": explained.answer.as_ref().map_or_else(answer::fault_json, answer::json),
             "cached": explained.is_cached,
-            "reads": explained.reads.iter().map(read).collect::<Vec<_>>(),
+            "reads": explained.reads.iter().map(read_json).collect::<Vec<_>>(),
         })
     };
     json!({

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 /// Why a file is not read. The text follows the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFileError {
-    /// What the system said.
+    /// The system's error.
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
     /// It is a pipe, a device, a socket or a directory.
@@ -45,7 +45,7 @@ pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadFileError> {
     read_to_limit(file, metadata.len(), limit)
 }
 
-/// As [`read_file`], but what the shell has opened for this process is read whatever it is: `/dev/stdin`, and
+/// As [`read_file`], but a file that the shell has opened for this process is read whatever it is: `/dev/stdin`, and
 /// `/dev/fd/63` for `<(command)`.
 ///
 /// # Errors
@@ -54,8 +54,8 @@ pub fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, ReadFileError> {
     if is_inherited(path) { read_to_limit(File::open(path)?, 0, limit) } else { read_file(path, limit) }
 }
 
-/// Refuses what [`read_input`] would refuse, for a library that reads the file itself. Whether it can be read at all
-/// is left to that.
+/// Refuses the files that [`read_input`] would refuse, for a library that reads the file itself. Whether it can be read
+/// at all is left to that.
 ///
 /// # Errors
 /// If it is no regular file, or larger.

@@ -1,4 +1,4 @@
-//! How much memory the container may take, and how much of it is left (control groups, versions 1 and 2).
+//! The memory limit of the container, and the part of it that is left (control groups, versions 1 and 2).
 //!
 //! Where Kubernetes runs with version 2, the kernel ends all processes of a container together when it is out of
 //! memory: code that starts a process must keep the total below the limit.

@@ -2,4 +2,7 @@
 
 mod v0_1;
 
-pub(crate) use v0_1::{Exports, INTERFACES, WitAnnotation, WitPreemption, WitVerdict, add_to_linker};
+pub(crate) use v0_1::{
+    BindAnswer, Exports, FormerBindAnswer, INTERFACES, WitAnnotation, WitNotBound, WitPair, WitPreemption, WitVerdict,
+    add_to_linker,
+};

@@ -1,12 +1,13 @@
 //! The names of the contract: which ones a module may import and must export.
 
 use plimsoll_core::{Verb, Verbs};
+use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine, OutOfMemory,
     component::{Component, types::ComponentItem},
 };
 
-use crate::abi::INTERFACES;
+use crate::{abi::INTERFACES, wasi};
 
 /// The text of the contract. A released version never changes.
 pub(crate) const WIT: &str = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
@@ -17,13 +18,16 @@ pub const CONTRACT: &str = "plimsoll:policy@0.1.0";
 
 const PACKAGE: &str = "plimsoll:policy/";
 
-/// How many imports a refusal lists.
+/// The number of imports that a refusal lists.
 const NAMED: usize = 8;
 
 /// The extra interface that lifted modules may import; see `lift/adapter.wat`.
 pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
 
-/// How the system says ENOMEM and EAGAIN.
+/// A part of each refusal of wasmparser of an asynchronous function.
+const ASYNC: &str = "the component model async";
+
+/// The texts of the system for ENOMEM and EAGAIN.
 const SHORTAGES: [&str; 2] = ["Cannot allocate memory (os error 12)", "Resource temporarily unavailable (os error 11)"];
 
 /// Why a module is refused.
@@ -47,8 +51,10 @@ pub(crate) enum RefusedError {
     TooMuchCode { mebi: usize, at_most: usize },
     #[error("it exports no verb; expected at least one of {}, as `{}`", verbs(), core_export(Verb::Filter))]
     NoVerb,
-    #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} only: {}", first(.0), imports())]
+    #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} ({}) and WASI 0.2, no other version", first(.0), imports())]
     Import(Vec<String>),
+    #[error("it uses asynchronous functions of the component model; build it with synchronous ones: {0}")]
+    Async(String),
     /// The machine was at fault, and not the module.
     #[error("the system has too little memory or too few threads for it: {0}")]
     Shortage(String),
@@ -69,14 +75,45 @@ struct ContractName<'a> {
     version: &'a str,
 }
 
-/// The export of a component that holds a verb.
-pub(crate) fn verb_interface(verb: Verb) -> String {
-    format!("{PACKAGE}{verb}@{VERSION}")
+/// The names that a component imports, by their source.
+pub(crate) struct Imports {
+    /// The functions of the contract, as `nodes.label`.
+    pub(crate) functions: Vec<String>,
+    /// The interfaces of WASI, as `wasi:cli/stdout@0.2.0`.
+    pub(crate) wasi: Vec<String>,
+}
+
+/// The interface with the older form of `bind`.
+pub(crate) const FORMER_BIND: &str = "bind";
+
+/// The interfaces that may hold a verb, the newest first; each has one function, which has the name of the verb.
+pub(crate) fn verb_interfaces(verb: Verb) -> &'static [&'static str] {
+    match verb {
+        Verb::Filter => &["filter"],
+        Verb::Score => &["score"],
+        Verb::Rank => &["rank"],
+        Verb::Preempt => &["preempt"],
+        Verb::Bind => &["binding", FORMER_BIND],
+        Verb::Validate => &["validate"],
+    }
+}
+
+/// The name of an interface of the contract as modules export it.
+pub(crate) fn full_name(interface: &str) -> String {
+    format!("{PACKAGE}{interface}@{VERSION}")
 }
 
 /// The export of a core module that is a verb.
 fn core_export(verb: Verb) -> String {
-    format!("{}#{verb}", verb_interface(verb))
+    format!("{}#{verb}", full_name(verb_interfaces(verb)[0]))
+}
+
+/// The interface of a verb that a core module's export belongs to; `None` if the name is not part of the contract.
+pub(crate) fn interface_of_core_export(name: &str) -> Result<Option<&'static str>, RefusedError> {
+    let Some(verb) = verb_of_core_export(name)? else { return Ok(None) };
+    let interface = name.split_once('#').and_then(|(interface, _)| ContractName::parse(interface));
+    let is_named = |known: &&&str| interface.is_some_and(|name| name.interface == **known);
+    Ok(verb_interfaces(verb).iter().find(is_named).copied())
 }
 
 /// The verb of a core module's export; `None` if the name is not part of the contract.
@@ -98,18 +135,23 @@ pub(crate) fn verbs_of(component: &Component, engine: &Engine) -> Result<Verbs, 
     if verbs.is_empty() { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
 }
 
-/// The reads that a component imports, as `nodes.label`.
+/// Sorts the imports of a component.
 ///
 /// # Errors
-/// If it imports anything outside of the contract.
-pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Vec<String>, RefusedError> {
+/// If it imports anything outside of the contract and WASI 0.2.
+pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Imports, RefusedError> {
     let ty = component.component_type();
-    let (mut imports, mut foreign) = (Vec::new(), Vec::new());
+    let mut imports = Imports { functions: Vec::new(), wasi: Vec::new() };
+    let mut foreign = Vec::new();
     for (name, item) in ty.imports(engine) {
         let interface = match ContractName::parse(name) {
             Some(name) if name.version == VERSION && is_import(name.interface) => name.interface,
             Some(wrong) if wrong.version != VERSION => return Err(RefusedError::Version { name: name.to_owned() }),
             _ if lifted && name == ADAPTER => continue,
+            _ if wasi::is_linked(name) => {
+                imports.wasi.push(name.to_owned());
+                continue;
+            }
             _ => {
                 foreign.push(name.to_owned());
                 continue;
@@ -118,7 +160,7 @@ pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -
         if let ComponentItem::ComponentInstance(instance) = &item.ty {
             let functions =
                 instance.exports(engine).filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)));
-            imports.extend(functions.map(|(function, _)| format!("{interface}.{function}")));
+            imports.functions.extend(functions.map(|(function, _)| format!("{interface}.{function}")));
         }
     }
     if foreign.is_empty() { Ok(imports) } else { Err(RefusedError::Import(foreign)) }
@@ -131,6 +173,17 @@ impl RefusedError {
     pub(crate) fn of_wasmtime(error: &wasmtime::Error) -> Self {
         let text = format!("{error:#}");
         if is_shortage(error) { Self::Shortage(text) } else { Self::of_text(text) }
+    }
+
+    /// The same; the module is needed to name what an asynchronous component imports.
+    pub(crate) fn of_compiling(module: &[u8], error: &wasmtime::Error) -> Self {
+        match Self::of_wasmtime(error) {
+            Self::Invalid(text) if text.contains(ASYNC) => {
+                let newer = newer_wasi(module);
+                if newer.is_empty() { Self::Async(text) } else { Self::Import(newer) }
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn of_text(text: String) -> Self {
@@ -159,7 +212,27 @@ fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
     if parsed.interface == "types" {
         return Ok(None);
     }
-    Verb::from_name(parsed.interface).map(Some).ok_or_else(unknown)
+    let verb = Verb::ALL.into_iter().find(|verb| verb_interfaces(*verb).contains(&parsed.interface));
+    verb.map(Some).ok_or_else(unknown)
+}
+
+/// The imports of a component that are of a version of WASI which is not linked, as far as it can be read.
+fn newer_wasi(component: &[u8]) -> Vec<String> {
+    let mut names = Vec::new();
+    for payload in Parser::new(0).parse_all(component) {
+        match payload {
+            Ok(Payload::ComponentImportSection(imports)) => {
+                let imports = imports.into_iter().flatten().map(|import| import.name.name);
+                names.extend(
+                    imports.filter(|name| name.starts_with("wasi:") && !wasi::is_linked(name)).map(str::to_owned),
+                );
+            }
+            // Components inside of it import from it.
+            Err(_) | Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => break,
+            Ok(_) => {}
+        }
+    }
+    names
 }
 
 /// The first few names of a list whose length the module controls.
@@ -202,6 +275,10 @@ mod tests {
     #[test]
     fn a_verb_is_found_by_its_canonical_name() {
         assert_eq!(verb_of_core_export("plimsoll:policy/rank@0.1.0#rank").unwrap(), Some(Verb::Rank));
+        assert_eq!(verb_of_core_export("plimsoll:policy/bind@0.1.0#bind").unwrap(), Some(Verb::Bind));
+        assert_eq!(verb_of_core_export("plimsoll:policy/binding@0.1.0#bind").unwrap(), Some(Verb::Bind));
+        assert_eq!(interface_of_core_export("plimsoll:policy/binding@0.1.0#bind").unwrap(), Some("binding"));
+        assert_eq!(interface_of_core_export("plimsoll:policy/bind@0.1.0#bind").unwrap(), Some("bind"));
         assert_eq!(verb_of_core_export("memory").unwrap(), None);
         assert_eq!(verb_of_core_export("cabi_post_plimsoll:policy/rank@0.1.0#rank").unwrap(), None);
     }

@@ -78,7 +78,7 @@ pub enum EngineError {
     Cache {
         /// As configured.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The problem, and the step that solves it.
         reason: String,
     },
     /// The ticker's thread could not be started.

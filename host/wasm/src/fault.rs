@@ -1,6 +1,6 @@
 //! Classifies the end of a call: maps wasmtime's errors and our own to the contract's fault kinds.
 
-use plimsoll_core::{Fault, FaultKind, bounded, one_line};
+use plimsoll_core::{Fault, FaultKind, ReadError, bounded, one_line};
 use wasmtime::{Trap, WasmBacktrace};
 
 use crate::{limits::TRANSFER, stop::Stop, store::StoreData};
@@ -63,9 +63,11 @@ fn kind_and_text(error: &wasmtime::Error, state: &StoreData, phase: Phase) -> (F
 /// The host ended the call.
 fn of_stop(stop: &Stop, state: &StoreData) -> (FaultKind, String) {
     let kind = match stop {
+        Stop::Read(ReadError::AbsentFact(_)) => FaultKind::AbsentFact,
         Stop::Read(_) => FaultKind::Read,
         Stop::Deadline(_) => FaultKind::Timeout,
         Stop::Output(_) => FaultKind::Output,
+        Stop::NotProvided(_) => FaultKind::Trap,
         Stop::Host(_) | Stop::Unasked => FaultKind::Host,
         // A call that holds much memory is itself a cause of the shortage.
         Stop::Full { is_much: true, .. } => FaultKind::Memory,

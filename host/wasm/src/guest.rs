@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, FaultKind, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verb, Verbs, Verdict,
+    Annotation, Ask, BindAnswer, BindMetadata, Fault, FaultKind, Label, MAX_REASON_BYTES, NodeSource, NotBound, Policy,
+    Preemption, Verb, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
 use crate::{
     abi::{self, Exports},
     call::call,
+    contract::Imports,
     engine::Host,
     instance::GuestCall,
     instance_pool::InstancePool,
@@ -22,7 +24,7 @@ pub(crate) struct GuestPolicy {
     instance_pool: Arc<InstancePool>,
     exports: Exports,
     verbs: Verbs,
-    imports: Vec<String>,
+    imports: Imports,
 }
 
 // === impl GuestPolicy ===
@@ -33,9 +35,14 @@ impl GuestPolicy {
         instance_pool: Arc<InstancePool>,
         exports: Exports,
         verbs: Verbs,
-        imports: Vec<String>,
+        imports: Imports,
     ) -> Self {
         Self { host, instance_pool, exports, verbs, imports }
+    }
+
+    /// The interfaces of WASI that it imports.
+    pub(crate) fn wasi(&self) -> &[String] {
+        &self.imports.wasi
     }
 
     fn call<R>(&self, ask: &Ask, ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>) -> Result<R, Fault> {
@@ -71,7 +78,7 @@ impl Policy for GuestPolicy {
     }
 
     fn imports(&self) -> &[String] {
-        &self.imports
+        &self.imports.functions
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
@@ -123,21 +130,44 @@ impl Policy for GuestPolicy {
         })
     }
 
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
+    fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
         self.call(ask, |call| {
-            type Answer = (Result<Vec<abi::WitAnnotation>, String>,);
-            let function: TypedFunc<(u32,), Answer> = self.exports.function(call, Verb::Bind)?;
-            call.about(node);
-            let (answer,) = function.call(&mut call.store, (node,))?;
-            if let Err(reason) = &answer
-                && reason.len() > MAX_REASON_BYTES
-            {
-                return Err(wasmtime::Error::new(reason_too_long(reason.len())));
+            let answer = if self.exports.has_former_bind {
+                let function: TypedFunc<(u32,), (abi::FormerBindAnswer,)> = self.exports.function(call, Verb::Bind)?;
+                call.about(node);
+                function.call(&mut call.store, (node,)).map(|(answer,)| former(answer))?
+            } else {
+                let function: TypedFunc<(u32,), (abi::BindAnswer,)> = self.exports.function(call, Verb::Bind)?;
+                call.about(node);
+                function.call(&mut call.store, (node,)).map(|(answer,)| current(answer))?
+            };
+            match &answer {
+                Err(not_bound) if not_bound.reason().len() > MAX_REASON_BYTES => {
+                    Err(wasmtime::Error::new(reason_too_long(not_bound.reason().len())))
+                }
+                _ => Ok(answer),
             }
-            let own = |annotation: abi::WitAnnotation| Annotation::new(annotation.key, annotation.value);
-            Ok(answer.map(|annotations| annotations.into_iter().map(own).collect()))
         })
     }
+}
+
+fn current(answer: abi::BindAnswer) -> BindAnswer {
+    let annotation = |abi::WitPair { key, value }| Annotation::new(key, value);
+    let label = |abi::WitPair { key, value }| Label::new(key, value);
+    match answer {
+        Ok(metadata) => Ok(BindMetadata {
+            annotations: metadata.annotations.into_iter().map(annotation).collect(),
+            labels: metadata.labels.into_iter().map(label).collect(),
+        }),
+        Err(abi::WitNotBound::Refused(reason)) => Err(NotBound::Refused(reason)),
+        Err(abi::WitNotBound::Retry(reason)) => Err(NotBound::Retry(reason)),
+    }
+}
+
+fn former(answer: abi::FormerBindAnswer) -> BindAnswer {
+    let own = |annotation: abi::WitAnnotation| Annotation::new(annotation.key, annotation.value);
+    let annotations = answer.map_err(NotBound::Refused)?;
+    Ok(annotations.into_iter().map(own).collect::<Vec<_>>().into())
 }
 
 /// Checks the length of a reason; the first violation ends the call, so that the memory for reasons is bounded.

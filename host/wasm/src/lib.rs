@@ -31,6 +31,7 @@ mod shares;
 mod stop;
 mod store;
 mod ticker;
+mod wasi;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
 pub use contract::CONTRACT;
@@ -38,3 +39,4 @@ pub use engine::{ENGINE, EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};
 pub use plimsoll_system::digest::digest;
 pub use shares::SharesInUse;
+pub use wasi::WasiImport;

@@ -9,12 +9,11 @@ mod embed;
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::Verb;
 use wasmparser::{Parser, Payload, TypeRef};
 use wit_component::ComponentEncoder;
 
 use self::embed::{embed, refused};
-use crate::contract::{RefusedError, WIT, verb_of_core_export};
+use crate::contract::{RefusedError, WIT, interface_of_core_export};
 
 /// Part of the cache key: raise it whenever lifting produces a different component.
 pub(crate) const LIFT_VERSION: u32 = 1;
@@ -35,7 +34,8 @@ pub(crate) enum ModuleKind {
 /// The result of scanning a core module for lifting.
 #[derive(Default)]
 struct ModuleScan {
-    verbs: BTreeSet<Verb>,
+    /// The interfaces of its verbs.
+    verbs: BTreeSet<&'static str>,
     needs_wasi: bool,
     /// Whether it contains its own world, as modules made with wit-bindgen do.
     has_world: bool,
@@ -112,7 +112,7 @@ impl ModuleScan {
                 }
                 Payload::ExportSection(exports) => {
                     for export in exports {
-                        survey.verbs.extend(verb_of_core_export(export.map_err(|error| invalid(&error))?.name)?);
+                        survey.verbs.extend(interface_of_core_export(export.map_err(|error| invalid(&error))?.name)?);
                     }
                 }
                 Payload::MemorySection(memories) => {
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn each_verb_has_a_world_for_tools_that_need_one() {
-        for (verb, shape) in [
-            ("filter", "(param i32) (result i32)"),
-            ("score", "(param i32) (result i32)"),
-            ("rank", "(result i32)"),
-            ("preempt", "(param i32) (result i32)"),
-            ("bind", "(param i32) (result i32)"),
+        for (verb, interface, shape) in [
+            ("filter", "filter", "(param i32) (result i32)"),
+            ("score", "score", "(param i32) (result i32)"),
+            ("rank", "rank", "(result i32)"),
+            ("preempt", "preempt", "(param i32) (result i32)"),
+            ("bind", "binding", "(param i32) (result i32)"),
         ] {
-            let export = format!(r#"(func (export "plimsoll:policy/{verb}@0.1.0#{verb}") {shape} i32.const 0)"#);
+            let export = format!(r#"(func (export "plimsoll:policy/{interface}@0.1.0#{verb}") {shape} i32.const 0)"#);
             let mut module = wat::parse_str(format!(r#"(module (memory (export "memory") 1) {export})"#)).unwrap();
             embed(&mut module, WIT, &format!("{verb}-policy")).unwrap();
             let component = lift(&module).unwrap();

@@ -25,6 +25,7 @@ use crate::{
     instance_pool::InstancePool,
     lift::{self, ModuleKind},
     shares::SharesInUse,
+    wasi::WasiImport,
 };
 
 /// Loads policies; clones share the engine, the caches and the instance pools.
@@ -37,13 +38,15 @@ pub struct Inspection {
     pub lifted: bool,
     /// The verbs that it exports.
     pub verbs: Verbs,
-    /// What it may read, as `nodes.label`.
+    /// The reads that it may make, as `nodes.label`.
     pub imports: Vec<String>,
+    /// The interfaces of WASI that it imports.
+    pub wasi: Vec<WasiImport>,
     /// Bytes of the file.
     pub size: u64,
     /// `sha256:…` of the file.
     pub digest: String,
-    /// How long loading took.
+    /// The time that loading took.
     pub compiled_in: Duration,
     /// Whether it had been compiled before.
     pub from_cache: bool,
@@ -103,6 +106,7 @@ impl WasmLoader {
             lifted: matches!(lift::kind(module), Ok(ModuleKind::CoreModule)),
             verbs: policy.verbs(),
             imports: policy.imports().to_vec(),
+            wasi: policy.wasi().iter().map(|name| WasiImport::of(name)).collect(),
             size: module.len() as u64,
             digest: format!("sha256:{}", hex(&digest)),
             compiled_in: started.elapsed(),

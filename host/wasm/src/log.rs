@@ -17,7 +17,7 @@ pub(crate) const MAX_WRITE_BYTES: usize = 16 << 10;
 /// Bytes of standard error that are kept to explain a trap.
 const LAST_WORDS_BYTES: usize = 256;
 
-/// How urgent a line is, as in the contract.
+/// The level of a line, as in the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogLevel {
     Debug,

@@ -31,7 +31,7 @@ pub(crate) struct Shares {
     /// For calls of decisions, and for background calls.
     limits: [Usage; 2],
     state: Mutex<SharesState>,
-    /// Who gives memory back when it is short.
+    /// The pools that give memory back when it is short.
     pub(super) reclaimers: Reclaimers,
 }
 

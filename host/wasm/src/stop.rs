@@ -19,6 +19,9 @@ pub(crate) enum Stop {
     Deadline(Duration),
     #[error("{0}")]
     Output(String),
+    /// A function of WASI that has no answer here.
+    #[error("it called {0}, which policies do not have")]
+    NotProvided(String),
     #[error("{0}")]
     Host(&'static str),
     /// `is_much`: it held or requested more than half of its own limit.

@@ -1,7 +1,10 @@
 //! The store of one instance: its data, and the limits of its call.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -19,6 +22,9 @@ use crate::{
 /// Maximum resource handles of a component; the contract defines no resources.
 const MAX_HANDLES: usize = 10_000;
 
+/// Maximum time of the host that one call is not charged with.
+const MAX_HOST_TIME: Duration = Duration::from_secs(1);
+
 /// Limits for the start of a warm instance. A module that needs more is instantiated in its calls.
 const WARM_START_MEMORY: usize = 16 << 20;
 const WARM_START_TIME: Duration = Duration::from_millis(100);
@@ -29,9 +35,11 @@ pub(crate) struct StoreData {
     context: Option<CallContext>,
     pub(crate) limiter: MemoryLimiter,
     limit: CallLimits,
+    /// Nanoseconds of the call that the host has needed for itself.
+    host_time: AtomicU64,
 }
 
-/// The context of a call: what its instance may read, and its log.
+/// The context of a call: the view that its instance may read, and its log.
 pub(crate) struct CallContext {
     pub(crate) view: Arc<View>,
     pub(crate) log: GuestLog,
@@ -41,6 +49,8 @@ pub(crate) struct CallContext {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimits {
     deadline: Instant,
+    /// The end of the request, which time of the host does not move.
+    latest: Instant,
     /// The time from the call's start to the deadline.
     allowed: Duration,
     pub(crate) memory: usize,
@@ -67,6 +77,7 @@ impl StoreData {
     pub(crate) fn begin(&mut self, ask: &Ask, limit: CallLimits) {
         self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask) });
         self.limit = limit;
+        self.host_time.store(0, Relaxed);
         self.limiter.set_memory(limit.memory);
     }
 
@@ -77,10 +88,21 @@ impl StoreData {
         }
     }
 
+    /// Does work of the host that may take long; it is not charged to the guest.
+    pub(crate) fn on_host_time<T>(&self, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = work();
+        let nanoseconds = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // One thread runs a store.
+        self.host_time.store(self.host_time.load(Relaxed).saturating_add(nanoseconds), Relaxed);
+        done
+    }
+
     /// Epoch ticks are inexact; the clock decides.
     fn at_epoch_deadline(&self) -> wasmtime::Result<UpdateDeadline> {
-        if Instant::now() < self.limit.deadline {
-            return Ok(UpdateDeadline::Continue(ticks_until(self.limit.deadline)));
+        let deadline = self.limit.deadline_after(Duration::from_nanos(self.host_time.load(Relaxed)));
+        if Instant::now() < deadline {
+            return Ok(UpdateDeadline::Continue(ticks_until(deadline)));
         }
         Err(wasmtime::Error::new(Stop::Deadline(self.limit.allowed)))
     }
@@ -93,7 +115,7 @@ impl CallLimits {
     pub(crate) fn of(ask: &Ask, begun: Instant, max_memory: usize) -> Self {
         let deadline = ask.limits.end(begun);
         let allowed = deadline.saturating_duration_since(begun);
-        Self { deadline, allowed, memory: ask.limits.memory.min(max_memory) }
+        Self { deadline, latest: ask.limits.deadline, allowed, memory: ask.limits.memory.min(max_memory) }
     }
 
     /// Whether less than half of the policy's timeout is left.
@@ -101,15 +123,21 @@ impl CallLimits {
         self.allowed < ask.limits.timeout / 2
     }
 
+    /// The deadline of a call for which the host has needed time for itself.
+    fn deadline_after(&self, host_time: Duration) -> Instant {
+        (self.deadline + host_time.min(MAX_HOST_TIME)).min(self.latest.max(self.deadline))
+    }
+
     pub(crate) fn warm() -> Self {
-        Self { deadline: Instant::now() + WARM_START_TIME, allowed: WARM_START_TIME, memory: WARM_START_MEMORY }
+        let deadline = Instant::now() + WARM_START_TIME;
+        Self { deadline, latest: deadline, allowed: WARM_START_TIME, memory: WARM_START_MEMORY }
     }
 }
 
 /// A store of an instance that no call uses yet.
 pub(crate) fn new_store(engine: &Engine, limit: CallLimits, reserved: MemoryCharge) -> Store<StoreData> {
     let limiter = MemoryLimiter::new(limit.memory, reserved);
-    let mut store = Store::new(engine, StoreData { context: None, limiter, limit });
+    let mut store = Store::new(engine, StoreData { context: None, limiter, limit, host_time: AtomicU64::new(0) });
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(TRANSFER);
     store.set_max_component_handles(MAX_HANDLES);
@@ -128,4 +156,27 @@ pub(crate) fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimit
 fn ticks_until(deadline: Instant) -> u64 {
     let left = deadline.saturating_duration_since(Instant::now());
     (left.as_nanos() / TICK.as_nanos()) as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_the_host_is_no_time_of_the_guest_but_is_bounded_and_never_beyond_the_request() {
+        let begun = Instant::now();
+        let at = |seconds: f64| begun + Duration::from_secs_f64(seconds);
+        let limit = |latest: f64| CallLimits {
+            deadline: at(0.1),
+            latest: at(latest),
+            allowed: Duration::from_millis(100),
+            memory: 0,
+        };
+        let after = |latest: f64, host: f64| limit(latest).deadline_after(Duration::from_secs_f64(host));
+        assert_eq!(after(5.0, 0.0), at(0.1));
+        assert_eq!(after(5.0, 0.25), at(0.35));
+        assert_eq!(after(5.0, 60.0), at(1.1));
+        assert_eq!(after(0.2, 0.25), at(0.2));
+        assert_eq!(after(0.1, 0.25), at(0.1));
+    }
 }

@@ -1,4 +1,4 @@
-//! The contract as every generator needs it: the functions of the WIT, and for each read what `reads.yaml` adds.
+//! The contract as every generator needs it: the functions of the WIT, and the facts of `reads.yaml` about each read.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -47,7 +47,7 @@ pub struct Function {
     pub result: Option<Type>,
     /// Whether its first parameters choose one of the interface's things.
     pub of_one: bool,
-    /// How answers that depend on it are cached.
+    /// The way in which answers that depend on it are cached.
     pub cached: Cached,
     /// Its cost.
     pub cost: Cost,
@@ -58,6 +58,8 @@ pub struct Function {
 pub struct Param {
     /// As the WIT writes it.
     pub name: String,
+    /// Of the WIT, for the field of a record; a parameter has none.
+    pub docs: String,
     /// Its type.
     pub ty: Type,
 }
@@ -67,6 +69,8 @@ pub struct Param {
 pub struct Record {
     /// As the WIT writes it.
     pub name: String,
+    /// Of the WIT.
+    pub docs: String,
     /// Its fields.
     pub fields: Vec<Param>,
 }
@@ -86,6 +90,8 @@ pub enum Type {
     S32,
     /// `s64`
     S64,
+    /// `f64`
+    F64,
     /// `option<T>`
     Option(Box<Type>),
     /// `list<T>`
@@ -96,7 +102,7 @@ pub enum Type {
     Enum(String),
 }
 
-/// While what a cached answer holds; `reads.yaml` describes each.
+/// The part of the world that must stay equal for a cached answer to hold; `reads.yaml` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cached {
@@ -110,6 +116,8 @@ pub enum Cached {
     Pods,
     /// It is of the cluster as a whole.
     Cluster,
+    /// It is a fact from outside: of a node if the first parameter is one.
+    Facts,
     /// It is of the request as a whole.
     Never,
 }
@@ -208,7 +216,9 @@ fn interface(id: InterfaceId, types: &mut Types<'_>, table: &mut Table) -> anyho
         let full = format!("{name}.{}", function.name);
         let docs = function.docs.contents.clone().unwrap_or_default();
         ensure!(!docs.is_empty(), "{full} has no comment, and it becomes the documentation of every SDK");
-        let param = |param: &wit_parser::Param| Ok(Param { name: param.name.clone(), ty: types.convert(&param.ty)? });
+        let param = |param: &wit_parser::Param| {
+            Ok(Param { name: param.name.clone(), docs: String::new(), ty: types.convert(&param.ty)? })
+        };
         let params: Vec<Param> =
             function.params.iter().map(param).collect::<anyhow::Result<_>>().with_context(|| full.clone())?;
         let result = function.result.as_ref().map(|ty| types.convert(ty)).transpose().with_context(|| full.clone())?;
@@ -237,6 +247,7 @@ impl Types<'_> {
             WitType::U64 => Type::U64,
             WitType::S32 => Type::S32,
             WitType::S64 => Type::S64,
+            WitType::F64 => Type::F64,
             WitType::Id(id) => {
                 let resolve = self.resolve;
                 let own = &resolve.types[*id];
@@ -250,10 +261,12 @@ impl Types<'_> {
                         let name = name.context("a record has no name")?;
                         if self.records.iter().all(|known| known.name != name) {
                             let field = |field: &wit_parser::Field| {
-                                Ok(Param { name: field.name.clone(), ty: self.convert(&field.ty)? })
+                                let docs = field.docs.contents.clone().unwrap_or_default();
+                                Ok(Param { name: field.name.clone(), docs, ty: self.convert(&field.ty)? })
                             };
                             let fields = record.fields.iter().map(field).collect::<anyhow::Result<_>>()?;
-                            self.records.push(Record { name: name.clone(), fields });
+                            let docs = own.docs.contents.clone().unwrap_or_default();
+                            self.records.push(Record { name: name.clone(), docs, fields });
                         }
                         Type::Record(name)
                     }
@@ -262,6 +275,15 @@ impl Types<'_> {
             }
             other => bail!("the generator has no rule for the type {other:?}"),
         })
+    }
+}
+
+// === impl Function ===
+
+impl Function {
+    /// Whether its first parameter is a node.
+    pub fn has_node(&self) -> bool {
+        self.params.first().is_some_and(|param| param.name == "node")
     }
 }
 

@@ -6,13 +6,19 @@
 //!                                      ├──> rust::abi     the SDK's imports, in WebAssembly
 //!                                      ├──> rust::native  the same methods over core's `View`, in native tests
 //!                                      ├──> rust::views   the SDK's public methods
-//!                                      └──> page          docs/contract.md
+//!                                      ├──> c             the C SDK's types and reads
+//!                                      ├──> go            the Go SDK's imports and public methods, and its test host
+//!                                      └──> page          docs/contract.md, and the contract in the Python package
 //! ```
 //!
-//! The results are checked in; those in Rust are files named `generated.rs`. The SDK of another language gets a module
-//! beside `rust`, which starts from the same [`Contract`].
+//! The results are checked in; those in Rust are files named `generated.rs`, those in Go begin with `generated`, and the
+//! one in C is `plimsoll_generated.h`. The SDK of another language gets a module beside `rust`, `go` and `c`, which starts
+//! from the same [`Contract`].
 
+mod c;
 mod contract;
+mod go;
+mod layout;
 mod page;
 mod rust;
 
@@ -46,8 +52,14 @@ pub fn generate(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
         Ok(GeneratedFile { path, text })
     };
     let mut files: Vec<GeneratedFile> = rust::files(&contract).into_iter().map(file).collect::<anyhow::Result<_>>()?;
+    for (path, text) in go::files(&contract) {
+        files.push(GeneratedFile { path, text: go::with_header(&text.context(path)?) });
+    }
+    files.push(GeneratedFile { path: c::PATH, text: c::file(&contract).context(c::PATH)? });
     let wit = fs::read_to_string(folder.join("policy.wit")).context("policy.wit")?;
     files.push(GeneratedFile { path: "docs/contract.md", text: page::text(&contract, &wit)? });
+    // A package holds all that it needs to build a module.
+    files.push(GeneratedFile { path: "plugin-sdk/python/plimsoll/policy.wit", text: wit });
     Ok(files)
 }
 

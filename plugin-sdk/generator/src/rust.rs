@@ -95,6 +95,7 @@ fn number_type(ty: &Type) -> Option<&'static str> {
         Type::U64 => Some("u64"),
         Type::S32 => Some("i32"),
         Type::S64 => Some("i64"),
+        Type::F64 => Some("f64"),
         _ => None,
     }
 }

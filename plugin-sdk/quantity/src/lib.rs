@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What a text of digits, point and exponent comes to, in long-hand: a row of decimal digits.
+    /// The value of a text of digits, point and exponent, in long-hand: a row of decimal digits.
     fn by_long_hand(whole: &str, fraction: &str, exponent: i32, binary: u64, per_unit: u32) -> i64 {
         let mut row: Vec<u64> = whole.bytes().chain(fraction.bytes()).map(|digit| u64::from(digit - b'0')).collect();
         for factor in [binary & 0xffff_ffff, binary >> 32, u64::from(per_unit)] {

@@ -3,7 +3,7 @@
 
 use plimsoll_policy::{parse_quantity, prelude::*};
 
-/// What it is to tell about.
+/// The part of the contract that the policy tells about.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Everything {
@@ -33,21 +33,28 @@ impl Everything {
                 let texts = (pod.name(), pod.namespace(), pod.uid(), pod.label("a"), pod.label("none"));
                 let annotations = (pod.annotation("empty"), pod.annotation("none"));
                 let numbers = (pod.priority(), pod.request("cpu"), pod.request("memory"), pod.request("none"));
-                format!("{texts:?} {annotations:?} {numbers:?} {:?}", pod.images())
+                let owners = (pod.priority_class(), pod.controller(), pod.created());
+                format!("{texts:?} {annotations:?} {numbers:?} {owners:?} {:?}", pod.images())
             }
             Topic::Node => {
                 let texts = (node.name(), node.label("é"), node.label("none"), node.annotation("a"));
                 let numbers = (node.allocatable("cpu"), node.requested("memory"), node.requested("none"));
                 let images = (node.image_size("web:1"), node.image_size("none"));
-                format!("{texts:?} {:?} {numbers:?} {images:?}", node.taints())
+                let status = (node.condition("Ready"), node.condition("none"), node.unschedulable());
+                let capacity = (node.capacity("cpu"), node.capacity("none"));
+                format!("{texts:?} {:?} {numbers:?} {images:?} {status:?} {capacity:?}", node.taints())
             }
             Topic::Placed => {
                 let one = |placed: Placed| {
                     let texts = (placed.name(), placed.namespace(), placed.label("app"), placed.annotation("a"));
-                    format!("{texts:?} {} {} {:?}", placed.priority(), placed.request("memory"), placed.created())
+                    let numbers = (placed.priority(), placed.request("memory"), placed.created());
+                    format!(
+                        "{texts:?} {numbers:?} {:?}",
+                        (placed.priority_class(), placed.controller(), placed.phase())
+                    )
                 };
                 let all: Vec<String> = node.placed().map(one).collect();
-                format!("{all:?} {}", node.count_labelled("web", "app", "web"))
+                format!("{all:?} {} {}", node.placed_known(), node.count_labelled("web", "app", "web"))
             }
             Topic::Cluster => {
                 let (cluster, all) = (node.cluster(), Selector::all());
@@ -122,10 +129,15 @@ impl Preempt for Everything {
 }
 
 impl Bind for Everything {
-    fn bind(&self, pod: &Pod, node: &Node) -> Result<Vec<Annotation>, String> {
+    fn bind(&self, pod: &Pod, node: &Node) -> Result<BindMetadata, NotBound> {
         match node.annotation("bind") {
-            Some(value) => Ok(vec![Annotation::new("node", node.name()), Annotation::new("value", value)]),
-            None => Err(format!("{} cannot be bound", pod.name())),
+            Some("later") => Err(NotBound::retry("not yet")),
+            Some("nothing") => Ok(BindMetadata::new()),
+            Some(value) => {
+                let given = BindMetadata::new().annotation("node", node.name()).annotation("value", value);
+                Ok(given.label("rack", "r1"))
+            }
+            None => Err(format!("{} cannot be bound", pod.name()).into()),
         }
     }
 }

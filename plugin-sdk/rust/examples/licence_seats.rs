@@ -4,8 +4,9 @@
 //! settings: {label: example.com/licence, pool: example.com/pool, seats: {matlab: 40}}
 //! ```
 //!
-//! `filter` says where a seat is free, and `bind` looks again, with the pods that are being bound counted. Two pods that
-//! are bound at the same time to different nodes do not see each other, so together they can take one seat too many.
+//! `filter` says where a seat is free. Where plimsoll binds the pods it is asked again at bind, with the pods that are
+//! being bound counted, so that no two pods take the last seat. `bind` is not needed for that; it is here as an example
+//! of a policy with both.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct LicenceSeats {
     label: String,
     /// The label of a node that names its pool.
     pool: String,
-    /// By licence: how many pods of one pool may have it.
+    /// By licence: the number of pods of one pool that may have it.
     seats: BTreeMap<String, u64>,
 }
 
@@ -38,10 +39,10 @@ impl Filter for LicenceSeats {
 }
 
 impl Bind for LicenceSeats {
-    fn bind(&self, pod: &Pod, node: &Node) -> Result<Vec<Annotation>, String> {
+    fn bind(&self, pod: &Pod, node: &Node) -> Result<BindMetadata, NotBound> {
         match self.filter(pod, node) {
-            Verdict::Fits => Ok(vec![]),
-            Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) => Err(reason.into_owned()),
+            Verdict::Fits => Ok(BindMetadata::new()),
+            Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) => Err(NotBound::refused(reason)),
         }
     }
 }
@@ -79,10 +80,10 @@ mod tests {
             .placed(licensed("d", "matlab").on("office-1"));
         let answers = ["lab-1", "lab-2", "office-1"].map(|node| world.filter(&policy(), node));
         assert_eq!(answers, [Verdict::unschedulable(TAKEN), Verdict::unschedulable(TAKEN), Verdict::Fits]);
-        assert_eq!(world.bind(&policy(), "lab-2"), Err(TAKEN.to_owned()));
+        assert_eq!(world.bind(&policy(), "lab-2"), Err(NotBound::refused(TAKEN)));
         assert_eq!(
             world.without_cluster().bind(&policy(), "office-1"),
-            Err("the gateway has no view of the cluster".to_owned())
+            Err(NotBound::refused("the gateway has no view of the cluster"))
         );
     }
 

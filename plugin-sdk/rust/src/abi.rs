@@ -24,15 +24,15 @@ use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 
 pub(crate) use door::{Door, log, now, panic};
-pub use reply::{List, Reply};
-pub(crate) use reply::{numbers, reply};
+pub use reply::{BindReply, List, Reply};
+pub(crate) use reply::{bind_reply, numbers, reply};
 
 use arena::Arena;
 
 static ARENA: Single<Arena> = Single(UnsafeCell::new(Arena::new()));
 static UNDER_WAY: Single<Cell<bool>> = Single(UnsafeCell::new(Cell::new(false)));
 
-/// One call of an export. While it lives, what the host returned lives too.
+/// One call of an export. While it lives, the values that the host returned live too.
 pub(crate) struct Call(PhantomData<*const ()>);
 
 /// A static of a module with one thread.

@@ -18,15 +18,40 @@ pub enum Verdict {
     Unresolvable(Cow<'static, str>),
 }
 
-/// What to do with one preemption candidate.
+/// A policy's answer about one preemption candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preemption {
-    /// Evict what kube-scheduler proposed.
+    /// Evict the pods that kube-scheduler proposed.
     Keep,
     /// Do not preempt on this node.
     Reject(Cow<'static, str>),
     /// Evict these pods of the candidate's node instead, by index.
     Replace(Vec<u32>),
+}
+
+/// The annotations and labels that a pod gets in the write that binds it.
+///
+/// ```
+/// use plimsoll_policy::BindMetadata;
+///
+/// let metadata = BindMetadata::new().annotation("example.com/slot", "0").label("example.com/rack", "r1");
+/// # let _ = metadata;
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BindMetadata {
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) labels: Vec<Annotation>,
+}
+
+/// Why a pod is not bound to the node. A text that is returned with `?` or `into()` is a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotBound {
+    /// Not to this node as it is: kube-scheduler is told, and tries the pod again after a back-off.
+    Refused(Cow<'static, str>),
+    /// Not yet: the host asks again when the cluster has changed, within the time of the request, and tells
+    /// kube-scheduler if that does not help.
+    Retry(Cow<'static, str>),
 }
 
 /// An annotation that a pod gets as it is bound.
@@ -63,6 +88,78 @@ impl Preemption {
     /// Evicts these pods of the candidate's node instead; at least one.
     pub fn replace<'a>(victims: impl IntoIterator<Item = Placed<'a>>) -> Self {
         Self::Replace(victims.into_iter().map(|victim| victim.index()).collect())
+    }
+}
+
+// === impl BindMetadata ===
+
+impl BindMetadata {
+    /// Nothing: the pod is bound, and gets its node alone.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an annotation; one that the pod has already is overwritten.
+    #[must_use]
+    pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.annotations.push(Annotation::new(key, value));
+        self
+    }
+
+    /// Adds a label, by Kubernetes' rules for labels. One that the pod has already with another value is not overwritten:
+    /// the pod is not bound then. The API server must be of Kubernetes 1.35 or later.
+    #[must_use]
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.push(Annotation::new(key, value));
+        self
+    }
+
+    /// The annotations that were given, in their order.
+    pub fn annotations(&self) -> &[Annotation] {
+        &self.annotations
+    }
+
+    /// The labels that were given, in their order.
+    pub fn labels(&self) -> &[Annotation] {
+        &self.labels
+    }
+}
+
+impl From<Vec<Annotation>> for BindMetadata {
+    fn from(annotations: Vec<Annotation>) -> Self {
+        Self { annotations, labels: vec![] }
+    }
+}
+
+// === impl NotBound ===
+
+impl NotBound {
+    /// Says that the pod is not bound to this node as it is.
+    pub fn refused(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::Refused(reason.into())
+    }
+
+    /// Says that the pod is not bound yet.
+    pub fn retry(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::Retry(reason.into())
+    }
+}
+
+impl From<String> for NotBound {
+    fn from(reason: String) -> Self {
+        Self::refused(reason)
+    }
+}
+
+impl From<&'static str> for NotBound {
+    fn from(reason: &'static str) -> Self {
+        Self::refused(reason)
+    }
+}
+
+impl From<Cow<'static, str>> for NotBound {
+    fn from(reason: Cow<'static, str>) -> Self {
+        Self::Refused(reason)
     }
 }
 

@@ -1,8 +1,8 @@
-//! `export!`, and what it is made of.
+//! `export!`, and the parts that it is made of.
 
 use serde::de::DeserializeOwned;
 
-use crate::{Annotation, Candidate, Node, Nodes, Pod, Preemption, Verdict};
+use crate::{BindMetadata, Candidate, Node, Nodes, NotBound, Pod, Preemption, Verdict};
 
 /// A policy type with the table of its verbs; written by [`export!`](crate::export!).
 pub trait Exported: DeserializeOwned + Send + Sync + 'static {
@@ -24,7 +24,7 @@ pub struct Table<P> {
     /// `preempt`.
     pub preempt: Option<fn(&P, &Pod, &Candidate) -> Preemption>,
     /// `bind`.
-    pub bind: Option<fn(&P, &Pod, &Node) -> Result<Vec<Annotation>, String>>,
+    pub bind: Option<fn(&P, &Pod, &Node) -> Result<BindMetadata, NotBound>>,
 }
 
 // === impl Table ===
@@ -254,8 +254,8 @@ macro_rules! __export_verb {
     };
     (bind) => {
         #[cfg(target_family = "wasm")]
-        #[unsafe(export_name = "plimsoll:policy/bind@0.1.0#bind")]
-        extern "C" fn bind(node: u32) -> *const $crate::__private::Reply {
+        #[unsafe(export_name = "plimsoll:policy/binding@0.1.0#bind")]
+        extern "C" fn bind(node: u32) -> *const $crate::__private::BindReply {
             POLICY.bind(node)
         }
     };

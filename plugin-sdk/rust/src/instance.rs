@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::{
     Candidate, Node, Nodes, Pod,
-    abi::{self, Call, List, Reply},
+    abi::{self, BindReply, Call, List, Reply},
     export::Exported,
     settings,
 };
@@ -54,9 +54,9 @@ impl<P: Exported> Instance<P> {
     }
 
     /// The export `bind`.
-    pub fn bind(&self, node: u32) -> *const Reply {
+    pub fn bind(&self, node: u32) -> *const BindReply {
         let call = Call::begin();
-        abi::reply(verb(P::VERBS.bind)(self.policy(&call), &call.pod(), &Node::new(call.door(), node)))
+        abi::bind_reply(verb(P::VERBS.bind)(self.policy(&call), &call.pod(), &Node::new(call.door(), node)))
     }
 
     fn policy(&self, call: &Call) -> &P {

@@ -29,14 +29,13 @@
 //! export!(NeedsLabel: filter);
 //! ```
 //!
-//! A verb is a function of what it reads: the host remembers its answers by the values that were read,
-//! may ask any instance, and makes a fresh one whenever it likes. So a policy value is shared and
-//! never changes (`&self`, and the type is `Sync`); what must be remembered belongs into the cluster,
-//! as annotations that [`Bind`] returns.
+//! A verb is a function of its reads: the host remembers its answers by the values that were read, may ask any
+//! instance, and makes a fresh one whenever it likes. So a policy value is shared and never changes (`&self`, and the
+//! type is `Sync`). State that must be remembered belongs into the cluster, as annotations that [`Bind`] returns.
 //!
-//! Settings that do not fit are refused as the policy loads, with the field and what was expected
-//! ([`JsonError`]); [`Validate`] adds checks beyond types. No settings count as `{}`. A panic ends the
-//! call as a fault with its own text. [`testing`] runs the same source natively.
+//! Settings that do not fit are refused as the policy loads, with the field and the expected value ([`JsonError`]);
+//! [`Validate`] adds checks beyond types. No settings count as `{}`. A panic ends the call as a fault with its own
+//! text. [`testing`] runs the same source natively.
 
 #[cfg(target_family = "wasm")]
 mod abi;
@@ -56,12 +55,14 @@ pub mod testing;
 mod verbs;
 mod view;
 
-pub use answer::{Annotation, Preemption, Verdict};
+pub use answer::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
 pub use door::now;
 pub use json::JsonError;
 pub use quantity::{Quantity, parse_quantity};
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
-pub use view::{Candidate, Candidates, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};
+pub use view::{
+    Candidate, Candidates, Cluster, Facts, Groups, LabelCount, Node, Nodes, Owner, Placed, Pod, Selector, Taint,
+};
 
 /// The parts of [`export!`].
 #[doc(hidden)]
@@ -69,7 +70,7 @@ pub mod __private {
     pub use crate::export::{Exported, Table};
     #[cfg(target_family = "wasm")]
     pub use crate::{
-        abi::{List, Reply, realloc},
+        abi::{BindReply, List, Reply, realloc},
         instance::Instance,
     };
 }
@@ -79,7 +80,8 @@ pub mod prelude {
     pub use serde::Deserialize;
 
     pub use crate::{
-        Annotation, Bind, Candidate, Candidates, Cluster, Filter, Node, Nodes, Placed, Pod, Preempt, Preemption,
-        Quantity, Rank, Score, Selector, Taint, Validate, Verdict, export, log, now, parse_quantity,
+        Annotation, Bind, BindMetadata, Candidate, Candidates, Cluster, Facts, Filter, Node, Nodes, NotBound, Owner,
+        Placed, Pod, Preempt, Preemption, Quantity, Rank, Score, Selector, Taint, Validate, Verdict, export, log, now,
+        parse_quantity,
     };
 }

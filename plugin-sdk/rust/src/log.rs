@@ -7,7 +7,7 @@
 
 pub use crate::{__debug as debug, __error as error, __info as info, __warn as warn};
 
-/// How much a log line matters.
+/// The level of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// For the policy's author.

@@ -6,7 +6,7 @@ use std::{borrow::Cow, cell::Cell};
 
 use plimsoll_core::{Grouping, Read, Selector as CoreSelector, Value, View};
 
-use crate::{LabelCount, Selector, Taint, log::Level, view::Groups};
+use crate::{LabelCount, Owner, Selector, Taint, log::Level, view::Groups};
 
 thread_local! {
     /// The time of the call under way; `now` has no view at hand.
@@ -71,7 +71,7 @@ impl<'a> Door<'a> {
     fn optional_text(self, read: Read<'_>) -> Option<&'a str> {
         match self.read(read) {
             Value::Text(Cow::Borrowed(text)) => Some(text),
-            // The model owns nearly all its text; what it makes up is worth a leak in a test.
+            // The model owns nearly all its text; the text that it makes up is worth a leak in a test.
             Value::Text(Cow::Owned(text)) => Some(text.leak()),
             _ => None,
         }
@@ -92,6 +92,15 @@ impl<'a> Door<'a> {
         Some(T::try_from(number).unwrap_or_default())
     }
 
+    fn optional_real(self, read: Read<'_>) -> Option<f64> {
+        let Value::Real(number) = self.read(read) else { return None };
+        Some(number.get())
+    }
+
+    fn flag(self, read: Read<'_>) -> bool {
+        self.optional_flag(read).unwrap_or_default()
+    }
+
     fn optional_flag(self, read: Read<'_>) -> Option<bool> {
         self.optional_number::<i64>(read).map(|number| number != 0)
     }
@@ -101,6 +110,12 @@ impl<'a> Door<'a> {
         // The texts are leaked, so that their type is as in a guest; a test reads few of them.
         let lift = |(value, nodes): (&str, u32)| LabelCount { value: value.to_owned().leak(), nodes };
         Some(values.iter().map(lift).collect())
+    }
+
+    fn optional_owner(self, read: Read<'_>) -> Option<Owner<'a>> {
+        let Value::Owner(owner) = self.read(read) else { return None };
+        let (api_version, kind) = (owner.api_version(), owner.kind());
+        Some(Owner { api_version, kind, name: owner.name(), uid: owner.uid() })
     }
 
     fn numbers(self, read: Read<'_>) -> Vec<u32> {

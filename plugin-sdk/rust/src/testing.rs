@@ -32,15 +32,16 @@
 
 mod builder;
 mod case;
-mod expect;
 mod native;
 mod world;
 
 pub use builder::{NodeBuilder, PodBuilder, node, pod};
-pub use case::{Case, CaseError, cases, run_cases};
-pub use expect::{Expectations, ExpectedBinding, ExpectedPreemption, ExpectedVerdict};
+pub use case::run_cases;
 pub use native::Native;
-pub use world::{World, WorldError};
+pub use plimsoll_cases::{
+    Case, CaseError, Difference, Expectations, ExpectedBinding, ExpectedPreemption, ExpectedVerdict, WorldError, cases,
+};
+pub use world::World;
 
 use crate::{__private::Exported, settings::parse};
 

@@ -1,9 +1,9 @@
 //! The verbs that a policy may have: it implements the traits of those that it has.
 //!
-//! A verb is a function of what it reads. The policy value holds its settings and nothing else: it is
-//! shared (`&self`), and the host may make a fresh instance, or ask another one, for any call.
+//! A verb is a function of its reads. The policy value holds its settings and nothing else: it is shared (`&self`), and
+//! the host may make a fresh instance, or ask another one, for any call.
 
-use crate::{Annotation, Candidate, Node, Nodes, Pod, Preemption, Verdict};
+use crate::{BindMetadata, Candidate, Node, Nodes, NotBound, Pod, Preemption, Verdict};
 
 /// Says which nodes a pod may run on.
 pub trait Filter {
@@ -29,13 +29,13 @@ pub trait Preempt {
     fn preempt(&self, pod: &Pod, candidate: &Candidate) -> Preemption;
 }
 
-/// Says what a pod carries from its binding on.
+/// Chooses the metadata that a pod carries from its binding on.
 pub trait Bind {
-    /// The annotations to write as the pod is bound to the node.
+    /// The annotations and labels to write as the pod is bound to the node.
     ///
     /// # Errors
-    /// If the pod cannot be bound there any more; the text goes to kube-scheduler.
-    fn bind(&self, pod: &Pod, node: &Node) -> Result<Vec<Annotation>, String>;
+    /// If the pod cannot be bound there any more, or not yet; the text goes to kube-scheduler.
+    fn bind(&self, pod: &Pod, node: &Node) -> Result<BindMetadata, NotBound>;
 }
 
 /// Refuses settings that have the right types and still make no sense.

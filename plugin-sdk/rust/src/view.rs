@@ -1,12 +1,14 @@
-//! The data that a policy sees: the pod, the nodes, what is placed there. Each method is one read of the host.
+//! The data that a policy sees: the pod, the nodes, the pods placed there. Each method is one read of the host.
 //!
 //! The views are indices and can be copied at will; text that they give lives as long as the call.
 
 mod candidate;
 mod cluster;
+mod facts;
 mod generated;
 mod groups;
 mod node;
+mod owner;
 mod placed;
 mod pod;
 
@@ -14,8 +16,10 @@ use serde::Deserialize;
 
 pub use candidate::{Candidate, Candidates};
 pub use cluster::{Cluster, LabelCount, Selector};
+pub use facts::Facts;
 pub use groups::Groups;
 pub use node::{Node, Nodes, Taint};
+pub use owner::Owner;
 pub use placed::Placed;
 pub use pod::Pod;
 

@@ -1,4 +1,4 @@
-//! The devices of one node, and what is left of each.
+//! The devices of one node, and the free memory of each.
 
 use plimsoll_policy::parse_quantity;
 
@@ -51,7 +51,7 @@ impl Devices {
 
     /// The device that the memory fills most, of those with room for it, and how full it is then, in percent.
     ///
-    /// Of several the first, so that whoever asks again gets the same.
+    /// Of several the first, so that each call gets the same.
     pub(crate) fn tightest(&self, memory: i64) -> Option<(usize, u32)> {
         let room = self.0.iter().enumerate().filter(|(_, device)| device.left >= memory);
         let filled =

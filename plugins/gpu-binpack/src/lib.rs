@@ -25,11 +25,11 @@ pub struct GpuBinpack {
     device: String,
 }
 
-/// How a pod would lie on a node.
+/// The place of a pod on a node, or the reason why it has none.
 enum Fit {
     /// It needs no GPU memory.
     NotAsked,
-    /// On this device, which it fills most: so many percent.
+    /// On this device, which it fills most: to this many percent.
     On { device: usize, percent: u32, memory: i64 },
     /// Evicting pods may help.
     NotNow(&'static str),
@@ -61,7 +61,7 @@ impl GpuBinpack {
         }
     }
 
-    /// Takes what a placed pod has.
+    /// Takes the memory of a placed pod.
     fn take(&self, devices: &mut Devices, placed: &Placed) -> Result<(), Malformed> {
         let memory = match placed.annotation(&self.memory) {
             None => placed.request(&self.memory),
@@ -98,18 +98,16 @@ impl Score for GpuBinpack {
 }
 
 impl Bind for GpuBinpack {
-    fn bind(&self, pod: &Pod, node: &Node) -> Result<Vec<Annotation>, String> {
+    fn bind(&self, pod: &Pod, node: &Node) -> Result<BindMetadata, NotBound> {
         match self.fit(*pod, node) {
-            Fit::NotAsked => Ok(vec![]),
+            Fit::NotAsked => Ok(BindMetadata::new()),
             Fit::On { device, memory, .. } => {
-                let mut given = vec![Annotation::new(&*self.device, device.to_string())];
-                // What was counted stands beside the device, whatever the pod's resources say later.
-                if pod.annotation(&self.memory).is_none() {
-                    given.push(Annotation::new(&*self.memory, memory.to_string()));
-                }
-                Ok(given)
+                let given = BindMetadata::new().annotation(&*self.device, device.to_string());
+                // The memory that was counted stands beside the device, whatever the pod's resources say later.
+                let is_counted = pod.annotation(&self.memory).is_some();
+                Ok(if is_counted { given } else { given.annotation(&*self.memory, memory.to_string()) })
             }
-            Fit::NotNow(reason) | Fit::Never(reason) => Err(reason.to_owned()),
+            Fit::NotNow(reason) | Fit::Never(reason) => Err(NotBound::refused(reason)),
         }
     }
 }

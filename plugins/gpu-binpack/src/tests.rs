@@ -16,10 +16,10 @@ fn every_case_holds() {
 
 #[test]
 fn a_device_is_never_given_more_than_it_has() {
-    let wanted = |memory| pod("p").annotation("example.com/gpu-mem", memory);
-    let taken = wanted("10Gi").annotation("example.com/gpu-device", "0").on("node-1");
+    let wanted = |name, memory| pod(name).annotation("example.com/gpu-mem", memory);
+    let taken = wanted("first", "10Gi").annotation("example.com/gpu-device", "0").on("node-1");
     let fits = |memory| {
-        let world = World::new(wanted(memory)).node(node("node-1").annotation("example.com/gpu-devices", "16Gi"));
+        let world = World::new(wanted("p", memory)).node(node("node-1").annotation("example.com/gpu-devices", "16Gi"));
         world.placed(taken.clone()).filter(&policy(), "node-1") == Verdict::Fits
     };
     assert!(fits("6Gi"));
@@ -65,13 +65,13 @@ fn bind_gives_what_filter_promised_and_no_device_more_than_it_has() {
                 assert!(sizes.iter().enumerate().map(free).all(|free| free < memory), "seed {seed}, pod {at}");
                 continue;
             };
-            let device = given.iter().find(|given| given.key == "example.com/gpu-device").unwrap();
+            let device = given.annotations().iter().find(|given| given.key == "example.com/gpu-device").unwrap();
             let device: usize = device.value.parse().unwrap();
             let full = taken.entry(device).or_default();
             *full += memory;
             assert!(*full <= sizes[device], "seed {seed}, pod {at}: {full} of {}", sizes[device]);
             assert_eq!(u64::from(world.score(&policy(), "node-1")), *full * 100 / sizes[device]);
-            let placed = given.iter().fold(wish(), |pod, given| pod.annotation(&given.key, &given.value));
+            let placed = given.annotations().iter().fold(wish(), |pod, given| pod.annotation(&given.key, &given.value));
             on_node.push(placed.on("node-1"));
         }
         assert!(!on_node.is_empty());

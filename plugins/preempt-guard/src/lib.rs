@@ -1,4 +1,4 @@
-//! Guards preemption: which pods are never evicted, how many at once, and at what cost.
+//! Guards preemption: it limits which pods may be evicted, how many at once, and at what cost.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ const MANY: &str = "too many pods would be evicted";
 const BUDGETS: &str = "too many disruption budgets would be violated";
 const FEWER: &str = "another node violates fewer disruption budgets";
 
-/// Time is read in steps of so many seconds; a victim's age is right to within one.
+/// Time is read in steps of this many seconds; a victim's age is right to within one.
 const STEP: u32 = 10;
 
-/// What a preemption may cost.
+/// The limits of a preemption.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct PreemptGuard {
@@ -21,9 +21,9 @@ pub struct PreemptGuard {
     protect: BTreeMap<String, String>,
     /// A pod younger than this is not evicted; 0 takes the rule out.
     min_age_seconds: u64,
-    /// At most so many pods are evicted for one; absent: any number.
+    /// At most this many pods are evicted for one; absent: any number.
     max_victims: Option<usize>,
-    /// At most so many disruption budgets are violated; absent: any number.
+    /// At most this many disruption budgets are violated; absent: any number.
     max_pdb_violations: Option<u32>,
     /// Only candidates that violate the fewest disruption budgets are kept.
     fewest_pdb_violations: bool,

@@ -2,17 +2,17 @@
 
 use plimsoll_policy::{Quantity, prelude::*};
 
-/// How a node that has some of the images is scored.
+/// The score of a node that has some of the images.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct WarmImage {
-    /// What is counted.
+    /// The quantity that is counted.
     by: Measure,
-    /// With `by: bytes`: so many bytes count as much as all images.
+    /// With `by: bytes`: this many bytes count as much as all images.
     full: Quantity,
 }
 
-/// What is counted.
+/// The quantity that is counted.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Measure {
@@ -31,7 +31,7 @@ impl WarmImage {
             Measure::Bytes => {
                 let (bytes, full) =
                     (sizes.iter().map(|size| u128::from(*size)).sum::<u128>(), self.full.value() as u128);
-                // Whoever lacks an image is below whoever lacks none.
+                // A node that lacks an image is below one that lacks none.
                 (bytes * 100 / full).min(99) as u64
             }
         }

@@ -2,7 +2,7 @@
 
 use plimsoll_policy::prelude::*;
 
-/// What is spread, and over what.
+/// Spreads the pods with one value of a label over the values of a node label.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ZoneSpread {

@@ -4,14 +4,15 @@
 
 use std::{
     hint::black_box,
-    sync::Arc,
+    sync::{Arc, Mutex, OnceLock, Weak},
     time::{Duration, Instant},
 };
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use plimsoll_core::{
-    Ask, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, NodeSource, Placed, Pod, PodRead, Policy,
-    PolicyConfig, Read, Roster, Selector, Slot, SystemClock, Value, Verb, Verbs, Verdict, View,
+    Ask, BindError, BindQuery, Binder, Binding, Cluster, Fault, Gateway, IsUnchanged, Member, NoObserver, Node,
+    NodeRead, NodeSource, NotReserved, Placed, Pod, PodRead, Policy, PolicyConfig, Read, Reservation, Roster, Selector,
+    Slot, SystemClock, Turn, Value, Verb, Verbs, Verdict, View,
 };
 use plimsoll_http::{RequestCache, answer_with};
 
@@ -25,7 +26,7 @@ const PODS_PER_NODE: usize = 10;
 /// A limit that is not reached, so that both replies are the same.
 const NEVER: u64 = 1_000_000;
 
-criterion_group!(whole_cluster, event, first_read, read, filter);
+criterion_group!(whole_cluster, event, first_read, read, filter, bind);
 criterion_main!(whole_cluster);
 
 /// One event of the watch: a pod comes to a node, or goes. Without selectors it is the price of a new snapshot.
@@ -81,7 +82,7 @@ fn filter(criterion: &mut Criterion) {
     for nodes in [500, 5_000] {
         let body = world::names_body(nodes);
         for reads_cluster in [false, true] {
-            let seats = Seats { reads_cluster };
+            let seats = Seats { reads_cluster, imports: vec![] };
             let member = Member::new("", "seats", PolicyConfig::default(), Arc::new(seats));
             let (gateway, cache) = (gateway(vec![Arc::new(member)]), RequestCache::default());
             gateway.set_cluster(Arc::new(cluster.successor(cluster.slots().clone())));
@@ -103,11 +104,93 @@ fn filter(criterion: &mut Criterion) {
 /// Seats of a licence in each zone, as the SDK's example `licence_seats` counts them.
 struct Seats {
     reads_cluster: bool,
+    imports: Vec<String>,
+}
+
+/// A store that holds its lock while it compares and publishes, as the watch does; something changes between any two looks.
+struct Store {
+    gateway: OnceLock<Weak<Gateway>>,
+    pods: Vec<Arc<Pod>>,
+    /// The time that the lock was held, each time.
+    held: Mutex<Vec<Duration>>,
+}
+
+struct Place;
+
+/// A bind with a filter that counts; the time for which the store is locked is printed.
+#[allow(clippy::print_stdout, reason = "criterion has no place for it")]
+fn bind(criterion: &mut Criterion) {
+    let seats = Seats { reads_cluster: true, imports: vec!["cluster.at-least".to_owned()] };
+    let member = Member::new("", "seats", PolicyConfig::default(), Arc::new(seats));
+    let (gateway, pods) = (Arc::new(gateway(vec![Arc::new(member)])), (0..1_000).map(|at| pod("node", at)).collect());
+    gateway.set_cluster(cluster());
+    let store = Arc::new(Store { gateway: OnceLock::new(), pods, held: Mutex::default() });
+    drop(store.gateway.set(Arc::downgrade(&gateway)));
+    gateway.set_binder(Arc::clone(&store) as _);
+    let mut number = 0;
+    criterion.bench_function("bind, 150,000 pods", |bencher| {
+        bencher.iter(|| {
+            number += 1;
+            let (uid, node) =
+                (format!("new-{number}"), gateway.cluster().unwrap().slots()[number % NODES].node.name().to_string());
+            let query = BindQuery {
+                namespace: "ml".into(),
+                name: uid.clone().into(),
+                uid: uid.into(),
+                node: node.into(),
+                received: Instant::now(),
+            };
+            gateway.bind("", &query).unwrap().1.run();
+        });
+    });
+    let mut held = store.held.lock().unwrap().clone();
+    held.sort_unstable();
+    let at = |percent: usize| held[(held.len() - 1) * percent / 100];
+    println!("the store was locked {} times: {:?} (median), {:?} (p99)", held.len(), at(50), at(99));
+}
+
+impl Binder for Store {
+    fn turn(&self) -> Turn {
+        Turn::Mine
+    }
+
+    fn pod(&self, namespace: &str, name: &str, _: Instant) -> Result<Arc<Pod>, BindError> {
+        let metadata = serde_json::json!({"namespace": namespace, "name": name, "uid": name, "labels": {"app": "web"}});
+        Ok(Arc::new(Pod::from_json(serde_json::json!({"metadata": metadata}).to_string().into()).unwrap()))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a bench is a stopwatch")]
+    fn reserve(
+        &self,
+        _: &Arc<Pod>,
+        _: Binding,
+        is_unchanged: &IsUnchanged<'_>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+        let gateway = self.gateway.get().and_then(Weak::upgrade).unwrap();
+        let mut held = self.held.lock().unwrap();
+        let number = held.len() * 2;
+        let started = Instant::now();
+        change(&gateway, &self.pods, number);
+        assert!(is_unchanged(&gateway.cluster().unwrap()), "the limit is far away");
+        change(&gateway, &self.pods, number + 1);
+        held.push(started.elapsed());
+        Ok(Box::new(Place))
+    }
+}
+
+impl Reservation for Place {
+    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
+        Ok(())
+    }
 }
 
 impl Policy for Seats {
     fn verbs(&self) -> Verbs {
         [Verb::Filter].into_iter().collect()
+    }
+
+    fn imports(&self) -> &[String] {
+        &self.imports
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {

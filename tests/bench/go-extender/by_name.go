@@ -37,7 +37,7 @@ func (r residues) has(number int) bool {
 }
 
 // byNameExtender says as much as an extender with rules, with next to no thought: a node's own number tells whether
-// it is refused, and its score. What it costs the scheduler beyond the null extender is what longer replies cost.
+// it is refused, and its score. It costs the scheduler more than the null extender by its longer replies alone.
 func byNameExtender(refused residues) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /filter", func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,7 @@ func (r *warmImage) scoreFor(p *pod) func(*node, any) int64 {
 		case found == len(p.images):
 			return maxScore
 		case r.byBytes:
-			// Whoever lacks an image is below whoever lacks none.
+			// A node that lacks an image is below one that lacks none.
 			return min(bytes*maxScore/r.full, maxScore-1)
 		default:
 			return int64(found * maxScore / len(p.images))

@@ -24,8 +24,8 @@ type verdict struct {
 	reason string
 }
 
-// A rule is a filter, a scorer or a ranker, or several of them. What depends on the pod alone is worked out
-// once for each request, and what depends on the node alone (deriver) once for each node.
+// A rule is a filter, a scorer or a ranker, or several of them. Values that depend on the pod alone are worked
+// out once for each request, and those that depend on the node alone (deriver) once for each node.
 type (
 	filter interface {
 		filterFor(p *pod) func(n *node, derived any) verdict

@@ -34,7 +34,7 @@ use crate::{
 /// Of the old build's time, the most that the new one may take.
 const MOST: f64 = 1.05;
 
-/// How often servers are started anew for a row, and rounds in between.
+/// The number of times that servers are started anew for a row, and of rounds in between.
 const STARTS: usize = 4;
 const ROUNDS_PER_START: usize = 6;
 
@@ -130,7 +130,7 @@ fn objects(plan: &Plan, modules: &Modules, builds: &Builds, work: &str, lines: &
     add(&row, rounds, lines)
 }
 
-/// Rounds of so many calls of each verb, each with the next body.
+/// Rounds of this many calls of each verb, each with the next body.
 fn by_call(
     plan: &Plan,
     setting: &Setting,

@@ -1,4 +1,4 @@
-//! What the figures should be.
+//! The aims for the figures.
 
 use crate::report::{Both, Report};
 

@@ -13,7 +13,7 @@ const NODE_BYTES: usize = 15_000;
 /// Pods of one deployment have their labels in common.
 const REPLICAS: usize = 100;
 
-/// A cluster of so many nodes and placed pods.
+/// A cluster of this many nodes and placed pods.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) nodes: usize,
@@ -66,8 +66,8 @@ fn pods(from: usize, to: usize, nodes: usize) -> Vec<String> {
     pods
 }
 
-/// A pod as a deployment, admission plugins, the network plugin and kubelet leave it: some 7,000 bytes. What is
-/// its own stands in braces.
+/// A pod as a deployment, admission plugins, the network plugin and kubelet leave it: some 7,000 bytes. Its own values
+/// stand in braces.
 fn pod(app: usize) -> Value {
     json!({
         "metadata": pod_metadata(app),
@@ -88,7 +88,7 @@ fn pod(app: usize) -> Value {
     })
 }
 
-/// Labels are those of the deployment; what the network plugin writes is of this pod alone.
+/// Labels are those of the deployment; the values of the network plugin are of this pod alone.
 fn pod_metadata(app: usize) -> Value {
     json!({
         "name": format!("service-{app}-6d8f7c9b5d-{{short}}"), "generateName": format!("service-{app}-6d8f7c9b5d-"),
@@ -156,7 +156,7 @@ fn time(number: usize) -> String {
     format!("2026-0{}-1{}T0{}:00:00Z", 1 + number % 9, number / 9 % 10, number / 90 % 10)
 }
 
-/// Who wrote which field: about as long as for a Deployment's pod.
+/// The managers of the fields: about as long as for a Deployment's pod.
 fn managed_fields() -> Value {
     let fields: serde_json::Map<String, Value> =
         (0..24).map(|at| (format!("f:field-number-{at}"), json!({".": {}, "f:type": {}}))).collect();

@@ -1,4 +1,4 @@
-//! 40 MB of whole nodes: what the wire takes, beside `serde_json` reading and splitting the same text.
+//! 40 MB of whole nodes: the time of the wire, beside that of `serde_json` for reading and splitting the same text.
 
 use std::{
     sync::Arc,

@@ -16,7 +16,7 @@ use crate::{
     world,
 };
 
-/// How long plimsoll may take to see a change.
+/// The time in which plimsoll must see a change.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The label by which the changed nodes change sides.

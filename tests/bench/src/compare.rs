@@ -25,7 +25,7 @@ pub(crate) fn agree(verb: &str, body: &[u8], plimsoll: &mut Client, go: &mut Cli
     Ok(())
 }
 
-/// What a reply says about each node: kept, rejected and why, or its score.
+/// The statement of a reply about each node: kept, rejected and why, or its score.
 fn verdicts(verb: &str, reply: &[u8]) -> Result<BTreeMap<String, String>> {
     let reply: Value = serde_json::from_slice(reply)?;
     let mut verdicts = BTreeMap::new();

@@ -44,7 +44,7 @@ pub(crate) fn median(figures: &[f64]) -> f64 {
     }
 }
 
-/// How many of the least and of the greatest of so many figures are outside of the interval.
+/// The number of the least figures, and of the greatest, that are outside of the interval.
 ///
 /// Each figure lies below the true median as a coin falls: as many are left out at one side as are there by chance in
 /// at most 2.5 of 100 cases.

@@ -18,7 +18,7 @@ use crate::{
     world,
 };
 
-/// What differs between two calls, and how a row of it is called.
+/// The names of the rows, and whether each of their calls is about a new pod.
 const WORKS: [(&str, bool); 2] = [("languages", false), ("languages unseen", true)];
 
 /// Both plimsolls, and the Go extender that says what is right.

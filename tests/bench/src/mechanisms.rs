@@ -1,4 +1,4 @@
-//! What each speed mechanism gains: one build, whole and without each of its mechanisms, call by call.
+//! The gain of each speed mechanism: one build, whole and without each of its mechanisms, call by call.
 //!
 //! A build that can be measured so takes the names of mechanisms from the environment variable [`WITHOUT`] and leaves
 //! them off. The product cannot: `tests/bench/mechanisms.patch` makes such a build.
@@ -23,14 +23,14 @@ use crate::{
 /// Names the mechanisms that a server leaves off, with commas between them.
 const WITHOUT: &str = "PLIMSOLL_WITHOUT";
 
-/// How often servers are started anew, and rounds in between.
+/// The number of times that servers are started anew, and of rounds in between.
 const STARTS: usize = 2;
 const ROUNDS_PER_START: usize = 10;
 
 /// The same build twice: the second one shows how far apart two processes are.
 const CONTROL: &str = "(nothing)";
 
-/// One row: what differs between its calls, and how many of them make a round.
+/// One row: the difference between its calls, and the number of them in a round.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     work: &'static str,
@@ -66,7 +66,7 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, mechanisms: &[String]) -> 
         let snapshot = snapshot.then(|| world::snapshot(CLUSTER));
         let setting = Setting::new(modules, &samples, snapshot.as_ref().map(String::as_bytes))?;
         let mut rounds: Vec<[Rounds; 2]> = wanted.iter().map(|_| <_>::default()).collect();
-        // Anew for each row: what one leaves in the caches would serve the next.
+        // Anew for each row: data that one leaves in the caches would serve the next.
         for (row, rounds) in wanted.iter().zip(&mut rounds) {
             for _ in 0..STARTS {
                 row.measure(&mut start(&setting, mechanisms)?, rounds)?;

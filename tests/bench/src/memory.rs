@@ -1,4 +1,4 @@
-//! What a large cluster takes: a real plimsoll with ten policies lists it from an API server, and is asked.
+//! The memory that a large cluster takes: a real plimsoll with ten policies lists it from an API server, and is asked.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::{
 /// The cluster of the aim; a quick run takes a tenth.
 const SIZE: Size = Size { nodes: 5_000, pods: 150_000 };
 
-/// What the aim is.
+/// The aim.
 const MOST_MIB: f64 = 512.0;
 
 /// Starts plimsoll on the cluster, asks it about every node, and reads what it holds and held at most.

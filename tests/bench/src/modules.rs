@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use plimsoll_harness::samples::{Sample, lay_out};
 use tempfile::TempDir;
 
-/// What `make policies` built.
+/// The modules that `make policies` built.
 #[derive(Debug)]
 pub(crate) struct Modules {
     directory: PathBuf,

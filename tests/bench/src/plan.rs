@@ -1,4 +1,4 @@
-//! What is measured, and for how long.
+//! The choice of measurements, and their duration.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     pub(crate) echo: bool,
 }
 
-/// What is measured, and for how long.
+/// The choice of measurements, and their duration.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) quick: bool,
@@ -74,7 +74,7 @@ impl Plan {
         Effort { time: Duration::from_secs(seconds) / share as u32, calls, alone: self.alone }
     }
 
-    /// How often something is done that takes long each time.
+    /// The number of times that something is done which takes long each time.
     pub(crate) fn times(&self, times: usize) -> usize {
         if self.quick { times.div_ceil(3) } else { times }
     }

@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use crate::sample::Sample;
 
-/// What was measured, and how long it took.
+/// A measurement, and the time that it took.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Row {
     pub(crate) work: &'static str,
-    /// Who the nodes come from: `names`, `objects`, or `none` where it does not matter.
+    /// The source of the nodes: `names`, `objects`, or `none` where it does not matter.
     pub(crate) mode: &'static str,
     pub(crate) nodes: usize,
     pub(crate) policies: usize,
@@ -87,12 +87,12 @@ impl Both {
         (medians.len() == 2).then(|| medians.iter().sum())
     }
 
-    /// How many times plimsoll's time another server takes.
+    /// The time of another server as a multiple of plimsoll's.
     pub(crate) fn ratio(&self, report: &Report, server: &str) -> Option<f64> {
         Some(self.of(report, server)? / self.of(report, "plimsoll")?)
     }
 
-    /// How many times another server's time plimsoll takes.
+    /// The time of plimsoll as a multiple of another server's.
     pub(crate) fn over(&self, report: &Report, server: &str) -> Option<f64> {
         Some(1.0 / self.ratio(report, server)?)
     }
@@ -200,7 +200,7 @@ impl Report {
     }
 }
 
-/// A figure with so many decimals, or a dash.
+/// A figure with this many decimals, or a dash.
 fn show(figure: Option<f64>, decimals: usize) -> String {
     figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.decimals$}"))
 }

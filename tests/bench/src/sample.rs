@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a measurement goes on, and how often it calls at most.
+/// The duration of a measurement, and the most calls that it makes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) time: Duration,

@@ -20,7 +20,7 @@ use crate::{
     sample::{Effort, Sample as Times},
 };
 
-/// What both extenders are given: the same rules, and the same view of the cluster.
+/// The input of both extenders: the same rules, and the same view of the cluster.
 pub(crate) struct Setting {
     policies: TempDir,
     rules: NamedTempFile,

@@ -29,7 +29,7 @@ impl Toggles {
         Ok(Self { text, places, next: 0 })
     }
 
-    /// Moves so many nodes to the other team, each time the next ones.
+    /// Moves this many nodes to the other team, each time the next ones.
     pub(crate) fn toggle(&mut self, nodes: usize) {
         for _ in 0..nodes {
             let letter = &mut self.text[self.places[self.next]];

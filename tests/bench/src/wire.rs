@@ -19,12 +19,12 @@ pub(crate) const CLUSTER: usize = 5_000;
 /// Whole nodes are 8 kB each.
 pub(crate) const NODE_BYTES: usize = 8_000;
 
-/// Of the nodes, one in so many changes between two calls.
+/// Of the nodes, one in this many changes between two calls.
 pub(crate) const CHANGED: usize = 100;
 
 pub(crate) const VERBS: [&str; 2] = ["filter", "prioritize"];
 
-/// How the calls of a row differ from one another.
+/// The difference between the calls of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// Not at all.

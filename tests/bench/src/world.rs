@@ -98,7 +98,7 @@ pub(crate) fn listed_node(number: usize) -> Value {
     node
 }
 
-/// The pods placed on so many nodes.
+/// The pods placed on this many nodes.
 pub(crate) fn placed_on(nodes: usize) -> impl Iterator<Item = Value> {
     (0..nodes).flat_map(placed)
 }

@@ -1,4 +1,4 @@
-//! What a steady request costs, counted: figures that no busy machine changes.
+//! The cost of a steady request, counted: figures that no busy machine changes.
 #![allow(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
 use std::{
@@ -34,11 +34,11 @@ const CALLS: usize = 20;
 const MOST_TO_FILTER: usize = 90;
 const MOST_TO_PRIORITIZE: usize = 40;
 
-/// How many answers guests have given.
+/// The number of answers that guests have given.
 #[derive(Default)]
 struct Evaluations(AtomicUsize);
 
-/// What one call took.
+/// The cost of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     allocations: usize,

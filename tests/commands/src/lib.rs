@@ -1,4 +1,4 @@
-//! What a user sees: the commands, run as processes and compared with golden files.
+//! The program as a user sees it: the commands, run as processes and compared with golden files.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p plimsoll-commands` writes the files anew; read the difference.
 
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use plimsoll_harness::{command, workspace};
 
-/// What a command printed, and how it ended.
+/// The output of a command, and its exit code.
 #[derive(Debug)]
 pub struct Printed {
     /// The exit code.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{BindError, Binder, Binding, NotReserved, Pod, Reservation, Slot, Turn};
+use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, NotReserved, Pod, Reservation, Turn};
 use serde_json::json;
 
 use crate::recording::Recording;
@@ -49,12 +49,12 @@ impl Api {
         Self::of(pods.iter().map(|(namespace, name, uid)| (&**namespace, &**name, &**uid)))
     }
 
-    /// Whose turn it is from now on.
+    /// Sets the replica that binds from now on.
     pub fn set_turn(&self, turn: Turn) {
         self.state().turn = turn;
     }
 
-    /// What was written.
+    /// The bindings that were written.
     pub fn bindings(&self) -> Vec<Binding> {
         self.state().bindings.clone()
     }
@@ -85,7 +85,7 @@ impl Binder for Api {
         &self,
         _: &Arc<Pod>,
         binding: Binding,
-        _: Option<&Slot>,
+        _: &IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
         Ok(Box::new(Place { api: self, binding }))
     }

@@ -1,4 +1,4 @@
-//! What kube-scheduler demands of a reply, field by field.
+//! Checks kube-scheduler's demands on a reply, field by field.
 
 use std::collections::BTreeMap;
 

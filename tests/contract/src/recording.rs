@@ -1,4 +1,4 @@
-//! What kube-scheduler sent, and the cluster that it sent it from.
+//! The recorded requests of kube-scheduler, and the cluster that it sent them from.
 
 use std::{fs, path::PathBuf};
 
@@ -20,7 +20,7 @@ pub struct Recording {
     pub headers: String,
     /// The request's body.
     pub request: Bytes,
-    /// What the recorded extender answered.
+    /// The recorded extender's answer.
     pub response: Bytes,
 }
 

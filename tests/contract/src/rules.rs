@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, Fault, Member, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption, Read, Value,
-    Verb, Verbs, Verdict,
+    Annotation, Ask, BindAnswer, Fault, Member, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption,
+    Read, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -21,6 +21,7 @@ pub struct Fake {
     score: Option<Rule<u32>>,
     preempt: Option<Rule<Preemption>>,
     bind: Option<Rule<Result<Vec<Annotation>, String>>>,
+    imports: Vec<String>,
 }
 
 /// Holds calls until a test lets them go.
@@ -86,6 +87,13 @@ fn text(ask: &Ask, read: Read<'_>) -> String {
 // === impl Fake ===
 
 impl Fake {
+    /// The same with a read that its module would import (`placed.count`).
+    #[must_use]
+    pub fn importing(mut self, read: &str) -> Self {
+        self.imports.push(read.to_owned());
+        self
+    }
+
     /// The same with a filter.
     #[must_use]
     pub fn filter(mut self, rule: impl Fn(&Ask, u32) -> Verdict + Send + Sync + 'static) -> Self {
@@ -126,6 +134,10 @@ impl Policy for Fake {
         verbs.into_iter().flatten().collect()
     }
 
+    fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         each(self.filter.as_ref().ok_or_else(|| self.lacks(Verb::Filter))?, ask, nodes);
         Ok(())
@@ -141,8 +153,9 @@ impl Policy for Fake {
         Ok(())
     }
 
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        Ok(self.bind.as_ref().ok_or_else(|| self.lacks(Verb::Bind))?(ask, node))
+    fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
+        let answer = self.bind.as_ref().ok_or_else(|| self.lacks(Verb::Bind))?(ask, node);
+        Ok(answer.map(Into::into).map_err(Into::into))
     }
 }
 
@@ -160,18 +173,18 @@ impl Gate {
         let gate = Arc::clone(self);
         Fake::default().filter(move |ask, _| {
             gate.pass();
-            // Who reads of the request as a whole is asked each time.
+            // A policy that reads of the request as a whole is asked each time.
             drop(ask.view.read(Read::NodesCount));
             Verdict::Fits
         })
     }
 
-    /// How many calls have come to the gate so far.
+    /// The number of calls that have come to the gate so far.
     pub fn entered(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).entered
     }
 
-    /// Waits until so many calls have come to the gate; false if they do not.
+    /// Waits until this many calls have come to the gate; false if they do not.
     pub async fn reached(self: &Arc<Self>, calls: usize) -> bool {
         let gate = Arc::clone(self);
         tokio::task::spawn_blocking(move || gate.wait(|state| state.entered >= calls)).await.unwrap_or(false)
@@ -183,7 +196,8 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    fn pass(&self) {
+    /// Waits until the gate is open.
+    pub fn pass(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).entered += 1;
         self.changed.notify_all();
         self.wait(|state| state.open);

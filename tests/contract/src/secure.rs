@@ -66,7 +66,7 @@ impl Site {
         load(self.files())
     }
 
-    /// What a client with a good certificate says and accepts.
+    /// The configuration of a client with a good certificate.
     ///
     /// # Errors
     /// If the system has no randomness.
@@ -132,7 +132,7 @@ impl Notices {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often a notice came.
+    /// The number of times a notice came.
     pub fn count(&self, notice: &str) -> usize {
         self.all().iter().filter(|heard| *heard == notice).count()
     }

@@ -25,7 +25,7 @@ use crate::client::{Client, within};
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
-    /// What its observer heard.
+    /// The notices that its observer heard.
     pub heard: Arc<Heard>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<io::Result<()>>,

@@ -18,7 +18,7 @@ pub(crate) struct Load {
     thread: JoinHandle<()>,
 }
 
-/// What the load saw.
+/// The totals of the load.
 pub(crate) struct LoadTotals {
     pub(crate) calls: u64,
     /// The first failed call, if any failed.

@@ -1,4 +1,4 @@
-//! What kube-scheduler does with an extender, as far as the demo needs it: filter, prioritize, choose.
+//! The use that kube-scheduler makes of an extender, as far as the demo needs it: filter, prioritize, choose.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ pub(crate) struct SchedulerDecision {
     pub(crate) node: Option<String>,
     pub(crate) score: Option<i64>,
     pub(crate) left: usize,
-    /// How many nodes each reason turned down, the most first.
+    /// The number of nodes that each reason turned down, the most first.
     pub(crate) reasons: Vec<(String, usize)>,
 }
 

@@ -74,7 +74,7 @@ impl Stage {
         Ok(["--snapshot", text(&self.snapshot)?, "--compile-cache", text(&self.cache)?])
     }
 
-    /// What to type next.
+    /// The commands to type next.
     pub(crate) fn next_commands(&self, args: &Args) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let program = binary().strip_prefix(here).unwrap_or(binary()).display();

@@ -12,7 +12,7 @@ use plimsoll_harness::{policies, tempdir, workspace};
 #[test]
 fn the_demo_tells_its_story_without_a_failed_call() {
     let directory = tempdir().unwrap();
-    // As few pods as it takes, and twice: what the first has made, the second replaces.
+    // As few pods as it takes, and twice: the second run replaces the files of the first.
     run(directory.path(), &["--pods", "9"]);
     let (code, out, err) = run(directory.path(), &["--pods", "9"]);
     assert_eq!(code, Some(0), "{out}{err}");

@@ -21,7 +21,7 @@ pub(crate) struct Component {
 // === impl Component ===
 
 impl Component {
-    /// Starts a component; what it prints goes to `NAME.log` in the directory.
+    /// Starts a component; its output goes to `NAME.log` in the directory.
     pub(crate) fn start(name: &str, directory: &Path, args: &[String]) -> Result<Self> {
         let log = File::create(directory.join(format!("{name}.log")))?;
         let child = Command::new(BIN.join(name))

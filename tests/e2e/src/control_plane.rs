@@ -24,7 +24,7 @@ pub struct ControlPlane {
     // Dropped in this order: the API server before what it stores in, and the files last.
     api_server: Option<Component>,
     _etcd: Component,
-    /// What the API server is started with, each time.
+    /// The arguments that the API server is started with, each time.
     api_server_args: Vec<String>,
     /// Of etcd and the API server; each connects to the other by number.
     _ports: [ReservedPort; 3],

@@ -4,12 +4,14 @@
 //! There is no kubelet: a pod that is bound stays `Pending`, and one that is deleted is gone at once.
 
 mod balancer;
+mod burst;
 mod chart;
 mod component;
 mod control_plane;
 mod objects;
 
 pub use balancer::Balancer;
+pub use burst::{Burst, BurstOutcome};
 pub use chart::{chart, helm, objects, of_kind, render, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use objects::{node, pod};

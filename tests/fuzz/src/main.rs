@@ -1,6 +1,6 @@
 //! `make fuzz`: generated, mutated and broken modules against everything that reads modules.
 //!
-//! Each is lifted and compiled in a worker process, by exactly the code that a compile process runs. What is accepted
+//! Each is lifted and compiled in a worker process, by exactly the code that a compile process runs. An accepted module
 //! goes through a real compile process too, which must say the same, and is called. A panic, the end of a worker, a
 //! difference or a fault of the host is a failure: the module is kept, with its seed, and the exit code is 1.
 
@@ -28,7 +28,7 @@ use worker::Counts;
 /// A worker that says nothing for so long has met a module that takes too long without bounds.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// What was asked for.
+/// The arguments.
 struct Args {
     minutes: f64,
     seed: u64,
@@ -36,7 +36,7 @@ struct Args {
     worker: bool,
 }
 
-/// How a worker ended.
+/// The end of a worker.
 enum End {
     Done,
     Died(String),
@@ -105,7 +105,7 @@ fn supervise(mut seed: u64, until: Instant, folder: &Path) -> Result<Counts> {
     Ok(all)
 }
 
-/// What a gateway would have said.
+/// The answer that a gateway would have given.
 fn in_a_process(module: &Path) -> Result<String> {
     let child = ChildConfig { timeout: Duration::from_secs(10), ..ChildConfig::of(gateway()?) };
     let config = EngineConfig { max_calls: 2, ..EngineConfig::new(child) };

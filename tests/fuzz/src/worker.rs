@@ -19,14 +19,14 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::{gateway, generated::Generated};
 
-/// Of the modules that are refused here, one in so many goes to a compile process as well; of the others, every one.
+/// Of the modules that are refused here, one in this many goes to a compile process as well; of the others, every one.
 const SHARE: u64 = 64;
 
-/// After so many modules, or this time, the counts are printed.
+/// After this many modules, or this time, the counts are printed.
 const REPORT: u64 = 100;
 const REPORT_AFTER: Duration = Duration::from_millis(500);
 
-/// Private memory of this process: what a module can make the compiler take here, without bounds of its own.
+/// Private memory of this process: the most that a module can make the compiler take here, without bounds of its own.
 const MEMORY: u64 = 4 << 30;
 
 /// Panics in libraries that are known, and that the compile process takes.
@@ -35,7 +35,7 @@ const KNOWN: [&str; 1] = ["depth <= Self::MAX_DEPTH"];
 /// The last panic: loaders turn it into a refusal.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// What was counted, by name.
+/// The counts by name.
 pub(crate) type Counts = BTreeMap<String, u64>;
 
 /// Tries modules one after another.

@@ -7,7 +7,7 @@ use std::iter;
 pub struct Bomb {
     /// For the test's output.
     pub name: String,
-    /// What a policies directory would hold.
+    /// The file as it would be in a policies directory.
     pub bytes: Vec<u8>,
     /// A part of the text of the refusal.
     pub refused: &'static str,

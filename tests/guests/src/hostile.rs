@@ -11,15 +11,15 @@ use crate::compile;
 pub struct Guest {
     /// As its file is called.
     pub name: &'static str,
-    /// What it is asked.
+    /// The verb that it is asked.
     pub verb: Verb,
-    /// What a policies directory would hold.
+    /// The file as it would be in a policies directory.
     pub bytes: Vec<u8>,
-    /// How it must end.
+    /// The end that it must come to.
     pub expected: Expected,
 }
 
-/// How a hostile guest must end, and a part of the text that says so.
+/// The end that a hostile guest must come to, and a part of the text that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// It is not even loaded.
@@ -37,6 +37,8 @@ macro_rules! for_each_hostile {
         $each! {
             adapter_import: wat, Filter, Refused("it imports plimsoll:adapter/host@0.1.0; a policy may import");
             answer_out_of_bounds: wat, Filter, Fault(Output, "pointer");
+            asynchronous: wat, Score, Refused("it uses asynchronous functions of the component model");
+            asynchronous_wasi: wat, Score, Refused("it imports wasi:cli/stdout@0.3.0; a policy may import");
             bind_endless: wat, Bind, Fault(Timeout, "is over");
             bind_flood: wat, Bind, Fault(Output, "65 annotations; at most 64 are allowed");
             bind_huge: wat, Bind, Fault(Output, "it handed over more than 1024 KiB at once");
@@ -80,10 +82,23 @@ macro_rules! for_each_hostile {
             truncated: half, Filter, Refused("is the file complete?");
             two_memories: wat, Score, Fault(Memory, "was refused; all together may have 64 MiB");
             unknown_function: wat, Filter, Refused("env");
-            unknown_import: wat, Filter, Refused("it imports wasi:sockets/tcp@0.2.0, wasi:cli/environment@0.2.0; a policy may import");
+            unknown_import: wat, Filter, Refused("it imports acme:database/rows@1.0.0, wasi:cli/environment@0.4.0; a policy may import");
             unknown_verb: wat, Filter, Refused("it exports plimsoll:policy/bless@0.1.0, which is no verb");
             unknown_verdict: wat, Filter, Fault(Output, "discriminant");
             unknown_version: wat, Filter, Refused("it speaks plimsoll:policy/filter@7.0.0; this plimsoll speaks plimsoll:policy@0.1.0");
+            wasi_event_bomb: wat, Score, Fault(Memory, "handle limit exceeded");
+            wasi_exit: wat, Score, Fault(Panic, "exit code 1");
+            wasi_forged_handle: wat, Score, Fault(Output, "unknown handle index 77");
+            wasi_forged_kind: wat, Score, Fault(Output, "handle index 1 used with the wrong type");
+            wasi_http: wat, Score, Fault(Trap, "it called wasi:http/types@0.2.10#[constructor]fields, which policies do not have");
+            wasi_huge_write: wat, Score, Fault(Output, "it handed over more than 1024 KiB at once");
+            wasi_no_interface: wat, Score, Refused("it does not fit plimsoll:policy@0.1.0");
+            wasi_out_of_bounds: wat, Score, Fault(Output, "out of bounds of memory");
+            wasi_output_flood: wat, Score, Fault(Timeout, "is over");
+            wasi_polls_nothing: wat, Score, Fault(Output, "it waited for an empty list of events");
+            wasi_random_bomb: wat, Score, Fault(Output, "it asked for 18446744073709551615 random bytes at once");
+            wasi_sleeps: wat, Score, Fault(Timeout, "is over");
+            wasi_wrong_type: wat, Score, Refused("it does not fit plimsoll:policy@0.1.0");
             wrong_import_type: wat, Score, Refused("it does not fit plimsoll:policy@0.1.0");
             wrong_index: wat, Filter, Fault(Read, "there is no node 5000000; the request has 4");
             wrong_signature: wat, Filter, Refused("expected `[I32] -> [I32]` but found `[I64] -> [I32]`");

@@ -18,6 +18,14 @@ pub fn zone() -> Vec<u8> {
     compile("zone", include_str!("../guests/good/zone.wat"))
 }
 
+/// The component that asks WASI 0.2 for the time, random bytes and its environment.
+///
+/// # Panics
+/// If its source is broken.
+pub fn wasi() -> Vec<u8> {
+    compile("wasi", include_str!("../guests/good/wasi.wat"))
+}
+
 /// A module from its text.
 ///
 /// # Panics

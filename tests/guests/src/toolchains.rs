@@ -1,5 +1,7 @@
 //! Guests that need a compiler: built once for a test run, below the system's folder for temporary files.
 
+mod python;
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -7,8 +9,14 @@ use std::{
     sync::OnceLock,
 };
 
+pub use self::python::{python_example, python_sdk_command};
+
 /// The result of a build: a module, or why there is none.
 type Built = Result<Vec<u8>, String>;
+
+const C_ADVICE: &str = "install clang and lld";
+
+const GO_ADVICE: &str = "install Go 1.24 or later";
 
 /// The zone policy in C, with clang and its linker for WebAssembly.
 ///
@@ -18,7 +26,7 @@ type Built = Result<Vec<u8>, String>;
 /// If the build fails, or with `CI=true` if there is no compiler.
 pub fn c_guest() -> Option<Vec<u8>> {
     static BUILT: OnceLock<Built> = OnceLock::new();
-    module("the C guest", BUILT.get_or_init(build_c))
+    module("the C guest", BUILT.get_or_init(|| build_c(&guests().join("good/zone.c"))))
 }
 
 /// The zone policy in Go, which does other things as well if its settings say so: `{"do": "panic"}`.
@@ -32,7 +40,7 @@ pub fn go_guest() -> Option<Vec<u8>> {
     module("the Go guest", BUILT.get_or_init(|| build_go("go", ".")))
 }
 
-/// A sample policy in Go: `tenant-pool` or `warm-image`.
+/// A policy in Go: the samples `tenant-pool` and `warm-image`, or `forgotten`.
 ///
 /// None where there is no Go: the test is reported as skipped.
 ///
@@ -40,6 +48,74 @@ pub fn go_guest() -> Option<Vec<u8>> {
 /// As for [`c_guest`].
 pub fn go_policy(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in Go"), &build_go("go-policies", name))
+}
+
+/// An example of the Go SDK, such as `needs-label`.
+///
+/// None where there is no Go: the test is reported as skipped.
+///
+/// # Panics
+/// As for [`c_guest`].
+pub fn go_example(name: &str) -> Option<Vec<u8>> {
+    module(&format!("{name} in Go"), &build_go_in(&go_sdk(), &format!("examples/{name}")))
+}
+
+/// An example of the C SDK, such as `needs-label`.
+///
+/// None where there is no clang that links for WebAssembly: the test is reported as skipped.
+///
+/// # Panics
+/// As for [`c_guest`].
+pub fn c_example(name: &str) -> Option<Vec<u8>> {
+    module(&format!("{name} in C"), &build_c(&c_sdk().join(format!("examples/{name}/{name}.c"))))
+}
+
+/// The sample policy of this name in C.
+///
+/// None where there is no clang that links for WebAssembly: the test is reported as skipped.
+///
+/// # Panics
+/// As for [`c_guest`].
+pub fn c_policy(name: &str) -> Option<Vec<u8>> {
+    module(&format!("{name} in C"), &build_c(&guests().join(format!("c-policies/{name}.c"))))
+}
+
+/// Runs clang in the folder of the C SDK.
+///
+/// None where there is no clang: the test is reported as skipped.
+pub fn c_sdk_clang(arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new("clang");
+    command.current_dir(c_sdk()).args(arguments);
+    match run(&mut command, C_ADVICE) {
+        Ok(output) => Some(output),
+        Err(missing) => {
+            plimsoll_harness::skip(&format!("the C SDK cannot be tested: {missing}"));
+            None
+        }
+    }
+}
+
+/// Runs a Go command in the folder of the Go SDK.
+///
+/// None where there is no Go: the test is reported as skipped.
+pub fn go_sdk_command(program: &str, arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new(program);
+    command.current_dir(go_sdk()).args(arguments);
+    match run(&mut command, GO_ADVICE) {
+        Ok(output) => Some(output),
+        Err(missing) => {
+            plimsoll_harness::skip(&format!("the Go SDK cannot be tested: {missing}"));
+            None
+        }
+    }
+}
+
+fn c_sdk() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk/c")
+}
+
+fn go_sdk() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk/go")
 }
 
 fn module(what: &str, built: &Built) -> Option<Vec<u8>> {
@@ -52,12 +128,14 @@ fn module(what: &str, built: &Built) -> Option<Vec<u8>> {
     }
 }
 
-fn build_c() -> Built {
-    let source = guests().join("good/zone.c");
-    let (folder, out) = output("zone.wasm");
+/// Builds a policy in C as docs/policy-in-c.md says.
+fn build_c(source: &Path) -> Built {
+    let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let (folder, out) = output(&format!("{name}-c.wasm"));
     let mut clang = Command::new("clang");
-    clang.args(["--target=wasm32", "-O2", "-nostdlib", "-ffreestanding", "-Wl,--no-entry", "-o"]).arg(&out).arg(source);
-    let built = run(&mut clang, "install clang and lld");
+    clang.args(["--target=wasm32", "-O2", "-ffreestanding", "-nostdlib", "-Wl,--no-entry,--stack-first,--strip-debug"]);
+    clang.arg("-I").arg(c_sdk()).arg("-o").arg(&out).arg(source);
+    let built = run(&mut clang, C_ADVICE);
     // Debian's clang may come without either.
     let built = built.and_then(|output| {
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -72,13 +150,18 @@ fn build_c() -> Built {
     finish(built, &folder, &out)
 }
 
-/// Builds a package of a Go module.
 fn build_go(module: &str, package: &str) -> Built {
-    let (folder, out) = output(&format!("{module}-{}.wasm", package.trim_matches('.')));
+    build_go_in(&guests().join(module), package)
+}
+
+/// Builds a package of the Go module in a folder.
+fn build_go_in(module: &Path, package: &str) -> Built {
+    let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (folder, out) = output(&format!("{name}-{}.wasm", package.trim_matches('.').replace('/', "-")));
     let mut go = Command::new("go");
-    go.current_dir(guests().join(module)).env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=mod");
+    go.current_dir(module).env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=mod");
     go.args(["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o"]).arg(&out).arg(Path::new(".").join(package));
-    let built = run(&mut go, "install Go 1.24 or later").map(|output| {
+    let built = run(&mut go, GO_ADVICE).map(|output| {
         assert!(output.status.success(), "go failed: {}", String::from_utf8_lossy(&output.stderr));
     });
     finish(built, &folder, &out)
@@ -91,7 +174,7 @@ fn run(command: &mut Command, advice: &str) -> Result<Output, String> {
 
 fn finish(built: Result<(), String>, folder: &Path, out: &Path) -> Built {
     let module = built.and_then(|()| fs::read(out).map_err(|error| error.to_string()));
-    // What is left behind does no harm.
+    // A folder that is left behind does no harm.
     let _ = fs::remove_dir_all(folder);
     module
 }

@@ -7,20 +7,20 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindError, Binder, Binding, Candidate, Cluster, Limits, Loader, Member, Node, NotReserved, Pod, PolicyConfig,
-    Reservation, Slot, Turn, View,
+    Ask, BindError, Binder, Binding, Candidate, Cluster, IsUnchanged, Limits, Loader, Member, Node, NotReserved, Pod,
+    PolicyConfig, Reservation, Turn, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
-/// How many nodes the small cluster has: `n0` and `n2` in zone a, the others in zone b.
+/// The number of nodes in the small cluster: `n0` and `n2` in zone a, the others in zone b.
 pub const NODES: u32 = 4;
 
-/// An API server with pod `default/p`, which always waits: what it is told is kept.
+/// An API server with pod `default/p`, which always waits: it keeps the bindings that it is sent.
 #[derive(Debug, Default)]
 pub struct Binds(Mutex<Vec<Binding>>);
 
 impl Binds {
-    /// What was to be bound, in order.
+    /// The bindings that were to be written, in order.
     pub fn all(&self) -> Vec<Binding> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -40,7 +40,7 @@ impl Binder for Binds {
         &self,
         _: &Arc<Pod>,
         binding: Binding,
-        _: Option<&Slot>,
+        _: &IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
         Ok(Box::new(Place { binds: self, binding }))
     }

@@ -1,5 +1,5 @@
-//! What a test needs built: the binary and the sample policies. `make` and cargo build them before any test runs; here
-//! they are only found.
+//! The files that a test needs built: the binary and the sample policies. `make` and cargo build them before any test
+//! runs; here they are only found.
 
 use std::{
     fs,
@@ -64,7 +64,7 @@ pub fn policies() -> &'static Path {
     &POLICIES
 }
 
-/// A guest of the demo: `zone_drain_v1`, `zone_drain_v2`, `fragile`, or `machines` of the tests.
+/// A guest of the demo: `zone_drain_v1`, `zone_drain_v2`, `fragile`, or `machines`, `at_most` and `numbers` of the tests.
 ///
 /// # Panics
 /// If the policies are missing.

@@ -24,7 +24,7 @@ pub struct Pair {
     pub key: String,
 }
 
-/// What a certificate is for.
+/// The use of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A server at 127.0.0.1, called `plimsoll.test`.

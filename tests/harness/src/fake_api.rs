@@ -63,6 +63,8 @@ struct State {
     bindings: u64,
     last_binding: Option<(String, Value)>,
     watches_are_silent: bool,
+    /// None: a recent one.
+    minor_version: Option<&'static str>,
     /// Open connections by number.
     connections: HashMap<u64, TcpStream>,
     accepted: u64,
@@ -118,6 +120,11 @@ impl FakeApi {
         self.change(|state| nodes.into_iter().for_each(|node| state.objects.put_node(node)));
     }
 
+    /// Adds a namespace or replaces it.
+    pub fn put_namespace(&self, namespace: Value) {
+        self.change(|state| state.objects.put_namespace(namespace));
+    }
+
     /// Adds a pod or replaces it.
     pub fn put_pod(&self, pod: Value) {
         self.change(|state| state.objects.put_pod(pod));
@@ -151,7 +158,7 @@ impl FakeApi {
         self.change(|state| drop(state.objects.put_lease(lease)));
     }
 
-    /// How many Bindings have arrived.
+    /// The number of Bindings that have arrived.
     pub fn bindings(&self) -> u64 {
         self.shared.lock().bindings
     }
@@ -159,6 +166,11 @@ impl FakeApi {
     /// The last Binding that arrived: its URL and its body.
     pub fn last_binding(&self) -> Option<(String, Value)> {
         self.shared.lock().last_binding.clone()
+    }
+
+    /// Says from now on that it is of Kubernetes 1 with this minor version.
+    pub fn set_minor_version(&self, version: &'static str) {
+        self.shared.lock().minor_version = Some(version);
     }
 
     /// Answers every request with this status from now on, and ends the watches.

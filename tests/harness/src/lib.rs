@@ -1,7 +1,7 @@
 //! Starts the real plimsoll for a test and talks to it.
 //!
-//! A test gets a process of its own, on free ports, with directories of its own. Nothing sleeps: what a
-//! test waits for is a condition with a deadline ([`wait_until`]).
+//! A test gets a process of its own, on free ports, with directories of its own. Nothing sleeps: a test waits for a
+//! condition, with a deadline ([`wait_until`]).
 
 mod build;
 mod certificates;

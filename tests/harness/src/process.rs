@@ -147,7 +147,7 @@ impl Plimsoll {
         wait_until(what, find).with_context(|| format!("{:#?}", self.log))
     }
 
-    /// How many log lines fit so far.
+    /// The number of log lines so far that fit.
     pub fn count_log(&self, fits: impl Fn(&Value) -> bool) -> usize {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|line| fits(line)).count()
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-/// How many threads a process has, by their names; none once it has ended.
+/// The number of threads that a process has, by their names; none once it has ended.
 pub fn threads(pid: u32) -> BTreeMap<String, usize> {
     let mut threads = BTreeMap::new();
     for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 /// Long enough for the slowest machine; a test that is right never waits this long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How often an answer is asked for that costs next to nothing.
+/// The interval between two questions that cost next to nothing.
 const OFTEN: Duration = Duration::from_millis(2);
 
 /// Asks until there is an answer.

@@ -14,12 +14,20 @@ use plimsoll_wasm::{EngineConfig, WasmLoader};
 /// # Panics
 /// If it is missing (`make policies` builds it) or refused.
 pub fn load(module: &Path) -> Arc<dyn Policy> {
+    let bytes = std::fs::read(module).unwrap_or_else(|error| panic!("{}: {error}", module.display()));
+    load_bytes(&module.display().to_string(), &bytes)
+}
+
+/// Loads a module that is in memory.
+///
+/// # Panics
+/// If it is refused.
+pub fn load_bytes(name: &str, module: &[u8]) -> Arc<dyn Policy> {
     static LOADER: OnceLock<WasmLoader> = OnceLock::new();
     let loader = LOADER.get_or_init(|| {
         WasmLoader::new(EngineConfig::in_process()).unwrap_or_else(|error| panic!("no engine: {error}"))
     });
-    let bytes = std::fs::read(module).unwrap_or_else(|error| panic!("{}: {error}", module.display()));
-    let inspection = loader.inspect(&bytes).unwrap_or_else(|error| panic!("{}: {error}", module.display()));
+    let inspection = loader.inspect(module).unwrap_or_else(|error| panic!("{name}: {error}"));
     inspection.policy
 }
 

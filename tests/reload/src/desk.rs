@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How a file takes the place of another.
+/// The way in which a file takes the place of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// A new file is renamed over it.

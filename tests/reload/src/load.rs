@@ -14,21 +14,21 @@ use anyhow::{Context, Result, ensure};
 use plimsoll_harness::Plimsoll;
 use serde_json::{Value, json};
 
-/// How many nodes each request has.
+/// The number of nodes in each request.
 pub const NODES: usize = 20;
 
-/// What the answers were.
+/// The answers, counted.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// How many answers there were.
+    /// The number of answers.
     pub count: usize,
-    /// How many by the reason of the policy; without a policy the reason is empty.
+    /// The number of answers by the reason of the policy; without a policy the reason is empty.
     pub by_reason: BTreeMap<String, usize>,
     /// The reason in the answer that came last.
     pub last: String,
     /// The longest that a client waited.
     pub longest: Duration,
-    /// What was wrong with the first bad answer.
+    /// The error in the first bad answer.
     pub wrong: Option<String>,
 }
 
@@ -46,7 +46,7 @@ struct StopOnDrop<'s>(&'s AtomicBool);
 // === impl Load ===
 
 impl<'a> Load<'a> {
-    /// Runs `work` while so many clients ask this gateway.
+    /// Runs `work` while this many clients ask this gateway.
     ///
     /// # Errors
     /// If `work` fails, or any answer is not what it should be.
@@ -79,7 +79,7 @@ impl<'a> Load<'a> {
         Ok(look(&mut answers))
     }
 
-    /// Waits for so many more answers.
+    /// Waits for this many more answers.
     ///
     /// # Errors
     /// If they do not come, or one was not what it should be.

@@ -17,7 +17,7 @@ use syn::{
 /// A module's path below the crate's root, which is empty.
 type Module = Vec<String>;
 
-/// What one module has.
+/// The items and imports of one module.
 #[derive(Default)]
 struct Scope {
     items: BTreeSet<String>,

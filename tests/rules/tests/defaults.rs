@@ -1,4 +1,4 @@
-//! A default is defined once, as the flag's. What the chart, the pages and the harness repeat of it is compared here with
+//! A default is defined once, as the flag's. The copies in the chart, the pages and the harness are compared here with
 //! `--help`, as the golden files of `tests/commands` have it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]

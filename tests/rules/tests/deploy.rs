@@ -1,4 +1,4 @@
-//! `deploy/` fits the workspace. What a container runtime would find out is checked as far as that goes without one.
+//! `deploy/` fits the workspace. It is checked without a container runtime, as far as that goes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
 
@@ -39,7 +39,7 @@ fn the_image_is_built_as_the_project_is() {
     let from = instructions("FROM");
     assert!(from[0].starts_with(&format!("rust:{}-", rust.split('"').next().unwrap())), "{from:?}");
     assert_eq!(instructions("RUN"), ["cargo build --release --locked --package plimsoll"]);
-    // What is copied out of the first stage is what is started, by a user with a number that is not root's.
+    // The file that is copied out of the first stage is started, by a user with a number that is not root's.
     let copied = instructions("COPY").pop().unwrap();
     let (built, installed) = copied.rsplit_once(' ').unwrap();
     assert_eq!(built, "--from=build /src/target/release/plimsoll");

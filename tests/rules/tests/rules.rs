@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says and no tool can hold; `deny.toml` and the `clippy.toml`s hold the rest.
+//! Rules in ARCHITECTURE.md that no tool can hold; `deny.toml` and the `clippy.toml`s hold the rest.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
 
@@ -9,6 +9,9 @@ use std::{
 };
 
 use plimsoll_harness::workspace;
+
+/// The words that begin a clause in place of a subject.
+const CLAUSES: [&str; 7] = ["What", "Whatever", "Who", "Whoever", "Whom", "Whose", "How"];
 
 #[test]
 fn the_engine_is_named_as_the_workspace_names_it() {
@@ -60,6 +63,68 @@ fn the_patch_of_the_mechanisms_applies() {
     let apply = ["apply", "--check", "tests/bench/mechanisms.patch"];
     let git = Command::new("git").args(apply).current_dir(workspace()).output().unwrap();
     assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+}
+
+/// A comment names its subject. A clause in its place ("What a request needs") hides a term: find it.
+#[test]
+fn no_comment_begins_with_a_clause_for_its_subject() {
+    let (mut seen, mut found) = (0, Vec::new());
+    for file in sources(workspace()) {
+        let text = fs::read_to_string(&file).unwrap();
+        for (index, line) in text.lines().enumerate() {
+            let Some(comment) = comment(line) else { continue };
+            seen += 1;
+            if begins_with_a_clause(comment) {
+                found.push(format!("{}:{}: {comment}", file.strip_prefix(workspace()).unwrap().display(), index + 1));
+            }
+        }
+    }
+    assert!(seen > 5_000, "only {seen} lines of comments were found: does the search still work?");
+    assert!(found.is_empty(), "comments without a subject:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_clause_is_found_and_a_question_is_none() {
+    let table = [
+        ("/// What a request needs of the cluster.", true),
+        ("    // Whoever waits is told. It is late.", true),
+        ("//! The parts of a list. How many there are follows.", true),
+        ("/// The parts of the cluster that a request needs.", false),
+        ("/// How good is this node, 0 to 100?", false),
+        ("/// However it ends, it is said what has failed.", false),
+        ("let text = \"What\";", false),
+    ];
+    for (line, expected) in table {
+        assert_eq!(comment(line).is_some_and(begins_with_a_clause), expected, "{line}");
+    }
+}
+
+/// The text of a line that is a comment.
+fn comment(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!']).trim())
+}
+
+fn begins_with_a_clause(comment: &str) -> bool {
+    let is_clause = |sentence: &str| {
+        let first = sentence.split(' ').next();
+        first.is_some_and(|word| CLAUSES.contains(&word)) && !sentence.contains('?')
+    };
+    comment.split(". ").any(is_clause)
+}
+
+/// The Rust sources below a folder, except those that a build made.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found
 }
 
 /// The folders of the workspace's crates.

@@ -10,7 +10,7 @@ use std::{
 
 use plimsoll_harness::workspace;
 
-/// Where texts for people are made: what follows, to the end of the call, holds them.
+/// The places where texts for people are made: the rest of the call holds them.
 const MAKERS: [&str; 25] = [
     "#[error(",
     "warn!(",
@@ -39,7 +39,7 @@ const MAKERS: [&str; 25] = [
     "let text =\n",
 ];
 
-/// What a library calls things; our texts say it in other words.
+/// Terms of a library; our texts use other words.
 const NOT_SHOWN: [&str; 3] = ["mapping start", "sequence start", "string scalar"];
 
 /// Shorter pieces of a text would be found on the page by chance.

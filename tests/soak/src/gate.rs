@@ -61,7 +61,7 @@ impl Gate {
         false
     }
 
-    /// Waits until so many actors wait in [`Gate::enter`], or for a time; how many do.
+    /// Waits until this many actors wait in [`Gate::enter`], or for a time; returns the number that do.
     pub(crate) fn wait_until_parked(&self, actors: usize, patience: Duration) -> usize {
         let until = Instant::now() + patience;
         let mut state = self.lock();

@@ -12,15 +12,15 @@ use crate::actors::{ALL, Actor};
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-soak")]
 pub(crate) struct Args {
-    /// How many minutes it runs
+    /// The minutes that it runs
     #[arg(long, value_name = "N", default_value_t = 10.0, conflicts_with = "hours")]
     minutes: f64,
 
-    /// How many hours it runs
+    /// The hours that it runs
     #[arg(long, value_name = "N")]
     hours: Option<f64>,
 
-    /// How many minutes of that are load which is not judged [default: a fifth, at least 2]
+    /// The minutes of that whose load is not judged [default: a fifth, at least 2]
     #[arg(long, value_name = "N")]
     warm_up: Option<f64>,
 
@@ -44,12 +44,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// How the report is printed
+    /// The format of the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
-/// How the report is printed.
+/// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// For people

@@ -53,7 +53,7 @@ impl Stage {
         let api = FakeApi::start((0..NODES).map(node), (0..PODS).map(placed_pod))?;
         let mut command = Command::new(&plan.binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"]);
-        // Bounds that are met within the warm-up: what grows beyond them is a leak.
+        // Bounds that are met within the warm-up: growth beyond them is a leak.
         command.args(["--decision-cache-size", "2Mi", "--drain-timeout", "20s"]);
         let environment = image::environment()?;
         command.envs(environment.iter().cloned());
@@ -74,7 +74,7 @@ impl Stage {
         };
         wait_until("plimsoll to be ready", || (stage.get("/readyz").ok()?.0 == 200).then_some(()))?;
         wait_until("plimsoll to lead", || stage.get("/api/leader").ok()?.1.contains("\"leads\"").then_some(()))?;
-        // Who has just begun to lead lists the cluster before it binds.
+        // A replica that has just begun to lead lists the cluster before it binds.
         stage.expect_trouble(Duration::ZERO);
         Ok(stage)
     }

@@ -9,7 +9,7 @@ pub(crate) struct Trend {
     pub(crate) high: f64,
 }
 
-/// Means of so many stretches are compared: samples of one stretch depend on each other, the stretches hardly.
+/// The number of stretches whose means are compared. Samples of one stretch depend on each other, the stretches hardly.
 const STRETCHES: usize = 16;
 
 /// The 97.5 % quantile of Student's distribution with `STRETCHES - 2` degrees of freedom.

@@ -15,7 +15,7 @@ const MAX_LINE: usize = 16 << 20;
 /// The largest page of a list: a page is all of the JSON that is held at once, and 500 pods of 20 kB have 10 MB.
 const MAX_PAGE: usize = 32 << 20;
 
-/// How much of a page that is too large is kept: the metadata of the list, and that of its first object.
+/// The bytes that are kept of a page that is too large: the metadata of the list, and that of its first object.
 const BEGINNING: usize = 1 << 20;
 
 /// Splits a response into lines, each within a time.

@@ -1,4 +1,4 @@
-//! How many objects a page of a list has.
+//! The number of objects in a page of a list.
 
 /// A page is all of the JSON that is held at once.
 const MAX_OBJECTS: u32 = 500;

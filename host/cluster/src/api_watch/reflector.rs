@@ -286,6 +286,7 @@ impl Reflector {
             self.version = None;
         }
         self.record().failed(failure.to_string());
+        self.shared.failed(self.resource);
         // A long outage must not fill the log.
         if failures.is_power_of_two() {
             warn!(resource = self.resource.name(), error = %failure, ?wait, failures, "the watch failed and is retried: the last cluster stays in force, if there is one");

@@ -14,7 +14,7 @@ use kube::{
 use super::{failure::WatchFailure, lines::collect, resource::Resource};
 use crate::{backoff::random, clock::timeout};
 
-/// How long the API server may take to begin an answer.
+/// The time in which the API server must begin an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Seconds after which the API server ends a watch, plus up to a quarter at random.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plimsoll_core::{Node, ObjectError, Pod};
+use plimsoll_core::{Namespace, Node, ObjectError, Pod};
 use serde_json::json;
 
 use super::{
@@ -10,17 +10,22 @@ use super::{
     wire::{self, EventKind},
 };
 
-/// One of the two resources.
+/// One of the resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resource {
     Nodes,
     Pods,
+    /// Policies may read their labels. The gateway works without them, and where it may not list them.
+    Namespaces,
 }
 
 /// An object of the resource, read.
 pub(super) enum WatchedObject {
     Node(Node),
     Pod(Pod),
+    Namespace(Namespace),
+    /// A Namespace that cannot be read, by its name.
+    UnreadableNamespace(Box<str>),
     /// A Node that cannot be read, by its name.
     UnreadableNode(Box<str>),
     /// A pod that cannot be read, with its name, UID and node alone.
@@ -34,6 +39,7 @@ impl Resource {
         match self {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
+            Self::Namespaces => "namespaces",
         }
     }
 
@@ -41,13 +47,14 @@ impl Resource {
         match self {
             Self::Nodes => "/api/v1/nodes",
             Self::Pods => "/api/v1/pods",
+            Self::Namespaces => "/api/v1/namespaces",
         }
     }
 
     /// Pending and finished pods are not sent; a pod that is bound or ends is sent as added or deleted.
     pub(super) fn selector(self) -> Option<String> {
         match self {
-            Self::Nodes => None,
+            Self::Nodes | Self::Namespaces => None,
             Self::Pods => Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
         }
     }
@@ -57,6 +64,7 @@ impl Resource {
         match self {
             Self::Nodes => Node::steady_from_json(json.as_bytes()).map(WatchedObject::Node),
             Self::Pods => Pod::placed_from_json(json.as_bytes()).map(WatchedObject::Pod),
+            Self::Namespaces => Namespace::from_json(json.as_bytes()).map(WatchedObject::Namespace),
         }
     }
 
@@ -75,6 +83,7 @@ impl Resource {
         }
         match self {
             Self::Nodes => Some(WatchedObject::UnreadableNode(name.as_ref().into())),
+            Self::Namespaces => Some(WatchedObject::UnreadableNamespace(name.as_ref().into())),
             Self::Pods => {
                 let metadata = json!({"namespace": namespace, "name": name, "uid": uid});
                 let pod = json!({"metadata": metadata, "spec": {"nodeName": node}}).to_string();
@@ -91,7 +100,8 @@ impl WatchedObject {
     pub(super) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Node(node) => Cow::Borrowed(node.name()),
-            Self::UnreadableNode(name) => Cow::Borrowed(name),
+            Self::Namespace(namespace) => Cow::Borrowed(namespace.name()),
+            Self::UnreadableNode(name) | Self::UnreadableNamespace(name) => Cow::Borrowed(name),
             Self::Pod(pod) | Self::UnreadablePod(pod) => Cow::Owned(format!("{}/{}", pod.namespace(), pod.name())),
         }
     }
@@ -104,6 +114,9 @@ impl WatchedObject {
             (Self::UnreadableNode(name), _) => store.remove_node(&name),
             (Self::Pod(pod) | Self::UnreadablePod(pod), EventKind::Deleted) => store.remove_pod(&pod),
             (Self::UnreadablePod(pod), _) => store.put_unreadable_pod(pod),
+            (Self::Namespace(namespace), EventKind::Deleted) => store.remove_namespace(namespace.name()),
+            (Self::UnreadableNamespace(name), _) => store.remove_namespace(&name),
+            (Self::Namespace(namespace), _) => store.put_namespace(namespace),
             (Self::Node(node), _) => store.put_node(node),
             (Self::Pod(pod), _) => store.put_pod(pod),
         }

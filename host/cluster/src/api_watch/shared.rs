@@ -17,7 +17,7 @@ use super::{
 };
 use crate::clock;
 
-/// How long the watch may fail to show a bound pod before a list is requested.
+/// The time that the watch may fail to show a bound pod before a list is requested.
 const UNCONFIRMED_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The state that tasks and callers share.
@@ -27,6 +27,9 @@ pub(super) struct SharedState {
     pub(super) changed: Notify,
     pub(super) nodes: WatchRecord,
     pub(super) pods: WatchRecord,
+    pub(super) namespaces: WatchRecord,
+    /// Whether namespaces were listed, or could not be: until then nothing is published.
+    pub(super) settled: watch::Sender<bool>,
     /// The number of requests for new lists.
     pub(super) wanted: watch::Sender<u64>,
     /// The last of these requests that the last complete list of each resource has fulfilled; the first is number 1.
@@ -40,8 +43,8 @@ pub(super) struct SharedState {
 #[derive(Default)]
 pub(super) struct PublishState {
     pub(super) store: ClusterStore,
-    are_nodes_listed: bool,
-    are_pods_listed: bool,
+    /// By resource: whether its first list is complete, or is not waited for.
+    is_settled: [bool; 3],
     is_published: bool,
 }
 
@@ -55,6 +58,8 @@ impl SharedState {
             changed: Notify::new(),
             nodes: WatchRecord::new(Resource::Nodes),
             pods: WatchRecord::new(Resource::Pods),
+            namespaces: WatchRecord::new(Resource::Namespaces),
+            settled: watch::Sender::new(false),
             wanted: watch::Sender::new(1),
             fulfilled: watch::Sender::new([0, 0]),
             resumed: watch::Sender::new(0),
@@ -66,6 +71,7 @@ impl SharedState {
         match resource {
             Resource::Nodes => &self.nodes,
             Resource::Pods => &self.pods,
+            Resource::Namespaces => &self.namespaces,
         }
     }
 
@@ -75,24 +81,25 @@ impl SharedState {
         match resource {
             Resource::Nodes => store.begin_nodes(),
             Resource::Pods => store.begin_pods(),
+            Resource::Namespaces => store.begin_namespaces(),
         }
     }
 
     /// Whether a starting watch has to catch up with changes during a pause of the process.
     pub(super) fn is_behind(&self, resource: Resource, resumed: u64) -> bool {
-        self.caught_up.borrow()[resource as usize] < resumed
+        self.caught_up.borrow().get(resource as usize).is_some_and(|caught_up| *caught_up < resumed)
     }
 
     /// A watch that began after this many pauses has caught up.
     pub(super) fn caught_up(&self, resource: Resource, resumed: u64) {
-        self.caught_up.send_modify(|caught_up| caught_up[resource as usize] = resumed);
+        self.caught_up.send_modify(|caught_up| set(caught_up, resource, resumed));
     }
 
     /// Whether the node of an unreadable object is known: then nothing is placed there.
     pub(super) fn knows_node_of(&self, lost: &WatchedObject) -> bool {
         match lost {
             WatchedObject::UnreadablePod(pod) => self.state.lock().store.node_of(pod).is_some(),
-            WatchedObject::UnreadableNode(_) | WatchedObject::Node(_) | WatchedObject::Pod(_) => true,
+            _ => true,
         }
     }
 
@@ -112,18 +119,39 @@ impl SharedState {
         match resource {
             Resource::Nodes => {
                 state.store.end_nodes();
-                state.are_nodes_listed = true;
+                state.is_settled[Resource::Nodes as usize] = true;
             }
             Resource::Pods => {
                 state.store.end_pods(began);
-                state.are_pods_listed = true;
+                state.is_settled[Resource::Pods as usize] = true;
+            }
+            Resource::Namespaces => {
+                state.store.end_namespaces();
+                state.is_settled[Resource::Namespaces as usize] = true;
             }
         }
         state.publish(&self.publish);
         drop(state);
         let record = self.record(resource);
         record.well(&record.lists);
-        self.fulfilled.send_modify(|fulfilled| fulfilled[resource as usize] = requests);
+        self.fulfilled.send_modify(|fulfilled| set(fulfilled, resource, requests));
+        self.tell_settled(resource);
+    }
+
+    /// A list or a watch has failed. The gateway works without namespaces, so nothing waits for them any longer.
+    pub(super) fn failed(&self, resource: Resource) {
+        if resource == Resource::Namespaces {
+            let mut state = self.state.lock();
+            state.is_settled[Resource::Namespaces as usize] = true;
+            state.publish(&self.publish);
+        }
+        self.tell_settled(resource);
+    }
+
+    fn tell_settled(&self, resource: Resource) {
+        if resource == Resource::Namespaces {
+            self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
+        }
     }
 
     /// Requests new lists if the watch has not shown a bound pod for too long: they show its outcome.
@@ -141,12 +169,19 @@ impl SharedState {
     }
 }
 
+/// Nobody waits for namespaces: they have no place in it.
+fn set(of_resources: &mut [u64; 2], resource: Resource, number: u64) {
+    if let Some(own) = of_resources.get_mut(resource as usize) {
+        *own = number;
+    }
+}
+
 // === impl PublishState ===
 
 impl PublishState {
     /// Publishes the changes, once the first lists are complete.
     pub(super) fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
-        if !(self.are_nodes_listed && self.are_pods_listed) {
+        if self.is_settled.contains(&false) {
             return;
         }
         let news = self.store.publish();

@@ -10,21 +10,23 @@ use parking_lot::Mutex;
 use super::resource::Resource;
 use crate::clock;
 
-/// The state of both watches at one moment.
+/// The state of the watches at one moment.
 #[derive(Debug, Clone)]
 pub struct WatchStatus {
     /// The watch of Nodes.
     pub nodes: ResourceStatus,
     /// The watch of pods.
     pub pods: ResourceStatus,
-    /// How many pods were bound and have not been shown by the watch.
+    /// The watch of namespaces; the gateway works without it.
+    pub namespaces: ResourceStatus,
+    /// The number of pods that were bound and have not been shown by the watch.
     pub reserved: usize,
 }
 
 /// The state of one watch.
 #[derive(Debug, Clone, Default)]
 pub struct ResourceStatus {
-    /// `nodes` or `pods`.
+    /// `nodes`, `pods` or `namespaces`.
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
@@ -77,7 +79,8 @@ impl WatchStatus {
     /// The objects that are missing in the current cluster. It is still safe to use: nothing is placed on a node that
     /// they concern.
     pub fn gaps(&self) -> Vec<String> {
-        [&self.nodes, &self.pods].into_iter().filter_map(ResourceStatus::gap).collect()
+        let gaps = [&self.nodes, &self.pods].into_iter().filter_map(ResourceStatus::gap);
+        gaps.chain(self.namespaces.gap_of_namespaces()).collect()
     }
 }
 
@@ -89,6 +92,14 @@ impl ResourceStatus {
         Some(format!(
             "{count} {resource} cannot be read, and nothing is placed on their nodes if these are known; the first is {first}"
         ))
+    }
+
+    fn gap_of_namespaces(&self) -> Option<String> {
+        if let (false, Some(trouble)) = (self.is_listed, &self.trouble) {
+            return Some(format!("namespaces are not known, and policies cannot read their labels: {trouble}"));
+        }
+        let first = self.first_unreadable.as_ref()?;
+        Some(format!("{} namespaces cannot be read, and are not known; the first is {first}", self.unreadable_now))
     }
 
     fn doubt(&self, max_staleness: Duration) -> Option<String> {
@@ -172,7 +183,7 @@ mod tests {
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
         let listed = ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
-        WatchStatus { nodes, pods: listed, reserved: 0 }
+        WatchStatus { nodes, pods: listed, namespaces: ResourceStatus::default(), reserved: 0 }
     }
 
     #[test]
@@ -185,5 +196,24 @@ mod tests {
         assert!(status(nodes.clone()).doubts(LIMIT).is_empty());
         nodes.silent_for = LIMIT * 2;
         assert_eq!(status(nodes).doubts(LIMIT), ["nodes have not been heard of for 20 s"]);
+    }
+
+    #[test]
+    fn a_gateway_that_may_not_list_namespaces_works_and_says_what_is_missing() {
+        let listed = ResourceStatus { resource: "nodes", is_listed: true, ..Default::default() };
+        let mut status = status(listed);
+        assert!(status.gaps().is_empty(), "{:?}", status.gaps());
+        status.namespaces.trouble = Some("the API server answered 403: forbidden".to_owned());
+        let missing =
+            "namespaces are not known, and policies cannot read their labels: the API server answered 403: forbidden";
+        assert_eq!(status.gaps(), [missing]);
+        assert!(status.doubts(LIMIT).is_empty());
+        status.namespaces = ResourceStatus {
+            is_listed: true,
+            unreadable_now: 1,
+            first_unreadable: Some("web: too large".to_owned()),
+            ..ResourceStatus::default()
+        };
+        assert_eq!(status.gaps(), ["1 namespaces cannot be read, and are not known; the first is web: too large"]);
     }
 }

@@ -4,17 +4,19 @@
 
 mod by_name;
 mod entry;
+mod namespaces;
 mod reservations;
 mod unreadable;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use hashbrown::HashMap as Table;
-use plimsoll_core::{Cluster, Node, Placed, Pod, Pool, Slot, Slots, Unlisted};
+use plimsoll_core::{Cluster, Namespace, Node, Pod, Pool, Slot, Slots, Unlisted, UnlistedNode};
 
 use self::{
     by_name::{PodByName, PodName},
     entry::NodeEntry,
+    namespaces::NamespaceStore,
     reservations::ReservedPod,
 };
 
@@ -40,6 +42,7 @@ pub(crate) struct ClusterStore {
     reserved: HashMap<Box<str>, ReservedPod>,
     /// The reservations that were made.
     reservations_made: u64,
+    namespaces: NamespaceStore,
     pool: Pool,
     pods_put: u32,
     /// The lists that have begun.
@@ -165,12 +168,6 @@ impl ClusterStore {
         }
     }
 
-    /// Whether the node was last published like this; nothing may wait to be published.
-    pub(crate) fn shows(&self, node: &str, seen: &Slot) -> bool {
-        let at = self.entries.get(node).and_then(|entry| entry.at);
-        at.and_then(|at| self.slots.get(at)).is_some_and(|slot| is_same(slot, seen))
-    }
-
     /// The cluster as it was last published.
     pub(crate) fn published(&self) -> &Arc<Cluster> {
         &self.cluster
@@ -182,14 +179,34 @@ impl ClusterStore {
         for name in std::mem::take(&mut self.dirty) {
             is_news |= self.update_slot(&name);
         }
-        if !is_news {
+        if !is_news && !self.namespaces.is_changed() {
             return None;
         }
         let on_node = |reserved: &ReservedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
         let reserved = Arc::new(self.reserved.values().filter_map(on_node).collect());
         let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
-        self.cluster = Arc::new(next.with_reserved(reserved));
+        self.cluster = Arc::new(next.with_reserved(reserved).with_namespaces(self.namespaces.publish()));
         Some(Arc::clone(&self.cluster))
+    }
+
+    /// From here on the namespaces of a list are added.
+    pub(crate) fn begin_namespaces(&mut self) {
+        self.namespaces.begin();
+    }
+
+    /// A list of the namespaces is complete: those that it did not contain are gone.
+    pub(crate) fn end_namespaces(&mut self) {
+        self.namespaces.end();
+    }
+
+    /// A namespace as it is now.
+    pub(crate) fn put_namespace(&mut self, namespace: Namespace) {
+        self.namespaces.put(namespace);
+    }
+
+    /// A namespace is gone, or cannot be read.
+    pub(crate) fn remove_namespace(&mut self, name: &str) {
+        self.namespaces.remove(name);
     }
 
     /// Puts a pod on its node.
@@ -263,17 +280,26 @@ impl ClusterStore {
     }
 }
 
-/// Puts the pods of a node without a slot in their place; whether that changes anything.
-fn update_unlisted(unlisted: &mut Unlisted, name: &str, pods: Option<Arc<Placed>>) -> bool {
-    match (unlisted.get(name), pods) {
+/// Puts a node without a slot in its place; whether that changes anything.
+fn update_unlisted(unlisted: &mut Unlisted, name: &str, node: Option<UnlistedNode>) -> bool {
+    match (unlisted.get(name), node) {
         (None, None) => false,
-        (Some(old), Some(new)) if Arc::ptr_eq(old, &new) => false,
+        (Some(old), Some(new)) if is_same_unlisted(old, &new) => false,
         (_, Some(new)) => {
             Arc::make_mut(unlisted).insert(name.into(), new);
             true
         }
         (Some(_), None) => Arc::make_mut(unlisted).remove(name).is_some(),
     }
+}
+
+fn is_same_unlisted(a: &UnlistedNode, b: &UnlistedNode) -> bool {
+    let is_node_same = match (&a.node, &b.node) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (None, None) => true,
+        _ => false,
+    };
+    is_node_same && Arc::ptr_eq(&a.placed, &b.placed)
 }
 
 fn is_same(a: &Slot, b: &Slot) -> bool {

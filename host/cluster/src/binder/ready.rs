@@ -1,6 +1,9 @@
 //! The preparation of a term for its first write.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 
 use arc_swap::ArcSwapOption;
 use kube::Client;
@@ -22,6 +25,8 @@ pub(super) struct Ready {
     pub(super) client: Client,
     /// When the list of this term had ended.
     pub(super) since: Instant,
+    /// Whether the API server is known to copy the labels of a Binding to the pod.
+    pub(super) takes_labels: AtomicBool,
 }
 
 /// Lists the cluster again at the start of every term. It runs until it is aborted, or the election ends.
@@ -61,7 +66,7 @@ async fn make(api: &ApiServer, assume_cache: &dyn AssumeCache, term: Arc<Term>) 
                 // A list that starts now contains all writes of earlier leaders.
                 assume_cache.relist().await;
                 info!(term = term.number(), "the cluster was listed afresh: this gateway binds");
-                return Ready { term, client, since: clock::now() };
+                return Ready { term, client, since: clock::now(), takes_labels: AtomicBool::new(false) };
             }
             Err(error) => {
                 warn!(term = term.number(), error = error_text(&error), "this gateway leads and cannot bind");

@@ -135,7 +135,7 @@ impl<'b> ApiReservation<'b> {
 
     /// The pod is on a node: as it was reserved, or as it was read.
     fn bound(&mut self, read: Option<&Pod>) {
-        let placed = read.and_then(|pod| Some(pod.placed_on(pod.node()?, &BTreeMap::new())));
+        let placed = read.and_then(|pod| Some(pod.placed_on(pod.node()?, &BTreeMap::new(), &BTreeMap::new())));
         self.binder.assume_cache.settle_at(&self.id, placed.map(Arc::new), clock::now());
         self.on_drop = OnDrop::Nothing;
     }

@@ -10,7 +10,7 @@ use kube::{
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
-use super::{pods_path, ready::Ready};
+use super::{labels, pods_path, ready::Ready};
 use crate::clock;
 
 /// The outcome of a write.
@@ -32,7 +32,15 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
         Ok(request) => request,
         Err(error) => return WriteOutcome::NotWritten(error),
     };
-    let left = deadline.saturating_duration_since(clock::now()).min(ready.term.timings().settle());
+    let left = || deadline.saturating_duration_since(clock::now()).min(ready.term.timings().settle());
+    if !binding.labels.is_empty() {
+        match clock::timeout(left(), labels::check(ready)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return WriteOutcome::NotWritten(error),
+            Err(_) => return WriteOutcome::NotWritten(BindError::Timeout("its version was not read".to_owned())),
+        }
+    }
+    let left = left();
     if left.is_zero() {
         return WriteOutcome::NotWritten(BindError::Timeout("there was no time left to write the binding".to_owned()));
     }
@@ -48,9 +56,17 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
     }
 }
 
-/// The parts of a pending pod that a policy can read: if only other parts changed, its answer is still valid.
-pub(super) fn substance(pod: &Pod) -> [Option<&str>; 4] {
-    ["/metadata/labels", "/metadata/annotations", "/metadata/deletionTimestamp", "/spec"].map(|at| pod.field(at))
+/// The parts of a pending pod that policies decide by. If only others have changed, such as the condition that
+/// kube-scheduler writes to the status of a pod that it has tried, the answers are still valid.
+pub(super) fn substance(pod: &Pod) -> [Option<&str>; 5] {
+    const PARTS: [&str; 5] = [
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/metadata/ownerReferences",
+        "/metadata/deletionTimestamp",
+        "/spec",
+    ];
+    PARTS.map(|at| pod.field(at))
 }
 
 /// An error of the client with its causes.
@@ -65,7 +81,7 @@ pub(super) fn text(error: &Error) -> String {
 /// frozen on its way fails if anything happened to the pod since.
 fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<Vec<u8>>, BindError> {
     let version = pod.field("/metadata/resourceVersion").and_then(|text| serde_json::from_str::<String>(text).ok());
-    let body = json!({
+    let mut body = json!({
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {
@@ -77,6 +93,9 @@ fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
     });
+    if !binding.labels.is_empty() {
+        body["metadata"]["labels"] = json!(binding.labels);
+    }
     let wrong = |error: &dyn std::fmt::Display| BindError::Api(format!("the binding makes no request: {error}"));
     let body = body.to_string().into_bytes();
     let parameters = PostParams::default();

@@ -1,4 +1,4 @@
-//! The Lease that a gateway asks for, and what it writes there.
+//! The Lease that a gateway asks for, and the values that it writes there.
 
 use super::LeaseTimings;
 

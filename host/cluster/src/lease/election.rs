@@ -1,4 +1,4 @@
-//! Who holds the Lease: a state machine without a clock, a network or a task.
+//! The election of the Lease's holder: a state machine without a clock, a network or a task.
 //!
 //! The rules are client-go's (`tools/leaderelection`): a Lease is free if its holder released it, or if it has
 //! not changed for its duration *as seen by our own monotonic clock*; the times written in it are for

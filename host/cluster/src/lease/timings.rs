@@ -20,7 +20,7 @@ impl LeaseTimings {
         Self { lease: Duration::from_secs(seconds).clamp(BOUNDS[0], BOUNDS[1]) }
     }
 
-    /// How long a holder holds the Lease after it sent its last renewal.
+    /// The time that a holder holds the Lease after it sent its last renewal.
     pub fn lease(self) -> Duration {
         self.lease
     }
@@ -30,7 +30,7 @@ impl LeaseTimings {
         self.lease / 5
     }
 
-    /// How long a request about the Lease may take.
+    /// The time that a request about the Lease may take.
     pub(crate) fn request_timeout(self) -> Duration {
         self.lease / 5
     }
@@ -45,17 +45,17 @@ impl LeaseTimings {
         self.unacknowledged() + self.handling()
     }
 
-    /// How long bytes may stay unacknowledged in the kernel's buffer, before it drops them.
+    /// The time that bytes may stay unacknowledged in the kernel's buffer, before it drops them.
     pub(crate) fn unacknowledged(self) -> Duration {
         self.lease / 9
     }
 
-    /// How long the API server may work on a write.
+    /// The time that the API server may work on a write.
     pub(crate) fn handling(self) -> Duration {
         self.lease * 2 / 9
     }
 
-    /// How long other candidates wait after they saw a Lease of this duration change: clocks have different rates.
+    /// The time that other candidates wait after they saw a Lease of this duration change: clocks have different rates.
     pub(crate) fn expiry(self) -> Duration {
         self.lease * 9 / 8
     }

@@ -31,6 +31,8 @@ pub(super) struct SimulatedApi {
     /// The world's time.
     pub(super) now: u64,
     pub(super) nodes: Vec<String>,
+    /// The number of pods that may be bound at a time.
+    seats: usize,
     pub(super) pods: BTreeMap<String, Stored>,
     pub(super) version: u64,
     pub(super) log: Vec<Happened>,
@@ -47,8 +49,8 @@ pub(super) type ApiReply = (u16, Value);
 // === impl SimulatedApi ===
 
 impl SimulatedApi {
-    pub(super) fn new(nodes: u64) -> Self {
-        Self { nodes: (0..nodes).map(|node| format!("n{node}")).collect(), version: 1, ..Self::default() }
+    pub(super) fn new(nodes: u64, seats: usize) -> Self {
+        Self { nodes: (0..nodes).map(|node| format!("n{node}")).collect(), seats, version: 1, ..Self::default() }
     }
 
     /// Carries out one request of a process; `line` is its target.
@@ -132,6 +134,8 @@ impl SimulatedApi {
         if let Some(other) = self.pods.values().find(has_it) {
             panic!("device {device} of {node} is given twice: to {} and by {sender} to {name}", other.uid);
         }
+        let taken = self.pods.values().filter(|pod| pod.node.is_some()).count();
+        assert!(taken < self.seats, "a seat of {} is given twice: by {sender} to {name}", self.seats);
         let holder = self.lease.as_ref().and_then(|lease| lease["spec"]["holderIdentity"].as_str());
         let (passed, was_made) = self.passed;
         // A deleted Lease may still be held by its last holder; a replica that creates it waits until that has ended.

@@ -40,7 +40,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 /// The watch restarts after silence for half of this.
 const MAX_STALENESS: Duration = Duration::from_secs(30);
 
-/// How many times a gateway asks its policies about a node that changes.
+/// The number of times a gateway asks its policies about a node that changes.
 const ASKS: u32 = 8;
 
 pub(super) type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -56,6 +56,15 @@ pub(super) struct Sent {
     /// Whether it was written on a connection of a term.
     pub(super) is_fenced: bool,
     pub(super) reply: oneshot::Sender<Back>,
+}
+
+/// The devices and seats that policies hand out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Devices of each node.
+    pub(super) devices: u64,
+    /// Seats in the whole cluster; each pod takes one.
+    pub(super) seats: usize,
 }
 
 /// A bind that the scheduler wants.
@@ -103,6 +112,7 @@ pub(super) struct Process {
     /// Up to where it has run, by the world's clock.
     pub(super) at: u64,
     pub(super) frozen_until: u64,
+    fault: Option<Defect>,
 }
 
 // === impl Process ===
@@ -147,7 +157,7 @@ impl Process {
         let (watch, leadership, binder) = parts;
         let started = (now, base);
         let runtime = Some(runtime);
-        Self { url, clock, outbox, watch, leadership, binder, runtime, started, rate, at: now, frozen_until: 0 }
+        Self { url, clock, outbox, watch, leadership, binder, runtime, started, rate, at: now, frozen_until: 0, fault }
     }
 
     /// Runs up to this moment of the world, or until something leaves the process.
@@ -188,18 +198,19 @@ impl Process {
         pods.map(|pod| (pod.uid().to_owned(), pod.annotations().get(DEVICE).unwrap_or_default().to_owned())).collect()
     }
 
-    /// How many reservations it has that its watch does not confirm.
+    /// The number of its reservations that its watch has not confirmed.
     pub(super) fn reserved(&self) -> usize {
         self.watch.status().reserved
     }
 
     /// It is asked to bind a pod; policies take `asking` to answer.
-    pub(super) fn bind(&self, order: BindOrder, devices: u64, asking: Duration) {
+    pub(super) fn bind(&self, order: BindOrder, limits: Limits, asking: Duration) {
+        let compares_cluster = self.fault != Some(Defect::ComparesTheNodeAlone);
         let (binder, watch, outbox) = (Arc::clone(&self.binder), Arc::clone(&self.watch), Arc::clone(&self.outbox));
         let Some(runtime) = &self.runtime else { return };
         let _entered = self.clock.enter();
         runtime.spawn(async move {
-            let outcome = bind(&binder, &watch, &order, devices, asking).await;
+            let outcome = bind(&binder, &watch, &order, limits, asking, compares_cluster).await;
             outbox.lock().unwrap().outcomes.push((order, outcome));
             paused::stop();
         });
@@ -231,8 +242,9 @@ async fn bind(
     binder: &ApiBinder,
     watch: &ClusterWatch,
     order: &BindOrder,
-    devices: u64,
+    limits: Limits,
     asking: Duration,
+    compares_cluster: bool,
 ) -> BindResult {
     let deadline = clock::now() + REQUEST_TIMEOUT;
     match binder.turn() {
@@ -251,11 +263,13 @@ async fn bind(
         None => {}
     }
     for _ in 0..ASKS {
-        let Some(seen) = slot(&watch.cluster(), &order.node) else {
+        let cluster = watch.cluster();
+        let Some(seen) = slot(&cluster, &order.node) else {
             return BindResult::Failed("no such node".to_owned());
         };
+        let taken = others_in(&cluster, &order.uid);
         clock::sleep(asking).await;
-        let Some(device) = free_device(&seen, &order.uid, devices) else {
+        let Some(device) = free_device(&seen, &order.uid, limits.devices).filter(|_| taken < limits.seats) else {
             return BindResult::Failed("full".to_owned());
         };
         let binding = Binding {
@@ -264,8 +278,12 @@ async fn bind(
             uid: order.uid.as_str().into(),
             node: order.node.as_str().into(),
             annotations: BTreeMap::from([(DEVICE.into(), device.as_str().into())]),
+            labels: BTreeMap::new(),
         };
-        return match binder.reserve_pod(&pod, binding, Some(&seen)) {
+        let is_unchanged = |newest: &Arc<Cluster>| {
+            has_same_records(newest, &seen) && (!compares_cluster || others_in(newest, &order.uid) == taken)
+        };
+        return match binder.reserve_pod(&pod, binding, &is_unchanged) {
             Err(NotReserved::Changed) => continue,
             Err(refusal) => BindResult::Failed(format!("{refusal:?}")),
             Ok(mut reservation) => match reservation.write(deadline).await {
@@ -280,6 +298,20 @@ async fn bind(
 
 fn slot(cluster: &Cluster, node: &str) -> Option<Slot> {
     cluster.slots().get(cluster.find(node)? as usize).cloned()
+}
+
+fn has_same_records(newest: &Cluster, seen: &Slot) -> bool {
+    let is_same = |now: &Slot| match (&now.placed, &seen.placed) {
+        (Some(now_placed), Some(placed)) => Arc::ptr_eq(&now.node, &seen.node) && Arc::ptr_eq(now_placed, placed),
+        _ => false,
+    };
+    slot(newest, seen.node.name()).is_some_and(|now| is_same(&now))
+}
+
+/// The number of pods other than this one that are placed on all nodes.
+fn others_in(cluster: &Cluster, uid: &str) -> usize {
+    let pods = cluster.slots().iter().filter_map(|slot| slot.placed.as_ref()).flat_map(|placed| placed.pods());
+    pods.filter(|pod| pod.uid() != uid).count()
 }
 
 /// The lowest device that no other pod on the node has.

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_core::{NotReserved, Pod, Slot};
+use plimsoll_core::{IsUnchanged, NotReserved, Pod};
 
 use crate::{AssumeCache, ClusterWatch, ReservationId, clock};
 
@@ -17,14 +17,17 @@ use crate::{AssumeCache, ClusterWatch, ReservationId, clock};
 pub(super) enum Defect {
     /// A bind's end releases the pod by its UID, wherever another bind has put it since: this was shipped.
     ReleasesByUid,
-    /// A pod is reserved without comparing the node with the records that the policies were shown.
+    /// A pod is reserved without comparing the records with those that the policies were shown.
     ReservesBlindly,
+    /// A pod is reserved after comparing its node, and not the count of pods in the whole cluster.
+    ComparesTheNodeAlone,
     /// A reservation is released although the outcome of its Binding is unknown.
     ForgetsTheUnknown,
 }
 
 impl Defect {
-    pub(super) const ALL: [Self; 3] = [Self::ReleasesByUid, Self::ReservesBlindly, Self::ForgetsTheUnknown];
+    pub(super) const ALL: [Self; 4] =
+        [Self::ReleasesByUid, Self::ReservesBlindly, Self::ComparesTheNodeAlone, Self::ForgetsTheUnknown];
 }
 
 pub(super) struct Sabotaged {
@@ -54,7 +57,7 @@ impl Sabotaged {
     /// The former `assume`: the pod is moved to the node of this bind.
     fn assume(&self, pod: &Arc<Pod>, settled: Instant) {
         self.forget(pod.uid());
-        if let Ok(id) = self.watch.reserve(Arc::clone(pod), None) {
+        if let Ok(id) = self.watch.reserve(Arc::clone(pod), &|_| true) {
             self.watch.settle_at(&id, None, settled);
             self.latest.lock().unwrap().insert(pod.uid().to_owned(), id);
         }
@@ -67,12 +70,13 @@ impl Sabotaged {
 }
 
 impl AssumeCache for Sabotaged {
-    fn reserve(&self, pod: Arc<Pod>, seen: Option<&Slot>) -> Result<ReservationId, NotReserved> {
-        let seen = seen.filter(|_| self.fault != Defect::ReservesBlindly);
-        let mut result = self.watch.reserve(Arc::clone(&pod), seen);
+    fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved> {
+        let is_unchanged: &IsUnchanged<'_> =
+            if self.fault == Defect::ReservesBlindly { &|_| true } else { is_unchanged };
+        let mut result = self.watch.reserve(Arc::clone(&pod), is_unchanged);
         if self.fault == Defect::ReleasesByUid && matches!(result, Err(NotReserved::Undecided(_))) {
             self.forget(pod.uid());
-            result = self.watch.reserve(Arc::clone(&pod), None);
+            result = self.watch.reserve(Arc::clone(&pod), &|_| true);
         }
         if let Ok(id) = &result {
             self.latest.lock().unwrap().insert(pod.uid().to_owned(), id.clone());

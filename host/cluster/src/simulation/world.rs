@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use self::event::{Pending, ScheduledEvent, SimulationEvent, Watch};
 use super::{
     api::SimulatedApi,
-    process::{Back, Process},
+    process::{Back, Limits, Process},
     sabotage::Defect,
 };
 
@@ -75,8 +75,8 @@ pub(super) struct World {
     pending: BTreeMap<String, Pending>,
     attempts: u64,
     uids: u64,
-    devices: u64,
-    /// How bad the world is, in percent; and how bad its watches are.
+    limits: Limits,
+    /// The shares of failures in percent: in this world, and in its watches.
     trouble: u64,
     lagging: u64,
     hiccup_until: u64,
@@ -93,12 +93,14 @@ impl World {
         let mut chance = Random::new(seed);
         let (nodes, pods) = (2 + chance.below(2), 2 + chance.below(4));
         let (trouble, lagging) = (chance.below(40), chance.below(60));
+        // In every other world one pod is left over at the end.
+        let seats = (pods - chance.below(2)) as usize;
         let mut world = Self {
             chance,
             now: 0,
             order: 0,
             events: BinaryHeap::new(),
-            api: SimulatedApi::new(nodes),
+            api: SimulatedApi::new(nodes, seats),
             processes: Vec::new(),
             watches: BTreeMap::new(),
             next_watch: 0,
@@ -107,7 +109,7 @@ impl World {
             attempts: 0,
             uids: 0,
             // As few as will do, so that pods meet.
-            devices: pods.div_ceil(nodes) + 1,
+            limits: Limits { devices: pods.div_ceil(nodes) + 1, seats },
             trouble,
             lagging,
             hiccup_until: 0,
@@ -211,7 +213,7 @@ impl World {
             SimulationEvent::Ask(index, order) => {
                 let asking =
                     Duration::from_millis(if self.chance.percent(self.trouble) { self.chance.below(200) } else { 1 });
-                self.processes[index].bind(order, self.devices, asking);
+                self.processes[index].bind(order, self.limits, asking);
             }
             SimulationEvent::Hear(order, outcome) => self.hear(order, &outcome),
             SimulationEvent::Thaw(index) => {
@@ -287,7 +289,8 @@ impl World {
     // --- the end ---
 
     fn is_well(&self) -> bool {
-        let is_bound = self.api.pods.values().all(|pod| pod.node.is_some());
+        let bound = self.api.pods.values().filter(|pod| pod.node.is_some()).count();
+        let is_bound = bound == self.api.pods.len().min(self.limits.seats);
         let mut leaders = self.processes.iter().filter(|process| process.leads());
         let Some(leader) = leaders.next() else { return false };
         let sees_all = self.api.nodes.iter().all(|node| leader.placed(node) == self.api.placed(node));

@@ -176,7 +176,7 @@ fn unreadable(name: &str, node: &str, version: u64) -> Value {
 async fn a_pod_that_cannot_be_read_any_more_takes_its_node_out_of_sight_until_it_is_gone() {
     let (mut api, mut followed) = with_three_nodes(LONG).await;
     let pods = api.watch("/pods").await;
-    // What was known of it holds no more, and what it holds is not known.
+    // The old state of the pod is no longer true, and its new one is not known.
     pods.event("MODIFIED", &unreadable("p1", "n1", 101));
     followed.until("n1 to be out of sight", |cluster| cluster.find("n1").is_none()).await;
     let gaps = followed.watch.status().gaps();
@@ -276,7 +276,7 @@ async fn a_process_that_stood_still_has_caught_up_once_new_watches_have_told_all
 #[tokio::test]
 async fn a_reserved_place_is_in_force_when_the_call_returns() {
     let (mut api, mut followed) = with_three_nodes(LONG).await;
-    followed.watch.reserve(bound("p2", "n2"), None).unwrap();
+    followed.watch.reserve(bound("p2", "n2"), &|_| true).unwrap();
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
     assert_eq!(followed.watch.status().reserved, 1);
     let pods = api.watch("/pods").await;
@@ -284,7 +284,7 @@ async fn a_reserved_place_is_in_force_when_the_call_returns() {
     followed.until_status("the watch to show it", |status| status.reserved == 0).await;
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
 
-    let id = followed.watch.reserve(bound("p3", "n2"), None).unwrap();
+    let id = followed.watch.reserve(bound("p3", "n2"), &|_| true).unwrap();
     followed.watch.release(&id);
     assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
     pods.event("DELETED", &pod("p2", "n2", 102));
@@ -294,7 +294,7 @@ async fn a_reserved_place_is_in_force_when_the_call_returns() {
 #[tokio::test]
 async fn a_fresh_list_that_was_asked_for_is_in_force_when_the_call_returns() {
     let (api, followed) = with_three_nodes(LONG).await;
-    let id = followed.watch.reserve(bound("ghost", "n2"), None).unwrap();
+    let id = followed.watch.reserve(bound("ghost", "n2"), &|_| true).unwrap();
     followed.watch.settle_at(&id, None, Instant::now());
     {
         let mut world = api.world.lock().unwrap();

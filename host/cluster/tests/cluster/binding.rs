@@ -1,4 +1,4 @@
-//! The holder of the Lease binds: when it may, what it writes, and what it makes of each answer.
+//! The holder of the Lease binds: the times at which it may, its writes, and its reading of each answer.
 
 use std::{
     sync::Arc,
@@ -29,7 +29,7 @@ struct Desk {
 // === impl Desk ===
 
 impl Desk {
-    /// Its Lease lasts a second; so many lists come to an end.
+    /// Its Lease lasts a second; this many lists come to an end.
     fn new(lists: u64) -> Self {
         let notes = Notes::new(lists);
         Self::before(api(), notes.clone(), notes)
@@ -71,7 +71,7 @@ impl Desk {
     async fn bind_to(&self, pod: Arc<Pod>, node: &str, deadline: Instant) -> Result<(), BindError> {
         let (binder, binding) = (Arc::clone(&self.binder), binding(node));
         spawn_blocking(move || {
-            let place = binder.reserve(&pod, binding, None).expect("nobody else asks for it");
+            let place = binder.reserve(&pod, binding, &|_| true).expect("nobody else asks for it");
             place.bind(deadline)
         })
         .await
@@ -122,6 +122,7 @@ fn binding(node: &str) -> Binding {
         uid: "u1".into(),
         node: node.into(),
         annotations: [("device".into(), "3".into())].into(),
+        labels: [].into(),
     }
 }
 
@@ -139,7 +140,7 @@ async fn nothing_is_bound_before_the_cluster_was_listed_in_this_term() {
     assert!(matches!(desk.bind().await, Err(BindError::NotLeader(_))));
     desk.notes.allowed.send_replace(1);
     desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
-    // Its decision may rest on what was there before the list.
+    // Its decision may rest on the state before the list.
     let pod = desk.pod("p").await.unwrap();
     let old = desk.bind_to(Arc::clone(&pod), "n1", early + REQUEST_TIMEOUT).await;
     assert!(matches!(old, Err(BindError::NotLeader(why)) if why.contains("after the request")));
@@ -160,6 +161,28 @@ async fn a_binding_names_the_pod_as_it_was_read_and_is_reserved() {
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": "n1"});
     assert_eq!(body, json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}));
     assert_eq!(desk.shown(), Some(on("n1", "3")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_are_written_with_the_node_and_never_to_an_api_server_that_drops_them() {
+    let desk = Desk::ready().await;
+    let pod = desk.pod("p").await.unwrap();
+    let bind = || async {
+        let binding = Binding { labels: [("rack".into(), "r1".into())].into(), ..binding("n1") };
+        let (binder, pod) = (Arc::clone(&desk.binder), Arc::clone(&pod));
+        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        let write = move || binder.reserve(&pod, binding, &|_| true).expect("nobody else asks for it").bind(deadline);
+        spawn_blocking(write).await.unwrap()
+    };
+    desk.api.set_minor_version("34");
+    let error = bind().await.unwrap_err().to_string();
+    assert!(error.contains("version 1.34 drops the labels of a Binding"), "{error}");
+    assert_eq!(desk.api.bindings(), 0);
+    desk.api.set_minor_version("35+");
+    bind().await.unwrap();
+    let (_, body) = desk.api.last_binding().unwrap();
+    assert_eq!(body["metadata"]["labels"], json!({"rack": "r1"}));
+    assert_eq!(desk.api.pod("ml", "p").unwrap()["metadata"]["labels"], json!({"app": "p", "rack": "r1"}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,6 +329,15 @@ fn slot(cluster: &Cluster, node: &str) -> Slot {
     cluster.slots().get(cluster.find(node).unwrap() as usize).unwrap().clone()
 }
 
+/// Whether a cluster has the same records of the node.
+fn shows(seen: &Slot) -> impl Fn(&Arc<Cluster>) -> bool {
+    let placed = |slot: &Slot| slot.placed.as_ref().map(Arc::as_ptr);
+    move |newest| {
+        let now = slot(newest, seen.node.name());
+        Arc::ptr_eq(&now.node, &seen.node) && placed(&now) == placed(seen)
+    }
+}
+
 /// A bind as the gateway makes it: reads, asks, reserves, writes.
 fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node: &str) -> Result<String, String> {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
@@ -318,13 +350,13 @@ fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node:
         annotations: [("device".into(), device.as_str().into())].into(),
         ..binding(node)
     };
-    let place = binder.reserve(&pod, binding, Some(&seen)).map_err(|refusal| format!("{refusal:?}"))?;
+    let place = binder.reserve(&pod, binding, &shows(&seen)).map_err(|refusal| format!("{refusal:?}"))?;
     place.bind(deadline).map_err(|error| error.to_string())?;
     Ok(device)
 }
 
-/// The answer to a bind is lost, the scheduler tries the pod on another node, and the watch says nothing: the
-/// end of the first attempt used to take away what the second had reserved.
+/// The answer to a bind is lost, the scheduler tries the pod on another node, and the watch says nothing: the end of
+/// the first attempt used to take away the reservation of the second.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved() {
     let api = api();
@@ -362,12 +394,12 @@ async fn a_place_is_not_reserved_on_a_node_that_is_not_as_it_was_seen() {
     let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
     let pod = desk.pod("p").await.unwrap();
     let (before, other) = (slot(&watch.cluster(), "n0"), slot(&watch.cluster(), "n1"));
-    let place = desk.binder.reserve(&pod, binding("n0"), Some(&before)).map_err(|refusal| format!("{refusal:?}"));
+    let place = desk.binder.reserve(&pod, binding("n0"), &shows(&before)).map_err(|refusal| format!("{refusal:?}"));
     let seen = slot(&watch.cluster(), "n0");
     let late = Binding { uid: "u9".into(), name: "r".into(), ..binding("n0") };
     let another =
         Pod::from_json(r#"{"metadata":{"name":"r","namespace":"ml","uid":"u9"}}"#.into()).map(Arc::new).unwrap();
-    let reserve = |seen: &Slot, binding: Binding| desk.binder.reserve(&another, binding, Some(seen)).map(drop);
+    let reserve = |seen: &Slot, binding: Binding| desk.binder.reserve(&another, binding, &shows(seen)).map(drop);
     assert_eq!(reserve(&before, late.clone()), Err(NotReserved::Changed));
     assert_eq!(reserve(&seen, late.clone()), Ok(()));
     assert_eq!(reserve(&other, Binding { node: "n1".into(), ..late.clone() }), Ok(()));

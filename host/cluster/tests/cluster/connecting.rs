@@ -1,4 +1,4 @@
-//! What is said of credentials that cannot be used.
+//! The errors about credentials that cannot be used.
 
 use std::path::Path;
 

@@ -37,7 +37,7 @@ pub(crate) struct FakeApi {
     directory: TempDir,
 }
 
-/// What lists say.
+/// The content of the lists.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) nodes: Vec<Value>,
@@ -57,7 +57,7 @@ pub(crate) struct WatchCall {
     feed: mpsc::UnboundedSender<String>,
 }
 
-/// A cluster that is followed, and what of it is in force.
+/// A cluster that is followed, and the part of it that is in force.
 pub(crate) struct Followed {
     pub(crate) watch: ClusterWatch,
     published: watch::Receiver<Arc<Cluster>>,
@@ -107,7 +107,7 @@ impl FakeApi {
         self.world.lock().unwrap().refusals.push_back((path, status, body.to_string()));
     }
 
-    /// How many lists of a resource there were, pages counted one by one.
+    /// The number of lists of a resource that were read, pages counted one by one.
     pub(crate) fn pages(&self, resource: &str) -> usize {
         let is_page = |target: &&String| target.contains(resource) && !target.contains("watch=true");
         self.world.lock().unwrap().requests.iter().filter(is_page).count()
@@ -146,7 +146,7 @@ impl Followed {
         Arc::clone(&found.unwrap())
     }
 
-    /// What is in force now.
+    /// The cluster that is in force now.
     pub(crate) fn now(&self) -> Arc<Cluster> {
         Arc::clone(&self.published.borrow())
     }
@@ -163,7 +163,7 @@ impl Followed {
     }
 }
 
-/// Sends what the test says, until it drops the watch.
+/// Sends the events that the test feeds, until it drops the watch.
 fn feed(
     request: &Request,
     mut stream: &TcpStream,
@@ -183,6 +183,10 @@ fn feed(
 impl World {
     /// An answer at once; none: a watch.
     fn answer(&mut self, request: &Request) -> Option<(u16, String)> {
+        if request.path() == "/api/v1/namespaces" && request.parameter("watch") != Some("true") {
+            let metadata = json!({"resourceVersion": self.version.to_string()});
+            return Some((200, json!({"kind": "List", "metadata": metadata, "items": []}).to_string()));
+        }
         self.requests.push(request.target.clone());
         if let Some(at) = self.refusals.iter().position(|(path, ..)| request.target.contains(path)) {
             return self.refusals.remove(at).map(|(_, status, body)| (status, body));
@@ -203,7 +207,7 @@ impl World {
     }
 }
 
-/// Stands for so many bytes of text in an object, which are written when it is sent.
+/// Stands for this many bytes of text in an object, which are written when it is sent.
 pub(crate) fn filler(bytes: usize) -> String {
     format!("@{bytes}@")
 }

@@ -15,6 +15,7 @@ mod binding;
 mod connecting;
 mod errors;
 mod fake_api;
+mod namespaces;
 mod notes;
 mod reading;
 mod size;

@@ -1,4 +1,4 @@
-//! An assume cache that notes what a binder does to it.
+//! An assume cache that notes the calls of a binder.
 
 use std::{
     future::Future,
@@ -8,7 +8,7 @@ use std::{
 };
 
 use plimsoll_cluster::{AssumeCache, ReservationId};
-use plimsoll_core::{NotReserved, Pod, Slot};
+use plimsoll_core::{IsUnchanged, NotReserved, Pod};
 use tokio::sync::watch;
 
 /// The calls of a binder to its view; a list is complete when the test says so.
@@ -35,7 +35,7 @@ impl Notes {
 }
 
 impl AssumeCache for Notes {
-    fn reserve(&self, pod: Arc<Pod>, _: Option<&Slot>) -> Result<ReservationId, NotReserved> {
+    fn reserve(&self, pod: Arc<Pod>, _: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved> {
         let mut shown = self.shown.lock().unwrap();
         shown.push(Arc::clone(&pod));
         Ok(ReservationId::new(pod.uid(), shown.len() as u64))

@@ -1,4 +1,4 @@
-//! What is read, without the node that it is read of.
+//! A value that policies read, without the node that it is read of.
 
 use std::{
     fmt,
@@ -20,6 +20,9 @@ pub(crate) const NODE: Parts = Parts::single(0);
 /// The part of a row that is the pods on the node.
 pub(crate) const PODS: Parts = Parts::single(1);
 
+/// The part of a row that is the facts about the node.
+pub(crate) const FACTS: Parts = Parts::single(2);
+
 /// The attributes that policies have read of the nodes of one cluster, one column each.
 pub(crate) type Columns = CacheColumns<Attribute>;
 
@@ -35,7 +38,7 @@ pub(crate) struct Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct AttributeRef<'a>(AttributeOf<&'a str>);
 
-/// What an attribute is of; texts are owned or borrowed.
+/// The subject of an attribute; texts are owned or borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum AttributeOf<T> {
     Read(ReadAttribute<T>),
@@ -43,6 +46,8 @@ pub(super) enum AttributeOf<T> {
     NodeRecord,
     /// All of the node's pods at once, by their stamp.
     PlacedRecord,
+    /// All facts about the node at once.
+    FactsRecord,
 }
 
 // === impl AttributeRef ===
@@ -65,6 +70,7 @@ impl BorrowedAttribute<Attribute> for AttributeRef<'_> {
             AttributeOf::Read(read) => Attribute::of(read),
             AttributeOf::NodeRecord => Attribute::of_record(AttributeOf::NodeRecord),
             AttributeOf::PlacedRecord => Attribute::of_record(AttributeOf::PlacedRecord),
+            AttributeOf::FactsRecord => Attribute::of_record(AttributeOf::FactsRecord),
         }
     }
 
@@ -82,6 +88,7 @@ impl<T: AsRef<str>> AttributeOf<T> {
             Self::Read(read) => AttributeOf::Read(read.map(&mut |text: &T| text.as_ref())),
             Self::NodeRecord => AttributeOf::NodeRecord,
             Self::PlacedRecord => AttributeOf::PlacedRecord,
+            Self::FactsRecord => AttributeOf::FactsRecord,
         }
     }
 
@@ -113,16 +120,31 @@ impl Attribute {
         if let ReadScope::Node(_, attribute) = read.scope() { Some(Self::of(attribute)) } else { None }
     }
 
+    /// Whether its value may change when a pod is bound.
+    pub(super) fn counts_pods(&self) -> bool {
+        match &self.of {
+            AttributeOf::Read(
+                ReadAttribute::ClusterNodesWithLabel { .. }
+                | ReadAttribute::ClusterLabelValues(_)
+                | ReadAttribute::PlacedKnown,
+            )
+            | AttributeOf::NodeRecord
+            | AttributeOf::FactsRecord => false,
+            AttributeOf::Read(read) => read.is_of_pods() || read.is_of_cluster() && !read.is_of_facts(),
+            AttributeOf::PlacedRecord => true,
+        }
+    }
+
     /// Whether it stands for a whole record.
     pub(super) const fn is_record(&self) -> bool {
         !matches!(self.of, AttributeOf::Read(_))
     }
 
-    /// The read, of a node of a view; none for a whole record, and for what is read of each pod.
+    /// The read, of a node of a view; none for a whole record, and for reads of each pod.
     pub(super) fn read(&self, node: u32) -> Option<Read<'_>> {
         match self.of.borrowed() {
             AttributeOf::Read(read) => read.read(node),
-            AttributeOf::NodeRecord | AttributeOf::PlacedRecord => None,
+            AttributeOf::NodeRecord | AttributeOf::PlacedRecord | AttributeOf::FactsRecord => None,
         }
     }
 }
@@ -152,13 +174,16 @@ impl CacheAttribute for Attribute {
     fn depends_on(&self) -> Parts {
         match &self.of {
             AttributeOf::Read(read) if read.is_of_pods() => PODS,
+            // They are found by the node's name and addresses.
+            AttributeOf::Read(read) if read.is_of_facts() => NODE.union(FACTS),
             AttributeOf::PlacedRecord => PODS,
+            AttributeOf::FactsRecord => NODE.union(FACTS),
             _ => NODE,
         }
     }
 
     fn whole_row() -> Vec<Self> {
-        [AttributeOf::NodeRecord, AttributeOf::PlacedRecord].map(Self::of_record).into()
+        [AttributeOf::NodeRecord, AttributeOf::PlacedRecord, AttributeOf::FactsRecord].map(Self::of_record).into()
     }
 }
 
@@ -168,6 +193,7 @@ impl fmt::Display for Attribute {
             AttributeOf::Read(read) => read.fmt(f),
             AttributeOf::NodeRecord => f.write_str("all of the node"),
             AttributeOf::PlacedRecord => f.write_str("all pods of the node"),
+            AttributeOf::FactsRecord => f.write_str("all facts about the node"),
         }
     }
 }

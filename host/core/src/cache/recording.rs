@@ -1,6 +1,12 @@
 //! The reads of one call, in order: as `View::read` records them.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use plimsoll_decision_cache::{ReadLog, SharedLog};
@@ -11,7 +17,7 @@ use crate::{Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, sh
 /// Maximum reads with their values.
 const MAX_LINES: usize = 1_000;
 
-/// The most bytes of a line that say what was read: a guest may name a key of a MiB.
+/// The most bytes of a line about a read: a guest may name a key of a MiB.
 const MAX_READ_BYTES: usize = 500;
 
 /// Records the reads of one call.
@@ -20,9 +26,12 @@ pub(crate) struct Recording {
     log: SharedLog<Attribute>,
     /// Every read with its value; none if only the decision cache needs them.
     lines: Option<Arc<Mutex<Vec<ReadLine>>>>,
+    /// Whether something was read of the nodes of the request together, or of another node than the one in question.
+    /// None: nobody asks.
+    compares_nodes: Option<Arc<AtomicBool>>,
 }
 
-/// One read and what it came to, for people.
+/// One read and its result, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadLine {
     /// The read, as the contract writes it; of a very long one the beginning.
@@ -41,12 +50,19 @@ pub struct ReadLine {
 impl Recording {
     /// A recording for the decision cache.
     pub(crate) fn of(log: &SharedLog<Attribute>) -> Self {
-        Self { log: log.clone(), lines: None }
+        Self { log: log.clone(), ..Self::default() }
     }
 
     /// A recording that keeps every read with its value, for people.
     pub(crate) fn with_lines() -> Self {
-        Self { log: SharedLog::default(), lines: Some(Arc::default()) }
+        Self { lines: Some(Arc::default()), ..Self::default() }
+    }
+
+    /// A recording for a bind, which is about one node; see [`SeenValues`](super::SeenValues).
+    pub(crate) fn for_bind() -> Self {
+        let recording = Self { compares_nodes: Some(Arc::default()), ..Self::default() };
+        recording.begin(0);
+        recording
     }
 
     /// The same, without secrets of these settings (JSON), which a policy may use as keys.
@@ -66,7 +82,7 @@ impl Recording {
         self.lines().map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
     }
 
-    /// What follows is read to answer about this node.
+    /// Makes this the node that the following reads are made for.
     pub(crate) fn begin(&self, node: u32) {
         self.log.lock().begin(node);
     }
@@ -82,6 +98,9 @@ impl Recording {
         let position = log.position();
         let is_of_others = record_in(&mut log, *read, answer.is_ok());
         drop(log);
+        if let Some(compares) = self.compares_nodes.as_ref().filter(|_| compares_nodes(read, position)) {
+            compares.store(true, Ordering::Relaxed);
+        }
         if let Some(mut lines) = self.lines().filter(|lines| lines.len() < MAX_LINES) {
             let other = match read.scope() {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
@@ -91,6 +110,16 @@ impl Recording {
             let read = excerpt(&read.to_string(), MAX_READ_BYTES);
             lines.push(ReadLine { read, value, other, is_of_others });
         }
+    }
+
+    /// Whether something was read of the nodes of the request together, or of another node than the one in question.
+    pub(crate) fn compares_nodes(&self) -> bool {
+        self.compares_nodes.as_ref().is_some_and(|compares| compares.load(Ordering::Relaxed))
+    }
+
+    /// The reads since [`Self::begin`].
+    pub(super) fn log(&self) -> MutexGuard<'_, ReadLog<Attribute>> {
+        self.log.lock()
     }
 
     /// Whether something was read that answers cannot be cached by.
@@ -116,7 +145,7 @@ fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool
             false
         }
         ReadScope::Node(node, attribute) if exists => !log.row(node, &AttributeRef::of(attribute)),
-        // What is not there, or all nodes at once.
+        // Something that does not exist, or all nodes at once.
         ReadScope::Node(..) | ReadScope::Cluster(_) | ReadScope::Whole => {
             log.other();
             true
@@ -124,7 +153,15 @@ fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool
     }
 }
 
-/// The answer as it may be shown: settings may hold what only the policy should know.
+fn compares_nodes(read: &Read<'_>, position: Option<u32>) -> bool {
+    match read.scope() {
+        ReadScope::Whole => true,
+        ReadScope::Node(node, _) => position != Some(node),
+        ReadScope::Constant | ReadScope::Request(_) | ReadScope::Cluster(_) => false,
+    }
+}
+
+/// The answer as it may be shown: settings may hold values that only the policy should know.
 fn for_people<'v>(read: &Read<'_>, answer: &Result<Value<'v>, ReadError>) -> Result<Value<'v>, ReadError> {
     match (read, answer) {
         (Read::HostSettings, Ok(Value::Text(settings))) => Ok(Value::Text(shown_settings(settings).into())),

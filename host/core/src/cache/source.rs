@@ -1,11 +1,14 @@
-//! What the decision cache reads: the pod of a view, and every node of its cluster.
+//! The source that the decision cache reads: the pod of a view, and every node of its cluster.
 
 use std::hash::Hash;
 
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
 use super::attribute::{Attribute, AttributeOf, Columns};
-use crate::{Blocking, Grouping, ImageName, NodeRead, PlacedRead, Read, Shown, Slot, Value, View, read::ReadAttribute};
+use crate::{
+    Blocking, Grouping, ImageName, NodeRead, PlacedRead, Read, Shown, Slot, Value, View, read::ReadAttribute,
+    stamp::stamp,
+};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
@@ -17,7 +20,7 @@ impl ViewSource {
         Self(view.of_all_slots(), Blocking::default())
     }
 
-    /// The same; what takes long is run in this way.
+    /// The same; work that may block is run in this way.
     pub(crate) fn with_blocking(self, blocking: Blocking) -> Self {
         Self(self.0, blocking)
     }
@@ -64,8 +67,8 @@ impl Source for ViewSource {
 // === impl Attribute ===
 
 impl Attribute {
-    /// The fingerprint of what a view answers. The node is one of the view; it does not matter for the pod and the time.
-    fn fingerprint(&self, view: &View, node: u32) -> Fingerprint {
+    /// The fingerprint of a view's answer. The node is one of the view; it does not matter for the pod and the time.
+    pub(super) fn fingerprint(&self, view: &View, node: u32) -> Fingerprint {
         let of_stamp = |stamp: u64| Fingerprint::of_number(stamp as i64);
         if let Some(image) = self.image {
             return view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint);
@@ -73,7 +76,12 @@ impl Attribute {
         match &self.of {
             AttributeOf::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            AttributeOf::FactsRecord => view.facts_fingerprint(node),
             AttributeOf::Read(ReadAttribute::EachPlaced(read)) => fingerprint_of_all(view.each_placed(node, read)),
+            // Equal to no other, so that the policy is asked, and finds out.
+            AttributeOf::Read(read) if read.is_of_cluster() && self.needs_walk(view) => {
+                Fingerprint::of(&("not known", stamp()))
+            }
             AttributeOf::Read(_) => self.read(node).map_or(Fingerprint::ABSENT, |read| match view.answer_one(read) {
                 Ok(value) => fingerprint(&value),
                 // A node of the view has an answer to every read of it; the cluster may have none.
@@ -82,7 +90,12 @@ impl Attribute {
         }
     }
 
-    /// Has what it is read of fetched into the processor's caches, of all these nodes at once.
+    /// Whether its value has to be worked out from all pods or nodes of the cluster first.
+    fn needs_walk(&self, view: &View) -> bool {
+        self.read(0).is_some_and(|read| view.needs_walk(&read))
+    }
+
+    /// Fetches the records that it is read of into the processor's caches, of all these nodes at once.
     fn prefetch(&self, view: &View, nodes: &[u32]) {
         for Slot { node, placed } in view.records(nodes) {
             let pods = || placed.iter().flat_map(|placed| placed.pods());
@@ -101,7 +114,7 @@ impl Attribute {
         }
     }
 
-    /// What a view answers, for people and programs.
+    /// The answer of a view, for people and programs.
     fn shown(&self, view: &View, node: u32) -> Shown {
         let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
         if let AttributeOf::Read(ReadAttribute::EachPlaced(read)) = &self.of {
@@ -116,12 +129,14 @@ fn fingerprint(value: &Value<'_>) -> Fingerprint {
     match value {
         Value::Absent => Fingerprint::ABSENT,
         Value::Number(number) => Fingerprint::of_number(*number),
+        Value::Real(real) => Fingerprint::of(real),
         Value::Text(text) => Fingerprint::of(text.as_ref()),
         Value::Texts(texts) => Fingerprint::of(texts),
         Value::Indices(indices) => Fingerprint::of(indices),
         Value::Counts(counts) => Fingerprint::of(counts),
         Value::Grouping(Grouping { values, groups }) => Fingerprint::of(&(values, groups)),
         Value::LabelValues(values) => values.fingerprint(),
+        Value::Owner(owner) => Fingerprint::of(owner),
         Value::Taints(taints) => Fingerprint::hashed(|state| {
             for taint in *taints {
                 (&taint.key, &taint.value, &taint.effect).hash(state);
@@ -183,6 +198,24 @@ mod tests {
         let shown: Vec<String> = witnesses.iter().map(shown).collect();
         let expected = ["a", "b"].map(|zone| format!(r#"pod.label("team") = "red", node.label("zone") = "{zone}""#));
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_comparison_of_cached_answers_walks_over_no_pods() {
+        let view = View::new(Arc::default(), Arc::default(), Arc::default(), 0);
+        let attribute = |read: Read<'_>| match read.scope() {
+            crate::read::ReadScope::Cluster(of) => {
+                Attribute { of: AttributeOf::Read(of.map(&mut |text| Box::from(*text))), image: None }
+            }
+            _ => panic!("{read:?}"),
+        };
+        let reads = [Read::ClusterCount(crate::Selector::all()), Read::ClusterLabelValues("zone")];
+        for read in reads {
+            let fingerprint = || attribute(read).fingerprint(&view, 0);
+            assert_ne!(fingerprint(), fingerprint(), "a total that nobody knows is equal to none");
+            view.read(read).unwrap();
+            assert_eq!(fingerprint(), fingerprint());
+        }
     }
 
     #[test]

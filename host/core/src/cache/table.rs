@@ -16,7 +16,7 @@ const MAX_READ_BYTES: usize = 500;
 /// The most values that one condition lists.
 const MAX_VALUES: usize = 20;
 
-/// What a policy answers to one verb, as far as it was asked.
+/// The answers of a policy to one verb, as far as it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecisionTable {
     /// The rows; where values do not matter they are merged.
@@ -36,14 +36,14 @@ pub struct DecisionRow {
     pub answer: SurveyAnswer,
 }
 
-/// What was read is one of these values.
+/// Holds if the value that was read is one of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// The read, as the contract writes it.
     pub read: Arc<str>,
     /// The values that were seen.
     pub values: Vec<Shown>,
-    /// How many more there are.
+    /// The number of values beyond those listed.
     pub more: usize,
 }
 
@@ -57,7 +57,7 @@ enum Tree {
 // === impl DecisionTable ===
 
 impl DecisionTable {
-    /// What is cached, in words; values of nodes are looked up in this cluster.
+    /// The cached answers in words; values of nodes are looked up in this cluster.
     pub(crate) fn of<A: Answer + Into<SurveyAnswer>>(
         cache: &AnswerCache<ViewSource, A>,
         cluster: &Arc<Cluster>,

@@ -42,7 +42,7 @@ impl<A> NodeSource<A> for OneNode<A> {
     }
 }
 
-/// What a policy reads to filter or score one node of a view.
+/// The reads of a policy that answers about one node of a view, or checks its settings.
 ///
 /// # Errors
 /// The fault that ended the call.
@@ -53,9 +53,20 @@ pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result
     match verb {
         Verb::Filter => Verdict::ask(policy, &ask, &mut OneNode::of(node, &recording)),
         Verb::Score => u32::ask(policy, &ask, &mut OneNode::of(node, &recording)),
-        _ => Ok(()),
+        Verb::Preempt => policy.preempt_each(&ask, &mut OneNode::of(node, &recording)),
+        Verb::Bind => {
+            recording.begin(node);
+            policy.bind(&ask, node).map(drop)
+        }
+        Verb::Rank => {
+            if ask.view.node_count() == 1 {
+                recording.begin(0);
+            }
+            policy.rank(&ask).map(drop)
+        }
+        Verb::Validate => policy.validate(&ask).map(drop),
     }?;
-    Ok(recording.take_lines())
+    Ok(recording.take_shown_lines(ask.view.settings()))
 }
 
 /// Calls a fresh instance about one node of a view. The observer is not told, and a fault does not open the circuit.
@@ -82,7 +93,7 @@ pub(super) fn evaluate<A>(
     ask: impl FnOnce(&Ask, &Recording) -> Result<A, Fault>,
 ) -> Evaluated<A> {
     let recording = Recording::with_lines();
-    let view = view.clone().with_settings(Arc::clone(&member.settings)).recorded(recording.clone());
+    let view = member.view_of(view.clone()).recorded(recording.clone());
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), |question| ask(question, &recording));
     Evaluated { answer, reads: recording.take_shown_lines(&member.settings), reads_whole: recording.is_uncacheable() }
 }

@@ -1,23 +1,38 @@
-//! bind: the pod gets its node, and what the policies hand it there, in one write.
+//! bind: the pod gets its node, and the annotations and labels of the policies, in one write.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    sync::Arc,
-};
+mod asking;
 
-use crate::{
-    Annotation, BindError, BindQuery, Binder, Binding, Cluster, Group, MAX_ANNOTATION_BYTES, Member, Mode, NotReserved,
-    Placed, Pod, Slot, Verb, View, cluster::OwnPlace, key_locks::KeyLocks, whole_cluster::WholeCluster,
-};
+use std::{cell::RefCell, sync::Arc};
 
+use self::asking::{Asking, ask_bind};
 use super::{BindOutcome, Caller, DecideError, Unbound, chain::reason_text, unbound::MAX_ASKS};
+use crate::{
+    Additions, BindError, BindQuery, Binder, Binding, Cluster, Group, Mode, NotBound, NotReserved, Pod, Verb, View,
+    cache::Change,
+    changes::Changes,
+    facts::Moment,
+    key_locks::{Held, KeyLocks},
+};
 
-/// The locks of binds that are under way, by the UID of the pod and by the name of the node. They are
-/// always taken in this order, so that no two binds wait for each other.
+/// The locks of binds that are under way: by the UID of the pod, by the name of the node, and by a read of the whole
+/// cluster. A bind holds its pod, and a node or a read.
 #[derive(Debug, Default)]
 pub(crate) struct BindLocks {
     pods: KeyLocks,
     nodes: KeyLocks,
+    reads: KeyLocks,
+    /// Wakes the binds that wait for another cluster.
+    changes: Changes,
+}
+
+/// The right to ask the policies, among binds that would otherwise ask in vain.
+struct BindTurn<'b> {
+    locks: &'b BindLocks,
+    caller: &'b Caller,
+    query: &'b BindQuery<'b>,
+    /// Whether a read is held, and not the node.
+    is_of_read: bool,
+    held: Held<'b>,
 }
 
 /// A bind that did not fail.
@@ -25,24 +40,11 @@ pub(crate) struct Done {
     pub(crate) outcome: BindOutcome,
     /// The IDs of the policies that gave the pod annotations.
     pub(crate) authors: Vec<Box<str>>,
-    /// What policies in shadow mode are to be asked about.
+    /// The view that policies in shadow mode are to be asked about.
     pub(crate) view: Option<View>,
 }
 
-/// What the policies hand a pod on a node, by what they were shown of it.
-#[derive(Default)]
-struct Answer {
-    annotations: BTreeMap<Box<str>, Box<str>>,
-    authors: Vec<Box<str>>,
-    view: Option<View>,
-    /// The node and its pods as the policies in force saw them.
-    seen: Option<Slot>,
-}
-
-/// Annotations by key, each with its author.
-pub(super) type Merged<'g> = BTreeMap<Box<str>, (Box<str>, &'g Member)>;
-
-/// What a fresh read of the pod shows.
+/// The state of the pod in a fresh read.
 enum Fresh {
     /// It can be bound.
     Waiting(Arc<Pod>),
@@ -52,9 +54,9 @@ enum Fresh {
 
 /// Binds a pod to a node. `newest` is the cluster in force.
 ///
-/// The pod is locked to the end, so that binds of one pod are ordered: two of them could otherwise both be
-/// under way, to two nodes. The node is locked only until its place is reserved: the lock keeps binds from
-/// asking the policies in vain, and the reservation is what keeps them from giving out one device twice.
+/// The pod is locked to the end, so that binds of one pod are ordered: two of them could otherwise both be under way,
+/// to two nodes. A turn is held only until its place is reserved: it keeps binds from asking the policies in vain. The
+/// comparison when the place is reserved keeps them from giving out one device or one seat twice.
 pub(crate) fn bind(
     caller: &Caller,
     group: &Group,
@@ -62,7 +64,7 @@ pub(crate) fn bind(
     query: &BindQuery<'_>,
     locks: &BindLocks,
     newest: impl Fn() -> Option<Arc<Cluster>>,
-    now: u64,
+    moment: Moment,
 ) -> Result<Done, DecideError> {
     let busy = |node: Box<str>| Unbound::PodBusy { pod: full_name(query), node: node.into() };
     let _pod = locks.pods.hold(&query.uid, &query.node, caller.time_left()).map_err(busy)?;
@@ -70,31 +72,81 @@ pub(crate) fn bind(
         Fresh::Waiting(pod) => pod,
         Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
     };
-    let node = locks.nodes.hold(&query.node, &query.name, caller.time_left());
-    let node = node.map_err(|_| Unbound::NodeBusy(query.node.clone().into_owned()))?;
+    let mut turn = BindTurn::at_node(locks, caller, query)?;
+    let asking = Asking { caller, group, pod: &pod, node: &query.node, moment };
     for _ in 0..MAX_ASKS {
-        let answer = ask_about(caller, group, query, &pod, newest(), now)?;
+        let mut answer = asking.ask(newest())?;
         if caller.is_out_of_time() {
             return Err(Unbound::OutOfTime.into());
         }
-        let reserved = binder.reserve(&pod, binding(query, answer.annotations), answer.seen.as_ref());
-        let reservation = match reserved {
+        if let Some(retry) = answer.retry.take() {
+            drop(turn);
+            let is_changed = || newest().is_none_or(|newest| asking.change(&answer, &newest).is_some());
+            // Half of the time that is left: a change in the last moment must leave time for the write.
+            if !locks.changes.wait_until(caller.time_left() / 2, is_changed) {
+                return Err(retry.into());
+            }
+            turn = BindTurn::at_node(locks, caller, query)?;
+            continue;
+        }
+        let (binding, change) = (binding(query, std::mem::take(&mut answer.additions)), RefCell::new(None));
+        let is_unchanged = |newest: &Arc<Cluster>| {
+            *change.borrow_mut() = asking.change(&answer, newest);
+            change.borrow().is_none()
+        };
+        let reservation = match binder.reserve(&pod, binding, &is_unchanged) {
             Ok(reservation) => reservation,
-            Err(NotReserved::Changed) => continue,
+            Err(NotReserved::Changed) => {
+                caller.observer().bind_asked_again(query);
+                turn = turn.after(change.take())?;
+                continue;
+            }
             Err(NotReserved::Undecided(node)) => return Err(busy(node).into()),
             Err(NotReserved::Placed(node)) => match read(caller, binder, query)? {
                 Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
                 Fresh::Waiting(_) => return Err(busy(node).into()),
             },
         };
-        drop(node);
+        drop(turn);
         let outcome = match reservation.bind(caller.deadline()) {
             Ok(()) => BindOutcome::Bound,
             Err(error) => after_error(caller, binder, query, error)?,
         };
-        return Ok(Done { outcome, authors: answer.authors, view: answer.view });
+        return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
     }
     Err(Unbound::Restless(query.node.clone().into_owned()).into())
+}
+
+// === impl BindTurn ===
+
+impl<'b> BindTurn<'b> {
+    /// After the binds to the same node that came before.
+    fn at_node(locks: &'b BindLocks, caller: &'b Caller, query: &'b BindQuery<'b>) -> Result<Self, Unbound> {
+        let held = locks.nodes.hold(&query.node, &query.name, caller.time_left());
+        let held = held.map_err(|_| Unbound::NodeBusy(query.node.clone().into_owned()))?;
+        Ok(Self { locks, caller, query, is_of_read: false, held })
+    }
+
+    /// The turn in which the policies are asked again. Binds to different nodes that read one count take their turns too,
+    /// from the first time that another one was quicker: without it each success would make all others ask again.
+    ///
+    /// A bind that waits for such a turn holds no node, and one that has it waits for no other.
+    fn after(self, change: Option<Change>) -> Result<Self, Unbound> {
+        let Some(Change::OfCluster(read)) = change.filter(|_| !self.is_of_read) else { return Ok(self) };
+        let Self { locks, caller, query, held, .. } = self;
+        drop(held);
+        let held = locks.reads.hold(&read, &query.name, caller.time_left()).map_err(|_| Unbound::OutOfTime)?;
+        Ok(Self { locks, caller, query, is_of_read: true, held })
+    }
+}
+
+// === impl BindLocks ===
+
+impl BindLocks {
+    /// Another cluster is in force.
+    pub(crate) fn notify_change(&self) {
+        self.changes.notify();
+    }
 }
 
 // === impl Done ===
@@ -109,11 +161,20 @@ impl Done {
 // === impl Unbound ===
 
 impl Unbound {
+    /// The outcome of a bind whose policy answers with a refusal in place of annotations and labels.
+    pub(super) fn said_by(policy: &str, not_bound: &NotBound) -> Self {
+        let reason = reason_text(policy, not_bound.reason());
+        match not_bound {
+            NotBound::Refused(_) => Self::Refused(reason),
+            NotBound::Retry(_) => Self::Retry(reason),
+        }
+    }
+
     /// Whether this is how a cluster works, and nothing is wrong: another pod or another bind was quicker,
     /// or the pod is gone.
     pub fn is_routine(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::OtherPod { .. } | Self::Elsewhere { .. } => true,
+            Self::Refused(_) | Self::Retry(_) | Self::OtherPod { .. } | Self::Elsewhere { .. } => true,
             Self::Binder { error, .. } => matches!(error, BindError::NoPod | BindError::Conflict(_)),
             _ => false,
         }
@@ -142,115 +203,19 @@ fn read(caller: &Caller, binder: &dyn Binder, query: &BindQuery<'_>) -> Result<F
     }
 }
 
-/// Asks the matching policies about the node as it is in this cluster.
-fn ask_about(
-    caller: &Caller,
-    group: &Group,
-    query: &BindQuery<'_>,
-    pod: &Arc<Pod>,
-    cluster: Option<Arc<Cluster>>,
-    now: u64,
-) -> Result<Answer, DecideError> {
-    let asked = |mode| group.answering(mode, Verb::Bind, pod).next().is_some();
-    let is_enforced = asked(Mode::Enforce);
-    let (view, slot) = if is_enforced {
-        let (view, slot) = view(pod, &query.node, cluster, now)?;
-        (Some(view), slot)
-    } else if asked(Mode::Shadow) {
-        // A policy in shadow must not be the reason that a request fails, nor that it is asked again.
-        (view(pod, &query.node, cluster, now).ok().map(|(view, _)| view), None)
-    } else {
-        (None, None)
-    };
-    let mut answer = match &view {
-        Some(view) if is_enforced => ask(caller, group, pod, view)?,
-        _ => Answer::default(),
-    };
-    check_size(pod, &answer.annotations)?;
-    answer.view = view.filter(|_| asked(Mode::Shadow));
-    answer.seen = slot;
-    Ok(answer)
-}
-
-/// The node alone, with what is placed there now; and the slot that it was made from.
-fn view(
-    pod: &Arc<Pod>,
-    node: &str,
-    cluster: Option<Arc<Cluster>>,
-    now: u64,
-) -> Result<(View, Option<Slot>), DecideError> {
-    let cluster = cluster.ok_or(DecideError::NoCluster)?;
-    let at = cluster.find(node).ok_or_else(|| Unbound::UnknownNode(node.to_owned()))?;
-    let slot = cluster.slots().get(at as usize).cloned();
-    let placed = slot.as_ref().and_then(|slot| slot.placed.as_deref());
-    // An earlier bind of it whose end nobody knew may have left the pod there: it must not stand in its own way.
-    let own = placed.and_then(|placed: &Placed| placed.position(pod.uid()));
-    let mut whole = WholeCluster::of(Some(Arc::clone(&cluster)));
-    whole.leave_out(pod, OwnPlace::AsThePodSays);
-    let view = View::new(Arc::clone(pod), cluster, Arc::from([at]), now).with_whole(whole);
-    let view = match own {
-        Some(own) => view.without(Arc::from([vec![own]])),
-        None => view,
-    };
-    Ok((view, slot))
-}
-
-/// Asks the matching policies in order, and puts together what they say.
-fn ask(caller: &Caller, group: &Group, pod: &Pod, view: &View) -> Result<Answer, DecideError> {
-    let (mut merged, mut authors) = (Merged::new(), Vec::new());
-    for member in group.answering(Mode::Enforce, Verb::Bind, pod) {
-        let ask = |ask: &_, nodes: &[u32]| ask_bind(member, ask, nodes);
-        let Some(answers) = caller.call_or_skip(member, Verb::Bind, view.clone(), ask)? else { continue };
-        for answer in answers {
-            let annotations = answer.map_err(|reason| Unbound::Refused(reason_text(&member.name, &reason)))?;
-            if !annotations.is_empty() {
-                authors.push(member.id().into());
-            }
-            annotations.into_iter().try_for_each(|annotation| merge(&mut merged, annotation, member))?;
-        }
-    }
-    let annotations = merged.into_iter().map(|(key, (value, _))| (key, value)).collect();
-    Ok(Answer { annotations, authors, ..Answer::default() })
-}
-
-pub(super) fn merge<'g>(merged: &mut Merged<'g>, annotation: Annotation, member: &'g Member) -> Result<(), Unbound> {
-    let Annotation { key, value } = annotation;
-    match merged.entry(key) {
-        Entry::Vacant(free) => {
-            free.insert((value, member));
-            Ok(())
-        }
-        Entry::Occupied(taken) if taken.get().0 == value => Ok(()),
-        Entry::Occupied(taken) => {
-            let (first, second) = (taken.get().1.id().to_owned(), member.id().to_owned());
-            Err(Unbound::Clash { key: taken.key().clone(), first, second })
-        }
-    }
-}
-
-pub(super) fn check_size(pod: &Pod, annotations: &BTreeMap<Box<str>, Box<str>>) -> Result<(), Unbound> {
-    let stays = pod.annotations().iter().filter(|(key, _)| !annotations.contains_key(*key));
-    let own: usize = stays.map(|(key, value)| key.len() + value.len()).sum();
-    let size = own + annotations.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-    // What the pod brought along is the API server's business.
-    if annotations.is_empty() || size <= MAX_ANNOTATION_BYTES {
-        return Ok(());
-    }
-    Err(Unbound::TooLarge { pod: format!("{}/{}", pod.namespace(), pod.name()), size })
-}
-
-fn binding(query: &BindQuery<'_>, annotations: BTreeMap<Box<str>, Box<str>>) -> Binding {
+fn binding(query: &BindQuery<'_>, additions: Additions) -> Binding {
     let text = |text: &str| Box::from(text);
     Binding {
         namespace: text(&query.namespace),
         name: text(&query.name),
         uid: text(&query.uid),
         node: text(&query.node),
-        annotations,
+        annotations: additions.annotations,
+        labels: additions.labels,
     }
 }
 
-/// What a bind that failed comes to.
+/// The outcome of a bind that failed: the write may have been made all the same.
 fn after_error(
     caller: &Caller,
     binder: &dyn Binder,
@@ -262,14 +227,6 @@ fn after_error(
         return Ok(BindOutcome::AlreadyBound);
     }
     Err(Unbound::Binder { pod: full_name(query), error })
-}
-
-fn ask_bind(
-    member: &Member,
-    ask: &crate::Ask,
-    nodes: &[u32],
-) -> Result<Vec<Result<Vec<Annotation>, String>>, crate::Fault> {
-    nodes.iter().map(|node| member.policy.bind(ask, *node)).collect()
 }
 
 fn full_name(query: &BindQuery<'_>) -> String {

@@ -1,4 +1,4 @@
-//! One call of one policy: circuit, deadline, and a check of what comes back.
+//! One call of one policy: circuit, deadline, and a check of the answers.
 
 use std::{
     any::Any,
@@ -27,7 +27,7 @@ pub(crate) struct Caller {
     deadline: Instant,
     request_timeout: Duration,
     class: CallClass,
-    /// How long work is run.
+    /// The way to run work that may block.
     pub(crate) blocking: Blocking,
     /// Cache inserts to run after the reply.
     deferred: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
@@ -117,7 +117,7 @@ impl Caller {
         self.clock.now() >= self.deadline
     }
 
-    /// How much time is left of the request.
+    /// The time that is left of the request.
     pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(self.clock.now())
     }
@@ -135,7 +135,7 @@ impl Caller {
         let started = self.clock.now();
         let asked = view.node_count();
         let nodes: Vec<u32> = (0..asked as u32).collect();
-        let view = Arc::new(view.with_settings(Arc::clone(&member.settings)));
+        let view = Arc::new(member.view_of(view));
         let pod = Arc::clone(view.shared_pod());
         let begun = self.now();
         let result = self.bounded(member, verb, view, begun, |question| ask(question, &nodes));
@@ -209,7 +209,7 @@ impl Caller {
     fn is_to_blame(&self, member: &Member, fault: &Fault, begun: Instant) -> bool {
         let had = self.deadline.saturating_duration_since(begun);
         match fault.kind {
-            FaultKind::CircuitOpen | FaultKind::NotLoaded | FaultKind::Busy => false,
+            FaultKind::CircuitOpen | FaultKind::NotLoaded | FaultKind::Busy | FaultKind::AbsentFact => false,
             FaultKind::Timeout => had >= member.config.timeout.min(self.request_timeout) / 2,
             _ => true,
         }
@@ -249,7 +249,7 @@ impl Caller {
 pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) -> Result<Option<A>, DecideError> {
     match result {
         Ok(answers) => Ok(Some(answers)),
-        Err(_) if member.config.on_error(verb) == OnError::Ignore => Ok(None),
+        Err(fault) if member.config.on_fault(verb, fault.kind) == OnError::Ignore => Ok(None),
         Err(fault) => Err(DecideError::Policy { policy: member.id().to_owned(), verb, fault }),
     }
 }

@@ -1,8 +1,10 @@
-//! What one request is about: the pod, and its nodes as slots of a cluster.
+//! The subject of one request: the pod, and its nodes as slots of a cluster.
 
 use std::sync::Arc;
 
-use crate::{Candidate, Cluster, Pod, View, cluster::OwnPlace, memory::Memories, whole_cluster::WholeCluster};
+use crate::{
+    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, memory::Memories, whole_cluster::WholeCluster,
+};
 
 use super::{DecideError, Nodes, Query, Rejection};
 
@@ -34,9 +36,9 @@ impl RequestContext {
         query: &Query<'_>,
         cluster: Option<&Arc<Cluster>>,
         memories: &Memories,
-        now: u64,
+        moment: &Moment,
     ) -> Result<Self, DecideError> {
-        let pod = Arc::clone(&query.pod);
+        let (pod, now) = (Arc::clone(&query.pod), moment.now);
         let seen = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
         match query.nodes {
             Nodes::Names(names) => {
@@ -49,7 +51,8 @@ impl RequestContext {
                 Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), Arc::clone(slots), now))
             }
             Nodes::Objects(objects) => {
-                let (nodes, slots) = memories.with(query.sender, |memory| memory.resolve(objects, cluster))?;
+                let (nodes, slots) =
+                    memories.with(query.sender, |memory| memory.resolve(objects, cluster, &moment.facts))?;
                 Ok(Self::of_slots(pod, nodes, cluster.cloned(), slots.into(), now))
             }
         }
@@ -99,7 +102,7 @@ impl RequestContext {
         &self.node_set.cluster
     }
 
-    /// How many nodes the request has.
+    /// The number of nodes in the request.
     pub(super) fn len(&self) -> usize {
         self.node_set.slots.len() + self.unknown.len()
     }
@@ -119,7 +122,7 @@ impl RequestContext {
         rejected
     }
 
-    /// What the nodes of the set have, for each node of the request; 0 for those that are not known.
+    /// The values of the nodes of the set, in the order of the request; 0 for nodes that are not known.
     pub(super) fn by_request(&self, by_node: Vec<u32>) -> Vec<u32> {
         let Some(known) = &self.known else { return by_node };
         let mut by_request = vec![0; self.len()];

@@ -1,29 +1,29 @@
-//! Why is it so? Each policy's answer about one node, with what it read on the way.
+//! Why is it so? Each policy's answer about one node, with its reads on the way.
 
-use std::{collections::BTreeMap, slice, sync::Arc};
+use std::{slice, sync::Arc};
 
 use crate::{
-    Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict,
+    Additions, Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict,
     answer::{VerbAnswer, check},
     cache::Recording,
 };
 
 use super::{
     Caller, DecideError, RequestContext, Unbound,
+    additions::Merged,
     again::{Evaluated, evaluate, evaluate_one},
-    bind,
     chain::reason_text,
 };
 
-/// The annotations that a bind would write by key, or why it would not; nothing is written.
-pub type DryBind = Result<BTreeMap<Box<str>, Box<str>>, DecideError>;
+/// The additions that a bind would write, or the reason why it would not bind; nothing is written.
+pub type DryBind = Result<Additions, DecideError>;
 
-/// What each policy says about one node, by itself and asked anew.
+/// The answers of each policy about one node, each by itself and asked anew.
 #[derive(Debug)]
 pub struct Explanation {
-    /// What the filters come to together: that of the first policy that turns the node down.
+    /// The verdict of the filters together: that of the first policy that turns the node down.
     pub verdict: Result<Verdict, DecideError>,
-    /// What a bind would write, if policies have a say in it; nothing is written.
+    /// The additions that a bind would write, if policies have a say in it; nothing is written.
     pub bind: Option<DryBind>,
     /// One for each policy and verb, in the order in which they are asked.
     pub answers: Vec<Explained>,
@@ -34,9 +34,9 @@ pub struct Explanation {
 /// One answer, and where it comes from.
 #[derive(Debug)]
 pub struct Explained {
-    /// Who answers.
+    /// The policy that answers.
     pub member: Arc<Member>,
-    /// What it was asked.
+    /// The verb that it was asked.
     pub verb: Verb,
     /// The answer.
     pub answer: Result<SurveyAnswer, Fault>,
@@ -71,7 +71,7 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &Requ
     match verb {
         Verb::Filter => explained(member, verb, evaluate_one::<Verdict>(caller, member, verb, &everyone, node)),
         Verb::Score => explained(member, verb, evaluate_one::<u32>(caller, member, verb, &everyone, node)),
-        // A bind is about the one node, with what is placed there.
+        // A bind is about the one node, with the pods placed there.
         Verb::Bind => {
             let view = context.node_set().view(&[node]);
             let bind = |ask: &Ask, recording: &Recording| {
@@ -117,7 +117,7 @@ fn deciding(answers: &[Explained], verb: Verb) -> impl Iterator<Item = &Explaine
 fn answer_or_skip(one: &Explained) -> Option<Result<&SurveyAnswer, DecideError>> {
     match &one.answer {
         Ok(answer) => Some(Ok(answer)),
-        Err(_) if one.member.config.on_error(one.verb) == OnError::Ignore => None,
+        Err(fault) if one.member.config.on_fault(one.verb, fault.kind) == OnError::Ignore => None,
         Err(fault) => {
             let policy = one.member.id().to_owned();
             Some(Err(DecideError::Policy { policy, verb: one.verb, fault: fault.clone() }))
@@ -143,16 +143,13 @@ fn verdict(answers: &[Explained]) -> Result<Verdict, DecideError> {
 fn binding(answers: &[Explained], context: &RequestContext) -> Option<DryBind> {
     deciding(answers, Verb::Bind).next()?;
     let merge = || {
-        let mut merged = bind::Merged::new();
+        let mut merged = Merged::default();
         for one in deciding(answers, Verb::Bind) {
             let Some(SurveyAnswer::Bind(answer)) = answer_or_skip(one).transpose()? else { continue };
-            let refused = |reason: &String| Unbound::Refused(reason_text(&one.member.name, reason));
-            let annotations = answer.as_ref().map_err(refused)?;
-            annotations.iter().try_for_each(|given| bind::merge(&mut merged, given.clone(), &one.member))?;
+            let metadata = answer.clone().map_err(|not_bound| Unbound::said_by(&one.member.name, &not_bound))?;
+            merged.add(metadata, &one.member)?;
         }
-        let annotations = merged.into_iter().map(|(key, (value, _))| (key, value)).collect();
-        bind::check_size(context.pod(), &annotations)?;
-        Ok(annotations)
+        Ok(merged.for_pod(context.pod())?)
     };
     Some(merge())
 }

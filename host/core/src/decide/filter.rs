@@ -10,7 +10,7 @@ use super::{
     standing::Asked,
 };
 
-/// What a filter request comes to: every node of the request that is not listed here stays.
+/// The outcome of a filter request: every node of the request that is not listed here stays.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FilterOutcome {
     /// The nodes turned down, by ascending index.

@@ -40,7 +40,7 @@ impl Caller {
     /// The answers of a policy about the nodes of the view `all` that stand: by class if it is `known` by class, else
     /// node by node.
     ///
-    /// The policy is called about what its cache does not know. The guest sees only the nodes that stand.
+    /// The policy is called about the misses of its cache. The guest sees only the nodes that stand.
     pub(super) fn lookup_or_call<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
@@ -120,8 +120,8 @@ impl Caller {
     ) -> Result<Evaluated<A>, Fault> {
         let mut evaluation = evaluation(ViewSource::of(&view), Arc::clone(view.slots()));
         let recording = Recording::of(evaluation.log());
-        let view = Arc::new(view.with_settings(Arc::clone(&member.settings)).recorded(recording));
-        // What the host has looked up until here is not charged to the guest.
+        let view = Arc::new(member.view_of(view).recorded(recording));
+        // The time that the host's lookup took until here is not charged to the guest.
         let begun = self.now();
         let result = self.put_in_turn(member, verb, begun, &view, &mut evaluation);
         let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
@@ -132,7 +132,8 @@ impl Caller {
         let outcome = result.as_ref().map(|()| (asked, count_rejected(&answers, classes), evaluated));
         self.report(view.pod(), member, verb, (started, begun), outcome);
         result?;
-        // The guest has seen this view: what it read of the whole of it, it would not find in another.
+        // The guest has seen this view. In another one it would not find the values that it read of the whole of this
+        // one.
         self.recheck_later(member, verb, &view, (asked - evaluated, asked), started, |at| {
             let answer = match &answers {
                 Evaluated::ByClass(answers) => answers.of_row(view.slots()[at]),

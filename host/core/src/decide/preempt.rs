@@ -11,6 +11,7 @@ use crate::{
     Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Slot, Verb, View,
     cache::{Answers, Evaluated},
     cluster::OwnPlace,
+    facts::Moment,
     memory::Memories,
     whole_cluster::WholeCluster,
 };
@@ -23,7 +24,7 @@ use super::{
     standing::Standing,
 };
 
-/// What a preempt request comes to.
+/// The outcome of a preempt request.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct PreemptOutcome {
     /// The candidates that are left, in the order of the request.
@@ -57,7 +58,7 @@ struct Preempting<'p> {
     dropped: Vec<(u32, u32)>,
 }
 
-/// Decides; the view is what policies in shadow mode are to be asked about afterwards, if there are any.
+/// Decides; the view is the one that policies in shadow mode are to be asked about afterwards, if there are any.
 pub(crate) fn preempt(
     caller: &Caller,
     group: &Group,
@@ -65,12 +66,12 @@ pub(crate) fn preempt(
     queries: &[CandidateQuery<'_>],
     cluster: Option<&Arc<Cluster>>,
     nodes: (&Memories, Sender),
-    now: u64,
+    moment: &Moment,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
     let asks = |mode, verb| group.answering(mode, verb, pod).next().is_some();
     let decides = asks(Mode::Enforce, Verb::Filter) || asks(Mode::Enforce, Verb::Preempt);
     let in_shadow = asks(Mode::Shadow, Verb::Preempt);
-    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, nodes, now);
+    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, nodes, moment);
     if !decides {
         // A policy in shadow must not be the reason that a request fails.
         let proposal = if in_shadow { preempting().ok() } else { None };
@@ -83,7 +84,7 @@ pub(crate) fn preempt(
     Ok((preempting.finish(queries), proposal))
 }
 
-/// Asks the matching policies in shadow mode about what kube-scheduler proposed; only the observer hears them.
+/// Asks the matching policies in shadow mode about the proposal of kube-scheduler; only the observer hears them.
 pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
     for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
         drop(caller.call(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
@@ -116,7 +117,7 @@ impl<'p> Preempting<'p> {
         queries: &[CandidateQuery<'_>],
         cluster: Option<&Arc<Cluster>>,
         nodes: (&Memories, Sender),
-        now: u64,
+        moment: &Moment,
     ) -> Result<Self, DecideError> {
         let mut whole = WholeCluster::of(cluster.cloned());
         whole.leave_out(&pod, OwnPlace::AsThePodSays);
@@ -139,7 +140,8 @@ impl<'p> Preempting<'p> {
             }
         }
         let numbers = (0..slots.len() as u32).collect();
-        let node_set = NodeSet { pod, cluster: Arc::new(Cluster::new(slots)), whole, slots: numbers, now };
+        let cluster = Arc::new(Cluster::new(slots).with_facts(Arc::clone(&moment.facts)));
+        let node_set = NodeSet { pod, cluster, whole, slots: numbers, now: moment.now };
         let stands = vec![true; candidates.len()];
         Ok(Self { caller, group, node_set, candidates, origins, stands, reasons, dropped })
     }
@@ -173,7 +175,7 @@ impl<'p> Preempting<'p> {
         Ok(())
     }
 
-    /// Asks the `preempt` policies one after another; each sees what the last left.
+    /// Asks the `preempt` policies one after another; each sees the candidates that the last left.
     fn run_chain(&mut self) -> Result<(), DecideError> {
         let pod = Arc::clone(&self.node_set.pod);
         for member in self.group.answering(Mode::Enforce, Verb::Preempt, &pod) {

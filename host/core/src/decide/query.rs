@@ -16,8 +16,10 @@ pub struct Query<'q> {
     pub nodes: Nodes<'q>,
     /// When the request came in; its deadline counts from here.
     pub received: Instant,
-    /// Who sent it: whole nodes are kept for the sender's next requests.
+    /// The client that sent it: whole nodes are kept for the sender's next requests.
     pub sender: Sender,
+    /// Whether the sender may bind. Bind calls are expected, and pods kept for them, from such senders alone.
+    pub may_bind: bool,
 }
 
 /// The nodes of a request, as it names them.
@@ -48,13 +50,35 @@ pub enum NodeObject {
 impl<'q> Query<'q> {
     /// A request that comes in now, from nobody who will send others.
     pub fn new(pod: Arc<Pod>, nodes: Nodes<'q>) -> Self {
-        Self { pod, nodes, received: Instant::now(), sender: Sender::default() }
+        Self { pod, nodes, received: Instant::now(), sender: Sender::default(), may_bind: true }
+    }
+}
+
+impl<'q> Query<'q> {
+    /// The same request about a newer cluster; as it is, if nodes have come or gone since they were looked up.
+    pub(crate) fn of_cluster(&self, newest: &'q Arc<Cluster>) -> Self {
+        let nodes = match self.nodes {
+            Nodes::Slots { cluster: Some(cluster), slots } if Arc::ptr_eq(cluster.names(), newest.names()) => {
+                Nodes::Slots { cluster: Some(newest), slots }
+            }
+            nodes => nodes,
+        };
+        Self { pod: Arc::clone(&self.pod), nodes, ..*self }
     }
 }
 
 impl Nodes<'_> {
     /// Stands for the slot of a name that the cluster does not know.
     pub const UNKNOWN: u32 = UNKNOWN;
+
+    /// The number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Names(names) => names.len(),
+            Self::Slots { slots, .. } => slots.len(),
+            Self::Objects(objects) => objects.len(),
+        }
+    }
 }
 
 impl NodeObject {
@@ -72,9 +96,9 @@ impl NodeObject {
 pub struct CandidateQuery<'q> {
     /// The node's name.
     pub node: Cow<'q, str>,
-    /// Whom kube-scheduler would evict.
+    /// The pods that kube-scheduler would evict.
     pub victims: Victims<'q>,
-    /// How many `PodDisruptionBudget`s that would violate.
+    /// The number of `PodDisruptionBudget`s that their eviction would violate.
     pub pdb_violations: i64,
 }
 
@@ -118,9 +142,9 @@ pub enum DecideError {
     Policy {
         /// The policy's name with its group.
         policy: String,
-        /// What it was asked.
+        /// The verb that it was asked.
         verb: Verb,
-        /// How it failed.
+        /// The fault that ended the call.
         fault: Fault,
     },
     /// The pod was not bound.

@@ -5,7 +5,7 @@ use crate::{MAX_SCORE, Pod, node_order::NodeOrder};
 /// The scale of the scores in a reply.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScoreScale {
-    /// 0 to 10, rounded half up: what kube-scheduler expects of an extender.
+    /// 0 to 10, rounded half up: the scale that kube-scheduler expects of an extender.
     #[default]
     Coarse,
     /// 0 to 10,000, rounded down: two means of policies' scores that differ by a hundredth of a point stay apart.
@@ -23,10 +23,6 @@ pub enum TieBreak {
     Spread,
 }
 
-/// The tie-break stays below this part of the least difference that two means can have. So it stays below a point of
-/// the scheduler's own plugins, too, for an extender with at most this weight.
-const TIE_BREAK_PART: u64 = ScoreScale::MAX_TIE_BREAK_WEIGHT as u64;
-
 // === impl ScoreScale ===
 
 impl ScoreScale {
@@ -34,11 +30,12 @@ impl ScoreScale {
     pub const ALL: [Self; 4] =
         [Self::Coarse, Self::Fine, Self::FineWith(TieBreak::Name), Self::FineWith(TieBreak::Spread)];
 
-    /// The largest weight of an extender with which a tie-break never outweighs a point of another score.
-    pub const MAX_TIE_BREAK_WEIGHT: u32 = 16;
+    /// The largest weight of an extender whose tie-break never outweighs a point of the scheduler's own plugins: the
+    /// tie-break stays below this part of the least difference that two means can have.
+    pub const MAX_EXTENDER_WEIGHT: u32 = 16;
 
-    /// The largest sum of the weights of policies with which there is a tie-break: above it less than one step is left.
-    pub const MAX_TIE_BREAK_WEIGHTS: u64 = 1_000_000_000 / (MAX_SCORE as u64 * Self::MAX_TIE_BREAK_WEIGHT as u64);
+    /// The largest sum of the weights of policies with which there is a tie-break: above it less than two steps are left.
+    pub const MAX_POLICY_WEIGHTS: u64 = Self::tie_break_range(2);
 
     /// The score of a node that has 100 of every policy, without a tie-break.
     pub const fn max(self) -> u32 {
@@ -52,6 +49,13 @@ impl ScoreScale {
     /// By how much the scores are higher than on the coarse scale. The factor of a scale divides that of a finer one.
     pub const fn factor(self) -> u32 {
         self.max() / Self::Coarse.max()
+    }
+
+    /// The steps of a tie-break below the least difference of two means, by the sum of the weights of policies. The same
+    /// with the two exchanged: the largest sum that leaves this many steps.
+    const fn tie_break_range(weights: u64) -> u64 {
+        let steps = Self::FineWith(TieBreak::Name).max() as u64;
+        steps / (weights * MAX_SCORE as u64 * Self::MAX_EXTENDER_WEIGHT as u64)
     }
 
     /// The mean of scores of 0 to 100, given by their weighted sum and the sum of the weights.
@@ -77,7 +81,7 @@ impl ScoreScale {
         if weights == 0 {
             return;
         }
-        let range = u64::from(self.max()) / (weights * u64::from(MAX_SCORE) * TIE_BREAK_PART);
+        let range = Self::tie_break_range(weights);
         // A share has 32 bits and the range at most 30, so the product fits, and the result is below the range.
         let add = |(score, share): (&mut u32, u32)| *score += ((u64::from(share) * range) >> 32) as u32;
         match tie_break {
@@ -115,6 +119,12 @@ mod tests {
         assert_eq!([0, 61, 100].map(|total| TIES.mean(total, 1)), [0, 610_000_000, 1_000_000_000]);
         let most = 100 * u64::from(u32::MAX);
         assert_eq!(TIES.mean(4_000 * most, 4_000 * u64::from(u32::MAX)), 1_000_000_000);
+    }
+
+    #[test]
+    fn up_to_the_largest_sum_of_weights_a_tie_break_has_two_steps() {
+        let most = ScoreScale::MAX_POLICY_WEIGHTS;
+        assert_eq!([1, most, most + 1].map(ScoreScale::tie_break_range), [625_000, 2, 1]);
     }
 
     #[test]

@@ -21,13 +21,13 @@ pub(super) enum Standing {
     Nodes(Vec<u32>),
 }
 
-/// How many nodes stand in each combined class: all that the view has of it, or none.
+/// The number of nodes that stand in each combined class: all that the view has of it, or none.
 pub(super) struct NodeClasses {
     combined: Arc<CombinedClasses>,
     nodes: Vec<u32>,
 }
 
-/// A policy that is to be asked, and what its cache knows by class.
+/// A policy that is to be asked, and the answers that its cache knows by class.
 pub(super) struct Asked<'g, A> {
     pub(super) member: &'g Arc<Member>,
     pub(super) known: Option<KnownByClass<A>>,
@@ -108,7 +108,7 @@ impl NodeClasses {
         self.nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0).map(|(class, nodes)| (class, *nodes as usize))
     }
 
-    /// How many nodes stand.
+    /// The number of nodes that stand.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.iter().map(|nodes| *nodes as usize).sum()
     }
@@ -138,7 +138,7 @@ impl NodeClasses {
         self.present().map(move |(class, nodes)| (class, nodes, answer(class)))
     }
 
-    /// How many nodes these answers reject; `None` if one is not known.
+    /// The number of nodes that these answers reject; `None` if one answer is not known.
     pub(super) fn rejected<A: VerbAnswer + CachedAnswer>(&self, place: usize, answers: &ByClass<A>) -> Option<usize> {
         let mut rejected = 0;
         for (_, nodes, answer) in self.answers(place, answers) {
@@ -154,7 +154,7 @@ impl NodeClasses {
     }
 }
 
-/// How many nodes the answers of a call reject.
+/// The number of nodes that the answers of a call reject.
 pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
     answers: &Evaluated<A>,
     classes: Option<(usize, &NodeClasses)>,

@@ -9,7 +9,7 @@ use crate::{
 
 use super::{Caller, RequestContext, prioritize::ask_scores, standing::Standing};
 
-/// What each matching policy says about each node of a request.
+/// The answers of each matching policy about each node of a request.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// One column for each policy and verb, in the order in which they are asked.
@@ -23,9 +23,9 @@ pub struct Survey {
 /// One policy's answers to one verb.
 #[derive(Debug)]
 pub struct SurveyColumn {
-    /// Who answers.
+    /// The policy that answers.
     pub member: Arc<Member>,
-    /// What it was asked.
+    /// The verb that it was asked.
     pub verb: Verb,
     /// By index in the request; none for unknown nodes.
     pub answers: Result<Vec<Option<SurveyAnswer>>, Fault>,
@@ -55,7 +55,7 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
     group.members().iter().filter_map(|member| Some((Arc::clone(member), why(member)?))).collect()
 }
 
-/// Asks the matching policies in shadow mode; only the observer hears what they say.
+/// Asks the matching policies in shadow mode; only the observer hears their answers.
 ///
 /// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {

@@ -1,15 +1,16 @@
-//! What a bind request comes to, and why a pod was not bound.
+//! The outcome of a bind request, and the reason why a pod was not bound.
 
 use std::sync::Arc;
 
 use super::rejection::NOT_SEEN;
 use crate::{BindError, MAX_ANNOTATION_BYTES};
 
-/// How many times the policies are asked about a node that changes meanwhile. One change takes less than a
-/// millisecond of asking to miss, so that eight in a row mean a node in uproar, or a policy that is slow.
-pub(super) const MAX_ASKS: u32 = 8;
+/// The most times that the policies are asked while the values that they read change. Of several binds that make each
+/// other ask again at least one succeeds each time, and later ones wait for their turn: 64 in a row mean a policy that
+/// is slow and reads values that change all the time.
+pub(super) const MAX_ASKS: u32 = 64;
 
-/// What a bind request comes to.
+/// The outcome of a bind request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BindOutcome {
     /// The pod was bound.
@@ -43,7 +44,9 @@ pub enum Unbound {
         node: String,
     },
     /// Each answer of the policies was out of date before the place could be reserved.
-    #[error("node {0} or its pods changed {MAX_ASKS} times while the policies were asked about it: try again")]
+    #[error(
+        "the values that the policies read changed {MAX_ASKS} times while they were asked about node {0}: try again"
+    )]
     Restless(String),
     /// The policies took all the time.
     #[error("the request's time was over before the binding was written")]
@@ -72,14 +75,29 @@ pub enum Unbound {
     /// A policy's own reason why the pod cannot be bound there: `policy: reason`.
     #[error("{0}")]
     Refused(Box<str>),
+    /// A policy's own reason why the pod is not bound there yet: `policy: reason`.
+    #[error("{0} (not yet; changes of the cluster within the time of the request did not help)")]
+    Retry(Box<str>),
+    /// A policy would change a label of the pod, by which others may select it.
+    #[error("policy {policy} gives the pod {pod} the label {key}, which it has already with another value")]
+    OwnLabel {
+        /// `namespace/name`.
+        pod: String,
+        /// The key.
+        key: Box<str>,
+        /// Its ID.
+        policy: String,
+    },
     /// Two policies disagree.
-    #[error("policies {first} and {second} give the annotation {key} different values")]
+    #[error("policies {first} and {second} give the {kind} {key} different values")]
     Clash {
+        /// Annotation or label.
+        kind: &'static str,
         /// The key that both write.
         key: Box<str>,
-        /// Who comes first.
+        /// The policy that comes first.
         first: String,
-        /// Who says something else.
+        /// The policy that gives another value.
         second: String,
     },
     /// The pod would carry more than Kubernetes allows.
@@ -95,7 +113,7 @@ pub enum Unbound {
     Binder {
         /// `namespace/name`.
         pod: String,
-        /// What it said.
+        /// The API server's error.
         error: BindError,
     },
 }

@@ -1,4 +1,4 @@
-//! How a gateway is put together: its bounds, and what it is joined to.
+//! Sets up a gateway: its bounds, and the parts that it is joined to.
 
 use std::{
     sync::{
@@ -9,10 +9,12 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 
 use super::Gateway;
 use crate::{
-    Binder, Blocking, CacheLimit, Clock, Cluster, Observer, Pulse, cache::Recheck, decide::BindLocks, memory::Memories,
+    BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Observer, Pulse, announced::Announced,
+    bind_calls::BindCalls, cache::Recheck, decide::BindLocks, facts::FactStore, memory::Memories,
 };
 
 /// Upper bound of a request's time, so that no deadline overflows.
@@ -29,6 +31,10 @@ impl Gateway {
         Self {
             roster,
             cluster,
+            facts: FactStore::default(),
+            bound_cluster: ArcSwapOption::default(),
+            announced: Mutex::new(Announced::default()),
+            bind_calls: BindCalls::new(BIND_CALL_WAIT),
             memories,
             binder,
             binds,
@@ -67,7 +73,7 @@ impl Gateway {
         let _ = self.pulse.set(pulse);
     }
 
-    /// Runs what may take long in this way, such as calls of guests; of several calls the first counts.
+    /// Runs work that may take long in this way, such as calls of guests; of several calls the first counts.
     pub fn set_blocking(&self, blocking: Blocking) {
         let _ = self.blocking.set(blocking);
     }
@@ -86,7 +92,7 @@ impl Gateway {
 
     /// Binds through this from now on; of several calls the first counts.
     pub fn set_binder(&self, binder: Arc<dyn Binder>) {
-        // A second one could not know whom the first has bound.
+        // A second one could not know the pods that the first has bound.
         let _ = self.binder.set(binder);
     }
 }

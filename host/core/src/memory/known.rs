@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::{Cluster, Node};
 
-/// What stands before a node's name, and how far into its JSON that is looked for: Go writes `metadata`
-/// first and `name` first in it; others sort the keys, and labels and annotations come before.
+/// The text before a node's name. It is looked for in the first 4 KiB of the node's JSON: Go writes `metadata` first
+/// and `name` first in it; others sort the keys, and labels and annotations come before.
 const BEFORE_NAME: &[u8] = b"\"name\":\"";
 const NAME_WITHIN: usize = 4096;
 
 /// The nodes that earlier requests brought whole, by slot.
 ///
-/// Whoever reads a request compares each node with the one that is expected next, and searches only where that is
-/// not the one.
+/// The reader of a request compares each node with the one that is expected next, and searches only where that is not
+/// the one.
 #[derive(Debug, Default, Clone)]
 pub struct KnownNodes(Arc<Cluster>);
 
@@ -34,7 +34,7 @@ impl KnownNodes {
         self.0.slots().get(slot as usize).map(|slot| &slot.node)
     }
 
-    /// The slot of what is most likely the name of this node, whatever else its JSON says.
+    /// The slot of the node that most likely has this JSON, by its name.
     pub fn find(&self, json: &[u8]) -> Option<u32> {
         if self.0.slots().is_empty() {
             return None;
@@ -49,7 +49,7 @@ impl KnownNodes {
     }
 }
 
-/// What is most likely the name of a node.
+/// The text that is most likely the name of a node.
 fn name_in(json: &[u8]) -> Option<&str> {
     let start = &json[..json.len().min(NAME_WITHIN)];
     let at = start.windows(BEFORE_NAME.len()).position(|window| window == BEFORE_NAME)? + BEFORE_NAME.len();

@@ -69,7 +69,7 @@ impl Memories {
         self.find(sender)?.memory.find(name)
     }
 
-    /// Bytes of what is known of the columns of all of them.
+    /// Bytes of the columns of all of them.
     pub(crate) fn column_bytes(&self) -> usize {
         self.kept.load().iter().map(|kept| kept.memory.column_bytes()).sum()
     }
@@ -90,7 +90,7 @@ impl Memories {
         }
         let own = Arc::new(Kept { sender, memory: NodeMemory::new(self.max_column_bytes), used: AtomicU64::new(0) });
         all.push(Arc::clone(&own));
-        // What one has beyond its share goes when it next brings something new.
+        // A sender that holds more than its share keeps the excess until it next brings something new.
         for kept in &all {
             kept.memory.set_limits(self.max_bytes / all.len(), self.max_column_bytes / all.len());
         }
@@ -108,7 +108,11 @@ mod tests {
 
     fn bring(memories: &Memories, sender: Sender, zone: &str) {
         let json = format!(r#"{{"metadata":{{"name":"n1","labels":{{"zone":"{zone}"}}}}}}"#);
-        memories.with(sender, |memory| memory.resolve(&[NodeObject::Json(Bytes::from(json))], None).map(drop)).unwrap();
+        memories
+            .with(sender, |memory| {
+                memory.resolve(&[NodeObject::Json(Bytes::from(json))], None, &Arc::default()).map(drop)
+            })
+            .unwrap();
     }
 
     fn zone(memories: &Memories, sender: Sender) -> Option<String> {

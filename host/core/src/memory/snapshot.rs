@@ -5,16 +5,16 @@ use std::sync::{Arc, Weak};
 use hashbrown::HashMap;
 
 use super::KnownNodes;
-use crate::{Cluster, Node, Slot};
+use crate::{Cluster, Facts, Node, Slot};
 
-/// What the record of a node takes, with its slot and its names, more or less.
+/// Approximate bytes of the record of a node, with its slot and its names.
 pub(super) const NODE_BYTES: usize = 1 << 10;
 
 /// Nodes that requests brought, with the pods that one cluster has on them.
 #[derive(Debug, Default)]
 pub(super) struct NodeSnapshot {
     pub(super) nodes: KnownNodes,
-    /// What the nodes take.
+    /// Bytes that the nodes take.
     pub(super) bytes: usize,
     /// The cluster that the pods are of; none: nobody knew of pods.
     seen: Option<Weak<Cluster>>,
@@ -32,6 +32,11 @@ impl NodeSnapshot {
         }
     }
 
+    /// Whether its facts are these.
+    pub(super) fn has(&self, facts: &Arc<Facts>) -> bool {
+        self.nodes.cluster().facts().is_some_and(|own| Arc::ptr_eq(own, facts))
+    }
+
     /// The slots of these nodes, if it has all of them.
     pub(super) fn slots(&self, nodes: &[Arc<Node>]) -> Option<Vec<u32>> {
         let cluster = self.nodes.cluster();
@@ -43,7 +48,7 @@ impl NodeSnapshot {
     }
 
     /// The snapshot after this one: it has these nodes too, instead of others of their names.
-    pub(super) fn with(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>) -> Self {
+    pub(super) fn with(&self, nodes: &[Arc<Node>], seen: Option<&Arc<Cluster>>, facts: &Arc<Facts>) -> Self {
         let before = self.nodes.cluster();
         let (mut slots, mut bytes) = (before.slots().to_vec(), self.bytes);
         let mut added: HashMap<&str, usize> = HashMap::new();
@@ -64,8 +69,8 @@ impl NodeSnapshot {
         for each in &mut slots[shown..] {
             *each = slot(Arc::clone(&each.node), seen);
         }
-        let cluster = with_reserved_of(before.successor(slots), seen);
-        // The next request shall not wait for them.
+        let cluster = with_reserved_of(before.successor(slots), seen).with_facts(Arc::clone(facts));
+        // The next request must not wait for them.
         cluster.names();
         cluster.follow(before);
         Self { nodes: KnownNodes::new(Arc::new(cluster)), bytes, seen: seen.map(Arc::downgrade) }
@@ -83,7 +88,7 @@ pub(super) fn with_reserved_of(snapshot: Cluster, seen: Option<&Arc<Cluster>>) -
     snapshot.with_reserved(seen.map(|seen| Arc::clone(seen.reserved())).unwrap_or_default())
 }
 
-/// What a node takes.
+/// Bytes that a node takes.
 pub(super) const fn weight(node: &Node) -> usize {
     node.heap_bytes() + NODE_BYTES
 }

@@ -13,7 +13,7 @@ fn objects(nodes: &[(&str, &str)]) -> Vec<NodeObject> {
 
 /// The nodes of a request as they are resolved.
 fn resolve(memory: &NodeMemory, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Vec<Slot> {
-    let (cluster, slots) = memory.resolve(objects, seen).unwrap();
+    let (cluster, slots) = memory.resolve(objects, seen, &Arc::default()).unwrap();
     slots.iter().map(|slot| cluster.slots()[*slot as usize].clone()).collect()
 }
 
@@ -28,7 +28,7 @@ fn memory() -> NodeMemory {
     NodeMemory::new(1 << 20)
 }
 
-/// What each node of these tests takes.
+/// Bytes that each node of these tests takes.
 fn weight() -> usize {
     snapshot::weight(&Node::from_json(json("a", "1")).unwrap())
 }
@@ -53,21 +53,21 @@ fn an_unchanged_node_is_the_same_record_and_a_changed_one_is_read_again() {
 
 #[test]
 fn a_request_with_nothing_new_puts_no_picture_in_force() {
-    let (memory, seen) = (memory(), cluster(&["a"]));
+    let (memory, seen, facts) = (memory(), cluster(&["a"]), Arc::default());
     let request = objects(&[("a", "1"), ("b", "1")]);
-    let (first, _) = memory.resolve(&request, Some(&seen)).unwrap();
+    let (first, _) = memory.resolve(&request, Some(&seen), &facts).unwrap();
     let known = memory.known();
     let recognised: Vec<NodeObject> =
         request.iter().map(|object| NodeObject::Known(Arc::clone(known.by_json(object.json()).unwrap()))).collect();
     for request in [&request[..], &recognised, &recognised[1..]] {
-        assert!(Arc::ptr_eq(&memory.resolve(request, Some(&seen)).unwrap().0, &first));
+        assert!(Arc::ptr_eq(&memory.resolve(request, Some(&seen), &facts).unwrap().0, &first));
     }
 }
 
 #[test]
 fn a_node_keeps_its_slot_whatever_comes_with_it() {
     let memory = memory();
-    let slots = |nodes: &[(&str, &str)]| memory.resolve(&objects(nodes), None).unwrap().1;
+    let slots = |nodes: &[(&str, &str)]| memory.resolve(&objects(nodes), None, &Arc::default()).unwrap().1;
     assert_eq!(slots(&[("a", "1"), ("b", "1")]), [0, 1]);
     assert_eq!(slots(&[("c", "1"), ("b", "2"), ("a", "1")]), [2, 1, 0]);
     assert_eq!(slots(&[("b", "2"), ("b", "2")]), [1, 1]);
@@ -151,7 +151,7 @@ fn what_a_node_takes_beside_its_text_counts_too() {
 #[test]
 fn a_bad_node_is_named_by_its_place() {
     let request = [NodeObject::Json(json("a", "1")), NodeObject::Json(Bytes::from_static(b"{}"))];
-    let error = memory().resolve(&request, None).unwrap_err();
+    let error = memory().resolve(&request, None, &Arc::default()).unwrap_err();
     assert!(error.to_string().starts_with("Node 1 of the request: "), "{error}");
 }
 

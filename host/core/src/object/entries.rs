@@ -66,7 +66,7 @@ impl Entries {
         (0..self.ends.len()).map(|at| (self.key(at), self.value(at)))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.ends.len()
     }

@@ -1,4 +1,4 @@
-//! Image names as kube-scheduler compares them, and what images a node has.
+//! Image names as kube-scheduler compares them, and the images of a node.
 
 use std::{
     borrow::Cow,
@@ -171,7 +171,7 @@ impl Drop for LazyImages {
 // === impl Images ===
 
 impl Images {
-    /// Reads `status.images`; none where it is not what the API has there.
+    /// Reads `status.images`; none where its form is not the API's.
     pub(super) fn of(json: &str) -> Self {
         let listed: Vec<ImageJson> = serde_json::from_str(json).unwrap_or_default();
         let names = listed.iter().flat_map(|image| image.names.iter().flatten().map(|name| (*name, image.size)));

@@ -35,10 +35,16 @@ pub struct Node {
     annotations: Entries,
     taints: Box<[Taint]>,
     allocatable: Quantities,
+    capacity: Quantities,
+    /// The status of each condition.
+    conditions: Entries,
+    unschedulable: bool,
+    /// The addresses that are not its name.
+    addresses: Box<[Box<str>]>,
     /// The whole object; images and fields are found in it when they are asked for.
     json: Bytes,
     images: LazyImages,
-    /// The object without what a heartbeat changes, where `json` has that too.
+    /// The object without the fields that a heartbeat changes, where `json` has those too.
     steady: OnceLock<Box<str>>,
     /// No two records that differ have one.
     stamp: u64,
@@ -67,17 +73,25 @@ impl Node {
             return Err(ObjectError::new("Node", "has no metadata.name"));
         }
         let MetadataJson { labels, annotations, .. } = &wire.metadata;
-        let taints: Box<[Taint]> = wire.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        let allocatable = wire.status.map(|status| status.allocatable).unwrap_or_default();
-        // The object's text may come to stand here twice: as it came, and without what a heartbeat changes.
-        let of_fields = labels.heap_bytes() + annotations.heap_bytes() + allocatable.heap_bytes();
-        let heap_bytes = 2 * json.len() + of_fields + taints.iter().map(Taint::bytes).sum::<usize>();
+        let SpecJson { taints, unschedulable } = wire.spec.unwrap_or_default();
+        let StatusJson { allocatable, capacity, conditions, addresses } = wire.status.unwrap_or_default();
+        let addresses = other_names(addresses.unwrap_or_default(), &wire.metadata.name);
+        let (taints, conditions) = (taints.unwrap_or_default(), statuses(conditions.unwrap_or_default()));
+        // The object's text may come to stand here twice: as it came, and without the fields that a heartbeat changes.
+        let of_entries = labels.heap_bytes() + annotations.heap_bytes() + conditions.heap_bytes();
+        let of_fields = of_entries + allocatable.heap_bytes() + capacity.heap_bytes();
+        let of_addresses: usize = addresses.iter().map(|own| own.len() + size_of::<Box<str>>() + ALLOCATION).sum();
+        let heap_bytes = 2 * json.len() + of_fields + of_addresses + taints.iter().map(Taint::bytes).sum::<usize>();
         Ok(Self {
             name: Arc::from(wire.metadata.name.as_ref()),
             labels: wire.metadata.labels,
             annotations: wire.metadata.annotations,
             taints,
             allocatable,
+            capacity,
+            conditions,
+            unschedulable: unschedulable.unwrap_or(false),
+            addresses,
             json,
             heap_bytes,
             images: LazyImages::unread(),
@@ -86,7 +100,7 @@ impl Node {
         })
     }
 
-    /// Reads the JSON of one Node, and keeps none of what a heartbeat changes.
+    /// Reads the JSON of one Node, and keeps none of the fields that a heartbeat changes.
     ///
     /// Two nodes that differ in nothing else have the same [`Node::json`].
     ///
@@ -132,6 +146,26 @@ impl Node {
         &self.allocatable
     }
 
+    /// `status.capacity`.
+    pub fn capacity(&self) -> &Quantities {
+        &self.capacity
+    }
+
+    /// The status of each of `status.conditions`, by its type.
+    pub fn conditions(&self) -> &Entries {
+        &self.conditions
+    }
+
+    /// `spec.unschedulable`, false if absent.
+    pub fn unschedulable(&self) -> bool {
+        self.unschedulable
+    }
+
+    /// The addresses of `status.addresses` that are not its name.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.addresses.iter().map(AsRef::as_ref)
+    }
+
     /// The bytes that the object was read from.
     pub fn json(&self) -> &Bytes {
         &self.json
@@ -147,7 +181,7 @@ impl Node {
         self.stamp
     }
 
-    /// JSON text at an RFC 6901 pointer, without what a heartbeat changes (`managedFields`,
+    /// JSON text at an RFC 6901 pointer, without the fields that a heartbeat changes (`managedFields`,
     /// `resourceVersion`, the `lastHeartbeatTime` of conditions), and without `kind` and `apiVersion`.
     pub fn field(&self, pointer: &str) -> Option<&str> {
         at_pointer(if steady::may_differ(pointer) { self.steady() } else { self.text() }, pointer)
@@ -158,18 +192,18 @@ impl Node {
         self.image_size_of(ImageName::of(image))
     }
 
-    /// As [`Node::image_size`], for whoever asks many nodes about one image.
+    /// As [`Node::image_size`], for callers that ask many nodes about one image.
     pub fn image_size_of(&self, image: ImageName) -> Option<u64> {
         self.images().size(image)
     }
 
     fn steady(&self) -> &str {
-        // `from_json` refuses what is not JSON.
+        // `from_json` refuses text that is not JSON.
         self.steady.get_or_init(|| steady::steady(self.text()).unwrap_or_default().into())
     }
 
     fn text(&self) -> &str {
-        // `from_json` refuses what is not UTF-8.
+        // `from_json` refuses bytes that are not UTF-8.
         std::str::from_utf8(&self.json).unwrap_or_default()
     }
 
@@ -178,12 +212,31 @@ impl Node {
     }
 }
 
+/// Conditions as a map; one that does not say its type or its status is left out.
+fn statuses(conditions: Vec<Option<ConditionJson<'_>>>) -> Entries {
+    let complete = |condition: &ConditionJson<'_>| !condition.r#type.is_empty() && !condition.status.is_empty();
+    conditions.into_iter().flatten().filter(complete).map(|condition| (condition.r#type, condition.status)).collect()
+}
+
+/// Addresses, each once, without those that are the name.
+fn other_names(addresses: Vec<Option<AddressJson<'_>>>, name: &str) -> Box<[Box<str>]> {
+    let mut others: Vec<Box<str>> = Vec::new();
+    for AddressJson { address } in addresses.into_iter().flatten() {
+        let is_known = address.is_empty() || address == name || others.iter().any(|own| **own == *address);
+        if !is_known {
+            others.push(address.into());
+        }
+    }
+    others.into()
+}
+
 #[derive(Deserialize)]
 struct NodeJson<'a> {
     #[serde(borrow)]
     metadata: MetadataJson<'a>,
     spec: Option<SpecJson>,
-    status: Option<StatusJson>,
+    #[serde(borrow)]
+    status: Option<StatusJson<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -196,15 +249,37 @@ struct MetadataJson<'a> {
     annotations: Entries,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct SpecJson {
     taints: Option<Box<[Taint]>>,
+    unschedulable: Option<bool>,
 }
 
-#[derive(Deserialize)]
-struct StatusJson {
-    #[serde(default)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StatusJson<'a> {
     allocatable: Quantities,
+    capacity: Quantities,
+    #[serde(borrow)]
+    conditions: Option<Vec<Option<ConditionJson<'a>>>>,
+    #[serde(borrow)]
+    addresses: Option<Vec<Option<AddressJson<'a>>>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct AddressJson<'a> {
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ConditionJson<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Cow<'a, str>,
 }
 
 #[cfg(test)]
@@ -219,8 +294,12 @@ mod tests {
     fn a_node_is_read_from_the_apis_json() {
         let node = node(
             r#"{"metadata":{"name":"n1","labels":{"zone":"a"},"annotations":null,"managedFields":[{}]},
-                "spec":{"taints":[{"key":"k","effect":"NoSchedule"}]},
-                "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","pods":"110"},
+                "spec":{"unschedulable":true,"taints":[{"key":"k","effect":"NoSchedule"}]},
+                "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","pods":"110"},"capacity":{"cpu":"4"},
+                          "addresses":[{"type":"InternalIP","address":"10.0.0.1"},{"type":"Hostname","address":"n1"},
+                                       {"type":"ExternalIP","address":"10.0.0.1"},null,{"type":"InternalDNS"}],
+                          "conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"},null,
+                                        {"type":"MemoryPressure"},{"status":"True"},{"type":"Wi\u0046i","status":"Unknown"}],
                           "images":[{"names":["nginx","r/x@sha256:1"],"sizeBytes":5},{"names":null}]}}"#,
         )
         .unwrap();
@@ -230,6 +309,10 @@ mod tests {
         assert_eq!(node.allocatable().get("cpu"), 3920);
         assert_eq!(node.allocatable().get("memory"), 16 << 30);
         assert_eq!(node.allocatable().get("absent"), 0);
+        assert_eq!((node.capacity().get("cpu"), node.capacity().get("memory")), (4000, 0));
+        assert_eq!(node.conditions().iter().collect::<Vec<_>>(), [("Ready", "True"), ("WiFi", "Unknown")]);
+        assert!(node.unschedulable());
+        assert_eq!(node.addresses().collect::<Vec<_>>(), ["10.0.0.1"], "each once, and not the name");
         assert_eq!(node.image_size("nginx:latest"), Some(5));
         assert_eq!(node.image_size("nginx"), Some(5));
         assert_eq!(node.image_size("r/x@sha256:1"), Some(5));

@@ -1,17 +1,18 @@
-//! How much is kept of the labels and annotations of a placed pod.
+//! Limits of the labels and annotations that are kept of a placed pod.
 //!
 //! The API server allows annotations of 256 KiB, and labels as large as etcd takes them. Times the pods of a cluster
 //! that is more than any gateway has. The values of large annotations are not kept, only their keys: a policy that
 //! asks for one gets an error, never the answer that the pod has no such annotation.
 
-use super::{Entries, ObjectError};
+use super::{Entries, ObjectError, Owner};
 
 /// The most bytes of annotations that are kept of a placed pod, keys and values together. Beyond, the largest values
 /// are left out.
 pub const MAX_KEPT_ANNOTATION_BYTES: usize = 16 << 10;
 
-/// The most bytes of labels of a placed pod; and of what is kept of its annotations, if their keys alone take more
-/// than [`MAX_KEPT_ANNOTATION_BYTES`]. A pod with more cannot be read. These are 170 labels of the largest size.
+/// The most bytes of labels of a placed pod, of its owner and of its priority class; and of the kept annotations, if
+/// their keys alone take more than [`MAX_KEPT_ANNOTATION_BYTES`]. A pod with more cannot be read. These are 170 labels
+/// of the largest size.
 pub const MAX_KEPT_BYTES: usize = 64 << 10;
 
 /// Stands for a value that is not kept; no pod has it, see [`kept_annotations`].
@@ -59,6 +60,18 @@ pub(super) fn check(labels: &Entries, annotations: &Entries) -> Result<(), Objec
     Ok(())
 }
 
+/// Whether the texts that are kept beside them can be: the API server bounds neither the name of an owner nor its kind.
+pub(super) fn check_owner(owner: Option<&Owner>, priority_class: Option<&str>) -> Result<(), ObjectError> {
+    let sizes = [("an owner", owner.map_or(0, Owner::bytes)), ("a priority class", priority_class.map_or(0, str::len))];
+    match sizes.into_iter().find(|(_, bytes)| *bytes > MAX_KEPT_BYTES) {
+        Some((what, bytes)) => {
+            let detail = format!("has {what} of {bytes} bytes; at most {MAX_KEPT_BYTES} are kept of a placed pod");
+            Err(ObjectError::new("Pod", detail))
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -94,7 +107,8 @@ mod tests {
             format!(r#"{{"metadata":{{"name":"p","annotations":{annotations}}},"spec":{{"nodeName":"n1"}}}}"#)
         };
         let read = Pod::placed_from_json(json(&serde_json::to_string(&annotations).unwrap()).as_bytes()).unwrap();
-        let bound = Pod::placed_from_json(json("{}").as_bytes()).unwrap().placed_on("n1", &annotations);
+        let bound =
+            Pod::placed_from_json(json("{}").as_bytes()).unwrap().placed_on("n1", &annotations, &BTreeMap::new());
         assert_eq!(read, bound);
         assert_eq!((read.annotations().get("big"), read.annotations().get("small")), (Some(NOT_KEPT), Some("1")));
     }

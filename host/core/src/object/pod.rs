@@ -7,12 +7,15 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 
 use self::wire::{PodJson, seconds};
-use super::{Entries, ObjectError, Quantities, at_pointer, parse, placed};
+use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
+
+/// Annotations or labels by key.
+type Texts = BTreeMap<Box<str>, Box<str>>;
 
 /// The scheduler of a pod that names none.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
-/// One pod; what many pods have in common they may share: see [`Pool`](super::Pool).
+/// One pod. Pods may share the parts that they have in common: see [`Pool`](super::Pool).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     name: Box<str>,
@@ -21,11 +24,28 @@ pub struct Pod {
     pub(super) labels: Arc<Entries>,
     pub(super) annotations: Arc<Entries>,
     priority: i32,
+    pub(super) priority_class: Option<Arc<str>>,
+    pub(super) controller: Option<Arc<Owner>>,
     created: i64,
     pub(super) requests: Arc<Quantities>,
     pub(super) node: Option<Arc<str>>,
-    finished: bool,
+    phase: Option<Phase>,
     whole: Option<Arc<Whole>>,
+}
+
+/// `status.phase`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Not all of its containers have started.
+    Pending,
+    /// At least one of its containers runs, starts or restarts.
+    Running,
+    /// All containers have ended well, and will not start again.
+    Succeeded,
+    /// All containers have ended, one of them with an error, and will not start again.
+    Failed,
+    /// Its node does not report it.
+    Unknown,
 }
 
 /// The parts that only the pod being scheduled has.
@@ -52,8 +72,8 @@ impl Pod {
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
-    /// Reads the JSON of a placed pod; only what policies can read of such a pod is kept, and of annotations of more
-    /// than [`MAX_KEPT_ANNOTATION_BYTES`](super::MAX_KEPT_ANNOTATION_BYTES) only the smaller values.
+    /// Reads the JSON of a placed pod; only fields that policies can read of such a pod are kept, and of annotations of
+    /// more than [`MAX_KEPT_ANNOTATION_BYTES`](super::MAX_KEPT_ANNOTATION_BYTES) only the smaller values.
     ///
     /// # Errors
     /// As for [`Pod::from_json`], and if its labels or keys are too large to be kept.
@@ -61,16 +81,22 @@ impl Pod {
         let mut wire: PodJson<'_> = parse("Pod", json)?;
         wire.metadata.annotations = placed::kept_annotations(wire.metadata.annotations);
         placed::check(&wire.metadata.labels, &wire.metadata.annotations)?;
-        Ok(Self::from_wire(wire))
+        let pod = Self::from_wire(wire);
+        placed::check_owner(pod.controller(), pod.priority_class())?;
+        Ok(pod)
     }
 
-    /// The same pod as one that is placed on a node, with more annotations.
+    /// The same pod as one that is placed on a node, with more annotations and labels.
     #[must_use]
-    pub fn placed_on(&self, node: &str, annotations: &BTreeMap<Box<str>, Box<str>>) -> Self {
-        let added = annotations.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
+    pub fn placed_on(&self, node: &str, annotations: &Texts, labels: &Texts) -> Self {
+        let with = |own: &Entries, added: &Texts| -> Entries {
+            own.iter().chain(added.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))).collect()
+        };
+        let is_same = labels.is_empty();
         Self {
             node: Some(node.into()),
-            annotations: Arc::new(placed::kept_annotations(self.annotations.iter().chain(added).collect())),
+            labels: if is_same { Arc::clone(&self.labels) } else { Arc::new(with(&self.labels, labels)) },
+            annotations: Arc::new(placed::kept_annotations(with(&self.annotations, annotations))),
             whole: None,
             ..self.clone()
         }
@@ -111,6 +137,21 @@ impl Pod {
         self.priority
     }
 
+    /// `spec.priorityClassName`.
+    pub fn priority_class(&self) -> Option<&str> {
+        self.priority_class.as_deref()
+    }
+
+    /// The owner that is its controller.
+    pub fn controller(&self) -> Option<&Owner> {
+        self.controller.as_deref()
+    }
+
+    /// `status.phase`; none if it has none, or one that Kubernetes does not have today.
+    pub fn phase(&self) -> Option<Phase> {
+        self.phase
+    }
+
     /// `metadata.creationTimestamp` in Unix seconds, 0 if absent or before 1970.
     pub fn created(&self) -> i64 {
         self.created
@@ -136,7 +177,7 @@ impl Pod {
 
     /// Whether the pod has ended and holds nothing on its node.
     pub fn finished(&self) -> bool {
-        self.finished
+        matches!(self.phase, Some(Phase::Succeeded | Phase::Failed))
     }
 
     /// The images of its containers; none for a placed pod.
@@ -169,12 +210,35 @@ impl Pod {
             labels: Arc::new(wire.metadata.labels),
             annotations: Arc::new(wire.metadata.annotations),
             priority: wire.spec.priority.unwrap_or(0),
+            priority_class: wire.spec.priority_class_name.as_deref().filter(|name| !name.is_empty()).map(Into::into),
+            controller: Owner::controller(wire.metadata.owner_references.as_deref().unwrap_or_default()).map(Arc::new),
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests: Arc::new(wire.spec.effective_requests()),
             node: wire.spec.node_name.filter(|name| !name.is_empty()).map(|name| name.as_ref().into()),
-            finished: matches!(wire.status.phase.as_deref(), Some("Succeeded" | "Failed")),
+            phase: wire.status.phase.as_deref().and_then(Phase::of),
             whole: None,
         }
+    }
+}
+
+// === impl Phase ===
+
+impl Phase {
+    const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Succeeded, Self::Failed, Self::Unknown];
+
+    /// As the API writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    fn of(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == text)
     }
 }
 
@@ -235,10 +299,16 @@ mod tests {
 
     #[test]
     fn a_pod_that_is_placed_has_its_new_annotations_and_no_fields() {
-        let json = br#"{"metadata":{"name":"p","annotations":{"a":"1","b":"1"}},"spec":{"nodeName":""}}"#;
+        let json = br#"{"metadata":{"name":"p","labels":{"app":"web"},"annotations":{"a":"1","b":"1"}},
+            "spec":{"nodeName":""}}"#;
         let pod = Pod::from_json(Bytes::from_static(json)).unwrap();
-        let placed = pod.placed_on("n1", &BTreeMap::from([("b".into(), "2".into()), ("c".into(), "3".into())]));
+        let placed = pod.placed_on(
+            "n1",
+            &[("b".into(), "2".into()), ("c".into(), "3".into())].into(),
+            &[("rack".into(), "r1".into())].into(),
+        );
         assert_eq!(placed.annotations().iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2"), ("c", "3")]);
+        assert_eq!(placed.labels().iter().collect::<Vec<_>>(), [("app", "web"), ("rack", "r1")]);
         assert_eq!((placed.name(), placed.node()), ("p", Some("n1")));
         assert_eq!((pod.node(), pod.field("/metadata/name")), (None, Some("\"p\"")));
         assert_eq!(placed.field("/metadata/name"), None);
@@ -257,6 +327,39 @@ mod tests {
         let early = Pod::placed_from_json(br#"{"metadata":{"creationTimestamp":"1969-01-02T00:00:00Z"}}"#).unwrap();
         assert_eq!(early.created(), 0);
         assert!(real.finished());
+    }
+
+    #[test]
+    fn owner_priority_class_and_phase_are_read_of_any_pod_and_kept_as_it_is_bound() {
+        let json = r#"{"metadata":{"name":"p","ownerReferences":[
+                {"apiVersion":"batch/v1","kind":"Job","name":"train","uid":"u-1","controller":true}]},
+            "spec":{"priorityClassName":"high","nodeName":""},"status":{"phase":"Pending"}}"#;
+        let waiting = Pod::from_json(Bytes::from(json)).unwrap();
+        let placed = waiting.placed_on("n1", &Texts::new(), &Texts::new());
+        let read = Pod::placed_from_json(json.as_bytes()).unwrap();
+        for pod in [&waiting, &placed, &read] {
+            assert_eq!(pod.controller().map(Owner::to_string).as_deref(), Some("batch/v1 Job train (UID u-1)"));
+            assert_eq!((pod.priority_class(), pod.phase()), (Some("high"), Some(Phase::Pending)));
+            assert!(!pod.finished());
+        }
+        for json in [
+            r#"{"metadata":{"ownerReferences":null},"spec":{"priorityClassName":""},"status":{"phase":""}}"#,
+            r#"{"metadata":{"ownerReferences":[]},"status":{"phase":"Hibernating"}}"#,
+        ] {
+            let pod = Pod::placed_from_json(json.as_bytes()).unwrap();
+            assert_eq!((pod.controller(), pod.priority_class(), pod.phase()), (None, None, None));
+        }
+    }
+
+    #[test]
+    fn a_placed_pod_whose_owner_is_too_large_to_be_kept_cannot_be_read() {
+        let pod = |size: usize| {
+            let owner = serde_json::json!({"kind": "Job", "name": "n".repeat(size), "controller": true});
+            let json = serde_json::json!({"metadata": {"name": "p", "ownerReferences": [owner]}});
+            Pod::placed_from_json(json.to_string().as_bytes()).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(pod(placed::MAX_KEPT_BYTES - 3), Ok(()));
+        assert!(pod(placed::MAX_KEPT_BYTES).unwrap_err().contains("an owner of 65539 bytes"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use hashbrown::HashSet;
 
-use super::{Entries, Pod, Quantities};
+use super::{Entries, Owner, Pod, Quantities};
 
 /// Texts and maps by their contents: the pods of one deployment share labels, annotations and requests.
 #[derive(Debug, Default)]
@@ -15,6 +15,7 @@ pub struct Pool {
     texts: Set<str>,
     entries: Set<Entries>,
     quantities: Set<Quantities>,
+    owners: Set<Owner>,
 }
 
 type Set<T> = HashSet<Arc<T>, foldhash::fast::RandomState>;
@@ -26,8 +27,11 @@ impl Pool {
     #[must_use]
     pub fn share(&mut self, mut pod: Pod) -> Pod {
         share(&mut self.texts, &mut pod.namespace);
-        if let Some(node) = &mut pod.node {
-            share(&mut self.texts, node);
+        for text in pod.node.iter_mut().chain(&mut pod.priority_class) {
+            share(&mut self.texts, text);
+        }
+        if let Some(owner) = &mut pod.controller {
+            share(&mut self.owners, owner);
         }
         share(&mut self.entries, &mut pod.labels);
         share(&mut self.entries, &mut pod.annotations);
@@ -35,16 +39,17 @@ impl Pool {
         pod
     }
 
-    /// Lets go of what no pod has any more.
+    /// Lets go of parts that no pod has any more.
     pub fn prune(&mut self) {
         prune(&mut self.texts);
         prune(&mut self.entries);
         prune(&mut self.quantities);
+        prune(&mut self.owners);
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     pub fn len(&self) -> usize {
-        self.texts.len() + self.entries.len() + self.quantities.len()
+        self.texts.len() + self.entries.len() + self.quantities.len() + self.owners.len()
     }
 
     /// Whether there is none.
@@ -69,8 +74,9 @@ mod tests {
 
     fn pod(name: &str, app: &str) -> Pod {
         let json = format!(
-            r#"{{"metadata":{{"name":"{name}","namespace":"web","labels":{{"app":"{app}"}}}},
-                "spec":{{"nodeName":"n1","containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}]}}}}"#
+            r#"{{"metadata":{{"name":"{name}","namespace":"web","labels":{{"app":"{app}"}},
+                    "ownerReferences":[{{"kind":"ReplicaSet","name":"{app}","controller":true}}]}},
+                "spec":{{"nodeName":"n1","priorityClassName":"high","containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}]}}}}"#
         );
         Pod::placed_from_json(json.as_bytes()).unwrap()
     }
@@ -83,6 +89,8 @@ mod tests {
         assert!(Arc::ptr_eq(&pods[0].namespace, &pods[2].namespace));
         assert!(Arc::ptr_eq(&pods[0].requests, &pods[2].requests));
         assert!(Arc::ptr_eq(pods[0].node.as_ref().unwrap(), pods[2].node.as_ref().unwrap()));
+        assert!(Arc::ptr_eq(pods[0].controller.as_ref().unwrap(), pods[1].controller.as_ref().unwrap()));
+        assert!(Arc::ptr_eq(pods[0].priority_class.as_ref().unwrap(), pods[2].priority_class.as_ref().unwrap()));
         assert!(!Arc::ptr_eq(&pods[0].labels, &pods[2].labels));
         assert_eq!(pods[2], pod("c", "y"));
     }
@@ -94,7 +102,7 @@ mod tests {
         let before = pool.len();
         drop(second);
         pool.prune();
-        assert_eq!(pool.len(), before - 1, "the labels of the second");
+        assert_eq!(pool.len(), before - 2, "the labels and the owner of the second");
         drop(first);
         pool.prune();
         assert!(pool.is_empty());

@@ -1,4 +1,4 @@
-//! A node without what every heartbeat changes, and what depends on who sent it.
+//! A node without the fields that every heartbeat changes, and those that depend on the sender.
 
 use std::{borrow::Cow, fmt};
 
@@ -24,7 +24,7 @@ const NODE: Rule = Rule::Members(&[
     ("status", Rule::Members(&[("conditions", Rule::Each(&Rule::Members(&[("lastHeartbeatTime", Rule::Drop)])))])),
 ]);
 
-/// The text of a Node without what a heartbeat changes; all else stays as it is, in its order.
+/// The text of a Node without the fields that a heartbeat changes; all else stays as it is, in its order.
 pub(super) fn steady(node: &str) -> serde_json::Result<String> {
     let mut text = String::with_capacity(node.len());
     write(node.trim_ascii(), &NODE, &mut text)?;

@@ -13,15 +13,19 @@ pub enum Read<'a> {
     Pod(PodRead<&'a str>),
     /// The nodes of this request, numbered from 0.
     Node(u32, NodeRead<&'a str>),
-    /// How many nodes the request has.
+    /// The number of nodes in the request.
     NodesCount,
     /// All nodes by the value of a label, in one read. For verbs that see the nodes together.
     NodesByLabel(&'a str),
     /// Pods already placed, or being bound, numbered from 0 within their node.
     Placed(u32, u32, PlacedRead<&'a str>),
-    /// How many pods are placed on the node; 0 where the host has no view of pods.
+    /// Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
+    /// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+    PlacedKnown(u32),
+    /// The number of pods placed on the node; 0 where the host has no view of pods (see `known`).
     PlacedCount(u32),
-    /// How many pods of a namespace on this node carry a label with this value.
+    /// The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
+    /// pods (see `known`).
     PlacedCountLabelled {
         /// The `node` of the contract.
         node: u32,
@@ -32,7 +36,8 @@ pub enum Read<'a> {
         /// The `value` of the contract.
         value: &'a str,
     },
-    /// `count-labelled` of each node, in one read. For verbs that see the nodes together.
+    /// `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
+    /// known.
     PlacedCountsLabelled {
         /// The `namespace` of the contract.
         namespace: &'a str,
@@ -41,20 +46,21 @@ pub enum Read<'a> {
         /// The `value` of the contract.
         value: &'a str,
     },
-    /// What kube-scheduler would evict: one candidate a node, numbered from 0. Empty outside `preempt`.
+    /// The evictions that kube-scheduler proposes: one candidate a node, numbered from 0. Empty outside `preempt`.
     Candidate(u32, CandidateRead),
-    /// How many candidates there are.
+    /// The number of candidates.
     CandidatesCount,
-    /// How many pods match.
+    /// The number of pods that match.
     ClusterCount(Selector<&'a str>),
-    /// How many pods match, but at most `n`: an answer stays cached while `n` pods or more match.
+    /// The number of pods that match, at most `n`: an answer stays cached while the count is the same, or `n` or more.
     ClusterCountUpTo {
         /// The `selector` of the contract.
         selector: Selector<&'a str>,
         /// The `n` of the contract.
         n: u64,
     },
-    /// Whether at least `n` pods match: an answer stays cached until the count passes `n`. A limit needs no more.
+    /// Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit needs
+    /// no more.
     ClusterAtLeast {
         /// The `selector` of the contract.
         selector: Selector<&'a str>,
@@ -68,16 +74,44 @@ pub enum Read<'a> {
         /// The `name` of the contract.
         name: &'a str,
     },
-    /// How many nodes have a label with this value.
+    /// The number of nodes that have a label with this value.
     ClusterNodesWithLabel {
         /// The `key` of the contract.
         key: &'a str,
         /// The `value` of the contract.
         value: &'a str,
     },
-    /// The values of a node label, ascending, each with how many nodes have it. A label with more than 1,000 values ends
-    /// the call with a fault.
+    /// The values of a node label, ascending, each with the number of nodes that have it. A label with more than 1,000
+    /// values ends the call with a fault.
     ClusterLabelValues(&'a str),
+    /// The text of a fact by its key.
+    FactsText {
+        /// The `source` of the contract.
+        source: &'a str,
+        /// The `key` of the contract.
+        key: &'a str,
+    },
+    /// The number of a fact by its key; none if its text is no number. It is finite.
+    FactsNumber {
+        /// The `source` of the contract.
+        source: &'a str,
+        /// The `key` of the contract.
+        key: &'a str,
+    },
+    /// The text of the fact about a node: the one whose key is the node's name or one of its addresses.
+    FactsNodeText {
+        /// The `node` of the contract.
+        node: u32,
+        /// The `source` of the contract.
+        source: &'a str,
+    },
+    /// The number of the fact about a node; none if its text is no number. It is finite.
+    FactsNodeNumber {
+        /// The `node` of the contract.
+        node: u32,
+        /// The `source` of the contract.
+        source: &'a str,
+    },
     /// The `settings` of the policy's sidecar as JSON; `null` if there are none.
     HostSettings,
     /// Unix seconds, rounded down to a multiple of the granularity in seconds; 0 counts as 1.
@@ -91,6 +125,11 @@ pub enum PodRead<T> {
     Name,
     /// `metadata.namespace`.
     Namespace,
+    /// The value of a label of the pod's namespace; none if the namespace does not have it, or is not known.
+    NamespaceLabel(T),
+    /// Whether the host knows the pod's namespace. It does not where it does not watch the cluster, or may not list
+    /// namespaces. A policy that decides by their labels asks this first.
+    NamespaceKnown,
     /// `metadata.uid`.
     Uid,
     /// The value of a label; none if the pod does not have it.
@@ -99,6 +138,13 @@ pub enum PodRead<T> {
     Annotation(T),
     /// `spec.priority`; 0 if it has none.
     Priority,
+    /// `spec.priorityClassName`; none if it has none.
+    PriorityClass,
+    /// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+    Controller,
+    /// When the pod was created, in Unix seconds; 0 if unknown. Nearly every pod has a value of its own, so answers that
+    /// depend on it are cached for that pod alone.
+    Created,
     /// The effective request of a resource: cpu in millicores, all else in base units; 0 if none.
     Request(T),
     /// The images of all containers, init containers included, each once, with a tag or digest.
@@ -118,8 +164,16 @@ pub enum NodeRead<T> {
     Annotation(T),
     /// `spec.taints`.
     Taints,
-    /// What the node has of a resource: cpu in millicores, all else in base units; 0 if it does not have it.
+    /// The allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it.
     Allocatable(T),
+    /// The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
+    /// in base units; 0 if the node does not have it.
+    Capacity(T),
+    /// The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; none if the node does not
+    /// report it. Its times cannot be read: each heartbeat would end every cached answer.
+    Condition(T),
+    /// `spec.unschedulable`: whether the node is cordoned.
+    Unschedulable,
     /// The sum of the effective requests of the pods placed on the node; none where the host has no view of pods.
     Requested(T),
     /// Bytes of an image that the node has pulled; none if it has not.
@@ -137,10 +191,18 @@ pub enum PlacedRead<T> {
     Namespace,
     /// The value of a label; none if the pod does not have it.
     Label(T),
-    /// The value of an annotation; none if the pod does not have it.
+    /// The value of an annotation; none if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
+    /// kept: a value that is not kept ends the call with a fault.
     Annotation(T),
     /// `spec.priority`; 0 if it has none.
     Priority,
+    /// `spec.priorityClassName`; none if it has none.
+    PriorityClass,
+    /// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+    Controller,
+    /// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
+    /// that has succeeded or failed is not placed any more.
+    Phase,
     /// As in `pod.request`.
     Request(T),
     /// When the pod was created, in Unix seconds; 0 if unknown.
@@ -154,18 +216,18 @@ pub enum CandidateRead {
     Node,
     /// Indices of pods placed on the candidate's node, by descending priority.
     Victims,
-    /// How many `PodDisruptionBudget`s the eviction would violate.
+    /// The number of `PodDisruptionBudget`s that the eviction would violate.
     PdbViolations,
 }
 
-/// How answers that depend on a read are cached.
+/// The way in which answers that depend on a read are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadScope<'a> {
     /// The value is the same for every call of one version of the policy: the read is not recorded.
     Constant,
     /// By a value that is the same for all nodes of a request.
     Request(ReadAttribute<&'a str>),
-    /// By a value of the cluster as a whole.
+    /// By a value of the cluster as a whole, or a fact by its key.
     Cluster(ReadAttribute<&'a str>),
     /// By a value of this node.
     Node(u32, ReadAttribute<&'a str>),
@@ -182,9 +244,13 @@ pub(crate) enum ReadAttribute<T> {
     Node(NodeRead<T>),
     /// Pods already placed, or being bound, numbered from 0 within their node.
     EachPlaced(PlacedRead<T>),
-    /// How many pods are placed on the node; 0 where the host has no view of pods.
+    /// Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
+    /// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+    PlacedKnown,
+    /// The number of pods placed on the node; 0 where the host has no view of pods (see `known`).
     PlacedCount,
-    /// How many pods of a namespace on this node carry a label with this value.
+    /// The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
+    /// pods (see `known`).
     PlacedCountLabelled {
         /// The `namespace` of the contract.
         namespace: T,
@@ -193,16 +259,17 @@ pub(crate) enum ReadAttribute<T> {
         /// The `value` of the contract.
         value: T,
     },
-    /// How many pods match.
+    /// The number of pods that match.
     ClusterCount(Selector<T>),
-    /// How many pods match, but at most `n`: an answer stays cached while `n` pods or more match.
+    /// The number of pods that match, at most `n`: an answer stays cached while the count is the same, or `n` or more.
     ClusterCountUpTo {
         /// The `selector` of the contract.
         selector: Selector<T>,
         /// The `n` of the contract.
         n: u64,
     },
-    /// Whether at least `n` pods match: an answer stays cached until the count passes `n`. A limit needs no more.
+    /// Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit needs
+    /// no more.
     ClusterAtLeast {
         /// The `selector` of the contract.
         selector: Selector<T>,
@@ -216,16 +283,34 @@ pub(crate) enum ReadAttribute<T> {
         /// The `name` of the contract.
         name: T,
     },
-    /// How many nodes have a label with this value.
+    /// The number of nodes that have a label with this value.
     ClusterNodesWithLabel {
         /// The `key` of the contract.
         key: T,
         /// The `value` of the contract.
         value: T,
     },
-    /// The values of a node label, ascending, each with how many nodes have it. A label with more than 1,000 values ends
-    /// the call with a fault.
+    /// The values of a node label, ascending, each with the number of nodes that have it. A label with more than 1,000
+    /// values ends the call with a fault.
     ClusterLabelValues(T),
+    /// The text of a fact by its key.
+    FactsText {
+        /// The `source` of the contract.
+        source: T,
+        /// The `key` of the contract.
+        key: T,
+    },
+    /// The number of a fact by its key; none if its text is no number. It is finite.
+    FactsNumber {
+        /// The `source` of the contract.
+        source: T,
+        /// The `key` of the contract.
+        key: T,
+    },
+    /// The text of the fact about a node: the one whose key is the node's name or one of its addresses.
+    FactsNodeText(T),
+    /// The number of the fact about a node; none if its text is no number. It is finite.
+    FactsNodeNumber(T),
     /// Unix seconds, rounded down to a multiple of the granularity in seconds; 0 counts as 1.
     HostNow(u32),
 }
@@ -233,12 +318,13 @@ pub(crate) enum ReadAttribute<T> {
 // === impl Read ===
 
 impl<'a> Read<'a> {
-    /// How answers that depend on it are cached.
+    /// The way in which answers that depend on it are cached.
     pub(crate) fn scope(self) -> ReadScope<'a> {
         match self {
             Self::Pod(read) => ReadScope::Request(ReadAttribute::Pod(read)),
             Self::Node(node, read) => ReadScope::Node(node, ReadAttribute::Node(read)),
             Self::Placed(node, _, read) => ReadScope::Node(node, ReadAttribute::EachPlaced(read)),
+            Self::PlacedKnown(node) => ReadScope::Node(node, ReadAttribute::PlacedKnown),
             Self::PlacedCount(node) => ReadScope::Node(node, ReadAttribute::PlacedCount),
             Self::PlacedCountLabelled { node, namespace, key, value } => {
                 ReadScope::Node(node, ReadAttribute::PlacedCountLabelled { namespace, key, value })
@@ -255,6 +341,10 @@ impl<'a> Read<'a> {
                 ReadScope::Cluster(ReadAttribute::ClusterNodesWithLabel { key, value })
             }
             Self::ClusterLabelValues(key) => ReadScope::Cluster(ReadAttribute::ClusterLabelValues(key)),
+            Self::FactsText { source, key } => ReadScope::Cluster(ReadAttribute::FactsText { source, key }),
+            Self::FactsNumber { source, key } => ReadScope::Cluster(ReadAttribute::FactsNumber { source, key }),
+            Self::FactsNodeText { node, source } => ReadScope::Node(node, ReadAttribute::FactsNodeText(source)),
+            Self::FactsNodeNumber { node, source } => ReadScope::Node(node, ReadAttribute::FactsNodeNumber(source)),
             Self::HostNow(granularity) => ReadScope::Request(ReadAttribute::HostNow(granularity)),
             Self::HostSettings => ReadScope::Constant,
             Self::NodesCount
@@ -275,6 +365,7 @@ impl fmt::Display for Read<'_> {
             Self::NodesCount => write!(f, "nodes.count"),
             Self::NodesByLabel(key) => write!(f, "nodes.by-label({key:?})"),
             Self::Placed(_, pod, read) => read.write(f, format_args!("placed[{pod}]")),
+            Self::PlacedKnown(_) => write!(f, "placed.known"),
             Self::PlacedCount(_) => write!(f, "placed.count"),
             Self::PlacedCountLabelled { namespace, key, value, .. } => {
                 write!(f, "placed.count-labelled({namespace:?}, {key:?}, {value:?})")
@@ -290,6 +381,10 @@ impl fmt::Display for Read<'_> {
             Self::ClusterRequested { selector, name } => write!(f, "cluster.requested({selector:?}, {name:?})"),
             Self::ClusterNodesWithLabel { key, value } => write!(f, "cluster.nodes-with-label({key:?}, {value:?})"),
             Self::ClusterLabelValues(key) => write!(f, "cluster.label-values({key:?})"),
+            Self::FactsText { source, key } => write!(f, "facts.text({source:?}, {key:?})"),
+            Self::FactsNumber { source, key } => write!(f, "facts.number({source:?}, {key:?})"),
+            Self::FactsNodeText { source, .. } => write!(f, "facts.node-text({source:?})"),
+            Self::FactsNodeNumber { source, .. } => write!(f, "facts.node-number({source:?})"),
             Self::HostSettings => write!(f, "host.settings"),
             Self::HostNow(granularity) => write!(f, "host.now({granularity:?})"),
         }
@@ -304,7 +399,7 @@ impl<T> ReadAttribute<T> {
         matches!(self, Self::Pod { .. } | Self::HostNow { .. })
     }
 
-    /// Whether it is of the cluster as a whole.
+    /// Whether it is of the cluster as a whole, or a fact by its key.
     pub(crate) fn is_of_cluster(&self) -> bool {
         matches!(
             self,
@@ -314,6 +409,19 @@ impl<T> ReadAttribute<T> {
                 | Self::ClusterRequested { .. }
                 | Self::ClusterNodesWithLabel { .. }
                 | Self::ClusterLabelValues { .. }
+                | Self::FactsText { .. }
+                | Self::FactsNumber { .. }
+        )
+    }
+
+    /// Whether it is a fact from outside.
+    pub(crate) fn is_of_facts(&self) -> bool {
+        matches!(
+            self,
+            Self::FactsText { .. }
+                | Self::FactsNumber { .. }
+                | Self::FactsNodeText { .. }
+                | Self::FactsNodeNumber { .. }
         )
     }
 
@@ -323,6 +431,7 @@ impl<T> ReadAttribute<T> {
             self,
             Self::Node(NodeRead::Requested { .. })
                 | Self::EachPlaced(_)
+                | Self::PlacedKnown
                 | Self::PlacedCount
                 | Self::PlacedCountLabelled { .. }
         )
@@ -334,6 +443,7 @@ impl<T> ReadAttribute<T> {
             Self::Pod(read) => ReadAttribute::Pod(read.map(text)),
             Self::Node(read) => ReadAttribute::Node(read.map(text)),
             Self::EachPlaced(read) => ReadAttribute::EachPlaced(read.map(text)),
+            Self::PlacedKnown => ReadAttribute::PlacedKnown,
             Self::PlacedCount => ReadAttribute::PlacedCount,
             Self::PlacedCountLabelled { namespace, key, value } => {
                 ReadAttribute::PlacedCountLabelled { namespace: text(namespace), key: text(key), value: text(value) }
@@ -352,6 +462,10 @@ impl<T> ReadAttribute<T> {
                 ReadAttribute::ClusterNodesWithLabel { key: text(key), value: text(value) }
             }
             Self::ClusterLabelValues(key) => ReadAttribute::ClusterLabelValues(text(key)),
+            Self::FactsText { source, key } => ReadAttribute::FactsText { source: text(source), key: text(key) },
+            Self::FactsNumber { source, key } => ReadAttribute::FactsNumber { source: text(source), key: text(key) },
+            Self::FactsNodeText(source) => ReadAttribute::FactsNodeText(text(source)),
+            Self::FactsNodeNumber(source) => ReadAttribute::FactsNodeNumber(text(source)),
             Self::HostNow(granularity) => ReadAttribute::HostNow(*granularity),
         }
     }
@@ -364,6 +478,7 @@ impl<'a> ReadAttribute<&'a str> {
             Self::Pod(read) => Read::Pod(read),
             Self::Node(read) => Read::Node(node, read),
             Self::EachPlaced { .. } => return None,
+            Self::PlacedKnown => Read::PlacedKnown(node),
             Self::PlacedCount => Read::PlacedCount(node),
             Self::PlacedCountLabelled { namespace, key, value } => {
                 Read::PlacedCountLabelled { node, namespace, key, value }
@@ -374,6 +489,10 @@ impl<'a> ReadAttribute<&'a str> {
             Self::ClusterRequested { selector, name } => Read::ClusterRequested { selector, name },
             Self::ClusterNodesWithLabel { key, value } => Read::ClusterNodesWithLabel { key, value },
             Self::ClusterLabelValues(key) => Read::ClusterLabelValues(key),
+            Self::FactsText { source, key } => Read::FactsText { source, key },
+            Self::FactsNumber { source, key } => Read::FactsNumber { source, key },
+            Self::FactsNodeText(source) => Read::FactsNodeText { node, source },
+            Self::FactsNodeNumber(source) => Read::FactsNodeNumber { node, source },
             Self::HostNow(granularity) => Read::HostNow(granularity),
         })
     }
@@ -385,6 +504,7 @@ impl<T: fmt::Debug> fmt::Display for ReadAttribute<T> {
             Self::Pod(read) => read.write(f, format_args!("pod")),
             Self::Node(read) => read.write(f, format_args!("node")),
             Self::EachPlaced(read) => read.write(f, format_args!("placed[each]")),
+            Self::PlacedKnown => write!(f, "placed.known"),
             Self::PlacedCount => write!(f, "placed.count"),
             Self::PlacedCountLabelled { namespace, key, value } => {
                 write!(f, "placed.count-labelled({namespace:?}, {key:?}, {value:?})")
@@ -395,6 +515,10 @@ impl<T: fmt::Debug> fmt::Display for ReadAttribute<T> {
             Self::ClusterRequested { selector, name } => write!(f, "cluster.requested({selector:?}, {name:?})"),
             Self::ClusterNodesWithLabel { key, value } => write!(f, "cluster.nodes-with-label({key:?}, {value:?})"),
             Self::ClusterLabelValues(key) => write!(f, "cluster.label-values({key:?})"),
+            Self::FactsText { source, key } => write!(f, "facts.text({source:?}, {key:?})"),
+            Self::FactsNumber { source, key } => write!(f, "facts.number({source:?}, {key:?})"),
+            Self::FactsNodeText(source) => write!(f, "facts.node-text({source:?})"),
+            Self::FactsNodeNumber(source) => write!(f, "facts.node-number({source:?})"),
             Self::HostNow(granularity) => write!(f, "host.now({granularity:?})"),
         }
     }
@@ -406,10 +530,15 @@ impl<T> PodRead<T> {
         match self {
             Self::Name => PodRead::Name,
             Self::Namespace => PodRead::Namespace,
+            Self::NamespaceLabel(key) => PodRead::NamespaceLabel(text(key)),
+            Self::NamespaceKnown => PodRead::NamespaceKnown,
             Self::Uid => PodRead::Uid,
             Self::Label(key) => PodRead::Label(text(key)),
             Self::Annotation(key) => PodRead::Annotation(text(key)),
             Self::Priority => PodRead::Priority,
+            Self::PriorityClass => PodRead::PriorityClass,
+            Self::Controller => PodRead::Controller,
+            Self::Created => PodRead::Created,
             Self::Request(name) => PodRead::Request(text(name)),
             Self::Images => PodRead::Images,
             Self::Field(pointer) => PodRead::Field(text(pointer)),
@@ -423,10 +552,15 @@ impl<T: fmt::Debug> PodRead<T> {
         match self {
             Self::Name => write!(f, "{one}.name"),
             Self::Namespace => write!(f, "{one}.namespace"),
+            Self::NamespaceLabel(key) => write!(f, "{one}.namespace-label({key:?})"),
+            Self::NamespaceKnown => write!(f, "{one}.namespace-known"),
             Self::Uid => write!(f, "{one}.uid"),
             Self::Label(key) => write!(f, "{one}.label({key:?})"),
             Self::Annotation(key) => write!(f, "{one}.annotation({key:?})"),
             Self::Priority => write!(f, "{one}.priority"),
+            Self::PriorityClass => write!(f, "{one}.priority-class"),
+            Self::Controller => write!(f, "{one}.controller"),
+            Self::Created => write!(f, "{one}.created"),
             Self::Request(name) => write!(f, "{one}.request({name:?})"),
             Self::Images => write!(f, "{one}.images"),
             Self::Field(pointer) => write!(f, "{one}.field({pointer:?})"),
@@ -443,6 +577,9 @@ impl<T> NodeRead<T> {
             Self::Annotation(key) => NodeRead::Annotation(text(key)),
             Self::Taints => NodeRead::Taints,
             Self::Allocatable(name) => NodeRead::Allocatable(text(name)),
+            Self::Capacity(name) => NodeRead::Capacity(text(name)),
+            Self::Condition(kind) => NodeRead::Condition(text(kind)),
+            Self::Unschedulable => NodeRead::Unschedulable,
             Self::Requested(name) => NodeRead::Requested(text(name)),
             Self::ImageSize(image) => NodeRead::ImageSize(text(image)),
             Self::Field(pointer) => NodeRead::Field(text(pointer)),
@@ -459,6 +596,9 @@ impl<T: fmt::Debug> NodeRead<T> {
             Self::Annotation(key) => write!(f, "{one}.annotation({key:?})"),
             Self::Taints => write!(f, "{one}.taints"),
             Self::Allocatable(name) => write!(f, "{one}.allocatable({name:?})"),
+            Self::Capacity(name) => write!(f, "{one}.capacity({name:?})"),
+            Self::Condition(kind) => write!(f, "{one}.condition({kind:?})"),
+            Self::Unschedulable => write!(f, "{one}.unschedulable"),
             Self::Requested(name) => write!(f, "{one}.requested({name:?})"),
             Self::ImageSize(image) => write!(f, "{one}.image-size({image:?})"),
             Self::Field(pointer) => write!(f, "{one}.field({pointer:?})"),
@@ -475,6 +615,9 @@ impl<T> PlacedRead<T> {
             Self::Label(key) => PlacedRead::Label(text(key)),
             Self::Annotation(key) => PlacedRead::Annotation(text(key)),
             Self::Priority => PlacedRead::Priority,
+            Self::PriorityClass => PlacedRead::PriorityClass,
+            Self::Controller => PlacedRead::Controller,
+            Self::Phase => PlacedRead::Phase,
             Self::Request(name) => PlacedRead::Request(text(name)),
             Self::Created => PlacedRead::Created,
         }
@@ -490,6 +633,9 @@ impl<T: fmt::Debug> PlacedRead<T> {
             Self::Label(key) => write!(f, "{one}.label({key:?})"),
             Self::Annotation(key) => write!(f, "{one}.annotation({key:?})"),
             Self::Priority => write!(f, "{one}.priority"),
+            Self::PriorityClass => write!(f, "{one}.priority-class"),
+            Self::Controller => write!(f, "{one}.controller"),
+            Self::Phase => write!(f, "{one}.phase"),
             Self::Request(name) => write!(f, "{one}.request({name:?})"),
             Self::Created => write!(f, "{one}.created"),
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use plimsoll_decision_cache::HeapSize;
 
 use super::{Grouping, ReadError, Value};
-use crate::Taint;
+use crate::{Real, Taint};
 
 /// The most characters of a text that a line for people has.
 const LINE: usize = 120;
@@ -13,18 +13,20 @@ const LINE: usize = 120;
 /// Maximum items of a list that a line for people has: a policy that compares nodes reads a value of each.
 const MAX_ITEMS: usize = 20;
 
-/// What a read came to, kept for an explanation or a table.
+/// The result of a read, kept for an explanation or a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shown {
     /// There is none.
     Absent,
     /// A count, quantity, priority, size or time.
     Number(i64),
+    /// A number with a fraction.
+    Real(Real),
     /// A text; of a long one the beginning.
     Text(Box<str>),
     /// Texts, numbers or taints.
     List(Box<[Shown]>),
-    /// How many nodes there are, and the values of their label.
+    /// The number of nodes, and the values of their label.
     Grouping(usize, Box<[Shown]>),
     /// No value, but a remark about it.
     Note(Box<str>),
@@ -45,6 +47,7 @@ impl Shown {
         match value {
             Value::Absent => Self::Absent,
             Value::Number(number) => Self::Number(*number),
+            Value::Real(real) => Self::Real(*real),
             Value::Text(own) => text(own),
             Value::Texts(texts) => Self::List(texts.iter().map(|own| text(own)).collect()),
             Value::Counts(counts) => Self::List(counts.iter().map(|count| Self::Number(i64::from(*count))).collect()),
@@ -55,11 +58,12 @@ impl Shown {
             Value::LabelValues(values) => {
                 Self::List(values.iter().map(|(value, nodes)| text(&format!("{value}: {nodes}"))).collect())
             }
+            Value::Owner(owner) => text(&owner.to_string()),
             Value::Taints(taints) => Self::List(taints.iter().map(|taint| text(&taint_text(taint))).collect()),
         }
     }
 
-    /// What a read came to, or why there is no such thing.
+    /// The result of a read, or the reason why it has none.
     pub(crate) fn of_answer(answer: &Result<Value<'_>, ReadError>) -> Self {
         match answer {
             Ok(value) => Self::of(value, Self::FULL),
@@ -76,7 +80,7 @@ impl Shown {
 impl HeapSize for Shown {
     fn heap_size(&self) -> usize {
         match self {
-            Self::Absent | Self::Number(_) => 0,
+            Self::Absent | Self::Number(_) | Self::Real(_) => 0,
             Self::Text(text) | Self::Note(text) => text.len(),
             Self::List(items) | Self::Grouping(_, items) => {
                 items.iter().map(|item| size_of::<Self>() + item.heap_size()).sum()
@@ -91,6 +95,7 @@ impl fmt::Display for Shown {
         match self {
             Self::Absent => f.write_str("none"),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Real(real) => write!(f, "{real}"),
             Self::Text(text) => match text.char_indices().nth(LINE) {
                 Some((end, _)) => write!(f, "{:?}...", &text[..end]),
                 None => write!(f, "{text:?}"),

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::is_unprintable;
 
-/// How often escapes are undone: a text may be quoted in a quoted text.
+/// The number of times escapes are undone: a text may be quoted in a quoted text.
 const LEVELS: usize = 2;
 
 /// The letters of escapes, and their characters.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::Secrets;
 use crate::{
-    Annotation, Ask, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict, answer::VerbAnswer,
+    Ask, BindAnswer, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict, answer::VerbAnswer,
     bounded,
 };
 
@@ -52,7 +52,7 @@ impl Policy for RedactingPolicy {
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
         let answer = self.faults(self.policy.validate(ask))?;
-        // The call is over: whatever is searched now is not bounded by its time.
+        // The call is over: its time does not bound this search.
         Ok(answer.map_err(|text| self.secrets.hide(bounded(&text, MAX_VALIDATION_BYTES)).into_owned()))
     }
 
@@ -74,10 +74,13 @@ impl Policy for RedactingPolicy {
         self.faults(self.policy.preempt_each(ask, &mut candidates))
     }
 
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<Annotation>, String>, Fault> {
-        // Annotations are what the policy does, not what it says.
+    fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
+        // Annotations and labels are not redacted: they are the effect of the policy, not a text about it.
         let answer = self.faults(self.policy.bind(ask, node))?;
-        Ok(answer.map_err(|reason| self.secrets.shown_reason(&reason).unwrap_or(reason)))
+        Ok(answer.map_err(|not_bound| match self.secrets.shown_reason(not_bound.reason()) {
+            Some(reason) => not_bound.with_reason(reason),
+            None => not_bound,
+        }))
     }
 }
 

@@ -42,7 +42,7 @@ const TOKENS: [(usize, &str); 8] = [
     (32, "dapi AKCp cmVmd"),
 ];
 
-/// What stands before a credential in a header.
+/// The texts before a credential in a header.
 const SCHEMES: [&str; 4] = ["bearer ", "basic ", "token ", "apikey "];
 
 /// A text without spaces that is at least this long, with letters of both cases and digits, is random.
@@ -82,7 +82,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
 
 /// The parts of a text that are secrets by their form; empty if there are none.
 pub(super) fn secrets_in(text: &str) -> Vec<&str> {
-    // A certificate is hidden with its key: what there is of a block is not looked at.
+    // A certificate is hidden with its key: the content of a block is not looked at.
     if text.contains("-----BEGIN ") || text.contains("PuTTY-User-Key-File") {
         return vec![text];
     }
@@ -96,7 +96,7 @@ pub(super) fn secrets_in(text: &str) -> Vec<&str> {
     found
 }
 
-/// Tokens by what they begin with.
+/// Tokens by their prefixes.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let prefixes = TOKENS.iter().flat_map(|(least, prefixes)| prefixes.split(' ').map(move |prefix| (prefix, least)));
     prefixes.flat_map(move |(prefix, least)| {

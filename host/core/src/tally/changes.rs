@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Node, Placed, Pod, Slot, Slots, Unlisted};
+use crate::{Node, Placed, Pod, Slot, Slots, Unlisted, UnlistedNode};
 
 /// The nodes and pods of one snapshot. A copy costs little.
 #[derive(Debug, Clone)]
@@ -25,6 +25,12 @@ impl Population {
         Self { slots, unlisted }
     }
 
+    /// Whether another snapshot has the same pods on the same nodes, and the same labels of nodes.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Changes { pods, nodes } = Changes::between(self, other);
+        pods.is_empty() && nodes.is_empty()
+    }
+
     pub(super) fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -33,8 +39,11 @@ impl Population {
     pub(super) fn pods(&self) -> impl Iterator<Item = (&Pod, Option<&Node>)> {
         let listed =
             self.slots.iter().flat_map(|slot| pods(slot).iter().map(|pod| (pod.as_ref(), Some(slot.node.as_ref()))));
-        let unlisted = self.unlisted.values().flat_map(|placed| placed.pods());
-        listed.chain(unlisted.map(|pod| (pod.as_ref(), None)))
+        let unlisted = self
+            .unlisted
+            .values()
+            .flat_map(|UnlistedNode { node, placed }| placed.pods().iter().map(|pod| (pod.as_ref(), node.as_deref())));
+        listed.chain(unlisted)
     }
 }
 
@@ -50,13 +59,11 @@ impl<'c> Changes<'c> {
             changes.add_slot(before.slots.get(at), after.slots.get(at));
         }
         if !Arc::ptr_eq(&before.unlisted, &after.unlisted) {
-            let placed =
-                |unlisted: &'c Unlisted, name: &str| unlisted.get(name).map_or(&[][..], |placed| placed.pods());
             for (name, old) in before.unlisted.iter() {
-                changes.add_pods((old.pods(), None), (placed(&after.unlisted, name), None));
+                changes.add_placed(unlisted(Some(old)), unlisted(after.unlisted.get(name)));
             }
             for (_, new) in after.unlisted.iter().filter(|(name, _)| !before.unlisted.contains_key(*name)) {
-                changes.add_pods((&[], None), (new.pods(), None));
+                changes.add_placed(unlisted(None), unlisted(Some(new)));
             }
         }
         changes
@@ -65,18 +72,25 @@ impl<'c> Changes<'c> {
     fn add_slot(&mut self, before: Option<&'c Slot>, after: Option<&'c Slot>) {
         let node = |slot: Option<&'c Slot>| slot.map(|slot| slot.node.as_ref());
         let (old, new) = (node(before), node(after));
-        let are_alike = match (old, new) {
-            (Some(old), Some(new)) => std::ptr::eq(old, new) || old.labels() == new.labels(),
-            _ => false,
-        };
-        if !are_alike {
+        if !are_alike(old, new) {
             self.nodes.extend(old.map(|node| (node, -1)));
             self.nodes.extend(new.map(|node| (node, 1)));
-            self.pods.extend(before.into_iter().flat_map(pods).map(|pod| (pod.as_ref(), old, -1)));
-            self.pods.extend(after.into_iter().flat_map(pods).map(|pod| (pod.as_ref(), new, 1)));
-            return;
         }
-        self.add_pods((before.map_or(&[], pods), old), (after.map_or(&[], pods), new));
+        self.add_placed((before.map_or(&[], pods), old), (after.map_or(&[], pods), new));
+    }
+
+    /// The pods of one node and the node, before and after.
+    fn add_placed(
+        &mut self,
+        (before, old): (&'c [Arc<Pod>], Option<&'c Node>),
+        (after, new): (&'c [Arc<Pod>], Option<&'c Node>),
+    ) {
+        if are_alike(old, new) {
+            self.add_pods((before, old), (after, new));
+        } else {
+            self.pods.extend(before.iter().map(|pod| (pod.as_ref(), old, -1)));
+            self.pods.extend(after.iter().map(|pod| (pod.as_ref(), new, 1)));
+        }
     }
 
     /// The pods of one node before and after: most are the same, and in the same order.
@@ -98,6 +112,19 @@ impl<'c> Changes<'c> {
         self.pods.extend(before.iter().map(|pod| (pod.as_ref(), old, -1)));
         self.pods.extend(after.iter().map(|pod| (pod.as_ref(), new, 1)));
     }
+}
+
+/// Whether pods are counted in the same groups on both.
+fn are_alike(old: Option<&Node>, new: Option<&Node>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => std::ptr::eq(old, new) || old.labels() == new.labels(),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+fn unlisted(node: Option<&UnlistedNode>) -> (&[Arc<Pod>], Option<&Node>) {
+    node.map_or((&[], None), |UnlistedNode { node, placed }| (placed.pods(), node.as_deref()))
 }
 
 fn pods(slot: &Slot) -> &[Arc<Pod>] {

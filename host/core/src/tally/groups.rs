@@ -47,7 +47,7 @@ impl Groups {
         }
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub(super) fn count(&self) -> usize {
         self.count
     }

@@ -43,6 +43,11 @@ impl<'a> Shape<&'a str> {
         }
     }
 
+    /// The quantity that is added up.
+    pub(crate) fn measure(&self) -> Measure<&'a str> {
+        self.measure
+    }
+
     pub(super) fn to_owned(&self) -> Shape<Box<str>> {
         self.map(|text| Box::from(*text))
     }
@@ -64,12 +69,22 @@ impl<T> Shape<T> {
     }
 }
 
+impl<T: AsRef<str>> Shape<T> {
+    /// Its keys, and the name of its resource.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let resource = if let Measure::Requested(name) = &self.measure { Some(name) } else { None };
+        let texts = [self.label.as_ref(), self.annotation.as_ref(), self.node_label.as_ref(), resource];
+        texts.into_iter().flatten().map(AsRef::as_ref)
+    }
+}
+
 impl Shape<Box<str>> {
     pub(super) fn borrowed(&self) -> Shape<&str> {
         self.map(AsRef::as_ref)
     }
 
-    /// The group of a pod and what it adds there; none if it has not all that the shape names, or adds nothing.
+    /// The group of a pod and the amount that it adds there; none if it has not all that the shape names, or adds
+    /// nothing.
     pub(super) fn of_pod(&self, pod: &Pod, node: Option<&Node>) -> Option<(Fingerprint, i128)> {
         let amount = match &self.measure {
             Measure::Pods => 1,
@@ -83,7 +98,7 @@ impl Shape<Box<str>> {
         (amount != 0).then(|| (group([namespace, label, annotation, node_label]), amount))
     }
 
-    /// The group of a node; none if nodes are not what is counted, or it does not have the label.
+    /// The group of a node; none if the shape does not count nodes, or the node does not have the label.
     pub(super) fn of_node(&self, node: &Node) -> Option<Fingerprint> {
         if self.measure != Measure::Nodes {
             return None;
@@ -95,13 +110,6 @@ impl Shape<Box<str>> {
     /// Whether nodes are counted, and not pods.
     pub(super) fn is_of_nodes(&self) -> bool {
         self.measure == Measure::Nodes
-    }
-
-    /// Bytes of its texts.
-    pub(super) fn text_bytes(&self) -> usize {
-        let resource = if let Measure::Requested(name) = &self.measure { Some(name) } else { None };
-        let texts = [self.label.as_ref(), self.annotation.as_ref(), self.node_label.as_ref(), resource];
-        texts.into_iter().flatten().map(|text| text.len()).sum()
     }
 }
 

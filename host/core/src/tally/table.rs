@@ -21,8 +21,11 @@ pub(super) const MAX_TABLES: usize = 256;
 /// Maximum groups of all tables together; a group takes about 50 bytes.
 const MAX_GROUPS: usize = 1 << 20;
 
-/// Bytes of a group in its shard, more or less.
+/// Approximate bytes of a group in its shard.
 const GROUP_BYTES: usize = 48;
+
+/// The values of a label, or that they are too many.
+type LabelValuesResult = Result<Arc<LabelValues>, TooManyValues>;
 
 /// The totals of one shape.
 #[derive(Debug)]
@@ -36,7 +39,7 @@ pub(super) struct Table {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     by_shape: HashMap<Arc<Shape<Box<str>>>, Arc<Table>, foldhash::fast::RandomState>,
-    label_values: HashMap<Arc<str>, Arc<LabelValues>, foldhash::fast::RandomState>,
+    label_values: HashMap<Arc<str>, LabelValuesResult, foldhash::fast::RandomState>,
 }
 
 // === impl Table ===
@@ -100,7 +103,7 @@ impl Tables {
         self.by_shape.get(shape)
     }
 
-    pub(super) fn label_values(&self, key: &str) -> Option<&Arc<LabelValues>> {
+    pub(super) fn label_values(&self, key: &str) -> Option<&LabelValuesResult> {
         self.label_values.get(key)
     }
 
@@ -119,12 +122,12 @@ impl Tables {
         }
     }
 
-    pub(super) fn insert_label_values(&mut self, key: &str, values: &Arc<LabelValues>) {
-        // Policies name few labels; more are of keys that they make up.
+    pub(super) fn insert_label_values(&mut self, key: &str, values: &LabelValuesResult) {
+        // Policies name few labels, and each policy is bounded: see `MAX_SHAPES`.
         if self.label_values.len() >= MAX_TABLES {
             self.label_values.clear();
         }
-        self.label_values.insert(key.into(), Arc::clone(values));
+        self.label_values.insert(key.into(), values.clone());
     }
 
     /// The tables after some pods and nodes came and went.
@@ -136,21 +139,27 @@ impl Tables {
             }
         }
         for (key, values) in &self.label_values {
-            let Some(updated) = values.after(key, changes) else { continue };
-            let own = &mut Arc::make_mut(&mut next).label_values;
-            match updated {
-                Ok(values) => own.insert(Arc::clone(key), Arc::new(values)),
-                Err(TooManyValues) => own.remove(key),
-            };
+            match values.as_ref().map(|values| values.after(key, changes)) {
+                Ok(Some(updated)) => {
+                    Arc::make_mut(&mut next).label_values.insert(Arc::clone(key), updated.map(Arc::new));
+                }
+                // Fewer may be left: the next read finds out.
+                Err(TooManyValues) if changes.nodes.iter().any(|(node, _)| node.labels().get(key).is_some()) => {
+                    Arc::make_mut(&mut next).label_values.remove(key);
+                }
+                Ok(None) | Err(TooManyValues) => {}
+            }
         }
         next
     }
 
     pub(super) fn bytes(&self) -> usize {
         let table = |(shape, table): (&Arc<Shape<Box<str>>>, &Arc<Table>)| {
-            shape.text_bytes() + table.groups.count() * GROUP_BYTES
+            shape.texts().map(str::len).sum::<usize>() + table.groups.count() * GROUP_BYTES
         };
-        let values = |(key, values): (&Arc<str>, &Arc<LabelValues>)| key.len() + values.bytes();
+        let values = |(key, values): (&Arc<str>, &LabelValuesResult)| {
+            key.len() + values.as_ref().map_or(0, |values| values.bytes())
+        };
         self.by_shape.iter().map(table).sum::<usize>() + self.label_values.iter().map(values).sum::<usize>()
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*};
 
 use super::*;
-use crate::{Cluster, Node, Placed, Pod, Slot, Unlisted};
+use crate::{Cluster, Node, Placed, Pod, Slot, Unlisted, UnlistedNode};
 
 /// Few values of each, so that they collide.
 const TEXTS: [&str; 3] = ["a", "b", "c"];
@@ -126,6 +126,12 @@ impl World {
         Arc::clone(self.placed.entry(node).or_insert_with(|| Arc::new(Placed::new(pods.clone()))))
     }
 
+    /// Every other node without a slot has its Node.
+    fn unlisted(&mut self, node: u8) -> UnlistedNode {
+        let known = node.is_multiple_of(2).then(|| mk_node(node, usize::from(node / 2) % 4));
+        UnlistedNode { node: known, placed: self.placed(node) }
+    }
+
     fn publish(&mut self) {
         let nodes = self.nodes.clone();
         let slots: Vec<Slot> =
@@ -133,7 +139,7 @@ impl World {
         let lost: Vec<u8> =
             self.pods.keys().copied().filter(|pods| self.nodes.iter().all(|(own, _)| own != pods)).collect();
         let unlisted: Unlisted =
-            Arc::new(lost.into_iter().map(|node| (Arc::from(format!("n{node}")), self.placed(node))).collect());
+            Arc::new(lost.into_iter().map(|node| (Arc::from(format!("n{node}")), self.unlisted(node))).collect());
         let next = match self.snapshots.last() {
             Some(before) => {
                 let next = before.successor(slots).with_unlisted(unlisted);
@@ -145,7 +151,7 @@ impl World {
         self.snapshots.push(next);
     }
 
-    fn read(&self, ago: usize, asked: &Asked) {
+    fn read_total(&self, ago: usize, asked: &Asked) {
         let Some(cluster) = self.snapshots.iter().rev().nth(ago) else { return };
         let Asked { selector, by_cpu } = asked;
         let measure = if *by_cpu { Measure::Requested("cpu") } else { Measure::Pods };
@@ -154,6 +160,11 @@ impl World {
         let expected = population.pods().filter(|(pod, node)| selector.matches(pod, *node));
         let expected: i128 = expected.map(|(pod, _)| amount(pod)).sum();
         assert_eq!(cluster.total(selector, measure), Some(expected), "{asked:?} of {ago} snapshots ago");
+    }
+
+    fn read(&self, ago: usize, asked: &Asked) {
+        self.read_total(ago, asked);
+        let Some(cluster) = self.snapshots.iter().rev().nth(ago) else { return };
         let mut pools: BTreeMap<&str, u32> = BTreeMap::new();
         for pool in cluster.slots().iter().filter_map(|slot| slot.node.labels().get("pool")) {
             *pools.entry(pool).or_default() += 1;
@@ -245,4 +256,46 @@ fn more_values_than_are_listed_are_an_error_and_fewer_are_not() {
     assert_eq!(more.label_values("k"), Err(TooManyValues));
     more.follow(&most);
     assert_eq!(more.label_values("k"), Err(TooManyValues));
+}
+
+#[test]
+fn a_snapshot_does_not_wait_while_a_table_is_made() {
+    let mut world = mk_world();
+    world.apply(&Step::PutNode(1, 0));
+    world.apply(&Step::AddPod(1, (0, 0, 3, 1)));
+    world.publish();
+    let asked = Asked { selector: Selector::all(), by_cpu: false };
+    let chain = Arc::clone(world.snapshots[0].tallies().chain());
+    let making = chain.making.lock();
+    world.publish();
+    assert!(Arc::ptr_eq(world.snapshots[1].tallies().chain(), &chain));
+    drop(making);
+    // Made for a snapshot that another one has followed, it is kept for the next.
+    world.read_total(1, &asked);
+    assert_eq!(chain.late.lock().len(), 1);
+    // A reader that needs a table that exists does not wait for another one either.
+    let making = chain.making.lock();
+    world.read_total(0, &asked);
+    world.publish();
+    world.read_total(0, &asked);
+    drop(making);
+    assert!(chain.late.lock().is_empty());
+}
+
+#[test]
+fn a_label_with_too_many_values_is_listed_once_it_has_fewer() {
+    let node = |at: usize, value: usize| {
+        let json = serde_json::json!({"metadata": {"name": format!("n{at}"), "labels": {"k": value.to_string()}}});
+        Slot { node: Arc::new(Node::from_json(Bytes::from(json.to_string())).unwrap()), placed: None }
+    };
+    let many: Vec<Slot> = (0..=MAX_LABEL_VALUES).map(|at| node(at, at)).collect();
+    let first = Cluster::new(many.clone());
+    for _ in 0..2 {
+        assert_eq!(first.label_values("k"), Err(TooManyValues));
+    }
+    let mut fewer = many;
+    fewer[0] = node(0, 1);
+    let second = first.successor(fewer);
+    second.follow(&first);
+    assert_eq!(second.label_values("k").unwrap().iter().len(), MAX_LABEL_VALUES);
 }

@@ -7,16 +7,20 @@ impl View {
     /// Answers one read.
     ///
     /// # Errors
-    /// If it names a node, pod or candidate that the request does not have.
+    /// If it names a node, pod or candidate that the request does not have, or passes a limit of the contract.
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
-        let answer = self.answer(read);
+        let (read, answer) = match self.named_globally(read) {
+            Ok(read) => (read, self.admit(&read).and_then(|()| self.answer(read))),
+            Err(error) => (read, Err(error)),
+        };
+        let answer = answer.and_then(|value| self.check_absence(&read, value));
         if let Some(recording) = &self.recording {
             recording.record(&read, &answer, |node| self.node_name(node));
         }
         answer
     }
 
-    /// The answer to a read that nobody made.
+    /// Answers a read without recording it.
     fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         match read {
             Read::NodesByLabel(key) => Ok(Value::Grouping(self.by_label(key))),

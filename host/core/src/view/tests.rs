@@ -13,18 +13,24 @@ fn bytes(json: &serde_json::Value) -> Bytes {
 fn mk_pod() -> Pod {
     let pod = json!({
         "metadata": {"name": "new", "namespace": "ml", "uid": "u", "labels": {"team": "vision"},
-                     "annotations": {"note": "hot"}},
-        "spec": {"priority": -7, "tolerations": [{"key": "gpu"}],
+                     "annotations": {"note": "hot"}, "creationTimestamp": "1970-01-01T00:02:00Z",
+                     "ownerReferences": [mk_owner("Job", "train")]},
+        "spec": {"priority": -7, "priorityClassName": "low", "tolerations": [{"key": "gpu"}],
                  "containers": [{"image": "app", "resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}}}]},
     });
     Pod::from_json(bytes(&pod)).unwrap()
+}
+
+fn mk_owner(kind: &str, name: &str) -> serde_json::Value {
+    json!({"apiVersion": "g/v1", "kind": kind, "name": name, "uid": "1", "controller": true})
 }
 
 fn mk_node(name: &str) -> Node {
     let node = json!({
         "metadata": {"name": name, "labels": {"zone": "a"}, "annotations": {"gpu": "2"}},
         "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}], "unschedulable": true},
-        "status": {"allocatable": {"cpu": "4"}, "images": [{"names": ["app:latest"], "sizeBytes": 500}]},
+        "status": {"allocatable": {"cpu": "4"}, "images": [{"names": ["app:latest"], "sizeBytes": 500}],
+                   "capacity": {"cpu": "5"}, "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t"}]},
     });
     Node::from_json(bytes(&node)).unwrap()
 }
@@ -32,8 +38,11 @@ fn mk_node(name: &str) -> Node {
 fn mk_placed(name: &str, node: &str, app: &str, cpu: &str) -> Pod {
     let pod = json!({
         "metadata": {"name": name, "uid": name, "namespace": "web", "labels": {"app": app},
-                     "annotations": {"device": "0"}, "creationTimestamp": "1970-01-01T00:01:00Z"},
-        "spec": {"nodeName": node, "priority": 3, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+                     "annotations": {"device": "0"}, "creationTimestamp": "1970-01-01T00:01:00Z",
+                     "ownerReferences": [mk_owner("ReplicaSet", app)]},
+        "spec": {"nodeName": node, "priority": 3, "priorityClassName": "high",
+                 "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+        "status": {"phase": "Running"},
     });
     Pod::placed_from_json(&bytes(&pod)).unwrap()
 }
@@ -69,6 +78,8 @@ fn every_read_of_the_pod_has_its_value() {
         (PodRead::Annotation("note"), text("hot")),
         (PodRead::Annotation("team"), Value::Absent),
         (PodRead::Priority, Value::Number(-7)),
+        (PodRead::PriorityClass, text("low")),
+        (PodRead::Created, Value::Number(120)),
         (PodRead::Request("cpu"), Value::Number(1500)),
         (PodRead::Request("memory"), Value::Number(1 << 30)),
         (PodRead::Request("example.com/gpu"), Value::Number(0)),
@@ -97,6 +108,11 @@ fn every_read_of_a_node_has_its_value() {
         (NodeRead::Requested("memory"), Value::Number(0)),
         (NodeRead::ImageSize("app"), Value::Number(500)),
         (NodeRead::ImageSize("app:2"), Value::Absent),
+        (NodeRead::Capacity("cpu"), Value::Number(5000)),
+        (NodeRead::Capacity("gpu"), Value::Number(0)),
+        (NodeRead::Condition("Ready"), text("True")),
+        (NodeRead::Condition("True"), Value::Absent),
+        (NodeRead::Unschedulable, Value::Number(1)),
         (NodeRead::Field("/spec/unschedulable"), text("true")),
         (NodeRead::Field("/spec/podCIDR"), Value::Absent),
     ];
@@ -117,6 +133,8 @@ fn every_read_of_a_placed_pod_has_its_value() {
         (PlacedRead::Annotation("device"), text("0")),
         (PlacedRead::Annotation("app"), Value::Absent),
         (PlacedRead::Priority, Value::Number(3)),
+        (PlacedRead::PriorityClass, text("high")),
+        (PlacedRead::Phase, text("Running")),
         (PlacedRead::Request("cpu"), Value::Number(2000)),
         (PlacedRead::Created, Value::Number(60)),
     ];
@@ -129,6 +147,39 @@ fn every_read_of_a_placed_pod_has_its_value() {
         let read = Read::PlacedCountLabelled { node: 0, namespace, key: "app", value };
         assert_eq!(view.read(read), Ok(Value::Number(expected)), "{read:?}");
     }
+}
+
+#[test]
+fn labels_of_the_pods_namespace_are_read_where_it_is_known() {
+    let namespace = |name: &str| {
+        let json = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"tenant":"t-{name}"}}}}}}"#);
+        Arc::new(Namespace::from_json(json.as_bytes()).unwrap())
+    };
+    let known = |names: &[&str]| {
+        let all = names.iter().map(|name| (Arc::from(*name), namespace(name))).collect();
+        let cluster = Cluster::from_objects(vec![], vec![]).with_namespaces(Some(Arc::new(all)));
+        // The next snapshot has them too.
+        View::new(Arc::new(mk_pod()), Arc::new(cluster.successor(vec![])), Arc::default(), 0)
+    };
+    let reads = |view: &View| {
+        let read = |read| view.read(Read::Pod(read)).map(|value| Shown::of(&value, Shown::FULL));
+        (read(PodRead::NamespaceLabel("tenant")).unwrap(), read(PodRead::NamespaceKnown).unwrap())
+    };
+    assert_eq!(reads(&known(&["web", "ml"])), (Shown::Text("t-ml".into()), Shown::Number(1)));
+    assert_eq!(reads(&known(&["web"])), (Shown::Absent, Shown::Number(0)));
+    assert_eq!(reads(&mk_view()), (Shown::Absent, Shown::Number(0)));
+    assert_eq!(reads(&known(&["ml"]).without_cluster()), (Shown::Absent, Shown::Number(0)));
+    assert_eq!(known(&["ml"]).read(Read::Pod(PodRead::NamespaceLabel("other"))), Ok(Value::Absent));
+}
+
+#[test]
+fn the_controller_of_a_pod_is_shown_with_all_that_names_it() {
+    let view = mk_view();
+    let shown = |read| Shown::of(&view.read(read).unwrap(), Shown::FULL).to_string();
+    assert_eq!(shown(Read::Pod(PodRead::Controller)), r#""g/v1 Job train (UID 1)""#);
+    assert_eq!(shown(Read::Placed(0, 1, PlacedRead::Controller)), r#""g/v1 ReplicaSet web (UID 1)""#);
+    let nobody = View::new(Arc::default(), mk_cluster(), Arc::from([0]), 0);
+    assert_eq!(nobody.read(Read::Pod(PodRead::Controller)), Ok(Value::Absent));
 }
 
 #[test]
@@ -245,9 +296,25 @@ fn a_host_without_a_view_of_pods_says_so() {
     let slots = vec![Slot { node: Arc::new(mk_node("n1")), placed: None }];
     let view = View::new(Arc::default(), Arc::new(Cluster::new(slots)), Arc::from([0]), 0);
     assert_eq!(view.read(Read::PlacedCount(0)), Ok(Value::Number(0)));
+    assert_eq!(view.read(Read::PlacedKnown(0)), Ok(Value::Number(0)));
     assert_eq!(view.read(Read::Node(0, NodeRead::Requested("cpu"))), Ok(Value::Absent));
     assert_eq!(view.node_name(0).map(AsRef::as_ref), Some("n1"));
     assert_eq!(view.node_name(1), None);
+}
+
+#[test]
+fn a_node_of_which_only_some_pods_are_known_is_not_known() {
+    let placed = |placed| Slot { node: Arc::new(mk_node("n")), placed: Some(Arc::new(placed)) };
+    let pods = || vec![Arc::new(mk_placed("p", "n", "db", "1"))];
+    let slots = vec![placed(Placed::partial(pods())), placed(Placed::new(pods())), placed(Placed::new(vec![]))];
+    let view = View::new(Arc::default(), Arc::new(Cluster::new(slots)), Arc::from([0, 1, 2]), 0);
+    let known = [0, 1, 2].map(|node| (view.read(Read::PlacedKnown(node)), view.read(Read::PlacedCount(node))));
+    assert_eq!(
+        known,
+        [(0, 1), (1, 1), (1, 0)].map(|(known, count)| (Ok(Value::Number(known)), Ok(Value::Number(count))))
+    );
+    let missing = ReadError::Missing { what: "node", index: 3, count: 3 };
+    assert_eq!(view.read(Read::PlacedKnown(3)), Err(missing));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Reads of all nodes at once: what else would be one read for each. Columns answer them, so that the nodes
-//! themselves are looked at only where they have changed.
+//! Reads of all nodes at once, in place of one read for each. Columns answer them, so that the nodes themselves are
+//! looked at only where they have changed.
 
 use hashbrown::HashMap;
 

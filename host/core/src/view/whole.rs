@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use super::View;
-use crate::{Cluster, Node, Pod, ReadError, Selector, Slot, Value, tally::Measure};
+use crate::{
+    Cluster, Node, Pod, Read, ReadError, Selector, Slot, Value,
+    tally::{Measure, NotAdmitted, Shape},
+};
 
 // === impl View ===
 
@@ -26,6 +29,27 @@ impl View {
         }
     }
 
+    /// Notes the keys by which the policy reads the whole cluster.
+    pub(super) fn admit(&self, read: &Read<'_>) -> Result<(), ReadError> {
+        match (&self.shapes, shape_of(read)) {
+            (Some(limit), Some(shape)) => limit.admit(&shape).map_err(|why| match why {
+                NotAdmitted::TooMany => ReadError::TooManyShapes,
+                NotAdmitted::LongKey(bytes) => ReadError::LongKey(bytes),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the answer to a read has to be worked out from all pods or nodes first. Only a call does that: it has a
+    /// permit and a deadline, and a comparison of cached answers has none.
+    pub(crate) fn needs_walk(&self, read: &Read<'_>) -> bool {
+        let Some(cluster) = self.whole.cluster() else { return false };
+        match read {
+            Read::ClusterLabelValues(key) => !cluster.tallies().has_label_values(key),
+            _ => shape_of(read).is_some_and(|shape| cluster.needs_walk(&shape)),
+        }
+    }
+
     pub(super) fn count(&self, selector: &Selector<&str>) -> Option<i64> {
         self.total(selector, Measure::Pods)
     }
@@ -34,7 +58,7 @@ impl View {
     pub(super) fn total(&self, selector: &Selector<&str>, measure: Measure<&str>) -> Option<i64> {
         let cluster = self.whole.cluster()?;
         let mut total = cluster.total(selector, measure)?;
-        self.each_gone(cluster, |pod, node| {
+        self.each_not_counted(cluster, |pod, node| {
             if selector.matches(pod, node) {
                 total -= match measure {
                     Measure::Pods => 1,
@@ -49,7 +73,7 @@ impl View {
     pub(super) fn nodes_with_label(&self, key: &str, value: &str) -> Option<i64> {
         let selector = Selector { node_label: Some((key, value)), ..Selector::all() };
         let total = self.whole.cluster()?.total(&selector, Measure::Nodes)?;
-        i64::try_from(total).ok()
+        Some(i64::try_from(total).unwrap_or(i64::MAX))
     }
 
     pub(super) fn label_values(&self, key: &str) -> Result<Value<'_>, ReadError> {
@@ -60,17 +84,21 @@ impl View {
     }
 
     /// The pods that the cluster has and that do not count: the request's own, and those that are taken as gone.
-    fn each_gone(&self, cluster: &Cluster, mut each: impl FnMut(&Pod, Option<&Node>)) {
+    fn each_not_counted(&self, cluster: &Cluster, mut each: impl FnMut(&Pod, Option<&Node>)) {
         let own = self.whole.own();
         if let Some(own) = own {
             each(&own.pod, own.node.as_deref());
         }
         let is_own = |pod: &Pod| own.is_some_and(|own| own.pod.is_same_object(pod));
-        let asked_about = self.asked_about.as_ref().map(|asked_about| asked_about.load(Ordering::Relaxed));
-        for (node, gone) in self.gone.iter().enumerate() {
-            if gone.is_empty() || asked_about.is_some_and(|asked_about| asked_about as usize != node) {
-                continue;
+        let nodes = match &self.asked_about {
+            Some(asked_about) => {
+                let node = asked_about.load(Ordering::Relaxed) as usize;
+                node..node.saturating_add(1).min(self.gone.len())
             }
+            None => 0..self.gone.len(),
+        };
+        for node in nodes {
+            let gone = self.gone_from(node as u32);
             let Ok(Slot { node, placed: Some(placed) }) = self.slot(node as u32) else { continue };
             // A scheduler that sends whole objects may name pods that the cluster does not have yet.
             let known = cluster.find(node.name()).and_then(|at| cluster.slots().get(at as usize));
@@ -81,5 +109,18 @@ impl View {
                 }
             }
         }
+    }
+}
+
+/// The shape of the total that a read about the whole cluster asks for.
+fn shape_of<'a>(read: &Read<'a>) -> Option<Shape<&'a str>> {
+    let of_nodes = |key| Shape::of(&Selector { node_label: Some((key, "")), ..Selector::all() }, Measure::Nodes);
+    match read {
+        Read::ClusterCount(selector)
+        | Read::ClusterCountUpTo { selector, .. }
+        | Read::ClusterAtLeast { selector, .. } => Some(Shape::of(selector, Measure::Pods)),
+        Read::ClusterRequested { selector, name } => Some(Shape::of(selector, Measure::Requested(*name))),
+        Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key) => Some(of_nodes(*key)),
+        _ => None,
     }
 }

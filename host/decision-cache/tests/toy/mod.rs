@@ -22,12 +22,12 @@ pub const KEYS: u64 = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Of {
     Subject(u64),
-    /// One of so many attributes of a subject that it has no list of them.
+    /// One of the attributes of a subject, of which there are too many for a list.
     Named(u64),
     Row(u64),
     /// The attribute of a row with any name.
     RowNamed(u64),
-    /// How many rows have this value of a key.
+    /// The number of rows that have this value of a key.
     Count(u64, i64),
     Record,
 }
@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub rows: Vec<[i64; KEYS as usize]>,
     stamps: Vec<u64>,
     columns: Columns<Of>,
-    /// How often the fingerprint of a row was asked for.
+    /// The number of times the fingerprint of a row was asked for.
     pub fingerprints: AtomicUsize,
 }
 
@@ -48,7 +48,7 @@ pub struct World {
     pub snapshot: Arc<Snapshot>,
 }
 
-/// What a function reads: it is all that it sees.
+/// The reads of a function: they are all that it sees.
 pub struct Reads<'w> {
     pub world: &'w World,
     pub position: u32,
@@ -219,7 +219,7 @@ pub fn ask(
     ask_with_witnesses(cache, world, rows, function).map(|(answers, evaluated, _)| (answers, evaluated))
 }
 
-/// The same, and what the answers follow from; nothing where they are not cached.
+/// The same, with the paths that the answers follow from; nothing where they are not cached.
 pub fn ask_with_witnesses(
     cache: &Cache,
     world: &World,

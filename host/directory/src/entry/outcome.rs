@@ -15,7 +15,7 @@ use crate::{
     table::Timing,
 };
 
-/// How often files that change during a read are read again before the load fails.
+/// The number of times that files are read again because they changed during a read, before the load fails.
 const MAX_READINGS: u32 = 50;
 
 /// A hash with a key that only this process knows. A plain digest of settings would tell a short secret in them to

@@ -25,7 +25,7 @@ impl PolicyEntry {
         self.before.is_some() && !self.sidecar_mode.is_off()
     }
 
-    /// Ends the probation if the version in force has answered; returns the digests of what that was made of.
+    /// Ends the probation if the version in force has answered; returns the digests of its files.
     pub(crate) fn confirm(&mut self) -> Option<ContentDigests> {
         let version = self.version.as_ref().filter(|version| version.member.circuit.has_answered())?;
         self.before.take()?;
@@ -45,8 +45,8 @@ impl PolicyEntry {
         Some(RollbackCheck { id: id.clone(), failing, previous, call })
     }
 
-    /// Rolls back if the previous version answers what the one in force fails. An outcome about other versions than the
-    /// two of now is obsolete.
+    /// Rolls back if the previous version answers the call that the one in force fails. An outcome about other versions
+    /// than the two of now is obsolete.
     pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> Option<Rollback> {
         let RollbackCheck { id, failing, previous, .. } = check;
         self.checked.take_if(|checked| Arc::ptr_eq(checked, failing));

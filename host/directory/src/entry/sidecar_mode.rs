@@ -24,7 +24,7 @@ pub(super) struct SidecarMode {
     is_newer_than_job: bool,
 }
 
-/// Tells a sidecar from any other: its file, and what is wrong with the names of the files.
+/// Tells a sidecar from any other: its file, and the problem with the names of the files.
 ///
 /// Of two sidecars the first counts as the file, so the names tell when one of them goes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl SidecarMode {
         self.is_newer_than_job = false;
     }
 
-    /// Notes what a load has read, unless the sidecar was read again since the load was ordered.
+    /// Notes the sidecar that a load has read, unless the sidecar was read again since the load was ordered.
     pub(super) fn apply_load(&mut self, summary: &SidecarSummary) {
         if !self.is_newer_than_job {
             self.is_off = summary.config.mode == Mode::Off;
@@ -68,7 +68,7 @@ impl SidecarState {
 }
 
 impl PolicyEntry {
-    /// Notes that it was there at the start, and what its sidecar says, if that could be read.
+    /// Notes that it was there at the start, and its sidecar's text, if that could be read.
     ///
     /// With `stand_in`, something answers in its place until a version is loaded.
     pub(crate) fn begin(

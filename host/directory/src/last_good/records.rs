@@ -1,13 +1,13 @@
 //! The content of the files: a version with its header line, and a rejection note.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use plimsoll_system::digest::digest;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     scan::PolicyId,
-    source::{Content, ContentDigests},
+    source::{Content, ContentDigests, digest_of_facts},
 };
 
 /// A version as it was stored.
@@ -15,6 +15,8 @@ pub(crate) struct StoredVersion {
     pub(crate) module: Vec<u8>,
     pub(crate) sidecar: Option<String>,
     pub(crate) digests: ContentDigests,
+    /// The texts of the files with facts.
+    pub(crate) facts: BTreeMap<String, String>,
 }
 
 /// The header line before a module's bytes.
@@ -23,6 +25,8 @@ pub(super) struct VersionHeader {
     policy: String,
     module: String,
     sidecar: Option<String>,
+    #[serde(default)]
+    facts: BTreeMap<String, String>,
 }
 
 /// The content of a version that was rolled back.
@@ -31,6 +35,8 @@ pub(super) struct RejectionNote {
     policy: String,
     module: String,
     sidecar: Option<String>,
+    #[serde(default)]
+    facts: Option<String>,
     why: String,
 }
 
@@ -43,6 +49,7 @@ impl StoredVersion {
             policy: id.to_string(),
             module: content.digests.module.clone(),
             sidecar: content.sidecar_text.clone(),
+            facts: content.facts.texts.clone(),
         };
         let mut head = serde_json::to_vec(&header).map_err(io::Error::other)?;
         head.push(b'\n');
@@ -54,7 +61,12 @@ impl StoredVersion {
         let at = bytes.iter().position(|byte| *byte == b'\n')?;
         let header = VersionHeader::decode(id, &bytes[..at])?;
         let (module, digests) = (bytes[at + 1..].to_vec(), header.digests());
-        (digest(&module) == digests.module).then_some(Self { module, sidecar: header.sidecar, digests })
+        (digest(&module) == digests.module).then_some(Self {
+            module,
+            sidecar: header.sidecar,
+            digests,
+            facts: header.facts,
+        })
     }
 }
 
@@ -68,7 +80,7 @@ impl VersionHeader {
 
     pub(super) fn digests(&self) -> ContentDigests {
         let sidecar = self.sidecar.as_ref().map(|text| digest(text.as_bytes()));
-        ContentDigests { module: self.module.clone(), sidecar }
+        ContentDigests { module: self.module.clone(), sidecar, facts: digest_of_facts(&self.facts) }
     }
 }
 
@@ -76,15 +88,15 @@ impl VersionHeader {
 
 impl RejectionNote {
     pub(super) fn encode(id: &PolicyId, digests: &ContentDigests, why: &str) -> io::Result<Vec<u8>> {
-        let ContentDigests { module, sidecar } = digests.clone();
-        let note = Self { policy: id.to_string(), module, sidecar, why: why.to_owned() };
+        let ContentDigests { module, sidecar, facts } = digests.clone();
+        let note = Self { policy: id.to_string(), module, sidecar, facts, why: why.to_owned() };
         serde_json::to_vec(&note).map_err(io::Error::other)
     }
 
     /// The digests of the content, and why it was rolled back.
     pub(super) fn decode(id: &PolicyId, bytes: &[u8]) -> Option<(ContentDigests, String)> {
         let note: Self = serde_json::from_slice(bytes).ok()?;
-        let digests = ContentDigests { module: note.module, sidecar: note.sidecar };
+        let digests = ContentDigests { module: note.module, sidecar: note.sidecar, facts: note.facts };
         (note.policy == id.to_string()).then_some((digests, note.why))
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept, what makes room, and what comes back.
+//! Versions that are kept, that make room for others, and that come back.
 
 use plimsoll_system::digest::digest;
 
@@ -6,9 +6,14 @@ use super::*;
 use crate::config::ReadLimits;
 
 fn content(id: &PolicyId, module: &[u8]) -> Content {
-    let digests = ContentDigests { module: digest(module), sidecar: None };
-    Content::of_kept(id, StoredVersion { module: module.to_vec(), sidecar: None, digests }, &ReadLimits::default())
-        .unwrap()
+    let digests = ContentDigests { module: digest(module), sidecar: None, facts: None };
+    let facts = std::collections::BTreeMap::new();
+    Content::of_kept(
+        id,
+        StoredVersion { module: module.to_vec(), sidecar: None, digests, facts },
+        &ReadLimits::default(),
+    )
+    .unwrap()
 }
 
 fn open(directory: &tempfile::TempDir) -> Arc<LastGood> {

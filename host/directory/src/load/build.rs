@@ -6,12 +6,12 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, Limits, Loader, Member, Mode, Policy, Secrets, TrialCall, TrialFault, Verb, View, redacting,
-    unredacted,
+    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, OwnFacts, Policy, Secrets, TrialCall, TrialFault, Verb,
+    View, redacting, unredacted,
 };
 
 use crate::{
-    scan::PolicyId,
+    scan::{File, PolicyId},
     source::{Content, FileRefusal},
 };
 
@@ -40,8 +40,30 @@ pub(crate) fn build(
         digest: content.digests.module.as_str().into(),
         size,
         version,
+        fact_access: Arc::new(access_of(id, content)),
+        own_facts: own_facts_of(id, content),
         ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), content.sidecar.config.clone(), policy)
     })
+}
+
+/// The name among all facts of a file with facts: two groups may have two files of one name.
+fn global_name(id: &PolicyId, file: &str) -> String {
+    format!("file:{}", File { group: Arc::clone(&id.group), name: file.into() })
+}
+
+/// The sources of facts that the sidecar names.
+fn access_of(id: &PolicyId, content: &Content) -> FactAccess {
+    let global = |file: Option<&str>, name: &str| file.map_or_else(|| name.to_owned(), |file| global_name(id, file));
+    let uses = &content.sidecar.facts;
+    let names: Vec<(&str, String)> =
+        uses.iter().map(|own| (&*own.name, global(own.file.as_deref(), &own.name))).collect();
+    FactAccess::new(names.iter().map(|(own, global)| (*own, global.as_str())), content.sidecar.config.absent_facts)
+}
+
+/// The facts of the files that the sidecar names.
+fn own_facts_of(id: &PolicyId, content: &Content) -> OwnFacts {
+    let sources = content.facts.sources.iter();
+    sources.map(|(file, source)| (global_name(id, file).into(), Arc::clone(source))).collect()
 }
 
 /// Calls the policy's validation of its settings, unless it is switched off.
@@ -75,7 +97,9 @@ fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result
     }
     let settings = Arc::clone(&content.sidecar.settings);
     let policy_name = Member::id_of(&id.group, &id.name);
-    let call = TrialCall { policy: policy_name, settings, timeout: config.timeout, memory: config.memory };
+    let fact_access = Arc::new(access_of(id, content));
+    let (timeout, memory) = (config.timeout, config.memory);
+    let call = TrialCall { policy: policy_name, settings, fact_access, timeout, memory };
     for TrialFault { verb, fault, is_certain } in call.put_to(policy) {
         let label = &content.module_label;
         if is_certain {

@@ -30,6 +30,8 @@ pub(crate) struct File {
 pub(super) enum FileKind {
     Module,
     Sidecar,
+    /// Facts that a sidecar may name; no policy by itself.
+    Facts,
 }
 
 // === impl PolicyId ===
@@ -80,10 +82,16 @@ impl fmt::Display for File {
 // === impl FileKind ===
 
 impl FileKind {
+    /// Whether a file with this name makes a policy.
+    pub(super) fn is_policy(name: &str) -> bool {
+        matches!(Self::of(name), Some(Self::Module | Self::Sidecar))
+    }
+
     pub(super) fn of(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "wasm" => Some(Self::Module),
             "yaml" | "yml" => Some(Self::Sidecar),
+            "csv" => Some(Self::Facts),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The sidecar as it stands in the file; the doc comments are what editors show.
+//! The sidecar as it stands in the file; editors show the doc comments.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub(crate) struct RawSidecar {
     pub(crate) order: Option<i32>,
     /// Share in the score; 0 takes it out. Default: 1.
     pub(crate) weight: Option<u32>,
-    /// What a fault of the policy means for the decision. Default: fail for filter, preempt and bind, ignore for score
-    /// and rank.
+    /// The effect of a fault of the policy on the decision. Default: fail for filter, preempt and bind, ignore for
+    /// score and rank.
     pub(crate) on_error: Option<RawOnError>,
     /// Time of one request, all nodes together, such as `100ms` or `2s`; at most 60s. Default: 100ms.
     #[schemars(with = "Option<String>")]
@@ -32,11 +32,52 @@ pub(crate) struct RawSidecar {
     /// Refuses any module but this one: `sha256:` and 64 hexadecimal digits.
     #[schemars(with = "Option<String>", extend("pattern" = "^sha256:[0-9a-f]{64}$"))]
     pub(crate) digest: Option<Spanned<String>>,
+    /// The sources of facts that the policy reads: a list of their names, or a map from each name to its own file. Default:
+    /// none.
+    pub(crate) facts: Option<RawFacts>,
+    /// The effect of reading a fact that is not there. Default: default.
+    pub(crate) absent: Option<RawAbsent>,
     /// Which pods the policy is asked about; all parts must hold. Default: every pod.
     #[serde(rename = "match")]
     pub(crate) matches: Option<RawMatch>,
     /// The policy's own settings; it gets them as JSON and may refuse them.
     pub(crate) settings: Option<serde_json::Value>,
+}
+
+/// The sources of facts that a policy reads.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected a list of sources, such as [load], or a map, such as {prices: {file: prices.csv}}"
+)]
+#[schemars(rename = "Facts")]
+pub(crate) enum RawFacts {
+    /// Sources of the gateway (`--facts`).
+    Names(Vec<String>),
+    /// Sources by name; those without a file are of the gateway.
+    Sources(BTreeMap<String, Option<RawFactSource>>),
+}
+
+/// One source of facts.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "FactSource")]
+pub(crate) struct RawFactSource {
+    /// A `.csv` file in the directory of the sidecar: on each line a key, a comma and a value.
+    pub(crate) file: Option<String>,
+}
+
+/// The effect of reading a fact that is not there.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Absent")]
+pub(crate) enum RawAbsent {
+    /// The policy gets none, and decides by a default of its own.
+    Default,
+    /// The decision is made without this policy.
+    Ignore,
+    /// The whole decision fails.
+    Fail,
 }
 
 /// Which pods a policy is asked about; all parts that are given must hold.
@@ -80,9 +121,10 @@ pub(crate) struct RawRequirement {
     /// The label's key.
     #[schemars(with = "String")]
     pub(crate) key: Spanned<String>,
-    /// How the label is compared.
+    /// The comparison with the label.
     pub(crate) operator: RawOperator,
-    /// With what: at least one for `In` and `NotIn`, none for `Exists` and `DoesNotExist`.
+    /// The values that the label is compared with: at least one for `In` and `NotIn`, none for `Exists` and
+    /// `DoesNotExist`.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub(crate) values: Vec<Spanned<String>>,
@@ -101,7 +143,7 @@ pub(crate) enum RawMode {
     Off,
 }
 
-/// What a fault of a policy means for the decision.
+/// The effect of a fault of a policy on the decision.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OnError")]
@@ -112,7 +154,7 @@ pub(crate) enum RawOnError {
     Ignore,
 }
 
-/// How a label is compared.
+/// A comparison with a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(rename = "Operator")]
 pub(crate) enum RawOperator {

@@ -9,7 +9,7 @@ use serde_saphyr::Spanned;
 
 use super::{
     MAX_BYTES, ModulePath, Sidecar, SidecarError,
-    raw::{RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar},
+    raw::{RawAbsent, RawFacts, RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar},
     yaml::place,
 };
 
@@ -30,6 +30,7 @@ impl RawSidecar {
             order: self.order.unwrap_or(default.order),
             weight: self.weight.unwrap_or(default.weight),
             on_error: self.on_error.map(RawOnError::resolve),
+            absent_facts: self.absent.map_or(default.absent_facts, RawAbsent::resolve),
             timeout: self.timeout.map_or(Ok(default.timeout), |text| resolve_timeout(&text))?,
             memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
             matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
@@ -40,6 +41,7 @@ impl RawSidecar {
             config,
             settings: resolve_settings(&self.settings.unwrap_or_default())?,
             weighted: self.weight.is_some(),
+            facts: self.facts.map(RawFacts::resolve).transpose()?.unwrap_or_default(),
         })
     }
 }

@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, time::Duration};
 
-use plimsoll_core::{LabelSelector, Match, Mode, OnError, Operator, Requirement};
+use plimsoll_core::{AbsentFacts, LabelSelector, Match, Mode, OnError, Operator, Requirement};
 
 use super::*;
 
@@ -35,6 +35,8 @@ match:
     - {key: gpu, operator: Exists}
   resources: [example.com/gpu-mem]
 settings: {pools: [a, b], strict: true}
+facts: {load: , prices: {file: prices.csv}}
+absent: fail
 ";
     let sidecar = parse(text).unwrap();
     let requirements = vec![
@@ -47,6 +49,7 @@ settings: {pools: [a, b], strict: true}
         order: -5,
         weight: 3,
         on_error: Some(OnError::Ignore),
+        absent_facts: AbsentFacts::Fail,
         timeout: Duration::from_millis(1500),
         memory: 32 << 20,
         matches: Match {
@@ -60,12 +63,39 @@ settings: {pools: [a, b], strict: true}
     assert_eq!(sidecar.module, Some(ModulePath { name: "shared.wasm".into(), in_root: false }));
     assert!(sidecar.digest.unwrap().starts_with("sha256:0123"));
     assert_eq!(&*sidecar.settings, r#"{"pools":["a","b"],"strict":true}"#);
+    let fact = |name: &str, file: Option<&str>| FactUse { name: name.into(), file: file.map(Into::into) };
+    assert_eq!(sidecar.facts, [fact("load", None), fact("prices", Some("prices.csv"))]);
+    assert_eq!(parse("facts: [load, budget]").unwrap().facts, [fact("load", None), fact("budget", None)]);
+}
+
+#[test]
+fn a_source_is_a_name_or_a_csv_file_of_the_same_directory() {
+    let file = "facts.p.file: found '";
+    let table = [
+        ("facts: [a/b]", "facts: found 'a/b'"),
+        ("facts: ['']", "facts: found ''"),
+        ("facts: load", "expected a list of sources"),
+        ("facts: {p: {url: http://a}}", "expected a list of sources"),
+        ("facts: {p: {file: ../prices.csv}}", file),
+        ("facts: {p: {file: /etc/prices.csv}}", file),
+        ("facts: {p: {file: .hidden.csv}}", file),
+        ("facts: {p: {file: prices.yaml}}", file),
+        ("facts: {p: {file: .csv}}", file),
+        ("absent: never", "expected one of default, ignore, fail"),
+    ];
+    for (text, expected) in table {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+    let many = format!("facts: [{}]", (0..17).map(|at| format!("s{at}")).collect::<Vec<_>>().join(", "));
+    assert!(parse(&many).unwrap_err().contains("17 sources: expected at most 16"));
 }
 
 #[test]
 fn keys_without_value_and_no_keys_mean_the_defaults() {
     assert_eq!(parse("{}"), Ok(Sidecar::default()));
-    let nulls = "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\n";
+    let nulls =
+        "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\nfacts:\nabsent:\n";
     assert_eq!(parse(nulls), Ok(Sidecar::default()));
 }
 
@@ -88,7 +118,7 @@ fn settings_are_the_json_of_their_yaml() {
 
 #[test]
 fn each_mistake_is_told_with_place_field_and_expectation() {
-    let keys = "module, mode, order, weight, onError, timeout, memory, digest, match, settings";
+    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, match, settings";
     let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi (--max-policy-memory)";
     let digest = "expected sha256: and 64 hexadecimal digits in lower case";

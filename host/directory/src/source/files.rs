@@ -26,6 +26,18 @@ pub(crate) fn read_sidecar(path: &Path) -> Result<String, FileRefusal> {
     })
 }
 
+/// Reads a file with facts.
+pub(super) fn read_facts(path: &Path) -> Result<String, FileRefusal> {
+    let bytes = read_bounded(path, sidecar::MAX_BYTES, "file with facts")?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        FileRefusal::new(format!(
+            "{}: byte {at} is not UTF-8: expected lines with a key, a comma and a value",
+            path.display()
+        ))
+    })
+}
+
 /// Parses a sidecar's text. The error of one that a link outside of `root` leads to does not quote it.
 pub(crate) fn parse_sidecar(
     root: Option<&Path>,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl PolicyTable {
-    /// What is in force now.
+    /// The roster that is in force now.
     pub(crate) fn roster(&self) -> Roster {
         let mut members: BTreeMap<Arc<str>, Vec<Arc<Member>>> = BTreeMap::new();
         for group in &self.groups {

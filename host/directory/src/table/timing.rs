@@ -1,4 +1,4 @@
-//! When files may be read, and when what is wrong with them may be reported.
+//! The times when files may be read, and when problems with them may be reported.
 
 use std::time::Instant;
 

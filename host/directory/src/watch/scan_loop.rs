@@ -31,13 +31,14 @@ const FALLBACK_INTERVAL: Duration = Duration::from_millis(500);
 /// Minimum pause between two scans: events come in storms.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long a scan that the outcome of a load calls for waits for other outcomes: 2,000 sidecars may each name a module.
+/// The time that a scan, called for by the outcome of a load, waits for other outcomes: 2,000 sidecars may each name a
+/// module.
 const RESCAN_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a batch of changes is held back until all of them are loaded, so that they are published together.
+/// The time that a batch of changes is held back until all of them are loaded, so that they are published together.
 const BATCH_WINDOW: Duration = Duration::from_millis(250);
 
-/// How often versions on probation are judged.
+/// The interval at which versions on probation are judged.
 const PROBATION_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The state of the thread.

@@ -1,4 +1,4 @@
-//! A loader whose modules say in plain text what they are.
+//! A loader whose modules are plain text.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use plimsoll_core::{
 };
 use plimsoll_system::digest::digest;
 
-/// Loads `good <tag> end`; anything else is refused. Remembers what it was asked.
+/// Loads `good <tag> end`; anything else is refused. Remembers its calls.
 #[derive(Default)]
 pub(crate) struct FakeLoader {
     pub(crate) loaded: Mutex<Vec<String>>,
@@ -21,12 +21,12 @@ pub(crate) struct FakeLoader {
     loads_held: Gate,
     /// Tags whose calls wait, whatever their deadline.
     calls_held: Arc<Gate>,
-    /// How often the load of a tag fails for a transient reason.
+    /// The number of times that the load of a tag fails for a transient reason.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
     /// Digests of refused modules.
     refused: Mutex<BTreeMap<String, LoadError>>,
-    /// How often a module was handed over that is refused for good.
+    /// The number of times that a module was handed over which is refused for good.
     pub(crate) refusals: AtomicUsize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct FakeLoader {
 #[derive(Default)]
 struct Gate {
     tags: Mutex<BTreeSet<String>>,
-    /// How many wait.
+    /// The number of threads that wait.
     waiting: AtomicUsize,
     changed: Condvar,
 }
@@ -74,7 +74,7 @@ impl FakeLoader {
         self.calls_held.open(tag);
     }
 
-    /// How many calls wait.
+    /// The number of calls that wait.
     pub(crate) fn calls_waiting(&self) -> usize {
         self.calls_held.waiting.load(SeqCst)
     }

@@ -74,7 +74,7 @@ fn hidden_and_foreign_files_are_passed_over() {
     assert_eq!(update.roster.members().count() + update.roster.failures().len(), 0);
 }
 
-/// What one file alone is refused for.
+/// Each file that is refused by itself, and the reason.
 #[test]
 fn each_refusal_names_file_and_expectation() {
     let ten = "a".repeat(64);
@@ -96,7 +96,7 @@ fn each_refusal_names_file_and_expectation() {
         ),
         (
             &[("x.wasm", "good v1 end"), ("x.yaml", "ordre: 1")],
-            "x.yaml:1:1: unknown key 'ordre': expected one of module, mode, order, weight, onError, timeout, memory, digest, match, settings",
+            "x.yaml:1:1: unknown key 'ordre': expected one of module, mode, order, weight, onError, timeout, memory, digest, facts, absent, match, settings",
         ),
         (
             &[("x.wasm", "good v1 end"), ("x.yaml", "order: 1"), ("x.yml", "order: 2")],

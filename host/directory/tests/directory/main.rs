@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says by a panic what is wrong")]
 
 mod configmap;
+mod facts;
 mod fake;
 mod loading;
 mod names;

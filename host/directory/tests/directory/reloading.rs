@@ -183,7 +183,7 @@ fn a_directory_that_goes_and_comes_keeps_the_last_good() {
     }
 }
 
-/// The pieces come with pauses longer than it takes to settle, and shorter than what makes a failure.
+/// The pieces come with pauses longer than it takes to settle, and shorter than those that make a failure.
 #[test]
 fn a_file_that_is_written_in_pieces_is_no_failure() {
     for by in WAYS {

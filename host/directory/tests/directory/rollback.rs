@@ -11,7 +11,7 @@ use crate::{
     world::{Watched, World, member, tag, wait_until},
 };
 
-/// What somebody does to a file, whose bytes were these.
+/// A change that somebody makes to a file, whose bytes were these.
 type Damage = fn(&Path, &[u8]);
 
 /// A world with version v1 of `x`, and a directory for its last good versions.
@@ -127,12 +127,12 @@ fn a_file_that_went_bad_leaves_the_last_good_version_in_force_after_a_restart() 
         assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())), "{name}");
         assert_eq!(filter(&watched.roster, "b"), Ok(None), "{name}");
     }
-    // What is switched off stays so.
+    // A policy that is switched off stays so.
     world.put("x.yaml", "mode: off\n");
     let mut watched = start(&world, &last_good);
     watched.wait_for("a failure", |roster| !roster.failures().is_empty());
     assert_eq!((watched.roster.state("x"), filter(&watched.roster, "a")), (PolicyState::Off, Ok(None)));
-    // And what is removed is forgotten.
+    // And a policy that is removed is forgotten.
     world.remove("x.wasm");
     world.remove("x.yaml");
     watched.wait_for("x is gone", |roster| member(roster, "x").is_none());
@@ -186,7 +186,7 @@ fn a_policy_that_would_fail_every_call_is_refused_before_it_is_in_force() {
         "x.wasm: every call of filter would fail, as a trial did: trap: unreachable"
     );
     assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
-    // In shadow, its faults harm nobody, and are what is looked for.
+    // In shadow, its faults harm nobody, and the test looks for them.
     world.put("x.yaml", "mode: shadow\n");
     watched.wait_for("it is in shadow", |roster| member(roster, "x").unwrap().version == 2);
 }

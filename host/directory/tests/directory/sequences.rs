@@ -1,4 +1,4 @@
-//! Whatever is done to the files, the roster ends as the files say.
+//! The roster ends as the files say, whatever is done to them.
 
 use std::fs;
 

@@ -20,7 +20,7 @@ use crate::{
 /// After this time a file's stamp is known to be that of its content.
 const TICKS: Duration = Duration::from_millis(50);
 
-/// What somebody does to the files.
+/// A change that somebody makes to the files.
 type Deed = fn(&World);
 
 /// Asks the root's filters about one node for a pod of this namespace; answers the error, or the reason if there is one.
@@ -30,7 +30,13 @@ pub(crate) fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<Str
     let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "u"}}}}"#);
     let pod = Arc::new(Pod::from_json(Bytes::from(pod)).unwrap());
     let nodes = [NodeObject::Json(Bytes::from_static(br#"{"metadata": {"name": "n"}}"#))];
-    let query = Query { pod, nodes: Nodes::Objects(&nodes), received: Instant::now(), sender: Sender::default() };
+    let query = Query {
+        pod,
+        nodes: Nodes::Objects(&nodes),
+        received: Instant::now(),
+        sender: Sender::default(),
+        may_bind: true,
+    };
     let (outcome, after) = gateway.filter("", &query).map_err(|error| error.to_string())?;
     after.run();
     Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))
@@ -64,7 +70,7 @@ fn what_stands_in_follows_the_mode_and_the_on_error_of_the_sidecar() {
         ("onError: ignore", Ok(None)),
         ("mode: shadow", Ok(None)),
         ("mode: off", Ok(None)),
-        // It cannot be read, so nobody knows whom the rule is for.
+        // It cannot be read, so nobody knows the pods that the rule is for.
         ("mode: of", not_loaded("x")),
     ] {
         let world = World::new();
@@ -161,7 +167,7 @@ fn a_new_sidecar_is_tried_at_once_however_long_the_pause() {
     assert!(changed.elapsed() < Duration::from_millis(3_900), "{:?}", changed.elapsed());
 }
 
-/// A file that is touched is not another one: what was refused is not compiled again.
+/// A file that is touched is not another one: a refused module is not compiled again.
 #[test]
 fn the_same_content_is_not_tried_again_because_it_was_written_again() {
     let world = World::new();

@@ -45,7 +45,7 @@ fn a_policy_whose_module_is_compiling_is_switched_off_at_once() {
     assert_eq!(watched.roster.state("x"), PolicyState::Off);
     assert_eq!(filter(&watched.roster, "a"), Ok(None));
     assert!(watched.changes.contains(&PolicyChange::SwitchedOff { id: "x".to_owned() }));
-    // The compile was begun for the sidecar before: what comes of it stays off as well.
+    // The compile was begun for the sidecar before: its result stays off as well.
     world.loader.let_go("v2");
     watched.wait_for("the new module", |roster| tag(roster, "x").as_deref() == Some("v2"));
     assert!(is_off(&watched.roster, "x") && filter(&watched.roster, "a") == Ok(None));
@@ -102,7 +102,7 @@ fn a_kept_a_vanished_and_a_rolled_back_policy_are_switched_off() {
         watched.wait_for("x is off", |roster| is_off(roster, "x"));
         assert_eq!(filter(&watched.roster, "a"), Ok(None), "{state:?}");
         if state == PolicyState::RolledBack {
-            // With another sidecar, what was rolled back is tried again, and loads.
+            // With another sidecar, the version that was rolled back is tried again, and loads.
             continue;
         }
         // Switched on again, the last good version answers as before.
@@ -204,7 +204,7 @@ fn the_order_of_switching_off_and_of_bad_files_makes_no_difference() {
             roster.state("x") == PolicyState::Kept && roster.failures()[0].kept
         });
         assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())), "{way}");
-        // The log says that something is wrong with what is switched on.
+        // The log says that the policy that is switched on has a problem.
         wait_for_refusal(&mut watched);
         assert_eq!(refusals(&watched), [true], "{way}");
         drop(watched);
@@ -249,7 +249,7 @@ fn a_policy_that_was_never_on_is_not_in_force_when_it_is_switched_on_with_a_bad_
             let answer = filter(&watched.roster, "a");
             assert_eq!(answer.is_err(), is_there_at_the_start, "{way}: {answer:?}");
             drop(watched);
-            // After a restart what was off is no last good version.
+            // After a restart a policy that was off has no last good version.
             let mut watched = start(&world, directory.path());
             wait_for_failure(&mut watched, PolicyState::Failed);
             assert!(filter(&watched.roster, "a").is_err(), "{way}");

@@ -10,7 +10,7 @@ use crate::{
     world::{By, Watched, World, member, tag},
 };
 
-/// What somebody does to the files.
+/// A change that somebody makes to the files.
 type Deed = fn(&World);
 
 const FILES: [&str; 4] = ["x.wasm", "y.wasm", "gpu/a.wasm", "gpu/b.wasm"];
@@ -63,7 +63,7 @@ fn a_directory_that_is_emptied_keeps_the_last_good_policies_until_files_are_back
         assert_eq!(vanished(&watched), ["gpu/a", "gpu/b", "x", "y"], "{how}");
         assert_eq!(watched.roster.members().count(), 4, "{how}");
         assert!(watched.roster.failures().iter().all(|failure| failure.kept), "{how}");
-        // What comes back counts, and what does not is gone now.
+        // A file that comes back counts, and the others are gone now.
         world.write("x.wasm", &good("v2"));
         watched.wait_for_tag("x", "v2");
         watched.wait_for("the others are gone", |roster| roster.members().count() == left);
@@ -138,7 +138,7 @@ fn a_bad_first_file_does_not_end_the_protection_of_an_emptied_directory() {
             for id in ["gpu/a", "gpu/b", "x", "y"] {
                 assert_eq!(tag(&watched.roster, id).as_deref(), Some("v1"), "{how}: {id}");
             }
-            // What loads ends it: the others were meant to go.
+            // A policy that loads ends it: the others were meant to go.
             world.write("y.wasm", &good("v2"));
             watched.wait_for_tag("y", "v2");
             watched.wait_for("the root's others are gone", |roster| {

@@ -1,4 +1,4 @@
-//! A directory of one test, and what is published about it.
+//! A directory of one test, and the updates that are published about it.
 
 use std::{
     collections::BTreeMap,
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 
 use crate::fake::FakeLoader;
 
-/// What a test waits for at most.
+/// The longest wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
-/// How changes are noticed.
+/// The way in which changes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Reports,
@@ -54,7 +54,7 @@ impl World {
         Self { directory, loader: Arc::default() }
     }
 
-    /// The directory of the policies; what lies beside it is not watched.
+    /// The directory of the policies; files beside it are not watched.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         let root = self.directory.path().join("policies");
         if name.is_empty() { root } else { root.join(name) }
@@ -79,7 +79,7 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> DirectoryConfig {
-        // What an empty directory means has tests of its own.
+        // The meaning of an empty directory has tests of its own.
         DirectoryConfig { settle: SETTLE, allow_empty: true, ..DirectoryConfig::new(self.path("")) }
     }
 

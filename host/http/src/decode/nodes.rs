@@ -80,7 +80,7 @@ impl WireNodes {
         }
     }
 
-    /// How many there are.
+    /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.elements.places.len()
     }

@@ -5,7 +5,7 @@ use plimsoll_core::Nodes;
 use super::{MAX_ELEMENTS, cursor::Cursor};
 use crate::request_cache::{Elements, SuccessorTable};
 
-/// How many successors are tried per element. A scheduler leaves out the nodes that a filter has rejected.
+/// The number of successors that are tried per element. A scheduler leaves out the nodes that a filter has rejected.
 const TRIES: usize = 4;
 
 /// Few names with their quotes are shorter; a list of those grows while it is read.

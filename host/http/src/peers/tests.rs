@@ -1,4 +1,4 @@
-//! What is sent to a replica, and what is made of its reply.
+//! Requests to a replica, and the use of its reply.
 
 use std::io;
 

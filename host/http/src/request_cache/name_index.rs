@@ -7,7 +7,7 @@ use plimsoll_core::{Cluster, KnownNodes, Names, Sender};
 
 use super::{name_lists::NameListCache, successors::SuccessorTable};
 
-/// Maximum indexes that are kept: that of the cluster in force, and those of four senders of whole nodes.
+/// The most indexes that are kept: that of the cluster in force, and those of four senders of whole nodes.
 const MAX_INDEXES: usize = 5;
 
 /// Slots by name, and each name as a request writes it.
@@ -39,7 +39,7 @@ pub(crate) struct KnownNodeOrder {
 // === impl NameIndex ===
 
 impl NameIndex {
-    /// The names of a snapshot; what an earlier index knows of the order stays.
+    /// The names of a snapshot; the order that an earlier index knows stays.
     fn new(cluster: &Cluster, earlier: Option<&Self>) -> Self {
         let slots = cluster.slots();
         let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(slots.len()));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A prediction that its user checks: writers need not agree, and no write waits for another.
 #[derive(Debug, Default)]
 pub(crate) struct SuccessorTable {
-    /// What comes first, then what comes after each slot.
+    /// The slot that comes first, then the successor of each slot.
     next: Box<[AtomicU32]>,
 }
 
@@ -25,7 +25,7 @@ impl SuccessorTable {
         Self { next: (0..=slots as u32).map(|at| AtomicU32::new(next(at))).collect() }
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.next.len().saturating_sub(1)
@@ -38,7 +38,7 @@ impl SuccessorTable {
         ((next as usize) < self.len()).then_some(next)
     }
 
-    /// Keeps what comes after a slot, or first of all.
+    /// Keeps the slot that comes after a slot, or first of all.
     pub(crate) fn learn(&self, before: Option<u32>, slot: u32) {
         if let Some(next) = self.next.get(place(before)) {
             next.store(slot, Ordering::Relaxed);

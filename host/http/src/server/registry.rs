@@ -25,7 +25,7 @@ const SLOW: Duration = Duration::from_secs(1);
 /// A younger connection without a request is not evicted first: its head may be on its way.
 const YOUNG: Duration = Duration::from_millis(100);
 
-/// How long a request waits to be admitted, and how many may wait: each has its head in memory.
+/// The time that a request waits to be admitted, and the number that may wait: each has its head in memory.
 const ADMISSION_TIMEOUT: Duration = Duration::from_millis(200);
 const MAX_WAITING: usize = 64;
 

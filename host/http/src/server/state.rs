@@ -1,4 +1,4 @@
-//! The state of one connection: whether it is idle, what its peer owes, and how it is told to end.
+//! The state of one connection: whether it is idle, the data that its peer owes, and the signals that end it.
 
 use std::{
     sync::{
@@ -16,20 +16,21 @@ use tokio::{
 
 use super::registry::Registry;
 
-/// How long an idle connection may take to close: an h2 peer answers one PING, which takes a round trip. New
+/// The time that an idle connection may take to close: an h2 peer answers one PING, which takes a round trip. New
 /// connections wait for it one after another.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The state of one connection.
 pub(super) struct ConnectionState {
     opened: Instant,
-    /// How many connections its peer has, this one included.
+    /// The number of connections of its peer, this one included.
     of_peer: Arc<AtomicUsize>,
     in_flight: AtomicUsize,
     served: AtomicU64,
     /// Milliseconds after `opened` since which no request is in flight.
     idle_since: AtomicU64,
-    /// How many requests had begun when the head of another began to arrive, plus one; and when that was.
+    /// One more than the number of requests that had begun when the head of another began to arrive. `head_since` has
+    /// the time at which it did.
     head: AtomicU64,
     head_since: AtomicU64,
     bodies: PendingBodies,
@@ -45,7 +46,7 @@ pub(super) struct ConnectionState {
 #[derive(Default)]
 struct PendingBodies(Mutex<Vec<u64>>);
 
-/// How many replies the peer is awaited for, and since when, in milliseconds after `opened`.
+/// The number of replies that the peer is awaited for, and the start of the wait in milliseconds after `opened`.
 #[derive(Default)]
 struct Waiting {
     count: AtomicUsize,
@@ -86,7 +87,7 @@ impl ConnectionState {
         }
     }
 
-    /// How many connections its peer has.
+    /// The number of connections of its peer.
     pub(super) fn of_peer(&self) -> usize {
         self.of_peer.load(Ordering::Relaxed)
     }
@@ -116,7 +117,7 @@ impl ConnectionState {
         self.head.store(served + 1, Ordering::Relaxed);
     }
 
-    /// How long it has been open without a whole request: none was sent, or the next head is incomplete.
+    /// The time that it has been open without a whole request: none was sent, or the next head is incomplete.
     pub(super) fn unused_for(&self) -> Option<Duration> {
         let served = self.served();
         let is_head_partial = self.head.load(Ordering::Relaxed) == served + 1;
@@ -133,7 +134,7 @@ impl ConnectionState {
         self.bodies.oldest().map(|since| self.since(since))
     }
 
-    /// How long the peer has been awaited, for a body or to read a reply.
+    /// The time that the peer has been awaited, for a body or to read a reply.
     pub(super) fn awaited_for(&self) -> Option<Duration> {
         self.bodies.oldest().into_iter().chain(self.replies.since()).min().map(|since| self.since(since))
     }

@@ -28,12 +28,12 @@ pub enum TlsError {
         /// The most bytes.
         limit: u64,
     },
-    /// The file has nothing of what it should have.
+    /// The file has no object of the expected kind.
     #[error("{} has no {expected}: expected PEM", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// What it should have.
+        /// The content that it should have.
         expected: &'static str,
     },
     /// The file is no PEM, or a certificate or key in it cannot be read.
@@ -41,7 +41,7 @@ pub enum TlsError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         text: String,
     },
     /// The key is that of another certificate.

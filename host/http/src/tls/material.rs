@@ -30,7 +30,7 @@ pub(super) struct Material {
 struct Parsed {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-    /// Who signs clients, if they must show a certificate.
+    /// The CA that signs the certificates of clients, if they must show one.
     client_ca: Option<Vec<CertificateDer<'static>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Why a client is refused, in words that say what to change.
+//! Why a client is refused, in words that name the change to make.
 
 use std::{io, time::Duration};
 
@@ -25,7 +25,7 @@ pub(super) enum HandshakeRefusal {
     OurCertificate(AlertDescription),
     #[error("it speaks plain HTTP: its urlPrefix should begin with https://")]
     PlainHttp,
-    #[error("what it sent is no TLS: {0}")]
+    #[error("the data that it sent are no TLS: {0}")]
     NotTls(String),
     #[error("it did not finish its handshake within {0:?}")]
     TooSlow(Duration),

@@ -6,8 +6,8 @@ use tokio::{
     task::{JoinHandle, block_in_place, spawn_blocking},
 };
 
-/// How a gateway calls guests within this runtime: the thread's other tasks go to another thread first. On a thread
-/// that has no tasks, nothing is to be done.
+/// The way in which a gateway calls guests within this runtime: the thread's other tasks go to another thread first. On
+/// a thread that has no tasks, nothing is to be done.
 pub(super) fn blocking() -> Blocking {
     // A current-thread runtime has no other thread: see `spawn`.
     if is_single() { Blocking::default() } else { Blocking::new(|work| block_in_place(work)) }

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::trial::Callee;
 use crate::sample;
 
+/// Maximum number of differences in the text for people.
+const SHOWN_DIFFERENCES: usize = 3;
+
 /// The finding about one verb on the sample cluster.
 pub(super) struct Purity {
     verb: Verb,
@@ -46,7 +49,7 @@ impl Purity {
         match &self.result {
             Err(fault) => format!("{}: FAULT {fault}", self.verb),
             Ok(found) if !found.differences.is_empty() => {
-                format!("{}: DIFFERS {}", self.verb, found.differences.join("; "))
+                format!("{}: DIFFERS {}", self.verb, shown(&found.differences))
             }
             Ok(_) if self.verb == Verb::Rank => "rank: the same when asked again; ranks are not cached".to_owned(),
             Ok(found) if !found.uncacheable.is_empty() => {
@@ -69,6 +72,13 @@ impl Purity {
             }),
         }
     }
+}
+
+/// The first differences: a policy that always differs has one for each node of the sample.
+fn shown(differences: &[String]) -> String {
+    let (first, rest) = differences.split_at(differences.len().min(SHOWN_DIFFERENCES));
+    let rest = if rest.is_empty() { String::new() } else { format!("; and {} more (all: --output json)", rest.len()) };
+    first.join("; ") + &rest
 }
 
 fn find_by_repeating(callee: &Callee, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {

@@ -10,7 +10,7 @@ use plimsoll_directory::{ListedPolicy, PolicyFiles};
 
 /// One policy to check.
 pub(super) struct Target {
-    /// How it is named in the report: as it was typed, or `DIR: GROUP/NAME`.
+    /// Its name in the report: as it was typed, or `DIR: GROUP/NAME`.
     pub(super) name: String,
     /// Its files, or why there are none.
     pub(super) files: Result<PolicyFiles>,

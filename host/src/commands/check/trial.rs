@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, Candidate, Cluster, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View};
+use plimsoll_core::{
+    Ask, Candidate, Cluster, FactAccess, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View,
+};
 
 use crate::sample;
 
@@ -13,11 +15,13 @@ use crate::sample;
 pub(super) struct Callee {
     pub(super) policy: Arc<dyn Policy>,
     settings: Arc<str>,
+    /// Facts are absent on the sample cluster, whatever that means to the policy elsewhere.
+    fact_access: Arc<FactAccess>,
     timeout: Duration,
     memory: usize,
 }
 
-/// How long a verb takes on the sample cluster.
+/// The time that a verb takes on the sample cluster.
 pub(super) struct CallTime {
     /// A fresh instance and one node.
     pub(super) first: Duration,
@@ -30,14 +34,15 @@ pub(super) struct CallTime {
 impl Callee {
     /// A module without a sidecar, with no settings and the default limits.
     pub(super) fn alone(policy: Arc<dyn Policy>) -> Self {
-        let config = PolicyConfig::default();
-        Self { policy, settings: Arc::from("null"), timeout: config.timeout, memory: config.memory }
+        let (config, fact_access) = (PolicyConfig::default(), Arc::default());
+        Self { policy, settings: Arc::from("null"), fact_access, timeout: config.timeout, memory: config.memory }
     }
 
     /// A module with its sidecar.
     pub(super) fn of(member: &Member) -> Self {
         let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
-        Self { policy, settings, timeout: member.config.timeout, memory: member.config.memory }
+        let fact_access = Arc::new(member.fact_access.lenient());
+        Self { policy, settings, fact_access, timeout: member.config.timeout, memory: member.config.memory }
     }
 
     /// Whether it accepts its settings; a policy without `validate` accepts any.
@@ -72,7 +77,8 @@ impl Callee {
     /// Verbs that fail every call: `serve` makes the same trial calls, and refuses such a policy.
     pub(super) fn trial_faults(&self) -> Vec<(Verb, Fault)> {
         let (settings, policy) = (Arc::clone(&self.settings), Arc::from("check"));
-        let trial = TrialCall { policy, settings, timeout: self.timeout, memory: self.memory };
+        let fact_access = Arc::clone(&self.fact_access);
+        let trial = TrialCall { policy, settings, fact_access, timeout: self.timeout, memory: self.memory };
         let certain = trial.put_to(self.policy.as_ref()).into_iter().filter(|found| found.is_certain);
         certain.map(|found| (found.verb, found.fault)).collect()
     }
@@ -80,7 +86,8 @@ impl Callee {
     /// A call about this many nodes, from the first on.
     pub(super) fn ask(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, nodes: u32) -> Ask {
         let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
-        let view = Arc::new(view.with_settings(Arc::clone(&self.settings)));
+        let view = view.with_settings(Arc::clone(&self.settings)).with_fact_access(Arc::clone(&self.fact_access));
+        let view = Arc::new(view);
         Ask::new(Arc::from("check"), view, self.limits())
     }
 

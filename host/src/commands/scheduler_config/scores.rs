@@ -162,7 +162,7 @@ impl Scales {
         let breaks_ties = |group: &str| matches!(self.of(group), ScoreScale::FineWith(_));
         let all: Vec<_> = roster.groups().filter(|(_, group)| scores(group)).collect();
         let breaking: Vec<_> = all.iter().filter(|(name, _)| breaks_ties(name)).collect();
-        let most = ScoreScale::MAX_TIE_BREAK_WEIGHT;
+        let most = ScoreScale::MAX_EXTENDER_WEIGHT;
         if u64::from(args.weight) * breaking.len() as u64 > u64::from(most) {
             output::remark(&format!(
                 "--weight {} times {} is above {most}: the tie-breaks of --fine-scores can together outweigh a point of the scheduler's own plugins",
@@ -177,11 +177,11 @@ impl Scales {
         }
         for (name, group) in breaking {
             let weights: u64 = scorers(group).map(|member| u64::from(member.config.weight)).sum();
-            if weights > ScoreScale::MAX_TIE_BREAK_WEIGHTS {
+            if weights > ScoreScale::MAX_POLICY_WEIGHTS {
                 output::remark(&format!(
                     "the weights of the policies of the group {} add up to {weights}: above {} there is no tie-break",
                     shown(name),
-                    ScoreScale::MAX_TIE_BREAK_WEIGHTS
+                    ScoreScale::MAX_POLICY_WEIGHTS
                 ));
             }
         }
@@ -204,7 +204,7 @@ fn scorers(group: &Group) -> impl Iterator<Item = &Arc<Member>> {
     resources::asked(group).filter(has_scores)
 }
 
-/// The weight of each score plugin: the default, or what the user gave; a plugin of weight 0 is left out.
+/// The weight of each score plugin: the default, or the user's; a plugin of weight 0 is left out.
 fn plugin_weights(args: &SchedulerConfigArgs) -> impl Iterator<Item = (&str, u32)> {
     let given = |name: &str| args.plugin_weights.iter().find(|given| given.name == name);
     let defaults = DEFAULT_WEIGHTS.map(|(name, weight)| (name, given(name).map_or(weight, |given| given.weight)));

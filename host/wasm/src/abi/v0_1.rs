@@ -1,4 +1,4 @@
-//! `plimsoll:policy@0.1.0`: what a guest exports. What it imports is in `imports`.
+//! The exports of a guest in `plimsoll:policy@0.1.0`. Its imports are in `imports`.
 //!
 //! Written by hand rather than generated, so that text that a guest passes is read in place.
 
@@ -13,7 +13,7 @@ use wasmtime::component::{
 
 pub(crate) use self::{generated::INTERFACES, imports::add_to_linker};
 use crate::{
-    contract::{RefusedError, verb_interface},
+    contract::{FORMER_BIND, RefusedError, full_name, verb_interfaces},
     instance::GuestCall,
     stop::Stop,
 };
@@ -50,8 +50,44 @@ pub(crate) struct WitAnnotation {
     pub(crate) value: Box<str>,
 }
 
+/// `types.pair`
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct WitPair {
+    pub(crate) key: Box<str>,
+    pub(crate) value: Box<str>,
+}
+
+/// `types.bind-metadata`
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct WitBindMetadata {
+    pub(crate) annotations: Vec<WitPair>,
+    pub(crate) labels: Vec<WitPair>,
+}
+
+/// `types.not-bound`
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+pub(crate) enum WitNotBound {
+    #[component(name = "refused")]
+    Refused(String),
+    #[component(name = "retry")]
+    Retry(String),
+}
+
+/// The answer of `binding`.
+pub(crate) type BindAnswer = Result<WitBindMetadata, WitNotBound>;
+
+/// The answer of `bind`, the older form of `binding`.
+pub(crate) type FormerBindAnswer = Result<Vec<WitAnnotation>, String>;
+
 /// The export indices of the verbs' functions; resolved once for all instances.
-pub(crate) struct Exports([Option<ComponentExportIndex>; Verb::ALL.len()]);
+pub(crate) struct Exports {
+    verbs: [Option<ComponentExportIndex>; Verb::ALL.len()],
+    /// Whether `bind` has its older form.
+    pub(crate) has_former_bind: bool,
+}
 
 // === impl Exports ===
 
@@ -61,11 +97,17 @@ impl Exports {
     /// # Errors
     /// If one does not match the contract.
     pub(crate) fn of(component: &Component) -> Result<Self, RefusedError> {
-        let mut exports = [None; Verb::ALL.len()];
-        for (verb, export) in Verb::ALL.into_iter().zip(&mut exports) {
-            *export = find(component, verb)?;
+        let mut verbs = [None; Verb::ALL.len()];
+        let mut has_former_bind = false;
+        for (verb, export) in Verb::ALL.into_iter().zip(&mut verbs) {
+            for interface in verb_interfaces(verb) {
+                let Some(found) = find(component, verb, interface)? else { continue };
+                *export = Some(found);
+                has_former_bind |= *interface == FORMER_BIND;
+                break;
+            }
         }
-        Ok(Self(exports))
+        Ok(Self { verbs, has_former_bind })
     }
 
     /// The function of a verb in this instance.
@@ -75,13 +117,15 @@ impl Exports {
         R: ComponentNamedList + Lift + Send + Sync + 'static,
     {
         let missing = || wasmtime::Error::new(Stop::Host("a verb was asked that the policy does not export"));
-        let export = self.0[verb as usize].as_ref().ok_or_else(missing)?;
+        let export = self.verbs[verb as usize].as_ref().ok_or_else(missing)?;
         call.instance.get_typed_func(&mut call.store, export)
     }
 }
 
-fn find(component: &Component, verb: Verb) -> Result<Option<ComponentExportIndex>, RefusedError> {
-    let interface = verb_interface(verb);
+/// The function of a verb in the form that this interface has.
+fn find(component: &Component, verb: Verb, interface: &str) -> Result<Option<ComponentExportIndex>, RefusedError> {
+    let former = interface == FORMER_BIND;
+    let interface = full_name(interface);
     let Some(instance) = component.get_export_index(None, &interface) else { return Ok(None) };
     let refused = |error: String| RefusedError::Signature { name: format!("{interface}#{verb}"), error };
     let Some((ComponentItem::ComponentFunc(function), export)) = component.get_export(Some(&instance), verb.as_str())
@@ -95,7 +139,8 @@ fn find(component: &Component, verb: Verb) -> Result<Option<ComponentExportIndex
         Verb::Score => function.typecheck::<(u32,), (u32,)>(&types),
         Verb::Rank => function.typecheck::<(), (Vec<u32>,)>(&types),
         Verb::Preempt => function.typecheck::<(u32,), (WitPreemption,)>(&types),
-        Verb::Bind => function.typecheck::<(u32,), (Result<Vec<WitAnnotation>, String>,)>(&types),
+        Verb::Bind if former => function.typecheck::<(u32,), (FormerBindAnswer,)>(&types),
+        Verb::Bind => function.typecheck::<(u32,), (BindAnswer,)>(&types),
         Verb::Validate => function.typecheck::<(), (Result<(), String>,)>(&types),
     };
     checked.map_err(|error| refused(format!("{error:#}")))?;

@@ -1,4 +1,4 @@
-//! Admission control for compiles: how many run at once, and with how much memory.
+//! Admission control for compiles: the number that run at once, and their memory.
 //!
 //! Small modules compile concurrently, large ones one at a time; neither class waits for the other. In a container with
 //! a memory limit all compiles together stay below the memory that is left.
@@ -22,7 +22,7 @@ const LEAST_PER_BYTE: u64 = 16;
 /// meanwhile.
 const SMALL_RESERVE: u64 = LEAST + LEAST_PER_BYTE * SMALL_BYTES + (16 << 20);
 
-/// How large a module is, for its compile.
+/// The size of a module, for its compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompileClass {
     Small,
@@ -39,7 +39,7 @@ pub(super) struct Admission {
     meter: MemoryMeter,
 }
 
-/// How memory is measured.
+/// The way in which memory is measured.
 #[derive(Debug, Clone, Copy)]
 struct MemoryMeter {
     /// Bytes that the container may still take; none if it has no limit.
@@ -111,7 +111,8 @@ impl Admission {
         }
     }
 
-    /// The memory that one more compile may take, of what is left beside the gateway and granted to compiles so far.
+    /// The memory that one more compile may take, of the part that is left beside the gateway and granted to compiles
+    /// so far.
     ///
     /// A quarter stays with the gateway, which serves meanwhile.
     fn share(&self, class: CompileClass, left: Option<u64>, granted: u64) -> u64 {
@@ -128,8 +129,8 @@ impl Admission {
 // === impl MemoryMeter ===
 
 impl MemoryMeter {
-    /// Bytes that the container could still take if these processes were not there: what they take now is part of
-    /// what they were granted, and must not count twice.
+    /// Bytes that the container could still take if these processes were not there: the memory that they take now is
+    /// part of their grants, and must not count twice.
     fn left_without(&self, processes: &[u32]) -> Option<u64> {
         let used: u64 = processes.iter().filter_map(|pid| (self.used)(*pid)).sum();
         (self.left)().map(|left| left.saturating_add(used))
@@ -162,7 +163,7 @@ impl AdmissionState {
 // === impl CompilePermit ===
 
 impl<'a> CompilePermit<'a> {
-    /// Counts the memory of the process that compiles as part of what was granted.
+    /// Counts the memory of the process that compiles as part of its grant.
     pub(super) fn count(&self, pid: u32) -> CountedProcess<'a> {
         self.admission.state.lock().processes.push(pid);
         CountedProcess { admission: self.admission, pid }

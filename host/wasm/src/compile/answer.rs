@@ -8,7 +8,7 @@ const CODE: u8 = b'C';
 const REFUSED: u8 = b'R';
 const SHORT: u8 = b'S';
 
-/// How a compile ended.
+/// The outcome of a compile.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompileAnswer {
     /// Compiled code.

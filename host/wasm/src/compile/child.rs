@@ -20,7 +20,7 @@ use crate::code::CompiledCode;
 /// Threads of one compile; more would only add stacks to its memory.
 const MAX_THREADS: usize = 4;
 
-/// How long a process may take to exit after it has closed its output, so that its exit status tells why.
+/// The time that a process may take to exit after it has closed its output, so that its exit status tells why.
 const ENDING: Duration = Duration::from_secs(1);
 const ENDING_STEP: Duration = Duration::from_millis(2);
 

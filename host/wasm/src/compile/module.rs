@@ -9,9 +9,10 @@ use wasmtime::{
 use super::nesting;
 use crate::{
     abi::Exports,
-    contract::{self, RefusedError},
+    contract::{self, Imports, RefusedError},
     lift::{self, ModuleKind},
     store::StoreData,
+    wasi,
 };
 
 /// A component whose imports and exports match the contract.
@@ -19,8 +20,7 @@ pub(crate) struct CheckedComponent {
     pub(crate) instances: InstancePre<StoreData>,
     pub(crate) exports: Exports,
     pub(crate) verbs: Verbs,
-    /// The reads that it imports, as `nodes.label`.
-    pub(crate) imports: Vec<String>,
+    pub(crate) imports: Imports,
 }
 
 /// Reads, lifts and compiles a module.
@@ -33,7 +33,7 @@ pub(super) fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Res
         ModuleKind::CoreModule => &lift::lift(module)?,
         ModuleKind::Component => module,
     };
-    Component::from_binary(engine, lifted).map_err(|error| RefusedError::of_wasmtime(&error))
+    Component::from_binary(engine, lifted).map_err(|error| RefusedError::of_compiling(lifted, &error))
 }
 
 /// Checks a component against the contract, and links it.
@@ -53,6 +53,8 @@ pub(crate) fn check(
     let imports = contract::imports_of(component, engine, kind == ModuleKind::CoreModule)?;
     let verbs = contract::verbs_of(component, engine)?;
     let exports = Exports::of(component)?;
-    let instances = linker.instantiate_pre(component).map_err(|error| RefusedError::Link(format!("{error:#}")))?;
+    let prepared =
+        if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };
+    let instances = prepared.map_err(|error| RefusedError::Link(format!("{error:#}")))?;
     Ok(CheckedComponent { instances, exports, verbs, imports })
 }

@@ -24,7 +24,7 @@ const MAX_MODULE_BYTES: u64 = 1 << 30;
 /// Resource limits of the compile process.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessLimits {
-    /// Bytes of private, writable memory: what can become resident.
+    /// Bytes of private, writable memory: the part that can become resident.
     pub memory: u64,
     /// Processor time of all its threads.
     pub cpu: Duration,

@@ -13,7 +13,7 @@ pub(super) fn embed(module: &mut Vec<u8>, wit: &str, world: &str) -> Result<(), 
     embed_component_metadata(module, &resolve, world, StringEncoding::UTF8).map_err(|error| refused(&error))
 }
 
-/// Formats the whole error chain: its last cause says what the author must change.
+/// Formats the whole error chain: its last cause names the change that the author must make.
 pub(super) fn refused(error: &dyn std::fmt::Display) -> RefusedError {
     RefusedError::Lift(format!("{error:#}"))
 }

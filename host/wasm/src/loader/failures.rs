@@ -1,5 +1,5 @@
-//! A negative cache of modules that did not load. It bounds what further attempts cost all together; when a policy is
-//! tried again is decided by its directory, whose pauses double.
+//! A negative cache of modules that did not load. It bounds the cost of further attempts all together. The directory of
+//! a policy decides when it is tried again; its pauses double.
 
 use std::{
     collections::HashMap,
@@ -25,7 +25,7 @@ pub(super) struct FailedModules(Mutex<HashMap<[u8; 32], FailedModule>>);
 
 struct FailedModule {
     error: LoadError,
-    /// How long the last attempt took.
+    /// The time that the last attempt took.
     took: Duration,
     failed: Instant,
     asked: Instant,

@@ -83,8 +83,8 @@ impl MemoryCharge {
         Ok(())
     }
 
-    /// Moves what it has taken to another charge, if that may have it. It is one step: a call that waits would
-    /// otherwise get the memory between the two.
+    /// Moves its memory to another charge, if that may have it. It is one step: a call that waits would otherwise get
+    /// the memory between the two.
     fn hand_over(&mut self, other: &mut Self) -> bool {
         let shares = &self.shares;
         let mut state = shares.state.lock();

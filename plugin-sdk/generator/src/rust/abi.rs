@@ -15,7 +15,7 @@ const BY_HAND: [&str; 1] = ["host.now"];
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! The imports of the contract as methods; `door.rs` says why each `unsafe` is sound.\n\n\
-                    use super::{door::{Door, Items, Maybe, Text}, pod};\nuse crate::{LabelCount, Selector, Taint, view::Groups};\n\n"
+                    use super::{door::{Door, Items, Maybe, Text}, pod};\nuse crate::{LabelCount, Owner, Selector, Taint, view::Groups};\n\n"
         .to_owned();
     for record in &contract.records {
         text +=
@@ -28,7 +28,12 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
         }
     }
     for interface in contract.interfaces.iter().filter(|interface| is_kept(interface)) {
-        let names: String = interface.reads().map(|function| camel(&function.name) + ",\n").collect();
+        let mut names = String::new();
+        for function in interface.reads() {
+            if !matches!(Shape::of(function)?, Shape::OptionalRecord(_) | Shape::Flag) {
+                names += &(camel(&function.name) + ",\n");
+            }
+        }
         writeln!(text, "/// The functions of the interface `{}`.", interface.name)?;
         writeln!(text, "#[derive(Clone, Copy, PartialEq, Eq)]")?;
         writeln!(text, "pub(super) enum {}Function {{ {names} }}\n", camel(&interface.name))?;
@@ -44,7 +49,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Whether the SDK keeps what such reads return: it is the same in all calls of one instance.
+/// Whether the SDK keeps the results of such reads: they are the same in all calls of one instance.
 fn is_kept(interface: &Interface) -> bool {
     interface.one.is_some() && interface.reads().all(|function| function.cached == Cached::Request)
 }
@@ -56,7 +61,7 @@ pub(super) fn is_by_hand(interface: &Interface, function: &Function) -> bool {
 /// A record as the canonical ABI has it in memory.
 fn in_memory_struct(what: &str, name: &str, fields: &[Param]) -> anyhow::Result<String> {
     let fields =
-        fields.iter().map(|Param { name, ty }| Ok(format!("pub(super) {}: {},\n", snake(name), in_memory(ty)?)));
+        fields.iter().map(|Param { name, ty, .. }| Ok(format!("pub(super) {}: {},\n", snake(name), in_memory(ty)?)));
     let fields: String = fields.collect::<anyhow::Result<_>>()?;
     Ok(format!("/// {what} in memory.\n#[repr(C)]\npub(super) struct {name} {{ {fields} }}\n\n"))
 }
@@ -74,7 +79,7 @@ fn is_spilled(function: &Function, contract: &Contract) -> bool {
     function.params.iter().map(|param| flat_count(&param.ty, contract)).sum::<usize>() > MAX_FLAT
 }
 
-/// How many flat values a type has.
+/// The number of flat values of a type.
 fn flat_count(ty: &Type, contract: &Contract) -> usize {
     match ty {
         Type::Text | Type::List(_) => 2,
@@ -96,7 +101,7 @@ fn door_method(interface: &Interface, function: &Function, is_spilled: bool) -> 
     let mut arguments: Vec<String> = vec![];
     let mut before = String::new();
     if is_spilled {
-        let field = |Param { name, ty }: &Param| match (snake(name), ty) {
+        let field = |Param { name, ty, .. }: &Param| match (snake(name), ty) {
             (name, Type::Text) => format!("{name}: Text::of({name}), "),
             (name, Type::Record(_)) => format!("{name}: {name}.into(), "),
             (name, _) => format!("{name}, "),
@@ -105,16 +110,17 @@ fn door_method(interface: &Interface, function: &Function, is_spilled: bool) -> 
         before = format!("let params = {} {{ {fields} }};\n", params_name(interface, function));
         arguments.push("&raw const params".to_owned());
     }
-    for Param { name, ty } in function.params.iter().filter(|_| !is_spilled) {
+    for Param { name, ty, .. } in function.params.iter().filter(|_| !is_spilled) {
         let name = snake(name);
         match ty {
             Type::Text => arguments.extend([format!("{name}.as_ptr()"), format!("{name}.len()")]),
             _ => arguments.push(name),
         }
     }
-    let read = if let Shape::Number(_) = shape {
+    let read = if let Shape::Number(_) | Shape::Flag = shape {
         let call = format!("imports::{name}({})", arguments.join(", "));
-        if is_safe(function) { call } else { format!("unsafe {{ {call} }}") }
+        let call = if is_safe(function) { call } else { format!("unsafe {{ {call} }}") };
+        if shape == Shape::Flag { format!("{call} != 0") } else { call }
     } else {
         arguments.push("out".to_owned());
         format!("self.{}(|out| unsafe {{ imports::{name}({}) }})", shape.helper(), arguments.join(", "))
@@ -138,6 +144,7 @@ fn kept(interface: &Interface, function: &Function, shape: &Shape, key: &str, re
         Shape::OptionalText => kept("text", read),
         Shape::Texts => kept("texts", read),
         Shape::Number("i64") => kept("number", read),
+        Shape::Number("u64") => kept("number", &format!("{read} as i64")) + " as u64",
         Shape::Number(number) => kept("number", &format!("i64::from({read})")) + " as " + number,
         _ => read.to_owned(),
     }
@@ -173,7 +180,7 @@ fn import(interface: &Interface, function: &Function, is_spilled: bool) -> anyho
     if is_spilled {
         parameters.push(format!("params: *const {}", params_name(interface, function)));
     }
-    for Param { name, ty } in function.params.iter().filter(|_| !is_spilled) {
+    for Param { name, ty, .. } in function.params.iter().filter(|_| !is_spilled) {
         let name = snake(name);
         match ty {
             Type::Text => parameters.extend([format!("{name}: *const u8"), format!("{name}_length: usize")]),
@@ -181,7 +188,7 @@ fn import(interface: &Interface, function: &Function, is_spilled: bool) -> anyho
             other => parameters.push(format!("{name}: {}", in_memory(other)?)),
         }
     }
-    let direct = function.result.as_ref().and_then(number_type);
+    let direct = function.result.as_ref().and_then(direct_type);
     let result = direct.map_or_else(String::new, |number| format!(" -> {number}"));
     if let (Some(ty), None) = (&function.result, direct) {
         parameters.push(format!("out: *mut {}", in_memory(ty)?));
@@ -194,7 +201,13 @@ fn import(interface: &Interface, function: &Function, is_spilled: bool) -> anyho
 
 /// Whether no pointer goes in or comes out.
 fn is_safe(function: &Function) -> bool {
-    function.params.iter().map(|param| &param.ty).chain(&function.result).all(|ty| number_type(ty).is_some())
+    let params = function.params.iter().map(|param| number_type(&param.ty));
+    params.chain(function.result.as_ref().map(direct_type)).all(|ty| ty.is_some())
+}
+
+/// The type of a result that is returned itself and not through a pointer.
+fn direct_type(ty: &Type) -> Option<&'static str> {
+    if *ty == Type::Bool { Some("u32") } else { number_type(ty) }
 }
 
 /// The type of a value in memory.

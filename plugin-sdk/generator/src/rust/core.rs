@@ -11,14 +11,14 @@ use super::{
 use crate::{Cached, Contract, Function, Interface};
 
 /// The type of `Read::scope`.
-const SCOPE: &str = "/// How answers that depend on a read are cached.
+const SCOPE: &str = "/// The way in which answers that depend on a read are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadScope<'a> {
     /// The value is the same for every call of one version of the policy: the read is not recorded.
     Constant,
     /// By a value that is the same for all nodes of a request.
     Request(ReadAttribute<&'a str>),
-    /// By a value of the cluster as a whole.
+    /// By a value of the cluster as a whole, or a fact by its key.
     Cluster(ReadAttribute<&'a str>),
     /// By a value of this node.
     Node(u32, ReadAttribute<&'a str>),
@@ -38,6 +38,8 @@ struct CoreRead {
     /// Of an answer that is cached by it.
     attribute: Option<Variant>,
     attribute_prefix: String,
+    /// Whether it is of a node.
+    has_node: bool,
     /// Whether the attribute stands for the reads of all things on the node.
     is_each: bool,
     /// The patterns of those attributes that are of the pods of a node.
@@ -81,7 +83,7 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
         let name = if is_each { format!("Each{}", camel(one)) } else { camel(one) };
         let attribute = match first.cached {
             Cached::Always | Cached::Never => None,
-            Cached::Request | Cached::Node | Cached::Pods | Cached::Cluster => {
+            Cached::Request | Cached::Node | Cached::Pods | Cached::Cluster | Cached::Facts => {
                 Some(Variant::of_all(name.clone(), interface, one, &[]))
             }
         };
@@ -100,6 +102,7 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
             shown: None,
             prefix: index.map_or_else(|| one.clone(), |index| format!("{one}[{{{index}}}]")),
             cached: first.cached,
+            has_node: by_node(first),
             attribute,
             attribute_prefix: if is_each { format!("{one}[each]") } else { one.clone() },
             is_each,
@@ -111,8 +114,9 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
         let shown = variant()?.shown(function);
         let attribute = match function.cached {
             Cached::Always | Cached::Never => None,
+            Cached::Facts if !function.has_node() => Some(variant()?),
             Cached::Request | Cached::Cluster => Some(variant()?),
-            Cached::Node | Cached::Pods => Some(variant()?.without_node()),
+            Cached::Node | Cached::Pods | Cached::Facts => Some(variant()?.without_node()),
         };
         let is_of_pods = function.cached == Cached::Pods;
         let of_pods = attribute.iter().filter(|_| is_of_pods).map(Variant::any).collect();
@@ -121,6 +125,7 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
             shown: Some(shown),
             prefix: interface.name.clone(),
             cached: function.cached,
+            has_node: function.has_node(),
             attribute,
             attribute_prefix: interface.name.clone(),
             is_each: false,
@@ -163,6 +168,7 @@ fn read_impl(reads: &[CoreRead]) -> String {
         let scope = match read.cached {
             Cached::Request => Some("Request"),
             Cached::Cluster => Some("Cluster"),
+            Cached::Facts if !read.has_node => Some("Cluster"),
             _ => None,
         };
         Some(if let Some(scope) = scope {
@@ -185,7 +191,7 @@ fn read_impl(reads: &[CoreRead]) -> String {
     };
     format!(
         "// === impl Read ===\n\nimpl<'a> Read<'a> {{\n\
-         /// How answers that depend on it are cached.\n\
+         /// The way in which answers that depend on it are cached.\n\
          pub(crate) fn scope(self) -> ReadScope<'a> {{ match self {{ {} }} }}\n}}\n\n\
          /// As the contract writes it, without the index of the node.\nimpl fmt::Display for Read<'_> {{\n\
          fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
@@ -221,8 +227,8 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
             format!("Self::{} => Read::{},\n", own.pattern(), read.variant.pattern())
         }
     };
-    let patterns = |cached: Cached| {
-        let those = attributes().filter(|(read, _)| read.cached == cached);
+    let patterns = |is_one: fn(&CoreRead) -> bool| {
+        let those = attributes().filter(|(read, _)| is_one(read));
         those.map(|(_, own)| format!("Self::{}", own.any())).collect::<Vec<_>>().join(" | ")
     };
     let of_pods: Vec<String> = reads.iter().flat_map(|read| &read.of_pods).map(|own| format!("Self::{own}")).collect();
@@ -232,8 +238,10 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
         "// === impl ReadAttribute ===\n\nimpl<T> ReadAttribute<T> {{\n\
          /// Whether it is of the pod being scheduled or the time, and so the same for all nodes.\n\
          pub(crate) fn is_of_request(&self) -> bool {{ matches!(self, {}) }}\n\n\
-         /// Whether it is of the cluster as a whole.\n\
+         /// Whether it is of the cluster as a whole, or a fact by its key.\n\
          pub(crate) fn is_of_cluster(&self) -> bool {{ matches!(self, {}) }}\n\n\
+         /// Whether it is a fact from outside.\n\
+         pub(crate) fn is_of_facts(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// Whether it is of the pods placed on a node, and not of the node's own object.\n\
          pub(crate) fn is_of_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// The same with other texts.\n\
@@ -244,8 +252,9 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
          pub(crate) fn read(self, node: u32) -> Option<Read<'a>> {{ Some(match self {{ {} }}) }}\n}}\n\n\
          impl<T: fmt::Debug> fmt::Display for ReadAttribute<T> {{\n\
          fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
-        patterns(Cached::Request),
-        patterns(Cached::Cluster),
+        patterns(|read| read.cached == Cached::Request),
+        patterns(|read| read.cached == Cached::Cluster || read.cached == Cached::Facts && !read.has_node),
+        patterns(|read| read.cached == Cached::Facts),
         of_pods.join(" | "),
         attributes().map(mapped).collect::<String>(),
         attributes().map(read).collect::<String>(),

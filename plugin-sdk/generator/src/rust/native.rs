@@ -8,7 +8,7 @@ use crate::Contract;
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = format!(
         "//! Each function of the contract as a method that core's own `View` answers.\n\n\
-         use plimsoll_core::{{{}}};\n\nuse super::Door;\nuse crate::{{LabelCount, Selector, Taint, view::Groups}};\n\n",
+         use plimsoll_core::{{{}}};\n\nuse super::Door;\nuse crate::{{LabelCount, Owner, Selector, Taint, view::Groups}};\n\n",
         enums(&contract.interfaces)
     );
     writeln!(text, "impl<'a> Door<'a> {{")?;

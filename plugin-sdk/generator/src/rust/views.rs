@@ -6,7 +6,8 @@ use super::{Shape, argument_type, camel, docs, method, snake};
 use crate::{Cached, Contract, Function, Interface, Param};
 
 /// Reads that the SDK offers in another form, written by hand.
-const BY_HAND: [&str; 7] = [
+const BY_HAND: [&str; 8] = [
+    "pod.created",
     "nodes.count",
     "placed.count",
     "placed.created",
@@ -17,12 +18,18 @@ const BY_HAND: [&str; 7] = [
 ];
 
 /// Reads whose method has another name.
-const RENAMED: [(&str, &str); 3] =
-    [("pod.field", "field_text"), ("nodes.field", "field_text"), ("placed.counts-labelled", "count_labelled")];
+const RENAMED: [(&str, &str); 6] = [
+    ("pod.field", "field_text"),
+    ("nodes.field", "field_text"),
+    ("placed.known", "placed_known"),
+    ("placed.counts-labelled", "count_labelled"),
+    ("facts.node-text", "fact_text"),
+    ("facts.node-number", "fact_number"),
+];
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! The reads of the contract as methods.\n\n\
-                    use super::{Candidate, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};\n\n"
+                    use super::{Candidate, Cluster, Facts, Groups, LabelCount, Node, Nodes, Owner, Placed, Pod, Selector, Taint};\n\n"
         .to_owned();
     let mut methods: BTreeMap<String, String> = BTreeMap::new();
     for interface in &contract.interfaces {
@@ -45,12 +52,14 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
 fn view_method(interface: &Interface, function: &Function) -> anyhow::Result<Option<(String, String)>> {
     let full = format!("{}.{}", interface.name, function.name);
     let of_node = function.params.first().is_some_and(|param| param.name == "node");
-    // What is left out of the parameters is a field of the view.
+    // A parameter that the method leaves out is a field of the view.
     let (owner, fields) = match &interface.one {
         Some(one) if function.of_one => (camel(one), interface.by.len()),
         Some(_) if of_node => ("Node".to_owned(), 1),
         Some(_) => ("Nodes".to_owned(), 0),
         None if function.cached == Cached::Cluster => ("Cluster".to_owned(), 0),
+        None if function.cached == Cached::Facts && of_node => ("Node".to_owned(), 1),
+        None if function.cached == Cached::Facts => ("Facts".to_owned(), 0),
         None => return Ok(None),
     };
     if BY_HAND.contains(&full.as_str()) {

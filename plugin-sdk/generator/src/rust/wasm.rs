@@ -52,7 +52,7 @@ fn import(interface: &Interface, function: &Function, instance: &str) -> anyhow:
         0 => "()".to_owned(),
         _ => format!("{}: {}", list(|param| Ok(snake(&param.name)))?, list(ty)?),
     };
-    let lifted = |Param { name, ty }: &Param| {
+    let lifted = |Param { name, ty, .. }: &Param| {
         let helper = match ty {
             Type::Text => "utf8",
             Type::Record(_) => "lifted",

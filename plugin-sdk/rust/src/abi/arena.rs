@@ -1,4 +1,4 @@
-//! Memory for what the host returns: bumped within a call, rewound between calls.
+//! Memory for the results of the host: bumped within a call, rewound between calls.
 //!
 //! Held as raw pointers throughout: a reference to a block here would alias the text already in it.
 

@@ -1,17 +1,17 @@
 //! Each function of the contract as a method: those in `generated`, by what this file has.
 //!
-//! What makes every `unsafe` in both files sound: a pointer and length that go in are those of a `&str` that
-//! lives during the import, and so does a record that goes in; the pointer for the result is to a local of the layout that the contract
-//! gives it; and what the host writes there is valid by the canonical ABI, which the component was
-//! checked against: text is UTF-8, and text and lists lie in the arena, untouched while `'a` lasts.
+//! Every `unsafe` in both files is sound for these reasons. A pointer and length that go in are those of a `&str` that
+//! lives during the import, and so does a record that goes in. The pointer for the result is to a local of the layout
+//! that the contract gives it. The host writes what is valid by the canonical ABI, which the component was checked
+//! against: text is UTF-8, and text and lists lie in the arena, untouched while `'a` lasts.
 
 use std::{marker::PhantomData, ptr::null, slice, str};
 
 use super::{
     Call,
-    generated::{GroupingRecord, LabelCountRecord, PairRecord, SelectorRecord, TaintRecord, imports},
+    generated::{GroupingRecord, LabelCountRecord, OwnerRecord, PairRecord, SelectorRecord, TaintRecord, imports},
 };
-use crate::{LabelCount, Selector, Taint, log::Level, view::Groups};
+use crate::{LabelCount, Owner, Selector, Taint, log::Level, view::Groups};
 
 /// Answers the reads of one call.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +77,10 @@ impl<'a> Door<'a> {
         (out.tag != 0).then_some(out.some)
     }
 
+    pub(super) fn optional_real(self, import: impl FnOnce(*mut Maybe<f64>)) -> Option<f64> {
+        self.optional_number(import)
+    }
+
     pub(super) fn optional_flag(self, import: impl FnOnce(*mut Maybe<bool>)) -> Option<bool> {
         self.optional_number(import)
     }
@@ -89,6 +93,16 @@ impl<'a> Door<'a> {
         import(&raw mut out);
         let lift = |count: &LabelCountRecord| LabelCount { value: self.lift(count.value), nodes: count.nodes };
         (out.tag != 0).then(|| self.slice(&out.some).iter().map(lift).collect())
+    }
+
+    pub(super) fn optional_owner(self, import: impl FnOnce(*mut Maybe<OwnerRecord>)) -> Option<Owner<'a>> {
+        let empty = Text::EMPTY;
+        let record = OwnerRecord { api_version: empty, kind: empty, name: empty, uid: empty };
+        let mut out = Maybe { tag: 0, some: record };
+        import(&raw mut out);
+        let Maybe { tag, some: OwnerRecord { api_version, kind, name, uid } } = out;
+        let lift = |text| self.lift(text);
+        (tag != 0).then(|| Owner { api_version: lift(api_version), kind: lift(kind), name: lift(name), uid: lift(uid) })
     }
 
     pub(super) fn texts(self, import: impl FnOnce(*mut Items<Text>)) -> Vec<&'a str> {

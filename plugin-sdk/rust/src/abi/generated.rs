@@ -6,7 +6,16 @@ use super::{
     door::{Door, Items, Maybe, Text},
     pod,
 };
-use crate::{LabelCount, Selector, Taint, view::Groups};
+use crate::{LabelCount, Owner, Selector, Taint, view::Groups};
+
+/// The record `owner` in memory.
+#[repr(C)]
+pub(super) struct OwnerRecord {
+    pub(super) api_version: Text,
+    pub(super) kind: Text,
+    pub(super) name: Text,
+    pub(super) uid: Text,
+}
 
 /// The record `grouping` in memory.
 #[repr(C)]
@@ -78,10 +87,13 @@ pub(super) struct ClusterRequestedParams {
 pub(super) enum PodFunction {
     Name,
     Namespace,
+    NamespaceLabel,
     Uid,
     Label,
     Annotation,
     Priority,
+    PriorityClass,
+    Created,
     Request,
     Images,
     Field,
@@ -96,6 +108,16 @@ impl<'a> Door<'a> {
     pub(crate) fn pod_namespace(self) -> &'a str {
         pod::text(PodFunction::Namespace, "", || Some(self.text(|out| unsafe { imports::pod_namespace(out) })))
             .unwrap_or_default()
+    }
+
+    pub(crate) fn pod_namespace_label(self, key: &str) -> Option<&'a str> {
+        pod::text(PodFunction::NamespaceLabel, key, || {
+            self.optional_text(|out| unsafe { imports::pod_namespace_label(key.as_ptr(), key.len(), out) })
+        })
+    }
+
+    pub(crate) fn pod_namespace_known(self) -> bool {
+        imports::pod_namespace_known() != 0
     }
 
     pub(crate) fn pod_uid(self) -> &'a str {
@@ -116,6 +138,20 @@ impl<'a> Door<'a> {
 
     pub(crate) fn pod_priority(self) -> i32 {
         pod::number(PodFunction::Priority, "", || i64::from(imports::pod_priority())) as i32
+    }
+
+    pub(crate) fn pod_priority_class(self) -> Option<&'a str> {
+        pod::text(PodFunction::PriorityClass, "", || {
+            self.optional_text(|out| unsafe { imports::pod_priority_class(out) })
+        })
+    }
+
+    pub(crate) fn pod_controller(self) -> Option<Owner<'a>> {
+        self.optional_owner(|out| unsafe { imports::pod_controller(out) })
+    }
+
+    pub(crate) fn pod_created(self) -> u64 {
+        pod::number(PodFunction::Created, "", || imports::pod_created() as i64) as u64
     }
 
     pub(crate) fn pod_request(self, name: &str) -> i64 {
@@ -160,6 +196,18 @@ impl<'a> Door<'a> {
         unsafe { imports::nodes_allocatable(node, name.as_ptr(), name.len()) }
     }
 
+    pub(crate) fn nodes_capacity(self, node: u32, name: &str) -> i64 {
+        unsafe { imports::nodes_capacity(node, name.as_ptr(), name.len()) }
+    }
+
+    pub(crate) fn nodes_condition(self, node: u32, kind: &str) -> Option<&'a str> {
+        self.optional_text(|out| unsafe { imports::nodes_condition(node, kind.as_ptr(), kind.len(), out) })
+    }
+
+    pub(crate) fn nodes_unschedulable(self, node: u32) -> bool {
+        imports::nodes_unschedulable(node) != 0
+    }
+
     pub(crate) fn nodes_requested(self, node: u32, name: &str) -> Option<i64> {
         self.optional_number(|out| unsafe { imports::nodes_requested(node, name.as_ptr(), name.len(), out) })
     }
@@ -170,6 +218,10 @@ impl<'a> Door<'a> {
 
     pub(crate) fn nodes_field(self, node: u32, pointer: &str) -> Option<&'a str> {
         self.optional_text(|out| unsafe { imports::nodes_field(node, pointer.as_ptr(), pointer.len(), out) })
+    }
+
+    pub(crate) fn placed_known(self, node: u32) -> bool {
+        imports::placed_known(node) != 0
     }
 
     pub(crate) fn placed_count(self, node: u32) -> u32 {
@@ -194,6 +246,18 @@ impl<'a> Door<'a> {
 
     pub(crate) fn placed_priority(self, node: u32, pod: u32) -> i32 {
         imports::placed_priority(node, pod)
+    }
+
+    pub(crate) fn placed_priority_class(self, node: u32, pod: u32) -> Option<&'a str> {
+        self.optional_text(|out| unsafe { imports::placed_priority_class(node, pod, out) })
+    }
+
+    pub(crate) fn placed_controller(self, node: u32, pod: u32) -> Option<Owner<'a>> {
+        self.optional_owner(|out| unsafe { imports::placed_controller(node, pod, out) })
+    }
+
+    pub(crate) fn placed_phase(self, node: u32, pod: u32) -> Option<&'a str> {
+        self.optional_text(|out| unsafe { imports::placed_phase(node, pod, out) })
     }
 
     pub(crate) fn placed_request(self, node: u32, pod: u32, name: &str) -> i64 {
@@ -278,6 +342,26 @@ impl<'a> Door<'a> {
         self.optional_label_counts(|out| unsafe { imports::cluster_label_values(key.as_ptr(), key.len(), out) })
     }
 
+    pub(crate) fn facts_text(self, source: &str, key: &str) -> Option<&'a str> {
+        self.optional_text(|out| unsafe {
+            imports::facts_text(source.as_ptr(), source.len(), key.as_ptr(), key.len(), out)
+        })
+    }
+
+    pub(crate) fn facts_number(self, source: &str, key: &str) -> Option<f64> {
+        self.optional_real(|out| unsafe {
+            imports::facts_number(source.as_ptr(), source.len(), key.as_ptr(), key.len(), out)
+        })
+    }
+
+    pub(crate) fn facts_node_text(self, node: u32, source: &str) -> Option<&'a str> {
+        self.optional_text(|out| unsafe { imports::facts_node_text(node, source.as_ptr(), source.len(), out) })
+    }
+
+    pub(crate) fn facts_node_number(self, node: u32, source: &str) -> Option<f64> {
+        self.optional_real(|out| unsafe { imports::facts_node_number(node, source.as_ptr(), source.len(), out) })
+    }
+
     pub(crate) fn host_settings(self) -> &'a str {
         self.text(|out| unsafe { imports::host_settings(out) })
     }
@@ -288,7 +372,7 @@ impl<'a> Door<'a> {
 pub(super) mod imports {
     use super::{
         ClusterAtLeastParams, ClusterCountParams, ClusterCountUpToParams, ClusterRequestedParams, GroupingRecord,
-        Items, LabelCountRecord, Maybe, TaintRecord, Text,
+        Items, LabelCountRecord, Maybe, OwnerRecord, TaintRecord, Text,
     };
 
     #[link(wasm_import_module = "plimsoll:policy/pod@0.1.0")]
@@ -297,6 +381,10 @@ pub(super) mod imports {
         pub(in super::super) fn pod_name(out: *mut Text);
         #[link_name = "namespace"]
         pub(in super::super) fn pod_namespace(out: *mut Text);
+        #[link_name = "namespace-label"]
+        pub(in super::super) fn pod_namespace_label(key: *const u8, key_length: usize, out: *mut Maybe<Text>);
+        #[link_name = "namespace-known"]
+        pub(in super::super) safe fn pod_namespace_known() -> u32;
         #[link_name = "uid"]
         pub(in super::super) fn pod_uid(out: *mut Text);
         #[link_name = "label"]
@@ -305,6 +393,12 @@ pub(super) mod imports {
         pub(in super::super) fn pod_annotation(key: *const u8, key_length: usize, out: *mut Maybe<Text>);
         #[link_name = "priority"]
         pub(in super::super) safe fn pod_priority() -> i32;
+        #[link_name = "priority-class"]
+        pub(in super::super) fn pod_priority_class(out: *mut Maybe<Text>);
+        #[link_name = "controller"]
+        pub(in super::super) fn pod_controller(out: *mut Maybe<OwnerRecord>);
+        #[link_name = "created"]
+        pub(in super::super) safe fn pod_created() -> u64;
         #[link_name = "request"]
         pub(in super::super) fn pod_request(name: *const u8, name_length: usize) -> i64;
         #[link_name = "images"]
@@ -329,6 +423,12 @@ pub(super) mod imports {
         pub(in super::super) fn nodes_taints(node: u32, out: *mut Items<TaintRecord>);
         #[link_name = "allocatable"]
         pub(in super::super) fn nodes_allocatable(node: u32, name: *const u8, name_length: usize) -> i64;
+        #[link_name = "capacity"]
+        pub(in super::super) fn nodes_capacity(node: u32, name: *const u8, name_length: usize) -> i64;
+        #[link_name = "condition"]
+        pub(in super::super) fn nodes_condition(node: u32, kind: *const u8, kind_length: usize, out: *mut Maybe<Text>);
+        #[link_name = "unschedulable"]
+        pub(in super::super) safe fn nodes_unschedulable(node: u32) -> u32;
         #[link_name = "requested"]
         pub(in super::super) fn nodes_requested(node: u32, name: *const u8, name_length: usize, out: *mut Maybe<i64>);
         #[link_name = "image-size"]
@@ -349,6 +449,8 @@ pub(super) mod imports {
 
     #[link(wasm_import_module = "plimsoll:policy/placed@0.1.0")]
     unsafe extern "C" {
+        #[link_name = "known"]
+        pub(in super::super) safe fn placed_known(node: u32) -> u32;
         #[link_name = "count"]
         pub(in super::super) safe fn placed_count(node: u32) -> u32;
         #[link_name = "name"]
@@ -373,6 +475,12 @@ pub(super) mod imports {
         );
         #[link_name = "priority"]
         pub(in super::super) safe fn placed_priority(node: u32, pod: u32) -> i32;
+        #[link_name = "priority-class"]
+        pub(in super::super) fn placed_priority_class(node: u32, pod: u32, out: *mut Maybe<Text>);
+        #[link_name = "controller"]
+        pub(in super::super) fn placed_controller(node: u32, pod: u32, out: *mut Maybe<OwnerRecord>);
+        #[link_name = "phase"]
+        pub(in super::super) fn placed_phase(node: u32, pod: u32, out: *mut Maybe<Text>);
         #[link_name = "request"]
         pub(in super::super) fn placed_request(node: u32, pod: u32, name: *const u8, name_length: usize) -> i64;
         #[link_name = "created"]
@@ -434,6 +542,40 @@ pub(super) mod imports {
             key: *const u8,
             key_length: usize,
             out: *mut Maybe<Items<LabelCountRecord>>,
+        );
+    }
+
+    #[link(wasm_import_module = "plimsoll:policy/facts@0.1.0")]
+    unsafe extern "C" {
+        #[link_name = "text"]
+        pub(in super::super) fn facts_text(
+            source: *const u8,
+            source_length: usize,
+            key: *const u8,
+            key_length: usize,
+            out: *mut Maybe<Text>,
+        );
+        #[link_name = "number"]
+        pub(in super::super) fn facts_number(
+            source: *const u8,
+            source_length: usize,
+            key: *const u8,
+            key_length: usize,
+            out: *mut Maybe<f64>,
+        );
+        #[link_name = "node-text"]
+        pub(in super::super) fn facts_node_text(
+            node: u32,
+            source: *const u8,
+            source_length: usize,
+            out: *mut Maybe<Text>,
+        );
+        #[link_name = "node-number"]
+        pub(in super::super) fn facts_node_number(
+            node: u32,
+            source: *const u8,
+            source_length: usize,
+            out: *mut Maybe<f64>,
         );
     }
 

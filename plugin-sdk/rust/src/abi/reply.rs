@@ -3,9 +3,9 @@
 use std::{borrow::Cow, cell::UnsafeCell, ptr::null};
 
 use super::Single;
-use crate::{Annotation, Preemption, Verdict};
+use crate::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
 
-/// `verdict`, `preemption` and both results have one layout: a tag, and text or a list.
+/// `verdict`, `preemption` and the result of `validate` have one layout: a tag, and text or a list.
 #[repr(C)]
 pub struct Reply {
     tag: u32,
@@ -19,14 +19,36 @@ pub struct List {
     length: usize,
 }
 
+/// The answer of `bind`: a tag, and two lists of pairs, or the tag of a refusal with its text.
+#[repr(C)]
+pub struct BindReply {
+    tag: u32,
+    words: [usize; 4],
+}
+
 /// The memory that the words point to.
-#[expect(dead_code, reason = "kept alive for the host, which reads it after the call")]
 pub(crate) enum Kept {
     Nothing,
     Text(Cow<'static, str>),
     Numbers(Vec<u32>),
-    Annotations(Vec<[List; 2]>, Vec<Annotation>),
 }
+
+/// The same of the answer of `bind`.
+#[expect(dead_code, reason = "kept alive for the host, which reads it after the call")]
+enum KeptBind {
+    Nothing,
+    Text(Cow<'static, str>),
+    Metadata([Vec<[List; 2]>; 2], BindMetadata),
+}
+
+#[expect(dead_code, reason = "read by the host, through pointers")]
+struct LastBind {
+    reply: BindReply,
+    kept: KeptBind,
+}
+
+static LAST_BIND: Single<LastBind> =
+    Single(UnsafeCell::new(LastBind { reply: BindReply { tag: 0, words: [0; 4] }, kept: KeptBind::Nothing }));
 
 #[expect(dead_code, reason = "read by the host, through pointers")]
 struct Last {
@@ -41,7 +63,7 @@ static LAST: Single<Last> = Single(UnsafeCell::new(Last {
 
 /// Something that an export answers with.
 pub(crate) trait EncodeAnswer {
-    /// The tag and what follows it.
+    /// The tag and the payload.
     fn into_reply(self) -> (u32, Kept);
 }
 
@@ -53,6 +75,32 @@ pub(crate) fn reply(answer: impl EncodeAnswer) -> *const Reply {
     unsafe { *LAST.0.get() = Last { reply: Reply { tag, list }, kept } };
     // SAFETY: the pointer is to a static; its `reply` need not be its first field.
     unsafe { &raw const (*LAST.0.get()).reply }
+}
+
+/// The words of the answer of `bind`.
+pub(crate) fn bind_reply(answer: Result<BindMetadata, NotBound>) -> *const BindReply {
+    let (reply, kept) = match answer {
+        Ok(metadata) => {
+            let pair = |own: &Annotation| [List::of(own.key.as_bytes()), List::of(own.value.as_bytes())];
+            let all = |own: &[Annotation]| own.iter().map(pair).collect::<Vec<_>>();
+            let lists = [all(&metadata.annotations), all(&metadata.labels)];
+            let [annotations, labels] = lists.each_ref().map(|pairs| List::of(pairs).words());
+            let words = [annotations[0], annotations[1], labels[0], labels[1]];
+            (BindReply { tag: 0, words }, KeptBind::Metadata(lists, metadata))
+        }
+        Err(not_bound) => {
+            let (tag, reason) = match not_bound {
+                NotBound::Refused(reason) => (0, reason),
+                NotBound::Retry(reason) => (1, reason),
+            };
+            let [pointer, length] = List::of(reason.as_bytes()).words();
+            (BindReply { tag: 1, words: [tag, pointer, length, 0] }, KeptBind::Text(reason))
+        }
+    };
+    // SAFETY: one thread, and the host has read the last reply when it makes another call.
+    unsafe { *LAST_BIND.0.get() = LastBind { reply, kept } };
+    // SAFETY: the pointer is to a static; its `reply` need not be its first field.
+    unsafe { &raw const (*LAST_BIND.0.get()).reply }
 }
 
 /// The words of a list of numbers.
@@ -71,7 +119,6 @@ impl Kept {
             Self::Nothing => List { pointer: null(), length: 0 },
             Self::Text(text) => List::of(text.as_bytes()),
             Self::Numbers(numbers) => List::of(numbers),
-            Self::Annotations(pairs, _) => List::of(pairs),
         }
     }
 }
@@ -81,6 +128,11 @@ impl Kept {
 impl List {
     fn of<T>(items: &[T]) -> Self {
         Self { pointer: items.as_ptr().cast(), length: items.len() }
+    }
+
+    /// Its pointer and length, where they share their place with other numbers.
+    fn words(&self) -> [usize; 2] {
+        [self.pointer.expose_provenance(), self.length]
     }
 }
 
@@ -114,18 +166,6 @@ impl EncodeAnswer for Result<(), String> {
     fn into_reply(self) -> (u32, Kept) {
         match self {
             Ok(()) => (0, Kept::Nothing),
-            Err(error) => (1, Kept::Text(error.into())),
-        }
-    }
-}
-
-impl EncodeAnswer for Result<Vec<Annotation>, String> {
-    fn into_reply(self) -> (u32, Kept) {
-        match self {
-            Ok(annotations) => {
-                let pair = |own: &Annotation| [List::of(own.key.as_bytes()), List::of(own.value.as_bytes())];
-                (0, Kept::Annotations(annotations.iter().map(pair).collect(), annotations))
-            }
             Err(error) => (1, Kept::Text(error.into())),
         }
     }

@@ -1,4 +1,4 @@
-//! A deserializer that knows from the type what must come next.
+//! A deserializer that knows from the type which value must come next.
 //!
 //! Each method reads its own kind of value alone, so a policy carries the code of the types that it has.
 

@@ -1,10 +1,10 @@
-//! Which field is wrong, and what was expected there.
+//! The wrong field of a JSON text, and the value that was expected there.
 
 use std::fmt::{self, Display};
 
 use serde::de::{Error, Expected, Unexpected};
 
-/// How YAML's `key:` with nothing behind it arrives.
+/// The name in messages of the value that YAML's `key:` with nothing behind it stands for.
 pub(super) const NULL: &str = "null (an empty value)";
 
 /// Why a JSON text is not the type that it should be.

@@ -11,7 +11,7 @@ use super::{
     text,
 };
 
-/// How deep lists and maps may lie within each other.
+/// Maximum depth of lists and maps within each other.
 const DEEPEST: usize = 64;
 
 /// Reads a JSON text from left to right.
@@ -140,7 +140,7 @@ impl<'de> Parser<'de> {
         self.within(b'{', b'}', visitor, |items, visitor| visitor.visit_map(items))
     }
 
-    /// Reads what stands between two brackets.
+    /// Reads the text between two brackets.
     pub(super) fn within<V: Visitor<'de>>(
         &mut self,
         open: u8,
@@ -162,7 +162,7 @@ impl<'de> Parser<'de> {
         if self.take(close) { Ok(value) } else { Err(JsonError::new(format!("expected no more than {count} items"))) }
     }
 
-    /// Skips one value of any kind; the host's JSON is well formed, so what lies within is not checked.
+    /// Skips one value of any kind; the host's JSON is well formed, so its inner text is not checked.
     pub(super) fn skip(&mut self) -> Result<(), JsonError> {
         let mut open = 0;
         loop {

@@ -5,7 +5,7 @@
 use plimsoll_core::{CandidateRead, NodeRead, PlacedRead, PodRead, Read};
 
 use super::Door;
-use crate::{LabelCount, Selector, Taint, view::Groups};
+use crate::{LabelCount, Owner, Selector, Taint, view::Groups};
 
 impl<'a> Door<'a> {
     pub(crate) fn pod_name(self) -> &'a str {
@@ -14,6 +14,14 @@ impl<'a> Door<'a> {
 
     pub(crate) fn pod_namespace(self) -> &'a str {
         self.text(Read::Pod(PodRead::Namespace))
+    }
+
+    pub(crate) fn pod_namespace_label(self, key: &str) -> Option<&'a str> {
+        self.optional_text(Read::Pod(PodRead::NamespaceLabel(key)))
+    }
+
+    pub(crate) fn pod_namespace_known(self) -> bool {
+        self.flag(Read::Pod(PodRead::NamespaceKnown))
     }
 
     pub(crate) fn pod_uid(self) -> &'a str {
@@ -30,6 +38,18 @@ impl<'a> Door<'a> {
 
     pub(crate) fn pod_priority(self) -> i32 {
         self.number(Read::Pod(PodRead::Priority))
+    }
+
+    pub(crate) fn pod_priority_class(self) -> Option<&'a str> {
+        self.optional_text(Read::Pod(PodRead::PriorityClass))
+    }
+
+    pub(crate) fn pod_controller(self) -> Option<Owner<'a>> {
+        self.optional_owner(Read::Pod(PodRead::Controller))
+    }
+
+    pub(crate) fn pod_created(self) -> u64 {
+        self.number(Read::Pod(PodRead::Created))
     }
 
     pub(crate) fn pod_request(self, name: &str) -> i64 {
@@ -72,6 +92,18 @@ impl<'a> Door<'a> {
         self.number(Read::Node(node, NodeRead::Allocatable(name)))
     }
 
+    pub(crate) fn nodes_capacity(self, node: u32, name: &str) -> i64 {
+        self.number(Read::Node(node, NodeRead::Capacity(name)))
+    }
+
+    pub(crate) fn nodes_condition(self, node: u32, kind: &str) -> Option<&'a str> {
+        self.optional_text(Read::Node(node, NodeRead::Condition(kind)))
+    }
+
+    pub(crate) fn nodes_unschedulable(self, node: u32) -> bool {
+        self.flag(Read::Node(node, NodeRead::Unschedulable))
+    }
+
     pub(crate) fn nodes_requested(self, node: u32, name: &str) -> Option<i64> {
         self.optional_number(Read::Node(node, NodeRead::Requested(name)))
     }
@@ -82,6 +114,10 @@ impl<'a> Door<'a> {
 
     pub(crate) fn nodes_field(self, node: u32, pointer: &str) -> Option<&'a str> {
         self.optional_text(Read::Node(node, NodeRead::Field(pointer)))
+    }
+
+    pub(crate) fn placed_known(self, node: u32) -> bool {
+        self.flag(Read::PlacedKnown(node))
     }
 
     pub(crate) fn placed_count(self, node: u32) -> u32 {
@@ -106,6 +142,18 @@ impl<'a> Door<'a> {
 
     pub(crate) fn placed_priority(self, node: u32, pod: u32) -> i32 {
         self.number(Read::Placed(node, pod, PlacedRead::Priority))
+    }
+
+    pub(crate) fn placed_priority_class(self, node: u32, pod: u32) -> Option<&'a str> {
+        self.optional_text(Read::Placed(node, pod, PlacedRead::PriorityClass))
+    }
+
+    pub(crate) fn placed_controller(self, node: u32, pod: u32) -> Option<Owner<'a>> {
+        self.optional_owner(Read::Placed(node, pod, PlacedRead::Controller))
+    }
+
+    pub(crate) fn placed_phase(self, node: u32, pod: u32) -> Option<&'a str> {
+        self.optional_text(Read::Placed(node, pod, PlacedRead::Phase))
     }
 
     pub(crate) fn placed_request(self, node: u32, pod: u32, name: &str) -> i64 {
@@ -162,6 +210,22 @@ impl<'a> Door<'a> {
 
     pub(crate) fn cluster_label_values(self, key: &str) -> Option<Vec<LabelCount<'a>>> {
         self.optional_label_counts(Read::ClusterLabelValues(key))
+    }
+
+    pub(crate) fn facts_text(self, source: &str, key: &str) -> Option<&'a str> {
+        self.optional_text(Read::FactsText { source, key })
+    }
+
+    pub(crate) fn facts_number(self, source: &str, key: &str) -> Option<f64> {
+        self.optional_real(Read::FactsNumber { source, key })
+    }
+
+    pub(crate) fn facts_node_text(self, node: u32, source: &str) -> Option<&'a str> {
+        self.optional_text(Read::FactsNodeText { node, source })
+    }
+
+    pub(crate) fn facts_node_number(self, node: u32, source: &str) -> Option<f64> {
+        self.optional_real(Read::FactsNodeNumber { node, source })
     }
 
     pub(crate) fn host_settings(self) -> &'a str {

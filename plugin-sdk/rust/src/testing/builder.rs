@@ -1,4 +1,4 @@
-//! Pods and nodes in a few words; what they make is the API's own JSON.
+//! Pods and nodes in a few words; the builders make the API's own JSON.
 
 use serde_json::{Value, json};
 
@@ -58,6 +58,29 @@ impl PodBuilder {
         self
     }
 
+    /// Sets `spec.priorityClassName`.
+    #[must_use]
+    pub fn priority_class(mut self, name: &str) -> Self {
+        self.0["spec"]["priorityClassName"] = name.into();
+        self
+    }
+
+    /// Adds the owner that controls it, such as `apps/v1`, `ReplicaSet` and `web`; its UID is made of kind and name.
+    #[must_use]
+    pub fn controller(mut self, api_version: &str, kind: &str, name: &str) -> Self {
+        let uid = format!("{kind}/{name}");
+        let owner = json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": true});
+        push(&mut self.0["metadata"]["ownerReferences"], owner);
+        self
+    }
+
+    /// Sets `status.phase`, such as `Running`.
+    #[must_use]
+    pub fn phase(mut self, phase: &str) -> Self {
+        self.0["status"]["phase"] = phase.into();
+        self
+    }
+
     /// Adds a container that requests an amount of a resource, such as `cpu` and `500m`.
     #[must_use]
     pub fn request(self, resource: &str, quantity: &str) -> Self {
@@ -107,10 +130,31 @@ impl NodeBuilder {
         self
     }
 
-    /// Sets what it has of a resource, such as `memory` and `16Gi`.
+    /// Sets the allocatable amount of a resource, such as `memory` and `16Gi`.
     #[must_use]
     pub fn allocatable(mut self, resource: &str, quantity: &str) -> Self {
         self.0["status"]["allocatable"][resource] = quantity.into();
+        self
+    }
+
+    /// Sets the amount of a resource on the machine, with the part that the system keeps for itself.
+    #[must_use]
+    pub fn capacity(mut self, resource: &str, quantity: &str) -> Self {
+        self.0["status"]["capacity"][resource] = quantity.into();
+        self
+    }
+
+    /// Adds a condition, such as `MemoryPressure` with the status `True`.
+    #[must_use]
+    pub fn condition(mut self, kind: &str, status: &str) -> Self {
+        push(&mut self.0["status"]["conditions"], json!({"type": kind, "status": status}));
+        self
+    }
+
+    /// Cordons it.
+    #[must_use]
+    pub fn unschedulable(mut self) -> Self {
+        self.0["spec"]["unschedulable"] = true.into();
         self
     }
 

@@ -7,13 +7,13 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation as CoreAnnotation, Ask, Fault, FaultKind, NodeSource, Policy, Preemption as CorePreemption, Read, Value,
-    Verb, Verbs, Verdict as CoreVerdict,
+    Annotation as CoreAnnotation, Ask, BindAnswer, BindMetadata as CoreMetadata, Fault, FaultKind, Label, NodeSource,
+    NotBound as CoreNotBound, Policy, Preemption as CorePreemption, Read, Value, Verb, Verbs, Verdict as CoreVerdict,
 };
 
 use crate::{
     __private::Exported,
-    Annotation, Candidate, Node, Nodes, Pod, Preemption, Verdict,
+    BindMetadata, Candidate, Node, Nodes, NotBound, Pod, Preemption, Verdict,
     native::{Clock, Door},
     settings::parse,
 };
@@ -104,10 +104,10 @@ impl<P: Exported> Policy for Native<P> {
         })
     }
 
-    fn bind(&self, ask: &Ask, node: u32) -> Result<Result<Vec<CoreAnnotation>, String>, Fault> {
+    fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
         let verb = exported(P::VERBS.bind, Verb::Bind)?;
         let answer = Self::call(ask, |policy, door| verb(policy, &Pod::new(door), &Node::new(door, node)))?;
-        Ok(answer.map(|annotations| annotations.into_iter().map(Into::into).collect()))
+        Ok(answer.map(Into::into).map_err(Into::into))
     }
 }
 
@@ -121,9 +121,22 @@ impl From<Verdict> for CoreVerdict {
     }
 }
 
-impl From<Annotation> for CoreAnnotation {
-    fn from(annotation: Annotation) -> Self {
-        Self::new(annotation.key, annotation.value)
+impl From<BindMetadata> for CoreMetadata {
+    fn from(metadata: BindMetadata) -> Self {
+        let BindMetadata { annotations, labels } = metadata;
+        Self {
+            annotations: annotations.into_iter().map(|own| CoreAnnotation::new(own.key, own.value)).collect(),
+            labels: labels.into_iter().map(|own| Label::new(own.key, own.value)).collect(),
+        }
+    }
+}
+
+impl From<NotBound> for CoreNotBound {
+    fn from(not_bound: NotBound) -> Self {
+        match not_bound {
+            NotBound::Refused(reason) => Self::Refused(reason.into_owned()),
+            NotBound::Retry(reason) => Self::Retry(reason.into_owned()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 use super::{Node, Placed};
 use crate::door::Door;
 
-/// A node on which kube-scheduler could make room, and whom it would evict.
+/// A node on which kube-scheduler could make room, and the pods that it would evict.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     pub(super) door: Door<'a>,
@@ -43,7 +43,7 @@ impl<'a> Candidate<'a> {
 // === impl Candidates ===
 
 impl<'a> Candidates<'a> {
-    /// How many there are.
+    /// The number of candidates.
     pub fn len(&self) -> usize {
         self.count as usize
     }

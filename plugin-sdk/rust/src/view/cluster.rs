@@ -35,7 +35,7 @@ pub struct Selector<'s> {
 pub struct LabelCount<'a> {
     /// The value.
     pub value: &'a str,
-    /// How many nodes.
+    /// The number of nodes that have it.
     pub nodes: u32,
 }
 

@@ -2,27 +2,28 @@
 
 //! The reads of the contract as methods.
 
-use super::{Candidate, Cluster, Groups, LabelCount, Node, Nodes, Placed, Pod, Selector, Taint};
+use super::{Candidate, Cluster, Facts, Groups, LabelCount, Node, Nodes, Owner, Placed, Pod, Selector, Taint};
 
 impl Candidate<'_> {
-    /// How many `PodDisruptionBudget`s the eviction would violate.
+    /// The number of `PodDisruptionBudget`s that the eviction would violate.
     pub fn pdb_violations(&self) -> u32 {
         self.door.candidates_pdb_violations(self.candidate)
     }
 }
 
 impl<'a> Cluster<'a> {
-    /// How many pods match.
+    /// The number of pods that match.
     pub fn count(&self, selector: Selector) -> Option<u64> {
         self.door.cluster_count(selector)
     }
 
-    /// How many pods match, but at most `n`: an answer stays cached while `n` pods or more match.
+    /// The number of pods that match, at most `n`: an answer stays cached while the count is the same, or `n` or more.
     pub fn count_up_to(&self, selector: Selector, n: u64) -> Option<u64> {
         self.door.cluster_count_up_to(selector, n)
     }
 
-    /// Whether at least `n` pods match: an answer stays cached until the count passes `n`. A limit needs no more.
+    /// Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit needs
+    /// no more.
     pub fn at_least(&self, selector: Selector, n: u64) -> Option<bool> {
         self.door.cluster_at_least(selector, n)
     }
@@ -32,15 +33,27 @@ impl<'a> Cluster<'a> {
         self.door.cluster_requested(selector, name)
     }
 
-    /// How many nodes have a label with this value.
+    /// The number of nodes that have a label with this value.
     pub fn nodes_with_label(&self, key: &str, value: &str) -> Option<u32> {
         self.door.cluster_nodes_with_label(key, value)
     }
 
-    /// The values of a node label, ascending, each with how many nodes have it. A label with more than 1,000 values ends
-    /// the call with a fault.
+    /// The values of a node label, ascending, each with the number of nodes that have it. A label with more than 1,000
+    /// values ends the call with a fault.
     pub fn label_values(&self, key: &str) -> Option<Vec<LabelCount<'a>>> {
         self.door.cluster_label_values(key)
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// The text of a fact by its key.
+    pub fn text(&self, source: &str, key: &str) -> Option<&'a str> {
+        self.door.facts_text(source, key)
+    }
+
+    /// The number of a fact by its key; none if its text is no number. It is finite.
+    pub fn number(&self, source: &str, key: &str) -> Option<f64> {
+        self.door.facts_number(source, key)
     }
 }
 
@@ -65,9 +78,26 @@ impl<'a> Node<'a> {
         self.door.nodes_taints(self.node)
     }
 
-    /// What the node has of a resource: cpu in millicores, all else in base units; 0 if it does not have it.
+    /// The allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it.
     pub fn allocatable(&self, name: &str) -> i64 {
         self.door.nodes_allocatable(self.node, name)
+    }
+
+    /// The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
+    /// in base units; 0 if the node does not have it.
+    pub fn capacity(&self, name: &str) -> i64 {
+        self.door.nodes_capacity(self.node, name)
+    }
+
+    /// The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; none if the node does not
+    /// report it. Its times cannot be read: each heartbeat would end every cached answer.
+    pub fn condition(&self, kind: &str) -> Option<&'a str> {
+        self.door.nodes_condition(self.node, kind)
+    }
+
+    /// `spec.unschedulable`: whether the node is cordoned.
+    pub fn unschedulable(&self) -> bool {
+        self.door.nodes_unschedulable(self.node)
     }
 
     /// The sum of the effective requests of the pods placed on the node; none where the host has no view of pods.
@@ -85,9 +115,26 @@ impl<'a> Node<'a> {
         self.door.nodes_field(self.node, pointer)
     }
 
-    /// How many pods of a namespace on this node carry a label with this value.
+    /// Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
+    /// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+    pub fn placed_known(&self) -> bool {
+        self.door.placed_known(self.node)
+    }
+
+    /// The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
+    /// pods (see `known`).
     pub fn count_labelled(&self, namespace: &str, key: &str, value: &str) -> u32 {
         self.door.placed_count_labelled(self.node, namespace, key, value)
+    }
+
+    /// The text of the fact about a node: the one whose key is the node's name or one of its addresses.
+    pub fn fact_text(&self, source: &str) -> Option<&'a str> {
+        self.door.facts_node_text(self.node, source)
+    }
+
+    /// The number of the fact about a node; none if its text is no number. It is finite.
+    pub fn fact_number(&self, source: &str) -> Option<f64> {
+        self.door.facts_node_number(self.node, source)
     }
 }
 
@@ -97,7 +144,8 @@ impl<'a> Nodes<'a> {
         self.door.nodes_by_label(key)
     }
 
-    /// `count-labelled` of each node, in one read. For verbs that see the nodes together.
+    /// `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
+    /// known.
     pub fn count_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
         self.door.placed_counts_labelled(namespace, key, value)
     }
@@ -119,7 +167,8 @@ impl<'a> Placed<'a> {
         self.door.placed_label(self.node, self.pod, key)
     }
 
-    /// The value of an annotation; none if the pod does not have it.
+    /// The value of an annotation; none if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
+    /// kept: a value that is not kept ends the call with a fault.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
         self.door.placed_annotation(self.node, self.pod, key)
     }
@@ -127,6 +176,22 @@ impl<'a> Placed<'a> {
     /// `spec.priority`; 0 if it has none.
     pub fn priority(&self) -> i32 {
         self.door.placed_priority(self.node, self.pod)
+    }
+
+    /// `spec.priorityClassName`; none if it has none.
+    pub fn priority_class(&self) -> Option<&'a str> {
+        self.door.placed_priority_class(self.node, self.pod)
+    }
+
+    /// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+    pub fn controller(&self) -> Option<Owner<'a>> {
+        self.door.placed_controller(self.node, self.pod)
+    }
+
+    /// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
+    /// that has succeeded or failed is not placed any more.
+    pub fn phase(&self) -> Option<&'a str> {
+        self.door.placed_phase(self.node, self.pod)
     }
 
     /// As in `pod.request`.
@@ -144,6 +209,17 @@ impl<'a> Pod<'a> {
     /// `metadata.namespace`.
     pub fn namespace(&self) -> &'a str {
         self.door.pod_namespace()
+    }
+
+    /// The value of a label of the pod's namespace; none if the namespace does not have it, or is not known.
+    pub fn namespace_label(&self, key: &str) -> Option<&'a str> {
+        self.door.pod_namespace_label(key)
+    }
+
+    /// Whether the host knows the pod's namespace. It does not where it does not watch the cluster, or may not list
+    /// namespaces. A policy that decides by their labels asks this first.
+    pub fn namespace_known(&self) -> bool {
+        self.door.pod_namespace_known()
     }
 
     /// `metadata.uid`.
@@ -164,6 +240,16 @@ impl<'a> Pod<'a> {
     /// `spec.priority`; 0 if it has none.
     pub fn priority(&self) -> i32 {
         self.door.pod_priority()
+    }
+
+    /// `spec.priorityClassName`; none if it has none.
+    pub fn priority_class(&self) -> Option<&'a str> {
+        self.door.pod_priority_class()
+    }
+
+    /// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+    pub fn controller(&self) -> Option<Owner<'a>> {
+        self.door.pod_controller()
     }
 
     /// The effective request of a resource: cpu in millicores, all else in base units; 0 if none.

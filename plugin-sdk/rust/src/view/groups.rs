@@ -12,7 +12,7 @@ impl<'a> Groups<'a> {
         Self { values, of_node }
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.values.len()
     }

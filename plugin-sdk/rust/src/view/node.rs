@@ -38,7 +38,7 @@ impl<'a> Node<'a> {
     /// The value at an RFC 6901 pointer into the whole object, such as `/status/nodeInfo/kernelVersion`.
     ///
     /// # Errors
-    /// If what is there is no `T`.
+    /// If the value there is no `T`.
     pub fn field<T: Deserialize<'a>>(&self, pointer: &str) -> Result<Option<T>, JsonError> {
         super::parse_field(self.field_text(pointer))
     }
@@ -57,7 +57,7 @@ impl<'a> Nodes<'a> {
         Self { door, count: door.nodes_count() }
     }
 
-    /// How many there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.count as usize
     }

@@ -15,10 +15,17 @@ impl<'a> Pod<'a> {
         Self { door }
     }
 
+    /// When the pod was created, in Unix seconds; none if that is unknown.
+    ///
+    /// Nearly every pod has a value of its own, so answers that depend on it are cached for that pod alone.
+    pub fn created(&self) -> Option<u64> {
+        Some(self.door.pod_created()).filter(|created| *created != 0)
+    }
+
     /// The value at an RFC 6901 pointer into the whole object, such as `/spec/schedulerName`.
     ///
     /// # Errors
-    /// If what is there is no `T`.
+    /// If the value there is no `T`.
     pub fn field<T: Deserialize<'a>>(&self, pointer: &str) -> Result<Option<T>, JsonError> {
         super::parse_field(self.field_text(pointer))
     }

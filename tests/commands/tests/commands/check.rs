@@ -81,6 +81,42 @@ fn check_prints_json_for_programs() {
     assert!(report[0]["calls"][0]["nodeMicroseconds"].as_f64().unwrap() > 0.0);
 }
 
+#[test]
+fn check_lists_what_is_imported_of_wasi_and_what_it_gets() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("wasi.wasm"), plimsoll_guests::wasi()).unwrap();
+    let check = |output: &str| {
+        plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", output, "wasi.wasm"]).unwrap().out
+    };
+    let printed = check("text");
+    assert!(printed.contains("  wasi     cli/stdout: log lines at level info\n"), "{printed}");
+    let clocks = "  wasi     clocks/wall-clock, clocks/monotonic-clock: 2020-01-01T00:00:00Z, always\n";
+    let reversed = "  wasi     clocks/monotonic-clock, clocks/wall-clock: 2020-01-01T00:00:00Z, always\n";
+    assert!(printed.contains(clocks) || printed.contains(reversed), "{printed}");
+    let report: Value = serde_json::from_str(&check("json")).unwrap();
+    let wasi = report[0]["wasi"].as_array().unwrap();
+    let stdout = wasi.iter().find(|import| import["interface"] == "wasi:cli/stdout@0.2.6").unwrap();
+    assert_eq!(stdout["gets"], "log lines at level info");
+}
+
+#[test]
+fn check_prints_junit_for_ci() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::copy(guest("zone_drain_v1"), at("good.wasm")).unwrap();
+    fs::copy(guest("machines"), at("machines.wasm")).unwrap();
+    fs::write(at("bad.wasm"), "no wasm").unwrap();
+    let check = |flags: &[&str]| {
+        plimsoll(directory.path(), &[&["check", "--no-compile-cache", "-o", "junit", "."], flags].concat()).unwrap()
+    };
+    let printed = check(&[]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    let suite = "<testsuite name=\"plimsoll check\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"";
+    assert!(printed.out.contains(suite), "{printed:?}");
+    assert!(printed.out.contains("name=\".: bad\"") && printed.out.contains("this is not WebAssembly"), "{printed:?}");
+    assert!(check(&["--strict"]).out.contains("failures=\"2\" errors=\"0\" skipped=\"0\""), "{printed:?}");
+}
+
 /// With a sidecar or without: a file that fails each call is not accepted.
 #[test]
 fn check_refuses_a_policy_that_fails_every_call() {

@@ -1,4 +1,4 @@
-//! `plimsoll explain`, `plimsoll table` and `plimsoll check --purity`: what a policy reads, and what it makes of it.
+//! `plimsoll explain`, `plimsoll table` and `plimsoll check --purity`: the reads of a policy, and its answers by them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What every command has in common: help, variables, errors, completions.
+//! Features that all commands have in common: help, variables, errors, completions.
 
 use std::fs;
 
@@ -9,7 +9,9 @@ use crate::{POD, run, text};
 
 #[test]
 fn help_is_what_the_golden_files_say() {
-    for command in ["", "serve", "check", "run", "explain", "table", "scheduler-config", "version", "completions"] {
+    for command in
+        ["", "serve", "new", "check", "test", "run", "explain", "table", "scheduler-config", "version", "completions"]
+    {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let printed = run(&args);
         assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -30,7 +32,7 @@ fn every_flag_of_serve_is_an_environment_variable() {
 #[test]
 fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
     let directory = tempdir().unwrap();
-    for command in ["serve", "check", "run", "explain", "table", "scheduler-config"] {
+    for command in ["serve", "check", "test", "run", "explain", "table", "scheduler-config"] {
         let help = run(&[command, "--help"]).out;
         let names: Vec<&str> = help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next()).collect();
         assert!(!names.is_empty(), "{command}");

@@ -22,7 +22,7 @@ fn ends(directory: &Path, args: &[&str]) -> (Option<i32>, String) {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_") || name == "KUBECONFIG") {
         command.env_remove(name);
     }
-    // What a file says is short, so the pipes hold all of it.
+    // The output about a file is short, so the pipes hold all of it.
     command.args(args).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let ended = wait_until(&format!("the end of {args:?}"), || child.try_wait().ok().flatten());
@@ -118,7 +118,7 @@ fn a_file_that_is_too_large_is_refused_with_its_limit() {
     }
 }
 
-/// What the shell opens for a command is no file of somebody else: `run --pod <(kubectl get pod web-0 -o yaml)`.
+/// A pipe that the shell opens for a command is no file of somebody else: `run --pod <(kubectl get pod web-0 -o yaml)`.
 #[test]
 fn what_the_shell_hands_over_may_be_a_pipe() {
     let directory = tempdir().unwrap();

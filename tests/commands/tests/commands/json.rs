@@ -27,7 +27,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// What each command prints as JSON, about policies of all verbs, one that fails and one that is refused.
+/// The JSON that each command prints, about policies of all verbs, one that fails and one that is refused.
 fn printed_by_commands() -> Vec<Value> {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
@@ -37,12 +37,17 @@ fn printed_by_commands() -> Vec<Value> {
     fs::write(failing.join("broken.wasm"), hostile("trap_after_read")).unwrap();
     let refused = at("refused.wasm");
     fs::write(&refused, "no wasm").unwrap();
+    let broken = failing.join("broken.wasm");
+    let (wrong, good_module) = (at("wrong"), policies().join("tenant-pool.wasm"));
+    fs::create_dir(&wrong).unwrap();
+    fs::write(wrong.join("a.yaml"), "description: d\nnodes: [{metadata: {name: n}}]\nexpect: {filter: {}}\n").unwrap();
+    fs::write(wrong.join("b.yaml"), "expect: 1\n").unwrap();
     let all = ["--no-compile-cache", "--output", "json"];
     let about = ["--sample", "--pod", text(&pod)];
     let of = |directory| ["--policies", directory];
     let (good, bad) = (of(text(policies())), of(text(&failing)));
     let node: [&str; 2] = ["--node", "node-170"];
-    let commands: [Vec<&str>; 8] = [
+    let commands: [Vec<&str>; 10] = [
         [&["run"][..], &all, &about, &good].concat(),
         [&["run", "--explain"][..], &all, &about, &good, &node].concat(),
         [&["run"][..], &all, &about, &bad].concat(),
@@ -50,12 +55,14 @@ fn printed_by_commands() -> Vec<Value> {
         [&["explain"][..], &all, &about, &bad, &node].concat(),
         [&["table", "tenant-pool"][..], &all, &about, &good].concat(),
         [&["check", "--purity"][..], &all, &[text(policies()), text(&failing), text(&refused)]].concat(),
+        [&["test", "--explain"][..], &all, &["--cases", text(&wrong), text(&good_module)]].concat(),
+        [&["test"][..], &all, &["--cases", text(&wrong), text(&broken)]].concat(),
         vec!["version", "--output", "json"],
     ];
     commands.iter().map(|args| parsed(&run(args).out)).collect()
 }
 
-/// What the pages of the admin listener show, with a policy in force and one that is refused.
+/// The JSON on the pages of the admin listener, with a policy in force and one that is refused.
 fn shown_by_admin() -> Vec<Value> {
     let directory = tempdir().unwrap();
     fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();

@@ -1,17 +1,23 @@
 //! Each command as a user types it.
 #![allow(clippy::unwrap_used, reason = "a failed command fails its test")]
 
+mod binds;
 mod check;
 mod credential_plugin;
 mod explain;
+mod facts;
 mod help;
 mod hostile_files;
 mod json;
 mod messages;
+mod new;
 mod open;
+mod record;
 mod run;
 mod scheduler_config;
 mod serve;
+mod test;
+mod test_pitfalls;
 mod tls;
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Messages that say which object is concerned, what its effect is, and what to do.
+//! Messages that say which object is concerned, its effect, and the step that helps.
 
 use std::fs;
 
@@ -126,6 +126,19 @@ fn serve_says_at_the_start_that_it_sees_no_cluster() {
     };
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     gateway.wait_for_log("the remark", is_said).unwrap();
+}
+
+#[test]
+fn a_source_of_facts_that_serve_does_not_have_is_named_in_the_log() {
+    let directory = tempdir().unwrap();
+    fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
+    fs::write(directory.path().join("prices.csv"), "n1,1\n").unwrap();
+    fs::write(directory.path().join("zone-drain.yaml"), "facts: {load: {}, prices: {file: prices.csv}}").unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
+    let lost =
+        |line: &Value| line["message"].as_str().is_some_and(|text| text.starts_with("this gateway has no facts"));
+    let line = gateway.wait_for_log("the warning", lost).unwrap();
+    assert_eq!(line["source"], "load", "{line}");
 }
 
 #[test]

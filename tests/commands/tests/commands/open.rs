@@ -1,4 +1,4 @@
-//! A gateway whose ports are open to the network: what strangers get.
+//! A gateway whose ports are open to the network: its answers to strangers.
 
 use std::{
     fs,

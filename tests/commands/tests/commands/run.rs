@@ -269,7 +269,7 @@ fn a_gateway_does_not_count_a_placed_pod_against_itself() {
     let mut other = placed.clone();
     other["metadata"]["uid"] = "b0".into();
     assert_eq!(filter(&other)["NodeNames"], json!([]));
-    // What was worked out without the pod holds for nobody else.
+    // An answer that was computed without the pod is not used for another pod.
     assert_eq!(filter(&placed)["NodeNames"], json!(["n0"]));
     assert_eq!(filter(&other)["NodeNames"], json!([]));
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use plimsoll_commands::{Printed, matches_golden, plimsoll};
-use plimsoll_harness::{TempDir, policies, tempdir};
+use plimsoll_harness::{TempDir, guest, policies, tempdir};
 use serde_json::{Value, json};
 
 use crate::{run, text};
@@ -85,6 +85,45 @@ fn two_groups_that_bind_are_refused_by_name() {
         plimsoll(directory.path(), &["scheduler-config", "--no-compile-cache", "--policies", ".", "--no-bind"])
             .unwrap();
     assert!(printed.code == Some(0) && !printed.out.contains("bindVerb"), "{printed:?}");
+}
+
+/// A group with a filter that counts, and nothing else.
+fn lay_counting(directory: &Path, group: &str) {
+    let folder = directory.join(group);
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(guest("at_most"), folder.join("at-most.wasm")).unwrap();
+    fs::write(folder.join("at-most.yaml"), "settings: {label: app, on_node: 4}\n").unwrap();
+}
+
+#[test]
+fn a_group_whose_filter_counts_binds_where_it_can_and_the_command_says_where_it_cannot() {
+    let directory = tempdir().unwrap();
+    lay_counting(directory.path(), "b");
+    let binds = |args: &[&str]| {
+        let printed = print(directory.path(), args);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        let lines = printed.out.lines().filter(|line| line.contains("bindVerb")).count();
+        let remark = printed.err.lines().find(|line| line.contains("can pass their limits")).map(ToOwned::to_owned);
+        (lines, remark.unwrap_or_default())
+    };
+    assert_eq!(binds(&[]), (1, String::new()));
+    let at_most =
+        "filters that count pods (b/at-most): pods that are bound at the same time can pass their limits, since";
+    for (args, why) in [
+        (&["--no-bind"][..], "this configuration has no bindVerb"),
+        (&["--full-nodes"], "this configuration has no bindVerb"),
+        (&["--url", "http://plimsoll:8888"], "without a client certificate nobody may bind at http://plimsoll:8888"),
+    ] {
+        let (lines, remark) = binds(args);
+        assert!(lines == 0 && remark.contains(&format!("{at_most} {why}")), "{args:?}: {remark}");
+    }
+    // Of two groups whose filters count the first binds; one with a policy that binds goes before both.
+    lay_counting(directory.path(), "c");
+    let (lines, remark) = binds(&[]);
+    assert!(lines == 1 && remark.contains("(c/at-most)") && remark.contains("which is another group's"), "{remark}");
+    lay_group(directory.path(), "z", "gpu-binpack", "example.com/gpu");
+    let (lines, remark) = binds(&[]);
+    assert!(lines == 1 && remark.contains("(b/at-most, c/at-most)"), "{remark}");
 }
 
 #[test]

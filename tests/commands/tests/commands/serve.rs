@@ -8,7 +8,7 @@ use std::{
 };
 
 use plimsoll_commands::{plimsoll, plimsoll_with};
-use plimsoll_harness::{Plimsoll, guest, policies, tempdir, wait_until};
+use plimsoll_harness::{FakeApi, Plimsoll, guest, policies, tempdir, wait_until};
 use serde_json::{Value, json};
 
 use crate::{POD, text};
@@ -366,4 +366,22 @@ fn a_problem_of_the_directory_is_no_refused_policy_and_an_ignored_file_is_named(
     assert_eq!(gateway.count_log(|line| has(line, "message", "policy refused")), 0);
     let ready = gateway.get("/readyz").unwrap().body;
     assert!(ready.contains("holds no policies") && !ready.contains("policy (directory)"), "{ready}");
+}
+
+#[test]
+fn a_gateway_that_does_not_bind_says_which_limits_are_not_guaranteed() {
+    let (directory, api) = (tempdir().unwrap(), FakeApi::start([json!({"metadata": {"name": "n1"}})], []).unwrap());
+    fs::copy(guest("at_most"), directory.path().join("at-most.wasm")).unwrap();
+    fs::write(directory.path().join("at-most.yaml"), "settings: {label: app, on_node: 4}\n").unwrap();
+    let kubeconfig = api.kubeconfig();
+    let text = "its filter counts pods, and this plimsoll does not bind: pods that are bound at the same time can pass its limit";
+    for (args, expected) in [(&["--no-bind"][..], json!(text)), (&["--lease-namespace", "default"], Value::Null)] {
+        let args = [&["--no-compile-cache", "--kubeconfig", kubeconfig.to_str().unwrap()], args].concat();
+        let gateway = Plimsoll::serve(directory.path(), &args).unwrap();
+        let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+        assert_eq!(listed["policies"][0]["notGuaranteed"], expected, "{listed}");
+        if !expected.is_null() {
+            gateway.wait_for_log("the warning", |line| line["message"] == text && line["level"] == "WARN").unwrap();
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! `plimsoll serve` with certificates: what it says at the start, in its log and in its metrics.
+//! `plimsoll serve` with certificates: its output at the start, its log and its metrics.
 
 use std::{
     fs,

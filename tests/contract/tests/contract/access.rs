@@ -1,4 +1,4 @@
-//! Who may bind: on an open port a certificate decides, and asking about nodes stays everybody's.
+//! The clients that may bind: on an open port a certificate decides, and everybody may ask about nodes.
 
 use std::{fs, sync::Arc};
 
@@ -56,7 +56,7 @@ async fn a_stranger_on_an_open_port_may_ask_and_may_not_bind() {
     let api = one_pod();
     let server = open(&api, Arc::new(NoPeers), WireConfig::default()).await;
     let mut client = server.client().await.unwrap();
-    // Whatever he asks for: a reply that differed would tell him which pods there are.
+    // The answer is the same for every request: one that differed would tell him which pods there are.
     let wrong_uid = REQUEST.replace(r#""u""#, r#""x""#);
     for (path, body) in
         [("/bind", REQUEST), ("/bind", &wrong_uid), ("/bind", "{}"), ("/bind", ""), ("/gpu/bind", REQUEST)]

@@ -17,7 +17,8 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{
-    Annotation, BindError, Binder, Binding, Gateway, NotReserved, Pod, RequestId, Reservation, Roster, Slot, Turn,
+    Annotation, BindError, Binder, Binding, Gateway, IsUnchanged, NotReserved, Pod, RequestId, Reservation, Roster,
+    Turn,
 };
 use plimsoll_http::{FORWARDED, Forward, Forwarding, WireConfig};
 
@@ -180,7 +181,7 @@ async fn binds_do_not_hold_up_decisions() {
             &self,
             _: &Arc<Pod>,
             _: Binding,
-            _: Option<&Slot>,
+            _: &IsUnchanged<'_>,
         ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
             Err(NotReserved::Changed)
         }
@@ -242,7 +243,7 @@ async fn a_bind_that_reaches_a_standby_is_sent_to_the_replica_that_binds() {
     peer.answers(Ok(BOUND));
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().text(), BOUND);
     assert_eq!(*peer.sent.lock().unwrap(), [format!("{PEER}/bind {REQUEST}")]);
-    // What the other replica says is said as it is, and counts as its failure.
+    // The other replica's answer is passed on as it is, and counts as its failure.
     let refused = r#"{"Error":"gpu: full"}"#;
     peer.answers(Ok(refused));
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().text(), refused);

@@ -35,7 +35,7 @@ pub(crate) async fn header_timeout(address: SocketAddr) {
     assert_eq!(exchange(address, b"").await.unwrap(), "");
 }
 
-/// How many connections fit, client and server being one process that other tests share.
+/// The number of connections that fit, client and server being one process that other tests share.
 fn room_for_connections() -> usize {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find(|line| line.starts_with("Max open files"));
@@ -270,7 +270,7 @@ async fn what_outlasts_the_drain_is_cut_off() {
     gate.open();
 }
 
-/// What tells the test below that it is the process with few file descriptors.
+/// The variable that tells the test below that it is the process with few file descriptors.
 const STARVED: &str = "PLIMSOLL_TEST_STARVED";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -314,7 +314,7 @@ async fn large_bodies_are_bounded_all_together() {
     let refused = within("a refusal", senders.join_next()).await.unwrap().unwrap().unwrap();
     assert!(refused.is_empty() || refused.contains("too many large requests are under way"), "{refused}");
     senders.shutdown().await;
-    // What was left is forgotten, soon.
+    // The bodies that are left are forgotten, soon.
     let serving = async {
         let post = async || Client::connect(address).await.unwrap().post("/filter", BY_NAME).await.unwrap();
         while post().await.text() != BY_NAME_FILTERED {}

@@ -1,4 +1,4 @@
-//! Whatever the case of the wrapper's keys, the request means the same.
+//! The request means the same, whatever the case of the wrapper's keys.
 
 use std::{
     sync::Arc,
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use crate::world::node_json;
 
-/// Every key of the wrappers; what is inside of Pod and Node has the API's own case.
+/// Every key of the wrappers; keys inside of Pod and Node have the API's own case.
 const KEYS: [&str; 12] = [
     "NodeNameToMetaVictims",
     "NodeNameToVictims",
@@ -104,7 +104,7 @@ fn a_request_of_kubernetes_1_2_is_answered_for_every_verb() {
     assert_eq!(ask("/filter", &body).body(), filtered.as_bytes());
     let scored = br#"[{"Host":"node-00000","Score":4},{"Host":"node-00001","Score":5}]"#;
     assert_eq!(ask("/prioritize", &body).body(), &scored[..]);
-    // What came later was in lower case as well, to 1.17: names, preemption, bind.
+    // Later parts of the wire were in lower case as well, to 1.17: names, preemption, bind.
     let by_name = format!(r#"{{"pod":{pod},"nodes":null,"nodenames":["node-00000","node-00001"]}}"#);
     assert_eq!(ask("/filter", &by_name).body(), crate::world::BY_NAME_FILTERED.as_bytes());
     let victims = r#"{"node-00000":{"pods":[{"uid":"v"}],"numpdbviolations":1},"node-00001":{"pods":[]}}"#;

@@ -3,6 +3,7 @@
 
 mod access;
 mod admin;
+mod announced;
 mod bind;
 mod connections;
 mod foreign;

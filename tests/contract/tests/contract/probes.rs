@@ -18,13 +18,13 @@ use plimsoll_http::Admin;
 use serde_json::Value;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
-/// What must not be told to strangers.
+/// A text that must not be told to strangers.
 const SECRET: &str = "policy a: settings refused: found hunter2";
 
 #[derive(Default)]
 struct Counting {
     missing: Vec<String>,
-    /// How often a page was made.
+    /// The number of times a page was made.
     made: AtomicUsize,
     takes: Duration,
 }

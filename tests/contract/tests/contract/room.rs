@@ -30,7 +30,7 @@ async fn full(max_connections: usize) -> Server {
     server(WireConfig { max_connections, ..WireConfig::default() }).await
 }
 
-/// A request over a new connection; how long it took.
+/// Sends a request over a new connection, and returns the time that it took.
 #[expect(clippy::disallowed_methods, reason = "how long a request waits for room is what is tested")]
 async fn ask(address: SocketAddr) -> Duration {
     let began = Instant::now();

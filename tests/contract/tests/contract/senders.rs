@@ -28,7 +28,7 @@ async fn post(client: &mut Client, path: &str, body: &str) -> String {
     client.post(path, body.to_owned()).await.unwrap().text()
 }
 
-/// What two clients get, of whom the second sends another `n1`.
+/// The answers to two clients, of whom the second sends another `n1`.
 async fn poisoned(scheduler: &mut Client, stranger: &mut Client) {
     assert!(post(scheduler, "/filter", &filter("hdd", "p")).await.contains("ssd: node has no ssd"));
     assert_eq!(post(scheduler, "/preempt", PREEMPT).await, NOBODY);
@@ -36,7 +36,7 @@ async fn poisoned(scheduler: &mut Client, stranger: &mut Client) {
         assert!(post(stranger, "/filter", &filter("ssd", pod)).await.contains(r#""FailedNodes":{}"#));
         assert_eq!(post(scheduler, "/preempt", PREEMPT).await, NOBODY);
     }
-    // What it believes itself is its own business.
+    // The stranger's own belief is its own business.
     assert_eq!(post(stranger, "/preempt", PREEMPT).await, VICTIM);
     // Candidates are nodes that kube-scheduler's own filters refused for this pod: another pod's request brought them.
     assert!(post(scheduler, "/filter", &filter("ssd", "another")).await.contains(r#""FailedNodes":{}"#));

@@ -1,4 +1,4 @@
-//! How requests share the server: decisions off the async threads, bounded, and work after replies.
+//! Requests that share the server: decisions off the async threads, bounded, and work after replies.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::world::{BY_NAME, BY_NAME_FILTERED, cluster, server_with};
 
 const ONE_AT_A_TIME: fn() -> WireConfig = || WireConfig { max_decisions: 1, ..WireConfig::default() };
 
-// One async thread: what waits on it would hold up everything.
+// One async thread: work that waits on it would hold up everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_waiting_policy_holds_up_nobody_else() {
     a_waiting_policy_holds_up_nobody().await;

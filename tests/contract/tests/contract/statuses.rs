@@ -1,4 +1,4 @@
-//! What each listener says to a URL that it does not have, and to a method that a URL does not take.
+//! The answer of each listener to a URL that it does not have, and to a method that a URL does not take.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The wire inside of TLS: who is let in, who is not and why, and how certificates are replaced.
+//! The wire inside of TLS: the clients that are let in, those that are not and why, and the replacement of
+//! certificates.
 
 mod clients;
 mod files;

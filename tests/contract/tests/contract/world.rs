@@ -13,7 +13,7 @@ use plimsoll_http::WireConfig;
 pub(crate) const BY_NAME: &str =
     r#"{"Pod":{"metadata":{"labels":{"needs":"ssd"}}},"Nodes":null,"NodeNames":["node-00000","node-00001"]}"#;
 
-/// What is decided about it.
+/// The decision about it.
 pub(crate) const BY_NAME_FILTERED: &str = concat!(
     r#"{"Nodes":null,"NodeNames":["node-00000"],"FailedNodes":{"node-00001":"ssd: node has no ssd"},"#,
     r#""FailedAndUnresolvableNodes":{},"Error":""}"#

@@ -31,8 +31,8 @@ impl Score for Machines {
 }
 
 impl Bind for Machines {
-    fn bind(&self, _pod: &Pod, _node: &Node) -> Result<Vec<Annotation>, String> {
-        Ok(vec![Annotation::new("example.com/bound-by", &*self.mark)])
+    fn bind(&self, _pod: &Pod, _node: &Node) -> Result<BindMetadata, NotBound> {
+        Ok(BindMetadata::new().annotation("example.com/bound-by", &*self.mark))
     }
 }
 

@@ -59,7 +59,7 @@ fn remove(directory: &Path, list: &str) -> Result<()> {
     if policies.exists() {
         for entry in fs::read_dir(&policies)? {
             let path = entry?.path();
-            // What was being put in place when an earlier demo was stopped has a dot before it.
+            // A file that was being put in place when an earlier demo was stopped has a dot before it.
             let is_unfinished = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
             if !is_unfinished && !own.contains(&path) {
                 bail!("{} is not the demo's: move it elsewhere, or name another --directory", path.display());

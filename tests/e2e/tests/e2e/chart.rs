@@ -1,4 +1,4 @@
-//! The Helm chart: what it refuses, what it renders, and that the API server takes it.
+//! The Helm chart: it refuses bad values, and the API server accepts the manifests that it renders.
 
 use std::{fs, path::Path, process::Command};
 

@@ -48,7 +48,7 @@ fn a_pod_that_nobody_takes_says_which_policy_and_why_until_the_policy_is_mended(
     assert_eq!(cluster.node_of("web", "stuck").unwrap(), "shared-c");
 }
 
-/// zone-drain keeps pods off zone c; what takes its place in the directory keeps them off zone a.
+/// zone-drain keeps pods off zone c; the policy that takes its place in the directory keeps them off zone a.
 #[test]
 fn a_policy_dropped_into_the_directory_frees_pending_pods_and_a_bad_one_changes_nothing() {
     let (cluster, policies) = (with_nodes(), tempdir().unwrap());

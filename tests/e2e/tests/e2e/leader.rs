@@ -15,16 +15,16 @@ const NAMESPACE: &str = "gpu";
 const NODES: usize = 64;
 const DEVICES: u64 = 8;
 const GI: u64 = 1 << 30;
-/// What each device has.
+/// The memory of each device.
 const DEVICE_MEMORY: u64 = 16 * GI;
 
 /// Short, so that the test is; long enough for a busy machine.
 const ARGS: [&str; 4] = ["--lease-duration", "4s", "--request-timeout", "2s"];
 
-/// How many pods of how many Gi fill one node of a pool.
+/// The pods that fill one node of a pool: their number, and their size in Gi.
 ///
-/// Whatever the order in which they come: every size divides the next, and in a pool of nodes that compete
-/// for pods all pods are of one size. Nodes of pools with several sizes have pools of their own.
+/// They fill it in whatever order they come: every size divides the next, and in a pool of nodes that compete for pods
+/// all pods are of one size. Nodes of pools with several sizes have pools of their own.
 const WHOLE: &[(usize, u64)] = &[(8, 16)];
 const HALVES: &[(usize, u64)] = &[(16, 8)];
 const MIXED: &[(usize, u64)] = &[(4, 16), (4, 8), (4, 4), (8, 2)];
@@ -40,7 +40,7 @@ struct Stage {
     cluster: ControlPlane,
 }
 
-/// What the API server says in the end.
+/// The API server's counts in the end.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     pods: usize,
@@ -144,9 +144,9 @@ impl Stage {
         wait_until("a gateway to lead", || self.leads().first().copied()).unwrap()
     }
 
-    /// How many pods the first gateway that answers sees on nodes.
+    /// The number of pods that the first gateway that answers sees on nodes.
     fn bound(&self) -> Option<usize> {
-        // Whoever asks all the time takes the machine away from those who work.
+        // A question each moment would take the machine away from those who work.
         #[expect(
             clippy::disallowed_methods,
             reason = "a question each 2 ms takes the machine away from those who work"

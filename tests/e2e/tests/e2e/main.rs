@@ -1,6 +1,7 @@
-//! What users get: pods created through a real API server, scheduled by a real kube-scheduler.
+//! The service that users get: pods created through a real API server, scheduled by a real kube-scheduler.
 #![allow(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
+mod burst;
 mod chart;
 mod deadlock;
 mod demo;
@@ -12,6 +13,7 @@ mod preemption;
 mod profiles;
 mod rbac;
 mod scores;
+mod seats;
 mod tls;
 mod watching;
 

@@ -1,4 +1,4 @@
-//! What `deploy/` grants is enough, and not more than that.
+//! The rights that `deploy/` grants are enough, and not more than that.
 
 use std::{collections::BTreeSet, fs};
 
@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use crate::{lay_policies, populate};
 
-/// What the chart's roles add to what every account may do: resource, names, verbs.
-const IN_ITS_NAMESPACE: [&str; 5] = [
+/// The rights that the chart's roles add to those of every account: resource, names, verbs.
+const IN_ITS_NAMESPACE: [&str; 6] = [
     "leases.coordination.k8s.io [] [] [create]",
     "leases.coordination.k8s.io [] [plimsoll] [get update]",
+    "namespaces [] [] [get list watch]",
     "nodes [] [] [get list watch]",
     "pods [] [] [get list watch]",
     "pods/binding [] [] [create]",
@@ -79,7 +80,7 @@ fn install(cluster: &ControlPlane) {
     }
 }
 
-/// What plimsoll's account may do in a namespace beyond what any account may.
+/// The rights of plimsoll's account in a namespace beyond those of any account.
 fn granted(cluster: &ControlPlane, namespace: &str) -> BTreeSet<String> {
     let list = |account: &str| {
         let account = format!("--as=system:serviceaccount:plimsoll:{account}");

@@ -55,7 +55,7 @@ fn mk_pod(name: &str, profile: &str, cpu: &str, memory: &str) -> Value {
     pod("default", name, cpu, &json!({"schedulerName": profile, "containers": [container]}))
 }
 
-/// How many of [`PODS`] pods of a profile each node gets; then they are deleted.
+/// The number of [`PODS`] pods of a profile that each node gets; then they are deleted.
 fn placed(cluster: &ControlPlane, round: &str, profile: &str) -> BTreeMap<String, usize> {
     let pods: Vec<Value> = (0..PODS)
         .map(|number| {

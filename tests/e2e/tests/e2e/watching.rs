@@ -1,4 +1,4 @@
-//! plimsoll watches the cluster by itself: what it knows, when it is ready, and what it survives.
+//! plimsoll watches the cluster by itself: its view, its readiness, and the failures that it survives.
 
 use std::{collections::BTreeSet, fs};
 
@@ -73,7 +73,7 @@ fn the_api_server_is_killed_and_comes_back_and_every_pod_is_bound_once() {
     let names = |stage: &str| (0..10).map(|at| format!("{stage}-{at}")).collect::<Vec<_>>();
     create(&cluster, &names("before"));
     cluster.kill_api_server();
-    // What it knows, it goes on to tell; but not for ever.
+    // The gateway goes on answering with what it knows; but not for ever.
     let asked = json!({"Pod": pod("web", "p", "1", &Value::Null), "NodeNames": ["shared-a", "shared-c"]});
     let reply = gateway.ask("/filter", &asked).unwrap();
     assert_eq!(reply["NodeNames"], json!(["shared-a"]), "zone c is being drained: {reply}");

@@ -1,4 +1,4 @@
-//! Writes modules to its standard output, without end: a seed, a length, and so many bytes.
+//! Writes modules to its standard output, without end: a seed, a length, and as many bytes.
 //!
 //! `plimsoll-fuzz-generator SEED FOLDER`: module n is made from seed SEED + n and the modules in FOLDER, so that each
 //! can be made again.

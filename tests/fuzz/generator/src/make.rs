@@ -11,7 +11,7 @@ use crate::random::Random;
 /// The largest module that is tried; generators rarely come near.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What a generated policy exports and may import.
+/// The exports of a generated policy, and the imports that it may have.
 const EXPORTS: &str = r#"(module
     (memory (export "memory") 1)
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable)
@@ -28,7 +28,7 @@ const IMPORTS: &str = r#"(module
 
 /// Makes modules.
 pub(crate) struct Maker {
-    /// What is mutated.
+    /// The modules that are mutated.
     seeds: Vec<Vec<u8>>,
     exports: Vec<u8>,
     imports: Vec<u8>,

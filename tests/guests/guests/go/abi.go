@@ -4,7 +4,7 @@ import "unsafe"
 
 // The canonical ABI by hand. cabi_realloc must not allocate: while it runs nobody may call the host, and an
 // allocation may let a goroutine run that does. So it bumps a static area, which is rewound when no call is
-// under way. What the host writes to lies there as well, never on a stack: stacks move.
+// under way. The memory that the host writes to lies there as well, never on a stack: stacks move.
 
 const (
 	fits uint32 = iota

@@ -1,4 +1,5 @@
-;; A component that wants the network and the environment.
+;; A component that wants a database, and a version of WASI that is not known yet.
 (component
-  (import "wasi:sockets/tcp@0.2.0" (instance (export "connect" (func (param "port" u16)))))
-  (import "wasi:cli/environment@0.2.0" (instance (export "initial-cwd" (func (result (option string)))))))
+  (import "acme:database/rows@1.0.0" (instance (export "count" (func (result u32)))))
+  (import "wasi:cli/stdout@0.2.0" (instance))
+  (import "wasi:cli/environment@0.4.0" (instance (export "initial-cwd" (func (result (option string)))))))

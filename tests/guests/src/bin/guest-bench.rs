@@ -1,4 +1,4 @@
-//! What guests cost: compile, load from the cache, start an instance, ask about 5,000 nodes.
+//! The costs of guests: compile, load from the cache, start an instance, ask about 5,000 nodes.
 //!
 //! `guest-bench [MODULE.wasm [SETTINGS]]...` measures modules as well as the built-in ones; each must export
 //! `filter`. One JSON object a line.
@@ -49,7 +49,7 @@ fn measure(name: &str, module: &[u8], settings: &str) {
     let (policy, compile) = load();
     drop(policy);
     let (policy, cached) = load();
-    // What is left behind does no harm.
+    // A folder that is left behind does no harm.
     let _ = fs::remove_dir_all(folder);
 
     let one = Question::new(1, settings);
@@ -72,7 +72,7 @@ fn measure(name: &str, module: &[u8], settings: &str) {
     );
 }
 
-/// The best and the median of so many runs.
+/// The best and the median of this many runs.
 fn best(runs: u32, mut work: impl FnMut()) -> (Duration, Duration) {
     let mut times: Vec<Duration> = (0..runs)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What a guest may give a pod: each limit, obeyed and violated.
+//! Limits of the metadata that a guest gives a pod: each limit, obeyed and violated.
 
 use std::{
     fmt::Write,
@@ -12,8 +12,14 @@ use plimsoll_core::{
 };
 use plimsoll_guests::{compile, world};
 
-/// A guest whose `bind` answers with these bytes at 64; `data` lies at 2048, and from 64 KiB on there is a lot of `x`.
+/// A guest whose `bind`, in its older form, answers with these bytes at 64; `data` lies at 2048, and from 64 KiB on there
+/// is a lot of `x`.
 fn bind(answer: &[u32; 3], data: &[u8]) -> Result<Binding, Fault> {
+    answered("bind", answer, data)
+}
+
+/// The same of this form.
+fn answered(interface: &str, answer: &[u32], data: &[u8]) -> Result<Binding, Fault> {
     let wat = format!(
         r#"(module
           (memory (export "memory") 8)
@@ -22,8 +28,8 @@ fn bind(answer: &[u32; 3], data: &[u8]) -> Result<Binding, Fault> {
           (data (i32.const 2048) "{}")
           (func $start (memory.fill (i32.const 0x10000) (i32.const 120) (i32.const 0x60000)))
           (start $start)
-          (func (export "plimsoll:policy/bind@0.1.0#bind") (param $node i32) (result i32) (i32.const 64)))"#,
-        escaped(&answer.map(u32::to_le_bytes).concat()),
+          (func (export "plimsoll:policy/{interface}@0.1.0#bind") (param $node i32) (result i32) (i32.const 64)))"#,
+        escaped(&answer.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()),
         escaped(data)
     );
     let config = PolicyConfig { timeout: Duration::from_secs(3), ..PolicyConfig::default() };
@@ -80,7 +86,7 @@ fn annotation_count_violated() {
     assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Output, "65 annotations; at most 64 are allowed"));
 }
 
-/// One annotation of so many bytes in all.
+/// One annotation of this many bytes in all.
 fn sized(bytes: usize) -> Result<Binding, Fault> {
     annotations(&[[2048 + 16, 1, 0x10000, bytes as u32 - 1]], b"k")
 }
@@ -97,7 +103,7 @@ fn annotation_bytes_violated() {
     assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Output, expected));
 }
 
-/// A key of so many bytes.
+/// A key of this many bytes.
 fn key(bytes: u32) -> Result<Binding, Fault> {
     annotations(&[[0x10000, bytes, 0x10000, 1]], b"")
 }
@@ -116,7 +122,7 @@ fn key_length_violated() {
     }
 }
 
-/// A refusal of so many bytes.
+/// A refusal of this many bytes.
 fn refusal(bytes: u32) -> Fault {
     bind(&[1, 0x10000, bytes], b"").unwrap_err()
 }
@@ -133,4 +139,33 @@ fn refusal_length_violated() {
         (fault.kind, fault.detail.as_str()),
         (FaultKind::Output, "a reason of 1025 bytes; at most 1024 are allowed; it was asked about n1")
     );
+}
+
+/// Labels by where their texts are, beside no annotation.
+fn labels(all: &[[u32; 4]], texts: &[u8]) -> Result<Binding, Fault> {
+    let records: Vec<u8> = all.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
+    answered("binding", &[0, 0, 0, 2048, all.len() as u32], &[&records, texts].concat())
+}
+
+#[test]
+fn label_value_obeyed() {
+    let binding = labels(&[[2048 + 16, 4, 0x10000, 63]], b"rack").unwrap();
+    assert_eq!((binding.annotations.len(), binding.labels["rack"].len()), (0, 63));
+}
+
+#[test]
+fn label_value_violated() {
+    let fault = labels(&[[2048 + 16, 4, 0x10000, 64]], b"rack").unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Output);
+    assert!(fault.detail.contains("of the label rack: it must be empty, or 1 to 63 letters"), "{fault}");
+}
+
+#[test]
+fn what_is_not_bound_is_refused_or_not_yet() {
+    let not_bound = |tag: u32, bytes: u32| answered("binding", &[1, tag, 0x10000, bytes, 0], b"").unwrap_err().detail;
+    assert_eq!(not_bound(0, 3), "guest: xxx");
+    let not_yet = not_bound(1, 1024);
+    assert!(not_yet.starts_with("guest: xxx") && not_yet.contains("not yet"), "{not_yet}");
+    let too_long = "a reason of 1025 bytes; at most 1024 are allowed; it was asked about n1";
+    assert_eq!([not_bound(0, 1025), not_bound(1, 1025)], [too_long; 2]);
 }

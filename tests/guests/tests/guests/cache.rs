@@ -102,7 +102,7 @@ fn a_module_that_is_refused_is_not_kept() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// A loader that may keep only so many bytes, and modules that differ in a number.
+/// A loader that may keep only this many bytes, and modules that differ in a number.
 fn small(directory: &Path, cache_size: u64) -> WasmLoader {
     WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), cache_size, ..EngineConfig::in_process() })
         .unwrap()

@@ -1,4 +1,4 @@
-//! Compiling in a process of its own: what a module can do to that process, and what the process can do to us.
+//! Compiling in a process of its own: the harm that a module can do to that process, and that the process can do to us.
 
 use std::{
     fs::{self, Permissions},
@@ -130,7 +130,7 @@ fn a_compiler_that_lies_or_dies_is_a_failure_that_passes() {
     assert!(error.is_transient() && error.to_string().contains("could not be started"), "{error}");
 }
 
-/// How often a program that counts its starts in a file was started.
+/// The number of starts of a program that counts them in a file.
 fn starts(count: &Path) -> usize {
     fs::read_to_string(count).unwrap_or_default().lines().count()
 }

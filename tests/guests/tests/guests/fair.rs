@@ -21,7 +21,7 @@ fn asked_each_time(body: &str) -> Vec<u8> {
     compile("each-time", &wat)
 }
 
-/// Takes so many MiB as it is asked about the first node, and touches them.
+/// Takes this many MiB as it is asked about the first node, and touches them.
 fn grows(mib: u32) -> Vec<u8> {
     let pages = mib * 16;
     asked_each_time(&format!(
@@ -71,7 +71,7 @@ fn serve(directory: &Path, args: &[&str]) -> Plimsoll {
     gateway
 }
 
-/// Long enough for a busy machine: what is tested is who waits for whom.
+/// Long enough for a busy machine: the test is about the order in which calls wait.
 const PATIENT: &str = "20s";
 
 /// Many clients ask at once; each must get a decision.

@@ -67,7 +67,7 @@ fn fault_of_failing_decision(guest: &Guest) -> Fault {
     }
 }
 
-/// What the scheduler would be told.
+/// The answer to the scheduler.
 fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
     let names: Vec<Cow<'_, str>> = (0..world::NODES).map(|n| format!("n{n}").into()).collect();
     let query = Query {
@@ -75,6 +75,7 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
         nodes: Nodes::Names(&names),
         received: Instant::now(),
         sender: Sender::default(),
+        may_bind: true,
     };
     match verb {
         Verb::Filter => {

@@ -1,4 +1,4 @@
-//! Every hostile guest behind the real wire: what kube-scheduler gets, and that the next call is served.
+//! Every hostile guest behind the real wire: kube-scheduler gets the right reply, and the next call is served.
 //!
 //! One process has them all, each in a group of its own beside a good policy, once with `onError: fail`
 //! and once with `ignore`.

@@ -1,8 +1,10 @@
-//! Core modules become components, whatever compiler made them; what their runtimes ask of WASI is frozen.
+//! Core modules become components, whatever compiler made them; the WASI functions of their runtimes are frozen.
 
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Fault, FaultKind, Loader, Policy, Verb, Verdict};
+use plimsoll_core::{
+    Annotation, BindMetadata, Cluster, Fault, FaultKind, Loader, Node, NotBound, Pod, Policy, Verb, Verdict, View,
+};
 use plimsoll_guests::{
     toolchains::{c_guest, go_guest},
     world, zone,
@@ -40,6 +42,27 @@ fn a_module_from_before_the_contract_was_extended_loads_and_answers() {
     assert_eq!(reason("time"), "1700000000 1699999980 1699999200");
     assert!(reason("placed").contains("p0"), "{}", reason("placed"));
     assert!(reason("node").contains("n0"), "{}", reason("node"));
+}
+
+/// The same as it was built when `bind` had its older form, and before `placed.known` and the fields beside it.
+#[test]
+fn a_module_that_exports_the_older_form_of_bind_loads_and_answers() {
+    let module = include_bytes!("../../guests/released/everything-before-binding.wasm");
+    let policy = world::loader().load(module).unwrap();
+    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), Verb::ALL);
+    let view = |annotations: &str| {
+        let json = format!(r#"{{"metadata":{{"name":"n","annotations":{annotations}}}}}"#);
+        let node = Node::from_json(json.into()).unwrap();
+        let pod = Pod::from_json(r#"{"metadata":{"name":"p"}}"#.into()).unwrap();
+        let cluster = Arc::new(Cluster::from_objects(vec![node], vec![]));
+        View::new(Arc::new(pod), cluster, Arc::from([0]), 0).with_settings(r#"{"topic":"pod"}"#.into())
+    };
+    let bind = |annotations: &str| policy.bind(&world::ask(view(annotations)), 0).unwrap();
+    let annotations = vec![Annotation::new("node", "n"), Annotation::new("value", "v")];
+    assert_eq!(bind(r#"{"bind":"v"}"#), Ok(BindMetadata::from(annotations)));
+    assert_eq!(bind("{}"), Err(NotBound::Refused("p cannot be bound".to_owned())));
+    let ask = world::ask(view(r#"{"verdict":"unresolvable"}"#));
+    assert_eq!(policy.filter(&ask, &[0]).unwrap(), [Verdict::Unresolvable("a text that is not allocated".into())]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the loader says about modules, and what policies share.
+//! The loader's reports about modules, and the parts that policies share.
 
 use std::sync::Arc;
 

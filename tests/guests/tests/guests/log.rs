@@ -1,12 +1,12 @@
-//! What a guest says arrives in the operator's log: in bounds, on lines of its own.
+//! Lines of a guest arrive in the operator's log: in bounds, on lines of their own.
 
 use std::{
     io,
     sync::{Arc, Mutex},
 };
 
-use plimsoll_core::Loader;
-use plimsoll_guests::{compile, world};
+use plimsoll_core::{Ask, Fault, Loader, Policy, Verdict};
+use plimsoll_guests::{compile, toolchains::go_example, world};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Keeps what is logged.
@@ -35,18 +35,55 @@ fn lines_with(settings: &str, times: u32, text: &str) -> Vec<String> {
             (i32.const 64)))"#,
         text.len()
     );
-    let policy = world::loader().load(&compile("logger", &wat)).unwrap();
-    let ask = world::patient(world::ask(world::view(&world::cluster(1)).with_settings(settings.into())));
+    logged(&compile("logger", &wat), settings).0
+}
+
+/// Asks a guest about one node, and returns the lines of the log with its answer.
+fn logged(module: &[u8], settings: &str) -> (Vec<String>, Result<Vec<Verdict>, Fault>) {
+    logged_by(module, settings, |policy, ask| policy.filter(ask, &[0]))
+}
+
+/// Asks a guest, and returns the lines of the log with its answer.
+pub(crate) fn logged_by<R>(
+    module: &[u8],
+    settings: &str,
+    asked: impl FnOnce(&dyn Policy, &Ask) -> R,
+) -> (Vec<String>, R) {
+    let policy = world::loader().load(module).unwrap();
+    let view = world::view(&world::cluster(world::NODES)).with_settings(settings.into());
+    let ask = world::patient(world::ask(view));
     let kept = Kept::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(kept.clone()).finish();
-    tracing::subscriber::with_default(subscriber, || policy.filter(&ask, &[0])).unwrap();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
+        .without_time()
+        .with_writer(kept.clone())
+        .finish();
+    let answer = tracing::subscriber::with_default(subscriber, || asked(&*policy, &ask));
     let bytes = kept.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    let text = String::from_utf8(bytes).unwrap();
+    // The engine has lines of its own at this level.
+    let lines = text.lines().filter(|line| !line.starts_with("DEBUG") || line.contains("plimsoll::guest"));
+    (lines.map(str::to_owned).collect(), answer)
 }
 
 #[test]
 fn a_log_line_carries_its_policy() {
     assert_eq!(lines(1, "two GPUs"), [r#" WARN plimsoll::guest: two GPUs policy="guest" node="n0""#]);
+}
+
+#[test]
+fn a_policy_in_go_logs_by_slog_and_leaves_the_stack_of_a_panic() {
+    let Some(module) = go_example("everything") else { return };
+    let (lines, answer) = logged(&module, r#"{"topic": "panic"}"#);
+    assert!(answer.unwrap_err().detail.contains("no n0 here, at misbehave.go:"));
+    assert_eq!(lines[0], r#"DEBUG plimsoll::guest: asked node=n0 policy="guest" node="n0""#);
+    let frames = ["main.misbehave(", "main.(*Everything).tell(", "main.(*Everything).Filter("];
+    assert_eq!(lines.len(), 1 + frames.len(), "{lines:#?}");
+    for (line, frame) in lines[1..].iter().zip(frames) {
+        assert!(line.starts_with(&format!("ERROR plimsoll::guest: {frame}")), "{line}");
+        assert!(line.contains("/examples/everything/m"), "{line}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod bind;
 mod cache;
 mod compile;
+mod facts;
 mod fair;
 mod hostile;
 mod http;
@@ -12,3 +13,4 @@ mod limits;
 mod loader;
 mod log;
 mod spares;
+mod wasi;

@@ -38,7 +38,8 @@ fn wait_for_spares(loader: &WasmLoader, count: u32) {
     wait_until(&format!("{count} spares"), || (loader.spares() == count).then_some(())).unwrap();
 }
 
-/// Loads a policy that can be made ahead, and waits until it is: what was loaded before it was tried by then.
+/// Loads a policy that can be made ahead, and waits until it is: policies that were loaded before it were tried by
+/// then.
 fn wait_until_all_were_tried(loader: &WasmLoader) {
     let tried = policy(loader, "", "");
     wait_for_spares(loader, 1);
@@ -135,7 +136,7 @@ fn a_start_within_its_call_may_take_more_than_one_ahead() {
     assert_eq!(policy.filter(&with_memory(16), &[0]).unwrap_err().kind, FaultKind::Memory);
 }
 
-/// Grows by so many pages as it starts, and by so many as it is asked.
+/// Grows by `at_start` pages as it starts, and by `when_asked` pages as it is asked.
 fn grower(loader: &WasmLoader, at_start: u32, when_asked: u32) -> Arc<dyn Policy> {
     let declared = format!(
         "(func $grow (param i32) (if (i32.eq (memory.grow (local.get 0)) (i32.const -1)) (then unreachable)))

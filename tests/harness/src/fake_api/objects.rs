@@ -20,6 +20,7 @@ pub(super) type Reply = (u16, Value);
 pub(super) enum Resource {
     Nodes,
     Pods,
+    Namespaces,
 }
 
 /// One line of a watch.
@@ -35,6 +36,7 @@ pub(super) struct Objects {
     nodes: BTreeMap<String, Value>,
     /// By namespace and name, with a `_` between them, which is in neither.
     pods: BTreeMap<String, Value>,
+    namespaces: BTreeMap<String, Value>,
     lease: Option<Value>,
     events: VecDeque<Event>,
     /// Events up to this version are forgotten.
@@ -50,6 +52,14 @@ impl Objects {
         let kind = if self.nodes.contains_key(&name) { "MODIFIED" } else { "ADDED" };
         self.note(Resource::Nodes, kind, &node);
         self.nodes.insert(name, node);
+    }
+
+    pub(super) fn put_namespace(&mut self, mut namespace: Value) {
+        self.stamp(&mut namespace);
+        let name = text(&namespace["metadata"]["name"]);
+        let kind = if self.namespaces.contains_key(&name) { "MODIFIED" } else { "ADDED" };
+        self.note(Resource::Namespaces, kind, &namespace);
+        self.namespaces.insert(name, namespace);
     }
 
     pub(super) fn put_pod(&mut self, mut pod: Value) {
@@ -102,10 +112,14 @@ impl Objects {
     /// One page of a list. Its token is the version of the first page and the last key: a watch from that version
     /// repeats what happened between the pages.
     pub(super) fn page(&self, resource: Resource, limit: Option<usize>, token: &str) -> Value {
-        let objects = if resource == Resource::Nodes { &self.nodes } else { &self.pods };
+        let objects = match resource {
+            Resource::Nodes => &self.nodes,
+            Resource::Pods => &self.pods,
+            Resource::Namespaces => &self.namespaces,
+        };
         let (version, after) = token.split_once('.').unwrap_or(("", ""));
         let version = version.parse().unwrap_or(self.version);
-        let is_listed = |object: &Value| resource == Resource::Nodes || is_placed(object);
+        let is_listed = |object: &Value| resource != Resource::Pods || is_placed(object);
         let behind = objects.range(after.to_owned()..).filter(|(key, _)| key.as_str() != after);
         let mut rest = behind.filter(|(_, object)| is_listed(object)).peekable();
         let mut items = vec![];
@@ -159,8 +173,10 @@ impl Objects {
         }
         let mut pod = pod.clone();
         pod["spec"]["nodeName"] = binding["target"]["name"].clone();
-        for (key, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
-            pod["metadata"]["annotations"][key] = value.clone();
+        for field in ["annotations", "labels"] {
+            for (key, value) in binding["metadata"][field].as_object().into_iter().flatten() {
+                pod["metadata"][field][key] = value.clone();
+            }
         }
         self.put_pod(pod);
         (201, json!({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}))

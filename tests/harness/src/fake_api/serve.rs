@@ -17,7 +17,7 @@ use super::{
 };
 use crate::http::{self, Request};
 
-/// How often a watch without events gets a bookmark.
+/// The interval at which a watch without events gets a bookmark.
 const BOOKMARK: Duration = Duration::from_secs(5);
 
 /// The end of an exchange.
@@ -76,6 +76,7 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
     let resource = match request.path() {
         "/api/v1/nodes" => Some(Resource::Nodes),
         "/api/v1/pods" => Some(Resource::Pods),
+        "/api/v1/namespaces" => Some(Resource::Namespaces),
         _ => None,
     };
     let answer = match (state.mood, state.failing, resource) {
@@ -111,6 +112,14 @@ fn answer(state: &mut State, request: &Request) -> Answer {
         ("POST", ["apis", "coordination.k8s.io", "v1", "namespaces", _, "leases"]) => state.objects.create_lease(body),
         ("PUT", ["apis", "coordination.k8s.io", "v1", "namespaces", _, "leases", _]) => {
             state.objects.replace_lease(body)
+        }
+        ("GET", ["version"]) => {
+            let text = "";
+            (
+                200,
+                json!({"major": "1", "minor": state.minor_version.unwrap_or("36"), "gitVersion": text, "gitCommit": text,
+                "gitTreeState": text, "buildDate": text, "goVersion": text, "compiler": text, "platform": text}),
+            )
         }
         ("GET", ["api", "v1", "namespaces", namespace, "pods", name]) => {
             let pod = state.objects.pod(namespace, name);

@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Annotation, FaultKind, Policy, Preemption, Verb, Verdict};
+use plimsoll_core::{Annotation, BindMetadata, FaultKind, Label, NotBound, Policy, Preemption, Verb, Verdict};
 use plimsoll_harness::workspace;
 use plimsoll_policies::{ask, load};
 use plimsoll_policy::testing::{Native, World, node, pod};
@@ -18,7 +18,7 @@ fn compiled() -> Arc<dyn Policy> {
     Arc::clone(POLICY.get_or_init(make))
 }
 
-fn world() -> World {
+pub(super) fn world() -> World {
     let large = "é".repeat(3000);
     World::new(
         pod("p")
@@ -26,6 +26,9 @@ fn world() -> World {
             .label("a", "ä")
             .annotation("empty", "")
             .priority(-5)
+            .priority_class("low")
+            .controller("batch/v1", "Job", "é")
+            .created("2026-01-31T12:00:00Z")
             .request("cpu", "1500m")
             .request("memory", "1Gi")
             .image("web:1")
@@ -40,6 +43,9 @@ fn world() -> World {
             .taint("k", "v", "NoSchedule")
             .taint("l", "", "NoExecute")
             .allocatable("cpu", "4")
+            .capacity("cpu", "5")
+            .condition("Ready", "Unknown")
+            .unschedulable()
             .image("web:1", u64::from(u32::MAX) + 5),
     )
     .node(node("node-2").annotation("verdict", "fits").annotation("score", "7"))
@@ -52,6 +58,9 @@ fn world() -> World {
             .priority(i32::MAX)
             .request("memory", "6Gi")
             .created("2026-01-31T12:00:00Z")
+            .priority_class("high")
+            .controller("apps/v1", "ReplicaSet", "b-5d7")
+            .phase("Running")
             .on("node-1"),
     )
     .placed(pod("c").namespace("web").label("app", "web").on("node-1"))
@@ -61,11 +70,11 @@ fn world() -> World {
     .at(1_769_864_399)
 }
 
-fn native() -> Arc<dyn Policy> {
+pub(super) fn native() -> Arc<dyn Policy> {
     Arc::new(Native::<Everything>::new())
 }
 
-fn settings(topic: &str) -> String {
+pub(super) fn settings(topic: &str) -> String {
     format!(r#"{{"topic": "{topic}"}}"#)
 }
 
@@ -121,7 +130,7 @@ fn every_kind_of_preemption_arrives_as_it_was_given() {
     let ask = ask(world().preempt_view().unwrap(), &settings("pod"));
     let expected = [
         Preemption::Keep,
-        Preemption::Replace(vec![1]),
+        Preemption::Replace(vec![0]),
         Preemption::Reject(r#"["b", "c"] of ["node-3", "node-1", "node-1"]"#.into()),
     ];
     assert_eq!(compiled().preempt(&ask, &[0, 1, 2]).unwrap(), expected);
@@ -129,11 +138,18 @@ fn every_kind_of_preemption_arrives_as_it_was_given() {
 }
 
 #[test]
-fn annotations_and_refusals_of_a_bind_arrive_as_they_were_given() {
-    let world = world().node(node("node-4").annotation("bind", "é\n😀"));
+fn what_a_pod_gets_and_why_it_is_not_bound_arrive_as_they_were_given() {
+    let on = |name: &str, bind: &str| node(name).annotation("bind", bind);
+    let world = world().node(on("node-4", "é\n😀")).node(on("node-5", "later")).node(on("node-6", "nothing"));
     let ask = ask(world.view().unwrap(), &settings("pod"));
-    let given = vec![Annotation::new("node", "node-4"), Annotation::new("value", "é\n😀")];
-    for (node, expected) in [(3, Ok(given)), (0, Err("p cannot be bound".to_owned()))] {
+    let annotations = vec![Annotation::new("node", "node-4"), Annotation::new("value", "é\n😀")];
+    let table = [
+        (3, Ok(BindMetadata { annotations, labels: vec![Label::new("rack", "r1")] })),
+        (0, Err(NotBound::Refused("p cannot be bound".to_owned()))),
+        (4, Err(NotBound::Retry("not yet".to_owned()))),
+        (5, Ok(BindMetadata::default())),
+    ];
+    for (node, expected) in table {
         assert_eq!(compiled().bind(&ask, node).unwrap(), expected);
         assert_eq!(Native::<Everything>::new().bind(&ask, node).unwrap(), expected);
     }

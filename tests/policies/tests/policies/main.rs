@@ -1,7 +1,10 @@
-//! What a policy answers natively it answers compiled: the sample policies and the SDK.
+//! A policy gives the same answers natively and compiled: the sample policies and the SDK.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
-mod cases;
+mod c;
 mod everything;
+mod go;
 mod licence_seats;
+mod papers;
+mod python;
 mod remembered;

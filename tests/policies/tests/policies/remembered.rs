@@ -1,4 +1,4 @@
-//! The compiled sample policies: what is remembered of their answers is what they answer.
+//! The compiled sample policies: the answers that are remembered are the answers that they give.
 
 use std::{
     borrow::Cow,
@@ -102,6 +102,7 @@ fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
         nodes: Nodes::Names(names),
         received: Instant::now(),
         sender: Sender::default(),
+        may_bind: true,
     };
     let survey = gateway.survey("", &query()).unwrap();
     let (filtered, after) = gateway.filter("", &query()).unwrap();

@@ -6,7 +6,7 @@ use plimsoll_guests::{bombs::bombs, bombs::loops_over_locals, zone};
 use plimsoll_harness::{Plimsoll, tempdir, wait_until};
 use serde_json::{Value, json};
 
-/// What is refused, by `/api/policies`.
+/// The error of a refused policy, by `/api/policies`.
 fn refused(gateway: &Plimsoll, name: &str) -> Option<String> {
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").ok()?.body).ok()?;
     let policy = listed["policies"].as_array()?.iter().find(|policy| policy["name"] == name)?;

@@ -1,4 +1,4 @@
-//! What the log says of a request, and what a hostile client can make of it.
+//! The log's lines about a request, and the harm that a hostile client can do to them.
 
 use std::fs;
 

@@ -13,7 +13,7 @@ use plimsoll_reload::{Desk, Load, Way, doing, failing, request, version, with_fu
 /// Connections that ask without a pause.
 const CLIENTS: usize = 4;
 
-/// How often the policy changes.
+/// The number of times that the policy changes.
 const SWAPS: usize = 210;
 
 #[test]

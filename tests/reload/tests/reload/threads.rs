@@ -19,8 +19,8 @@ fn lasting(gateway: &Plimsoll) -> BTreeMap<String, usize> {
     threads
 }
 
-/// How many threads of a name the start makes with the default flags. Where the system stalls it for a second, it goes on
-/// with fewer, and the others come when they are needed; there are never more.
+/// The number of threads of a name that the start makes with the default flags. Where the system stalls it for a
+/// second, it goes on with fewer, and the others come when they are needed; there are never more.
 fn most(name: &str) -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     match name {

@@ -40,7 +40,7 @@ fn post(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     declared(path, body.as_ref().len(), body.as_ref())
 }
 
-/// A request that announces so many bytes, whatever it has.
+/// A request that announces this many bytes, whatever it has.
 fn declared(path: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()

@@ -11,7 +11,7 @@ use crate::stage::Stage;
 
 const CHANGES_EVERY: Duration = Duration::from_millis(100);
 
-/// How many pods that nobody asks about are there at one time.
+/// The number of pods at one time that nobody asks about.
 const PASSING: u32 = 100;
 
 /// Heartbeats of nodes; pods with labels that were never there before, which change and end.

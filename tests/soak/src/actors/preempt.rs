@@ -12,7 +12,7 @@ use crate::stage::Stage;
 
 const EVERY: Duration = Duration::from_millis(250);
 
-/// How many nodes are offered.
+/// The number of nodes that are offered.
 const CANDIDATES: usize = 20;
 
 pub(crate) fn preempt(stage: &Stage) {

@@ -19,7 +19,7 @@ use crate::stage::Stage;
 
 const EVERY: Duration = Duration::from_millis(300);
 
-/// How many of its pods run at one time.
+/// The number of its pods that run at one time.
 const RUNNING: usize = 40;
 
 /// Of each device of the sample cluster, in GiB.

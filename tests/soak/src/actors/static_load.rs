@@ -22,7 +22,7 @@ const UNSEEN_EVERY: Duration = Duration::from_millis(500);
 /// The first of them come faster, so that the memory of answers is full before it is judged whether memory grows.
 const FILLING: (u32, Duration) = (1_500, Duration::from_millis(25));
 
-/// How often a client makes a new connection, in rounds.
+/// The number of rounds after which a client makes a new connection.
 const RECONNECT: u32 = 200;
 
 /// In bodies, where a node's heartbeat stands.

@@ -1,8 +1,8 @@
 //! One node with its pods, as the store keeps it: the node may not be there yet, or not any more.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::sync::Arc;
 
-use plimsoll_core::{Node, Placed, Pod, Slot};
+use plimsoll_core::{Node, Placed, Pod, Slot, UnlistedNode, placed_order};
 
 /// A node's place: known by its Node, by pods that are bound to it, or by both.
 #[derive(Debug, Default)]
@@ -12,11 +12,11 @@ pub(super) struct NodeEntry {
     pub(super) seen: u64,
     /// Its slot in the cluster that was published last.
     pub(super) at: Option<usize>,
-    /// Ascending by [`order`].
+    /// Ascending by [`placed_order`].
     pods: Vec<Arc<Pod>>,
     /// Its pods as last published; `None` once they have changed.
     placed: Option<Arc<Placed>>,
-    /// How many of its pods cannot be read: as long as there are any, it is not published.
+    /// The number of its pods that cannot be read: as long as there are any, it is not published.
     pub(super) unreadable: usize,
     /// Whether it waits to be published.
     pub(super) dirty: bool,
@@ -27,14 +27,14 @@ pub(super) struct NodeEntry {
 impl NodeEntry {
     /// Whether it is new.
     pub(super) fn add(&mut self, pod: &Arc<Pod>) -> bool {
-        let Err(at) = self.pods.binary_search_by(|other| order(other, pod)) else { return false };
+        let Err(at) = self.pods.binary_search_by(|other| placed_order(other, pod)) else { return false };
         self.pods.insert(at, Arc::clone(pod));
         self.placed = None;
         true
     }
 
     pub(super) fn remove(&mut self, pod: &Pod) {
-        if let Ok(at) = self.pods.binary_search_by(|other| order(other, pod)) {
+        if let Ok(at) = self.pods.binary_search_by(|other| placed_order(other, pod)) {
             self.pods.remove(at);
             self.placed = None;
         }
@@ -57,8 +57,9 @@ impl NodeEntry {
     }
 
     /// Its pods to publish without a slot, if it has any; `before` are those that were published last.
-    pub(super) fn unlisted(&mut self, before: Option<&Arc<Placed>>) -> Option<Arc<Placed>> {
-        (!self.pods.is_empty()).then(|| self.placed(before))
+    pub(super) fn unlisted(&mut self, before: Option<&UnlistedNode>) -> Option<UnlistedNode> {
+        let placed = |entry: &mut Self| entry.placed(before.map(|node| &node.placed));
+        (!self.pods.is_empty()).then(|| UnlistedNode { placed: placed(self), node: self.node.clone() })
     }
 
     fn placed(&mut self, before: Option<&Arc<Placed>>) -> Arc<Placed> {
@@ -70,9 +71,4 @@ impl NodeEntry {
         self.placed = Some(Arc::clone(&placed));
         placed
     }
-}
-
-/// From the oldest pod to the newest: every replica has the same order, whatever it saw when.
-fn order(a: &Pod, b: &Pod) -> Ordering {
-    (a.created(), a.namespace(), a.name(), a.uid()).cmp(&(b.created(), b.namespace(), b.name(), b.uid()))
 }

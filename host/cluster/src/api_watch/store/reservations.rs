@@ -89,14 +89,14 @@ impl ClusterStore {
         let id = ReservationId::new(pod.uid(), own.number);
         match pod.node() {
             Some(node) => {
-                let placed = Arc::new(pod.placed_on(node, &BTreeMap::new()));
+                let placed = Arc::new(pod.placed_on(node, &BTreeMap::new(), &BTreeMap::new()));
                 self.settle_at(&id, Some(placed), began);
             }
             None => self.release(&id),
         }
     }
 
-    /// How many pods are reserved.
+    /// The number of pods that are reserved.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.len()
     }

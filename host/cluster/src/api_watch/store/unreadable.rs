@@ -16,7 +16,7 @@ impl ClusterStore {
     pub(in super::super) fn put_unreadable_pod(&mut self, pod: Pod) {
         // A pod keeps its node for life, so its last known node is valid.
         let pod = match self.node_of(&pod) {
-            Some(node) if pod.node().is_none() => pod.placed_on(&node, &BTreeMap::new()),
+            Some(node) if pod.node().is_none() => pod.placed_on(&node, &BTreeMap::new(), &BTreeMap::new()),
             _ => pod,
         };
         self.remove_pod(&pod);

@@ -1,4 +1,4 @@
-//! Whatever the network, the clocks and the scheduler of the machine do, there are never two leaders.
+//! There are never two leaders, whatever the network, the clocks and the scheduler of the machine do.
 
 use std::{
     cmp::Reverse,
@@ -53,7 +53,7 @@ struct ElectionWorld {
     lease: Option<LeaseRecord>,
     version: u64,
     started: u64,
-    /// How bad the world is, in percent.
+    /// The share of failures in this world, in percent.
     trouble: u64,
     terms: u64,
 }

@@ -1,7 +1,9 @@
-//! bind: one write for a pod, by what the policies say of the newest state.
+//! bind: one write for a pod, by the policies' answers about the newest state.
 
 mod api;
 mod devices;
+mod limits;
+mod outrun;
 
 use std::{
     sync::{
@@ -17,8 +19,8 @@ use serde_json::json;
 use self::api::{Desk, End, just_in_time, mk_waiting};
 use super::fixture::{FakePolicy, Fixture, REQUEST_TIMEOUT, mk_cluster, mk_failing, mk_member, mk_placed};
 use crate::{
-    Annotation, BindError, BindOutcome, BindQuery, Clock, DecideError, FaultKind, MAX_ANNOTATION_BYTES, Member, Mode,
-    OnError, PlacedRead, Read, Turn, Unbound, Value, Verb, View,
+    Annotation, BindError, BindMetadata, BindOutcome, BindQuery, Clock, DecideError, FaultKind, Label,
+    MAX_ANNOTATION_BYTES, Member, Mode, NotBound, OnError, PlacedRead, Read, Turn, Unbound, Value, Verb, View,
 };
 
 /// A policy that gives every pod this annotation.
@@ -357,11 +359,12 @@ fn policies_are_asked_again_about_a_node_that_changed_while_they_were_asked() {
 }
 
 #[test]
-fn a_node_that_changes_whenever_policies_are_asked_is_an_error_that_can_be_retried() {
+fn a_node_that_changes_each_time_policies_have_read_it_is_an_error_that_can_be_retried() {
     let desk = Arc::new(std::sync::OnceLock::<Desk>::new());
     let other = Arc::clone(&desk);
     let counts = AtomicUsize::new(0);
-    let restless = FakePolicy::default().bind(move |_, _| {
+    let restless = FakePolicy::default().bind(move |ask, node| {
+        placed(&ask.view, node);
         let uid = format!("u{}", counts.fetch_add(1, Ordering::SeqCst));
         let nodes = [super::fixture::mk_node("n1", &[])];
         let cluster = mk_cluster(&nodes, &[mk_placed(&uid, "n1", 0, "1")]);
@@ -371,6 +374,7 @@ fn a_node_that_changes_whenever_policies_are_asked_is_an_error_that_can_be_retri
     desk.get_or_init(|| Desk::new(vec![mk_member("a", restless, |_| {})], vec![mk_waiting("p")]));
     let error = desk.get().unwrap().bind("p", "n1").unwrap_err();
     assert_eq!(unbound(&error), &Unbound::Restless("n1".to_owned()));
+    assert_eq!(desk.get().unwrap().fixture.asked_again(), 64);
     assert!(desk.get().unwrap().api.writes().is_empty());
 }
 
@@ -396,6 +400,93 @@ fn a_bind_keeps_the_pods_that_the_watch_shows() {
     desk.fixture.gateway.set_cluster(mk_cluster(&nodes, &[mk_placed("old", "n1", 0, "1")]));
     desk.bind("p", "n1").unwrap();
     assert_eq!(desk.api.annotation("p", "e.com/seen").as_deref(), Some("old"));
-    // The clock stands still here: what is measured is told all the same.
+    // The clock stands still here; the time is reported all the same.
     assert_eq!(desk.fixture.calls()[0].elapsed, Duration::ZERO);
+}
+
+/// A policy that gives every pod this label.
+fn labels(key: &'static str, value: &'static str) -> FakePolicy {
+    FakePolicy::default()
+        .bind_with(move |_, _| Ok(Ok(BindMetadata { labels: vec![Label::new(key, value)], ..BindMetadata::default() })))
+}
+
+#[test]
+fn a_pod_gets_labels_in_the_same_write_and_is_counted_by_them_at_once() {
+    let members = vec![
+        mk_member("a", labels("rack", "r1"), |_| {}),
+        mk_writing("b", "e.com/b", "1"),
+        mk_member("c", labels("rack", "r1"), |_| {}),
+    ];
+    let desk = Desk::new(members, vec![mk_waiting("p")]);
+    assert_eq!(desk.bind("p", "n2"), Ok(BindOutcome::Bound));
+    let binding = &desk.api.writes()[0];
+    assert_eq!((binding.labels["rack"].as_ref(), binding.annotations["e.com/b"].as_ref()), ("r1", "1"));
+    let cluster = desk.fixture.gateway.cluster().unwrap();
+    let at = cluster.find("n2").unwrap();
+    let view = View::new(Arc::default(), cluster, Arc::from([at]), 0);
+    let racked = Read::PlacedCountLabelled { node: 0, namespace: "ml", key: "rack", value: "r1" };
+    assert_eq!(view.read(racked), Ok(Value::Number(1)));
+}
+
+#[test]
+fn a_label_that_the_pod_has_with_another_value_is_not_overwritten() {
+    let mut pod = mk_waiting("p");
+    pod["metadata"]["labels"] = json!({"app": "web"});
+    let desk = Desk::new(vec![mk_member("a", labels("app", "db"), |_| {})], vec![pod.clone()]);
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "policy a gives the pod ml/p the label app, which it has already with another value");
+    assert!(desk.api.writes().is_empty());
+    let desk = Desk::new(vec![mk_member("a", labels("app", "web"), |_| {})], vec![pod]);
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    let members = vec![mk_member("a", labels("k", "1"), |_| {}), mk_member("b", labels("k", "2"), |_| {})];
+    let desk = Desk::new(members, vec![mk_waiting("p")]);
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert_eq!(error.to_string(), "policies a and b give the label k different values");
+    let desk = Desk::new(vec![mk_member("a", labels("k", "a b"), |_| {})], vec![mk_waiting("p")]);
+    let DecideError::Policy { fault, .. } = desk.bind("p", "n1").unwrap_err() else { panic!("a fault") };
+    assert_eq!(fault.kind, FaultKind::Output);
+}
+
+/// Waits as long as another pod is on the node.
+fn wants_the_node_alone(asked: Arc<AtomicUsize>) -> FakePolicy {
+    FakePolicy::default().bind_with(move |ask, node| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        let is_alone = ask.view.read(Read::PlacedCount(node)) == Ok(Value::Number(0));
+        Ok(if is_alone { Ok(BindMetadata::default()) } else { Err(NotBound::Retry("not alone".to_owned())) })
+    })
+}
+
+#[test]
+fn a_policy_that_says_not_yet_is_asked_again_when_what_it_read_has_changed_and_not_before() {
+    let asked = Arc::<AtomicUsize>::default();
+    let member = mk_member("a", wants_the_node_alone(Arc::clone(&asked)), |_| {});
+    let desk = Desk::new(vec![member], vec![mk_waiting("p"), mk_waiting("q"), mk_waiting("r")]);
+    desk.bind("q", "n1").unwrap();
+    let bound = thread::scope(|scope| {
+        let waits = scope.spawn(|| desk.bind("p", "n1"));
+        while asked.load(Ordering::Relaxed) < 2 {
+            thread::yield_now();
+        }
+        // A change of another node is none to it, and its own node is free for others to ask about.
+        desk.bind("r", "n2").unwrap();
+        assert!(!waits.is_finished());
+        desk.api.delete_and_show("q");
+        waits.join().unwrap()
+    });
+    assert_eq!(bound, Ok(BindOutcome::Bound));
+    // For q, for r, and twice for p.
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn a_policy_that_says_not_yet_to_the_end_is_the_error_in_time_to_be_told() {
+    let asked = Arc::<AtomicUsize>::default();
+    let member = mk_member("a", wants_the_node_alone(Arc::clone(&asked)), |_| {});
+    let desk = Desk::new(vec![member], vec![mk_waiting("p"), mk_waiting("q")]);
+    desk.bind("q", "n1").unwrap();
+    let received = just_in_time(desk.fixture.clock.now(), REQUEST_TIMEOUT);
+    let error = desk.bind_within("p", "n1", received).unwrap_err();
+    assert!(matches!(unbound(&error), Unbound::Retry(_)) && unbound(&error).is_routine());
+    assert!(error.to_string().starts_with("a: not alone (not yet"), "{error}");
+    assert_eq!(desk.api.writes().len(), 1);
 }

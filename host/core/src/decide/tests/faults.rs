@@ -1,4 +1,4 @@
-//! Faults: what each means for the decision, deadlines, and circuits.
+//! Faults: the effect of each on the decision, deadlines, and circuits.
 
 use std::{
     sync::{
@@ -186,7 +186,7 @@ fn a_policy_has_its_own_time_and_memory() {
     assert_eq!(limits[1], ("request".into(), now + REQUEST_TIMEOUT));
     assert_eq!(limits[2], ("without end".into(), now + REQUEST_TIMEOUT));
     assert!(seen.lock().unwrap().iter().all(|(_, limits)| limits.memory == 7 << 20));
-    // Whoever has to wait for a permit has its own time after that, and no more of the request's.
+    // A call that waits for a permit has its own time after that, and no more of the request's.
     let limits = seen.lock().unwrap()[0].1;
     assert_eq!(limits.end(now + Duration::from_secs(1)), now + Duration::from_millis(1_070));
     assert_eq!(limits.end(now + Duration::from_hours(1)), now + REQUEST_TIMEOUT);

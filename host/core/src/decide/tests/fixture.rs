@@ -14,17 +14,17 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Difference,
-    Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome,
-    Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale, Sender,
-    ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, BindQuery, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError,
+    Difference, Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes,
+    Observer, Outcome, Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale,
+    Sender, ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
 type PerNode<T> = Box<dyn Fn(&Ask, &[u32]) -> Answers<T> + Send + Sync>;
-/// What a policy says to a bind: annotations, its own refusal, or a fault.
+/// A policy's answer to a bind: annotations, its own refusal, or a fault.
 pub(super) type BindAnswer = Result<Result<Vec<Annotation>, String>, Fault>;
-type OfNode = Box<dyn Fn(&Ask, u32) -> BindAnswer + Send + Sync>;
+type OfNode = Box<dyn Fn(&Ask, u32) -> Result<crate::BindAnswer, Fault> + Send + Sync>;
 type PerRequest = Box<dyn Fn(&Ask) -> Answers<u32> + Send + Sync>;
 
 /// The time that a request has in every test.
@@ -43,11 +43,18 @@ pub(super) struct FakePolicy {
     rank: Option<PerRequest>,
     preempt: Option<PerNode<Preemption>>,
     bind: Option<OfNode>,
-    /// Whether it knows nothing but what it reads.
+    /// Whether it depends on its reads alone.
     is_function: bool,
+    imports: Vec<String>,
 }
 
 impl FakePolicy {
+    /// Its module imports these reads.
+    pub(super) fn importing(mut self, imports: &[&str]) -> Self {
+        self.imports = imports.iter().map(ToString::to_string).collect();
+        self
+    }
+
     pub(super) fn filter(mut self, filter: impl Fn(&Ask, &[u32]) -> Answers<Verdict> + Send + Sync + 'static) -> Self {
         self.filter = Some(Box::new(filter));
         self
@@ -66,7 +73,7 @@ impl FakePolicy {
         self.score(move |ask, nodes| Ok(nodes.iter().map(|node| score(&ask.view, *node)).collect()))
     }
 
-    /// Its closures know nothing but what they read.
+    /// Its closures depend on their reads alone.
     pub(super) fn function(mut self) -> Self {
         self.is_function = true;
         self
@@ -89,7 +96,15 @@ impl FakePolicy {
         self.preempt(move |ask, candidates| Ok(candidates.iter().map(|at| answer(&ask.view, *at)).collect()))
     }
 
-    pub(super) fn bind(mut self, bind: impl Fn(&Ask, u32) -> BindAnswer + Send + Sync + 'static) -> Self {
+    pub(super) fn bind(self, bind: impl Fn(&Ask, u32) -> BindAnswer + Send + Sync + 'static) -> Self {
+        self.bind_with(move |ask, node| Ok(bind(ask, node)?.map(Into::into).map_err(Into::into)))
+    }
+
+    /// As [`FakePolicy::bind`], with labels too, or a wish to be asked again.
+    pub(super) fn bind_with(
+        mut self,
+        bind: impl Fn(&Ask, u32) -> Result<crate::BindAnswer, Fault> + Send + Sync + 'static,
+    ) -> Self {
         self.bind = Some(Box::new(bind));
         self
     }
@@ -105,6 +120,10 @@ impl Policy for FakePolicy {
             (Verb::Bind, self.bind.is_some()),
         ];
         exported.into_iter().filter_map(|(verb, has)| has.then_some(verb)).collect()
+    }
+
+    fn imports(&self) -> &[String] {
+        &self.imports
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
@@ -125,7 +144,7 @@ impl Policy for FakePolicy {
         Ok(())
     }
 
-    fn bind(&self, ask: &Ask, node: u32) -> BindAnswer {
+    fn bind(&self, ask: &Ask, node: u32) -> Result<crate::BindAnswer, Fault> {
         self.bind.as_ref().unwrap()(ask, node)
     }
 }
@@ -147,7 +166,7 @@ impl FakePolicy {
     }
 }
 
-/// Asks about all nodes in one call, and lets nothing be remembered: a closure knows more than what it reads.
+/// Asks about all nodes in one call, and lets nothing be remembered: a closure may depend on more than its reads.
 fn at_once<A: Clone>(
     ask: &Ask,
     source: &mut dyn NodeSource<A>,
@@ -269,7 +288,7 @@ impl Clock for ManualClock {
 pub(super) struct Call {
     pub(super) policy: String,
     pub(super) verb: Verb,
-    /// How many were asked about and turned down, or the fault.
+    /// The number of nodes asked about and the number turned down, or the fault.
     pub(super) outcome: Result<(usize, usize), FaultKind>,
     pub(super) elapsed: Duration,
 }
@@ -279,13 +298,14 @@ pub(super) struct RecordingObserver {
     calls: Mutex<Vec<Call>>,
     opened: Mutex<Vec<String>>,
     bound: Mutex<Vec<Result<BindOutcome, DecideError>>>,
+    asked_again: AtomicU64,
     evaluated: Mutex<Vec<usize>>,
     stopped: Mutex<Vec<(String, Disabled)>>,
     differed: Mutex<Vec<Difference>>,
     logged: Mutex<Vec<String>>,
 }
 
-/// What a log line says of a call.
+/// A log line about a call.
 fn line(CallOf { request, pod, member, verb }: CallOf<'_>) -> String {
     let pod = PodId::of(pod).map_or_else(String::new, |pod| format!("{pod} {}", pod.uid()));
     format!("{request} {pod} {} {verb}", member.id())
@@ -320,6 +340,10 @@ impl Observer for RecordingObserver {
         self.bound.lock().unwrap().push(report.outcome.cloned().map_err(Clone::clone));
     }
 
+    fn bind_asked_again(&self, _: &BindQuery<'_>) {
+        self.asked_again.fetch_add(1, Ordering::SeqCst);
+    }
+
     fn cache_disabled(&self, member: &Member, _: Verb, why: Disabled) {
         self.stopped.lock().unwrap().push((member.id().to_owned(), why));
     }
@@ -338,7 +362,7 @@ pub(super) struct Fixture {
     pub(super) observer: Arc<RecordingObserver>,
 }
 
-/// What a filter request comes to, by node: the reason, and whether it is unresolvable.
+/// The outcome of a filter request, by node: the reason, and whether it is unresolvable.
 pub(super) type Refused = BTreeMap<String, (String, bool)>;
 
 impl Fixture {
@@ -387,10 +411,10 @@ impl Fixture {
     }
 
     pub(super) fn query<'q>(&self, nodes: Nodes<'q>) -> Query<'q> {
-        Query { pod: mk_pod(), nodes, received: self.clock.now(), sender: Sender::default() }
+        Query { pod: mk_pod(), nodes, received: self.clock.now(), sender: Sender::default(), may_bind: true }
     }
 
-    /// What was to be logged since the last look.
+    /// The lines that were to be logged since the last look.
     pub(super) fn logged(&self) -> Vec<String> {
         std::mem::take(&mut *self.observer.logged.lock().unwrap())
     }
@@ -400,22 +424,27 @@ impl Fixture {
         std::mem::take(&mut *self.observer.calls.lock().unwrap())
     }
 
-    /// Who was asked since the last look, in order.
+    /// The policies that were asked since the last look, in order.
     pub(super) fn asked(&self) -> Vec<String> {
         self.calls().into_iter().map(|call| call.policy).collect()
     }
 
-    /// What the observer was told of binds since the last look.
+    /// The binds that the observer was told of since the last look.
     pub(super) fn bound(&self) -> Vec<Result<BindOutcome, DecideError>> {
         std::mem::take(&mut *self.observer.bound.lock().unwrap())
     }
 
-    /// How many nodes each call since the last look put to the guest.
+    /// The number of times policies were asked again about a bind since the last look.
+    pub(super) fn asked_again(&self) -> u64 {
+        self.observer.asked_again.swap(0, Ordering::SeqCst)
+    }
+
+    /// For each call since the last look, the number of nodes that it put to the guest.
     pub(super) fn evaluated(&self) -> Vec<usize> {
         std::mem::take(&mut *self.observer.evaluated.lock().unwrap())
     }
 
-    /// Of whom nothing is remembered since the last look.
+    /// The policies of which nothing is remembered since the last look.
     pub(super) fn stopped(&self) -> Vec<(String, Disabled)> {
         std::mem::take(&mut *self.observer.stopped.lock().unwrap())
     }
@@ -425,7 +454,7 @@ impl Fixture {
         std::mem::take(&mut *self.observer.differed.lock().unwrap())
     }
 
-    /// Whose circuits opened since the last look.
+    /// The policies whose circuits opened since the last look.
     pub(super) fn opened(&self) -> Vec<String> {
         std::mem::take(&mut *self.observer.opened.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Laws: what holds for every cluster, every request and every roster.
+//! Laws that hold for every cluster, every request and every roster.
 
 mod world;
 

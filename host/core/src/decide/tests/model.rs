@@ -24,7 +24,7 @@ const STEPS: u64 = 20_000;
 /// Threads that ask at once.
 const THREADS: u64 = 4;
 
-/// A gateway, and what it should know.
+/// A gateway, and the answers that it should know.
 struct Model {
     fixture: Fixture,
     world: World,
@@ -98,7 +98,7 @@ impl Model {
         let slots: Vec<u32> = names.iter().map(|name| self.cluster.find(name).unwrap()).collect();
         let objects = self.objects(&slots, rng);
         let nodes = if rng.below(2) == 0 { Nodes::Names(&cows) } else { Nodes::Objects(&objects) };
-        let query = Query { pod: Arc::clone(&pod), nodes, received, sender: Sender::default() };
+        let query = Query { pod: Arc::clone(&pod), nodes, received, sender: Sender::default(), may_bind: true };
         if is_filter {
             let outcome = self.fixture.gateway.filter("", &query).map(|(outcome, after)| {
                 after.run();

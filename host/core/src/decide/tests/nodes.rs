@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value as Json;
 
 use super::fixture::*;
-use crate::{Clock, DecideError, NodeObject, NodeRead, Nodes, Pulse, Read, Value, Verdict, View};
+use crate::{Clock, DecideError, NodeObject, NodeRead, Nodes, Pulse, Read, Value, Verdict, View, facts::Moment};
 
-/// Refuses nodes by label, and tells what it sees placed there.
+/// Refuses nodes by label, and reports the pods that it sees placed there.
 fn mk_reporting() -> FakePolicy {
     FakePolicy::default().filter_each(|view, node| {
         let label =
@@ -112,7 +112,8 @@ fn a_node_of_an_earlier_request_is_not_read_again() {
     ask(&fixture, &objects).unwrap();
     let node = |at: usize| {
         let query = fixture.query(Nodes::Objects(&objects));
-        let scene = crate::decide::RequestContext::new(&query, None, fixture.gateway.node_memories(), 0).unwrap();
+        let scene =
+            crate::decide::RequestContext::new(&query, None, fixture.gateway.node_memories(), &Moment::at(0)).unwrap();
         Arc::clone(&scene.node_set().cluster.slots()[at].node)
     };
     assert!(Arc::ptr_eq(&node(0), &node(0)));

@@ -22,7 +22,11 @@ fn mk_world() -> Arc<Cluster> {
 /// A filter request brings the whole node.
 fn learn(fixture: &Fixture, node: &serde_json::Value) {
     let nodes = [NodeObject::Json(bytes(node))];
-    fixture.gateway.node_memories().with(Sender::default(), |memory| memory.resolve(&nodes, None).map(drop)).unwrap();
+    fixture
+        .gateway
+        .node_memories()
+        .with(Sender::default(), |memory| memory.resolve(&nodes, None, &Arc::default()).map(drop))
+        .unwrap();
 }
 
 fn number(view: &View, read: Read<'_>) -> i64 {

@@ -1,4 +1,4 @@
-//! prioritize: weights, ranks, and what no policy can be asked about.
+//! prioritize: weights, ranks, and nodes that no policy can be asked about.
 
 use super::fixture::*;
 use crate::{FaultKind, Mode, OnError, Read, ScoreScale, TieBreak, Value};

@@ -1,4 +1,4 @@
-//! What is remembered, what is not, and how it shows.
+//! Answers that are remembered, answers that are not, and how the difference shows.
 
 use std::sync::{
     Arc,
@@ -49,7 +49,7 @@ fn mk_labelled(name: &str, zone: &str) -> Arc<Pod> {
     Arc::new(Pod::from_json(bytes(&pod)).unwrap())
 }
 
-/// Who is turned down, and how many nodes the guests were asked about.
+/// The nodes that are turned down, and the number of nodes that each call put to the guest.
 fn filter(fixture: &Fixture, pod: Arc<Pod>) -> (Vec<u32>, Vec<usize>) {
     let names = cows(&NAMES);
     let query = Query { pod, ..fixture.query(Nodes::Names(&names)) };

@@ -1,4 +1,4 @@
-//! What looks like a secret in a policy's settings is not shown.
+//! A text in a policy's settings that looks like a secret is not shown.
 
 use std::sync::Arc;
 
@@ -122,7 +122,13 @@ fn a_policy_around_another_one_passes_on_every_verb() {
     }
     let policy = crate::redacting(Arc::new(Behind), r#"{"licenseKey":"hunter2-hunter2"}"#);
     let timeout = std::time::Duration::from_secs(1);
-    let call = crate::TrialCall { policy: "p".into(), settings: "null".into(), timeout, memory: 0 };
+    let call = crate::TrialCall {
+        policy: "p".into(),
+        settings: "null".into(),
+        fact_access: Arc::default(),
+        timeout,
+        memory: 0,
+    };
     let mut faults: Vec<Fault> = call.put_to(policy.as_ref()).into_iter().map(|trial| trial.fault).collect();
     let limits = crate::Limits::until(std::time::Instant::now(), 0);
     let ask = crate::Ask::new("p".into(), Arc::new(crate::View::empty("null".into())), limits);
@@ -139,7 +145,7 @@ fn a_text_that_breaks_its_bound_is_not_searched_to_its_end() {
     let limits = crate::Limits::until(std::time::Instant::now(), 0);
     let ask = crate::Ask::new("p".into(), Arc::new(crate::View::empty("null".into())), limits);
     let reason = policy.bind(&ask, 0).unwrap().unwrap_err();
-    assert_eq!(reason.len(), long().len(), "it is a fault, which says only how long it is");
+    assert_eq!(reason.reason().len(), long().len(), "it is a fault, which says only how long it is");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reads about the whole cluster: whom they count, how answers by them are cached, and how they are explained.
+//! Reads about the whole cluster: the pods that they count, the caching of answers by them, and their explanation.
 
 use std::sync::Arc;
 

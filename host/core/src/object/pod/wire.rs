@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashSet};
 
 use serde::Deserialize;
 
-use super::super::{Entries, Quantities, Sums, image};
+use super::super::{Entries, Quantities, Sums, image, owner::OwnerJson};
 
 /// An RFC 3339 time in Unix seconds.
 pub(super) fn seconds(timestamp: &str) -> Option<i64> {
@@ -34,6 +34,8 @@ pub(super) struct MetadataJson<'a> {
     pub(super) annotations: Entries,
     #[serde(borrow)]
     pub(super) creation_timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) owner_references: Option<Vec<OwnerJson<'a>>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -44,6 +46,8 @@ pub(super) struct SpecJson<'a> {
     #[serde(borrow)]
     pub(super) scheduler_name: Option<Cow<'a, str>>,
     pub(super) priority: Option<i32>,
+    #[serde(borrow)]
+    pub(super) priority_class_name: Option<Cow<'a, str>>,
     #[serde(borrow)]
     containers: Option<Vec<ContainerJson<'a>>>,
     #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! What is read quickly is read as serde reads it.
+//! The fast decoder reads a request as serde reads it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,13 +51,13 @@ fn cluster() -> Cluster {
     Cluster::new(Vec::from(["n1", "n2", "n3", "é"].map(slot)))
 }
 
-/// What the gateway has of the nodes that were brought.
+/// The order of the nodes that were brought, as the gateway knows them.
 fn known(cache: &RequestCache, gateway: &Gateway) -> KnownNodeOrder {
     cache.known_nodes(Sender::default(), gateway.known_nodes(Sender::default()))
 }
 
 fn any_list(usual: &'static [&'static str], all: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
-    // Mostly what a scheduler would write, so that much of it is read to the end.
+    // Mostly texts that a scheduler would write, so that much of it is read to the end.
     let element = prop_oneof![8 => select(usual), 1 => select(all)];
     vec(element, 0..7).prop_map(|elements| {
         let mut tokens = vec!["[".to_owned()];
@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn what_is_read_quickly_is_read_as_by_serde(bodies in vec(any_body(), 1..4)) {
-        // One cluster and one gateway for several: what was learned from one body is expected of the next.
+        // One cluster and one gateway for several: the order learned from one body is predicted for the next.
         let (index, cache, gateway) = (NameIndex::of(&cluster()), RequestCache::default(), gateway());
         for body in bodies {
             let Some(fast_path) = fast_path::args(&body, &index, &known(&cache, &gateway)) else { continue };

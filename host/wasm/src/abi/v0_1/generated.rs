@@ -9,13 +9,13 @@ use wasmtime::{
 };
 
 use super::lower::{
-    SelectorParam, grouping, lifted, number, numbers, optional_flag, optional_label_counts, optional_number,
-    optional_text, taints, text, texts, utf8,
+    SelectorParam, flag, grouping, lifted, number, numbers, optional_flag, optional_label_counts, optional_number,
+    optional_owner, optional_real, optional_text, taints, text, texts, utf8,
 };
 use crate::store::StoreData;
 
 /// The interfaces that a policy may import.
-pub(crate) const INTERFACES: [&str; 6] = ["pod", "nodes", "placed", "candidates", "cluster", "host"];
+pub(crate) const INTERFACES: [&str; 7] = ["pod", "nodes", "placed", "candidates", "cluster", "facts", "host"];
 
 /// Adds every read to the linker.
 pub(super) fn add_reads(linker: &mut Linker<StoreData>) -> Result<()> {
@@ -24,6 +24,7 @@ pub(super) fn add_reads(linker: &mut Linker<StoreData>) -> Result<()> {
     placed(&mut linker.instance("plimsoll:policy/placed@0.1.0")?)?;
     candidates(&mut linker.instance("plimsoll:policy/candidates@0.1.0")?)?;
     cluster(&mut linker.instance("plimsoll:policy/cluster@0.1.0")?)?;
+    facts(&mut linker.instance("plimsoll:policy/facts@0.1.0")?)?;
     host(&mut linker.instance("plimsoll:policy/host@0.1.0")?)?;
     Ok(())
 }
@@ -31,6 +32,11 @@ pub(super) fn add_reads(linker: &mut Linker<StoreData>) -> Result<()> {
 fn pod(pod: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     pod.func_wrap("name", |store, ()| text(&store, Read::Pod(PodRead::Name)))?;
     pod.func_wrap("namespace", |store, ()| text(&store, Read::Pod(PodRead::Namespace)))?;
+    pod.func_wrap("namespace-label", |store, (key,): (WasmStr,)| {
+        let key = utf8(&store, &key)?;
+        optional_text(&store, Read::Pod(PodRead::NamespaceLabel(&key)))
+    })?;
+    pod.func_wrap("namespace-known", |store, ()| flag(&store, Read::Pod(PodRead::NamespaceKnown)))?;
     pod.func_wrap("uid", |store, ()| text(&store, Read::Pod(PodRead::Uid)))?;
     pod.func_wrap("label", |store, (key,): (WasmStr,)| {
         let key = utf8(&store, &key)?;
@@ -41,6 +47,9 @@ fn pod(pod: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         optional_text(&store, Read::Pod(PodRead::Annotation(&key)))
     })?;
     pod.func_wrap("priority", |store, ()| number::<i32>(&store, Read::Pod(PodRead::Priority)))?;
+    pod.func_wrap("priority-class", |store, ()| optional_text(&store, Read::Pod(PodRead::PriorityClass)))?;
+    pod.func_wrap("controller", |store, ()| optional_owner(&store, Read::Pod(PodRead::Controller)))?;
+    pod.func_wrap("created", |store, ()| number::<u64>(&store, Read::Pod(PodRead::Created)))?;
     pod.func_wrap("request", |store, (name,): (WasmStr,)| {
         let name = utf8(&store, &name)?;
         number::<i64>(&store, Read::Pod(PodRead::Request(&name)))
@@ -73,6 +82,16 @@ fn nodes(nodes: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         let name = utf8(&store, &name)?;
         number::<i64>(&store, Read::Node(node, NodeRead::Allocatable(&name)))
     })?;
+    nodes.func_wrap("capacity", |store, (node, name): (u32, WasmStr)| {
+        let name = utf8(&store, &name)?;
+        number::<i64>(&store, Read::Node(node, NodeRead::Capacity(&name)))
+    })?;
+    nodes.func_wrap("condition", |store, (node, kind): (u32, WasmStr)| {
+        let kind = utf8(&store, &kind)?;
+        optional_text(&store, Read::Node(node, NodeRead::Condition(&kind)))
+    })?;
+    nodes
+        .func_wrap("unschedulable", |store, (node,): (u32,)| flag(&store, Read::Node(node, NodeRead::Unschedulable)))?;
     nodes.func_wrap("requested", |store, (node, name): (u32, WasmStr)| {
         let name = utf8(&store, &name)?;
         optional_number::<i64>(&store, Read::Node(node, NodeRead::Requested(&name)))
@@ -89,6 +108,7 @@ fn nodes(nodes: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
 }
 
 fn placed(placed: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
+    placed.func_wrap("known", |store, (node,): (u32,)| flag(&store, Read::PlacedKnown(node)))?;
     placed.func_wrap("count", |store, (node,): (u32,)| number::<u32>(&store, Read::PlacedCount(node)))?;
     placed
         .func_wrap("name", |store, (node, pod): (u32, u32)| text(&store, Read::Placed(node, pod, PlacedRead::Name)))?;
@@ -105,6 +125,15 @@ fn placed(placed: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })?;
     placed.func_wrap("priority", |store, (node, pod): (u32, u32)| {
         number::<i32>(&store, Read::Placed(node, pod, PlacedRead::Priority))
+    })?;
+    placed.func_wrap("priority-class", |store, (node, pod): (u32, u32)| {
+        optional_text(&store, Read::Placed(node, pod, PlacedRead::PriorityClass))
+    })?;
+    placed.func_wrap("controller", |store, (node, pod): (u32, u32)| {
+        optional_owner(&store, Read::Placed(node, pod, PlacedRead::Controller))
+    })?;
+    placed.func_wrap("phase", |store, (node, pod): (u32, u32)| {
+        optional_text(&store, Read::Placed(node, pod, PlacedRead::Phase))
     })?;
     placed.func_wrap("request", |store, (node, pod, name): (u32, u32, WasmStr)| {
         let name = utf8(&store, &name)?;
@@ -168,6 +197,28 @@ fn cluster(cluster: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     cluster.func_wrap("label-values", |store, (key,): (WasmStr,)| {
         let key = utf8(&store, &key)?;
         optional_label_counts(&store, Read::ClusterLabelValues(&key))
+    })?;
+    Ok(())
+}
+
+fn facts(facts: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
+    facts.func_wrap("text", |store, (source, key): (WasmStr, WasmStr)| {
+        let source = utf8(&store, &source)?;
+        let key = utf8(&store, &key)?;
+        optional_text(&store, Read::FactsText { source: &source, key: &key })
+    })?;
+    facts.func_wrap("number", |store, (source, key): (WasmStr, WasmStr)| {
+        let source = utf8(&store, &source)?;
+        let key = utf8(&store, &key)?;
+        optional_real(&store, Read::FactsNumber { source: &source, key: &key })
+    })?;
+    facts.func_wrap("node-text", |store, (node, source): (u32, WasmStr)| {
+        let source = utf8(&store, &source)?;
+        optional_text(&store, Read::FactsNodeText { node, source: &source })
+    })?;
+    facts.func_wrap("node-number", |store, (node, source): (u32, WasmStr)| {
+        let source = utf8(&store, &source)?;
+        optional_real(&store, Read::FactsNodeNumber { node, source: &source })
     })?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `plimsoll:policy@0.1.0`: what a guest imports. The reads are in `generated`, all else is here.
+//! The imports of a guest in `plimsoll:policy@0.1.0`. The reads are in `generated`, all others are here.
 
 use plimsoll_core::{bounded, one_line};
 use wasmtime::{
@@ -10,7 +10,7 @@ use super::{
     generated,
     lower::{stop, utf8},
 };
-use crate::{contract::ADAPTER, log, stop::Stop, store::StoreData};
+use crate::{contract::ADAPTER, log, stop::Stop, store::StoreData, wasi};
 
 /// Maximum bytes of a panic's message.
 const MAX_PANIC_BYTES: usize = 256;
@@ -52,14 +52,9 @@ fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })
 }
 
-/// What the preview 1 adapter of lifted modules imports.
+/// The imports of the preview 1 adapter of lifted modules.
 fn adapter(adapter: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
-    adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| {
-        let all = bytes.as_le_slice(&store);
-        let bytes = all[..all.len().min(log::MAX_WRITE_BYTES)].to_vec();
-        store.data_mut().log().map_err(stop)?.write(fd, &bytes);
-        Ok(())
-    })?;
+    adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| wasi::write(&mut store, fd, &bytes))?;
     adapter.func_wrap("exit", |_, (code,): (u32,)| -> Result<()> { Err(stop(Stop::Exit(code))) })
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plimsoll_core::{Grouping, Read, Selector, Taint, Value};
+use plimsoll_core::{Grouping, Owner, Read, Selector, Taint, Value};
 use wasmtime::{
     Result, StoreContextMut,
     component::{ComponentType, Lift, Lower, WasmStr},
@@ -19,6 +19,17 @@ pub(super) struct TaintRecord {
     key: Box<str>,
     value: Box<str>,
     effect: Box<str>,
+}
+
+/// `types.owner`
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(super) struct OwnerRecord {
+    #[component(name = "api-version")]
+    api_version: Box<str>,
+    kind: Box<str>,
+    name: Box<str>,
+    uid: Box<str>,
 }
 
 /// `types.grouping`
@@ -86,6 +97,21 @@ pub(super) fn optional_number<T: TryFrom<i64>>(store: &Store<'_>, what: Read<'_>
     }
 }
 
+pub(super) fn optional_real(store: &Store<'_>, what: Read<'_>) -> Result<(Option<f64>,)> {
+    match read(store, what)? {
+        Value::Real(real) => Ok((Some(real.get()),)),
+        Value::Absent => Ok((None,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn flag(store: &Store<'_>, what: Read<'_>) -> Result<(bool,)> {
+    match read(store, what)? {
+        Value::Number(number) => Ok((number != 0,)),
+        _ => Err(misshapen()),
+    }
+}
+
 pub(super) fn optional_flag(store: &Store<'_>, what: Read<'_>) -> Result<(Option<bool>,)> {
     match read(store, what)? {
         Value::Number(number) => Ok((Some(number != 0),)),
@@ -100,6 +126,14 @@ pub(super) fn optional_label_counts(store: &Store<'_>, what: Read<'_>) -> Result
             let record = |(value, nodes): (&str, u32)| LabelCountRecord { value: value.into(), nodes };
             Ok((Some(values.iter().map(record).collect()),))
         }
+        Value::Absent => Ok((None,)),
+        _ => Err(misshapen()),
+    }
+}
+
+pub(super) fn optional_owner(store: &Store<'_>, what: Read<'_>) -> Result<(Option<OwnerRecord>,)> {
+    match read(store, what)? {
+        Value::Owner(owner) => Ok((Some(owner.into()),)),
         Value::Absent => Ok((None,)),
         _ => Err(misshapen()),
     }
@@ -142,7 +176,10 @@ fn in_range<T: TryFrom<i64>>(number: i64) -> Result<T> {
 }
 
 fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
-    store.data().context().map_err(stop)?.view.read(what).map_err(|error| stop(error.into()))
+    let data = store.data();
+    let view = &data.context().map_err(stop)?.view;
+    let value = if what.is_of_cluster() { data.on_host_time(|| view.read(what)) } else { view.read(what) };
+    value.map_err(|error| stop(error.into()))
 }
 
 /// A string argument, read in place from guest memory.
@@ -170,6 +207,17 @@ fn misshapen() -> wasmtime::Error {
 
 pub(super) fn stop(stop: Stop) -> wasmtime::Error {
     wasmtime::Error::new(stop)
+}
+
+impl From<&Owner> for OwnerRecord {
+    fn from(owner: &Owner) -> Self {
+        Self {
+            api_version: owner.api_version().into(),
+            kind: owner.kind().into(),
+            name: owner.name().into(),
+            uid: owner.uid().into(),
+        }
+    }
 }
 
 impl From<&Taint> for TaintRecord {

@@ -1,4 +1,4 @@
-//! Who is let in, and who is not.
+//! The clients that are let in, and those that are not.
 
 use std::{sync::Arc, time::Duration};
 
@@ -206,7 +206,7 @@ async fn half_a_handshake_is_cut_and_an_unused_connection_too() {
     for bytes in [&b""[..], &[0x16], &hello_of_tls_1_1(true)[..20]] {
         exchange(server.address, bytes).await.unwrap();
     }
-    // Who sent nothing is not worth a line.
+    // A client that sent nothing is not worth a line.
     heard(&notices, "refused: too_slow", 2).await;
     let mut unused = Client::connect_tls(server.address, site.client().unwrap()).await.unwrap();
     plimsoll_contract::client::within("closing", async { while unused.is_open().await {} }).await.unwrap();

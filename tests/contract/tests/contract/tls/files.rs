@@ -1,11 +1,11 @@
-//! What is wrong with the files at the start is said with the file's name.
+//! An error in the files at the start is reported with the file's name.
 
 use std::fs;
 
 use plimsoll_contract::secure::Site;
 use plimsoll_harness::{Authority, Purpose};
 
-/// What is said when a file has this text.
+/// The error when a file has this text.
 fn complaint(site: &Site, file: &str, text: &str) -> String {
     let path = site.path().join(file);
     let good = fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! What stands before the story begins: a cluster with nodes and pods, plimsoll with its policies, and kube-scheduler.
+//! The set-up before the story begins: a cluster with nodes and pods, plimsoll with its policies, and kube-scheduler.
 
 use std::{
     fs,
@@ -54,7 +54,7 @@ impl Stage {
     }
 }
 
-/// What an API server takes of a sample pod: it gives priorities itself, by class.
+/// A sample pod as an API server accepts it: it gives priorities itself, by class.
 pub(crate) fn created(mut pod: Value) -> Value {
     let class = match pod["spec"]["priority"].as_i64() {
         Some(priority) if priority < 0 => "low",

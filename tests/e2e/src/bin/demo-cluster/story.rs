@@ -19,7 +19,7 @@ const TIGHT: [u32; 6] = [0, 1, 3, 4, 110, 111];
 /// The one whose pod may not be evicted.
 const PROTECTED: u32 = 1;
 
-/// What has been told so far.
+/// The story as far as it has been told.
 pub(crate) struct Story<'s> {
     stage: &'s Stage,
     pods: Box<dyn Iterator<Item = Value>>,
@@ -66,7 +66,7 @@ impl<'s> Story<'s> {
             message.contains("zone-drain: zone c is being drained"),
             "the event does not name the policy: {message}"
         );
-        // What follows is about preemption, which does not help here.
+        // The rest of the message is about preemption, which does not help here.
         say(&format!("   FailedScheduling: {}", message.split(". ").next().unwrap_or(&message)));
         say("   Another version of `zone-drain` is dropped into the directory: it drains zone a instead of c");
         let dropped = Instant::now();
@@ -180,7 +180,7 @@ impl<'s> Story<'s> {
         Ok(self.stage.cluster.kubectl(&query)?.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// Waits until plimsoll sees so many pods on nodes.
+    /// Waits until plimsoll sees this many pods on nodes.
     fn see_all(&self, pods: usize) -> Result<()> {
         let all = || (self.figures().ok()?.sum("plimsoll_cluster_pods", &[]) >= pods as f64).then_some(());
         wait_until("plimsoll to see every pod", all)

@@ -1,4 +1,4 @@
-//! Who is asked by the scheduler.
+//! The extender that the scheduler asks.
 
 use std::{fs, path::Path};
 
@@ -46,7 +46,7 @@ impl Contender {
     pub(crate) const ALL: [Self; 6] =
         [Self::None, Self::Null, Self::ByName, Self::GoFive, Self::PlimsollFive, Self::PlimsollTen];
 
-    /// All of them, each round another one first: who comes first meets a machine that is still busy.
+    /// All of them, each round another one first: the first one meets a machine that is still busy.
     pub(crate) fn in_round(round: usize) -> impl Iterator<Item = Self> {
         (0..Self::ALL.len()).map(move |at| Self::ALL[(round + at) % Self::ALL.len()])
     }
@@ -112,7 +112,7 @@ fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane, view: 
         .arg(directory);
     match view {
         View::Snapshot => command.arg("--snapshot").arg(snapshot),
-        // The scheduler binds; who would bind takes a Lease, and lists anew once it has that.
+        // The scheduler binds; a gateway that binds would take a Lease, and list anew once it has that.
         View::Watch => command.arg("--kubeconfig").arg(cluster.kubeconfig()).arg("--no-bind"),
     };
     let plimsoll = Peer::announced_on_stderr(&mut command)?;

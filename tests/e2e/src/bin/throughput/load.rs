@@ -24,7 +24,7 @@ use crate::{
 /// Scheduled before the clock starts: the scheduler lists the nodes, and the extender sees its first requests.
 const WARM_UP: usize = 60;
 
-/// How many nodes are created at once.
+/// The number of nodes that are created at once.
 const AT_ONCE: usize = 16;
 
 /// A run that is not over by then never will be.
@@ -36,13 +36,13 @@ pub(crate) struct Load {
     pods: Api<Pod>,
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     pub(crate) pods_per_second: f64,
     /// Mean of `scheduler_scheduling_algorithm_duration_seconds`, which an extender's calls are a part of.
     pub(crate) algorithm_ms: f64,
-    /// Processor time of the extender for one pod: what a busy machine does not change.
+    /// Processor time of the extender for one pod: a figure that a busy machine does not change.
     pub(crate) extender_ms: f64,
 }
 
@@ -70,7 +70,7 @@ impl Load {
         stream::iter(numbers).map(create).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Times a scheduler with so many pods, and deletes them; with rules, they must have been obeyed.
+    /// Times a scheduler with this many pods, and deletes them; with rules, they must have been obeyed.
     pub(crate) async fn run(
         &self,
         scheduler: &Scheduler,

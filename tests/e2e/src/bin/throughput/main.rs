@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 800)]
     pods: usize,
 
-    /// How often each contender has its turn; the median counts
+    /// The number of turns that each contender has; the median counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
 

@@ -9,7 +9,7 @@ pub(crate) const NAMESPACE: &str = "team-a";
 
 const POOLS: [&str; 3] = ["team-a", "team-b", "shared"];
 
-/// One in so many nodes has no GPU.
+/// One in this many nodes has no GPU.
 const WITHOUT_GPU: usize = 7;
 
 pub(crate) fn node(number: usize) -> Result<Node> {

@@ -13,7 +13,7 @@ pub(crate) struct Report {
     view: &'static str,
     page: bool,
     pods: usize,
-    /// The load of the machine as the run begins: who else computes while it is measured.
+    /// The load of the machine as the run begins, which other programs cause.
     load_before: String,
     runs: Vec<(usize, Contender, Outcome)>,
 }

@@ -3,51 +3,45 @@ package main
 
 import (
 	"slices"
-	"sync"
-	"unsafe"
 
-	"plimsoll.example/policies/plimsoll"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/filter"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/plimsoll"
 )
 
-type settings struct {
+// TenantPool keeps the pods of a namespace in its pool of nodes, and all others out of it.
+type TenantPool struct {
 	Label  string            `json:"label"`
 	Pools  map[string]string `json:"pools"`
 	Shared []string          `json:"shared"`
 }
 
-var read = sync.OnceValue(func() (s settings) {
-	s.Label = "example.com/pool"
-	plimsoll.Settings(&s)
-	return s
-})
-
-func main() {}
-
-//go:wasmexport plimsoll:policy/filter@0.1.0#filter
-func filter(node uint32) unsafe.Pointer {
-	s := read()
-	pool, found := plimsoll.Label(node, s.Label)
-	if found && slices.Contains(s.Shared, pool) {
+// Filter compares the pool of the node with that of the namespace.
+func (t *TenantPool) Filter(pod plimsoll.Pod, node plimsoll.Node) plimsoll.Verdict {
+	pool, found := node.Label(t.Label)
+	if found && slices.Contains(t.Shared, pool) {
 		return plimsoll.Fits()
 	}
-	own, owns := s.Pools[plimsoll.Namespace()]
+	own, owns := t.Pools[pod.Namespace()]
 	switch {
 	case owns && found && own == pool:
 		return plimsoll.Fits()
 	case owns:
 		return plimsoll.Unresolvable("node is outside the namespace's pool")
-	case found && s.owned(pool):
+	case found && t.isOwned(pool):
 		return plimsoll.Unresolvable("node is in another tenant's pool")
-	default:
-		return plimsoll.Fits()
 	}
+	return plimsoll.Fits()
 }
 
-func (s settings) owned(pool string) bool {
-	for _, owned := range s.Pools {
+func (t *TenantPool) isOwned(pool string) bool {
+	for _, owned := range t.Pools {
 		if owned == pool {
 			return true
 		}
 	}
 	return false
 }
+
+func init() { filter.Export(&TenantPool{Label: "example.com/pool"}) }
+
+func main() {}

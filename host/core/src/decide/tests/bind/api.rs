@@ -1,4 +1,4 @@
-//! An API server that fits into a test: pods, who binds them, and what may go wrong.
+//! An API server that fits into a test: pods, the replica that binds them, and the failures of writes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,11 +11,11 @@ use serde_json::{Value as Json, json};
 
 use super::super::fixture::{Fixture, bytes, mk_cluster, mk_node};
 use crate::{
-    BindError, BindOutcome, BindQuery, Binder, Binding, Clock, Cluster, DecideError, Gateway, Member, NotReserved, Pod,
-    Reservation, Slot, Turn,
+    BindError, BindOutcome, BindQuery, Binder, Binding, Clock, Cluster, DecideError, Gateway, IsUnchanged, Member,
+    NotReserved, Pod, Reservation, Turn,
 };
 
-/// Reads and binds as the real one does, and puts in force what the watch shows and what is reserved.
+/// Reads and binds as the real one does, and puts in force the pods that the watch shows, with those that are reserved.
 pub(super) struct Api {
     gateway: Weak<Gateway>,
     nodes: Vec<Json>,
@@ -28,7 +28,7 @@ struct State {
     pods: BTreeMap<String, Json>,
     turn: Turn,
     writes: Vec<Binding>,
-    /// What the next writes come to.
+    /// The outcomes of the next writes.
     ends: Vec<End>,
     /// By number.
     reserved: BTreeMap<u64, Reserved>,
@@ -36,11 +36,13 @@ struct State {
     /// The names of the pods whose binding the watch has not shown yet; it shows none while it lags.
     unshown: BTreeSet<String>,
     lags: bool,
-    /// What happens before the next place is reserved.
+    /// An action before the next place is reserved.
     before_reserve: Option<Box<dyn FnOnce() + Send>>,
     /// Writes to this node wait.
     closed: Option<&'static str>,
     waiting: usize,
+    /// Whether places are reserved whatever has changed.
+    is_blind: bool,
 }
 
 /// A place that a bind holds.
@@ -51,7 +53,7 @@ struct Reserved {
     is_open: bool,
 }
 
-/// How a write goes wrong.
+/// A way in which a write goes wrong.
 pub(super) enum End {
     /// Nothing is written, and everyone knows.
     Fails(BindError),
@@ -97,6 +99,7 @@ impl Desk {
             before_reserve: None,
             closed: None,
             waiting: 0,
+            is_blind: false,
         };
         let api =
             Api { gateway: Arc::downgrade(&fixture.gateway), nodes, state: Mutex::new(state), changed: Condvar::new() };
@@ -147,6 +150,12 @@ impl Api {
         self.state.lock().unwrap().pods.remove(&format!("ml/{name}"));
     }
 
+    /// The same, and the watch shows it.
+    pub(super) fn delete_and_show(&self, name: &str) {
+        self.delete(name);
+        self.publish(&mut self.state.lock().unwrap());
+    }
+
     /// An annotation of a pod.
     pub(super) fn annotation(&self, name: &str, key: &str) -> Option<String> {
         let state = self.state.lock().unwrap();
@@ -187,7 +196,19 @@ impl Api {
         self.state.lock().unwrap().before_reserve = Some(Box::new(act));
     }
 
-    /// Puts in force what the watch shows, and what is reserved beside it.
+    /// Reserves places from now on without asking whether anything has changed.
+    pub(super) fn reserve_blindly(&self) {
+        self.state.lock().unwrap().is_blind = true;
+    }
+
+    /// The names of the pods that are bound, with their nodes.
+    pub(super) fn bound(&self) -> Vec<(String, String)> {
+        let state = self.state.lock().unwrap();
+        let node = |(name, pod): (&String, &Json)| Some((name.clone(), pod["spec"]["nodeName"].as_str()?.to_owned()));
+        state.pods.iter().filter_map(node).collect()
+    }
+
+    /// Puts in force the pods that the watch shows, with those that are reserved beside them.
     fn publish(&self, state: &mut State) {
         if !state.lags {
             state.unshown.clear();
@@ -203,7 +224,7 @@ impl Api {
     }
 
     fn cluster(&self) -> Arc<Cluster> {
-        self.gateway.upgrade().unwrap().cluster().unwrap()
+        self.gateway.upgrade().unwrap().bound_cluster().unwrap()
     }
 
     /// Writes, as far as the test lets it.
@@ -266,19 +287,16 @@ impl Binder for Api {
         &self,
         pod: &Arc<Pod>,
         binding: Binding,
-        seen: Option<&Slot>,
+        is_unchanged: &IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
         let before = self.state.lock().unwrap().before_reserve.take();
         if let Some(act) = before {
             act();
         }
-        // Whoever reads the cluster too early shall be found out.
+        // Lets other threads run, so that a reader that comes too early is found out.
         thread::yield_now();
         let mut state = self.state.lock().unwrap();
-        let cluster = self.cluster();
-        let newest = cluster.find(&binding.node).and_then(|at| cluster.slots().get(at as usize));
-        let pods = |slot: &Slot| slot.placed.as_ref().map(|placed| placed.pods().to_vec());
-        if seen.is_some_and(|seen| newest.map(pods) != Some(pods(seen))) {
+        if !is_unchanged(&self.cluster()) && !state.is_blind {
             return Err(NotReserved::Changed);
         }
         let is_own = |reserved: &&Reserved| reserved.pod["metadata"]["uid"] == *binding.uid;
@@ -321,6 +339,9 @@ fn placed(pod: &Json, binding: &Binding) -> Json {
     pod["spec"]["nodeName"] = json!(binding.node);
     for (key, value) in &binding.annotations {
         pod["metadata"]["annotations"][&**key] = json!(value);
+    }
+    for (key, value) in &binding.labels {
+        pod["metadata"]["labels"][&**key] = json!(value);
     }
     pod
 }

@@ -1,4 +1,4 @@
-//! Whoever comes when: no device is given to two pods.
+//! No device is given to two pods, in whatever order they come.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +35,7 @@ fn taken(view: &View, node: u32) -> BTreeSet<String> {
     (0..count).filter_map(device).collect()
 }
 
-/// What goes wrong with the n-th write, if anything.
+/// The failure of the n-th write, if it fails.
 #[derive(Debug, Clone, Copy)]
 enum Mishap {
     None,
@@ -48,9 +48,9 @@ fn any_mishap() -> impl Strategy<Value = Mishap> {
     prop_oneof![6 => Just(Mishap::None), 1 => Just(Mishap::Fails), 1 => Just(Mishap::IsSilent), 1 => Just(Mishap::IsLost)]
 }
 
-/// Binds every pod from one of some threads; what fails without a refusal is tried again, on the node of
-/// `again`. Every other pod is tried there by another thread at the same time, as by a scheduler whose time
-/// was over before the first attempt ended.
+/// Binds every pod from one of some threads. A bind that fails without a refusal is tried again, on the node of
+/// `again`. Every other pod is tried there by another thread at the same time, as by a scheduler whose time was over
+/// before the first attempt ended.
 fn bind_all(desk: &Desk, wishes: &[usize], again: &[usize], threads: usize) -> Vec<Result<BindOutcome, DecideError>> {
     let start = Barrier::new(threads);
     let mut results: BTreeMap<usize, _> = BTreeMap::new();

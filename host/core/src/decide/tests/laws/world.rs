@@ -20,7 +20,7 @@ use crate::{
 /// Nodes of a world are n0 to n7 at most.
 pub(super) const NODES: usize = 8;
 
-/// A cluster, and what is asked about it.
+/// A cluster, and the questions about it.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) nodes: usize,
@@ -48,7 +48,7 @@ pub(super) struct Spec {
     replies: Vec<Reply>,
 }
 
-/// How a policy fails, if it does.
+/// A failure of a policy.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Breakage {
     Fault(FaultKind),
@@ -57,7 +57,7 @@ pub(super) enum Breakage {
     OutOfRange,
 }
 
-/// What a filter says of one node.
+/// A filter's rule for one node.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Fits,
@@ -67,7 +67,7 @@ enum Rule {
     AtMost(i64),
 }
 
-/// What a preempt policy says of the candidate on one node.
+/// A preempt policy's reply about the candidate on one node.
 #[derive(Debug, Clone)]
 enum Reply {
     Keep,
@@ -260,7 +260,7 @@ impl Spec {
         mk_member(&self.name, policy, |config| *config = self.config())
     }
 
-    /// What its filter says of a node of a view.
+    /// The verdict of its filter about a node of a view.
     pub(super) fn verdict(&self, view: &View, node: u32) -> Verdict {
         match self.verdicts[number(view, node)] {
             Rule::Fits => Verdict::Fits,

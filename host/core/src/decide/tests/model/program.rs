@@ -1,4 +1,4 @@
-//! Policies as little read-programs: functions of what they read, and of nothing else.
+//! Policies as little read-programs: functions of their reads, and of nothing else.
 
 use std::{
     collections::BTreeMap,
@@ -16,18 +16,18 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     steps: Vec<Step>,
-    /// Whether an instance reads of the pod once what it needs for many nodes.
+    /// Whether an instance reads of the pod once the values that it needs for many nodes.
     caches: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Read(Of),
-    /// Leaves steps out if what was read so far is divisible.
+    /// Leaves steps out if the value read so far is divisible.
     Skip(u64, usize),
-    /// Fails if what was read so far is divisible.
+    /// Fails if the value read so far is divisible.
     Fail(u64),
-    /// Reads labels until what was read is divisible.
+    /// Reads labels until the value read is divisible.
     Labels(u64),
     EachPlaced,
 }
@@ -44,7 +44,7 @@ enum Of {
     NodeCount,
 }
 
-/// One instance: what it has read of the pod is known to it from then on.
+/// One instance: it knows the values that it has read of the pod from then on.
 struct Instance<'p> {
     program: &'p Program,
     cache: BTreeMap<Of, u64>,
@@ -63,7 +63,7 @@ impl Program {
         self
     }
 
-    /// What a fresh instance answers about one node.
+    /// The answer of a fresh instance about one node.
     pub(super) fn evaluate(&self, view: &View, node: u32) -> Result<u64, Fault> {
         self.instance().evaluate(view, node)
     }
@@ -88,8 +88,8 @@ pub(super) fn score(answer: u64) -> u32 {
 impl Step {
     fn any(rng: &mut Random) -> Self {
         match rng.below(40) {
-            0..=11 => Self::Read(Of::Node(rng.below(11))),
-            12..=19 => Self::Read(Of::Pod(rng.below(9))),
+            0..=11 => Self::Read(Of::Node(rng.below(15))),
+            12..=19 => Self::Read(Of::Pod(rng.below(12))),
             20..=21 => Self::Read(Of::Named),
             22 => Self::Read(Of::Now(rng.pick(&[0, 1, 60]))),
             23 => Self::Read(Of::Settings),
@@ -142,6 +142,9 @@ fn each_placed(view: &View, node: u32, read: &mut u64) {
     for pod in 0..placed as u32 {
         mix(read, hash(view, Read::Placed(node, pod, PlacedRead::Label("app"))));
         mix(read, hash(view, Read::Placed(node, pod, PlacedRead::Priority)));
+        // Which of these is read follows from the value before.
+        let other = [PlacedRead::PriorityClass, PlacedRead::Controller, PlacedRead::Phase, PlacedRead::Name];
+        mix(read, hash(view, Read::Placed(node, pod, other[(*read % 4) as usize])));
     }
 }
 
@@ -161,6 +164,9 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
             5 => PodRead::Namespace,
             6 => PodRead::Images,
             7 => PodRead::Field("/spec/priority"),
+            8 => PodRead::PriorityClass,
+            9 => PodRead::Controller,
+            10 => PodRead::Created,
             _ => PodRead::Name,
         }),
         Of::Now(granularity) => Read::HostNow(granularity),
@@ -188,6 +194,10 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
             7 => Read::Node(node, NodeRead::Field("/spec/unschedulable")),
             8 => Read::Node(node, NodeRead::Name),
             9 => Read::PlacedCount(node),
+            10 => Read::PlacedKnown(node),
+            11 => Read::Node(node, NodeRead::Capacity("cpu")),
+            12 => Read::Node(node, NodeRead::Condition("Ready")),
+            13 => Read::Node(node, NodeRead::Unschedulable),
             _ => Read::PlacedCountLabelled { node, namespace: "web", key: "app", value: "web" },
         },
     };

@@ -1,4 +1,4 @@
-//! A cluster that changes, and what is asked about it: every fact has few values, so that they recur.
+//! A cluster that changes, and the questions about it: every fact has few values, so that they recur.
 
 use std::sync::Arc;
 
@@ -73,7 +73,8 @@ fn node(rng: &mut Random, name: &str) -> Arc<Node> {
     let node = json!({
         "metadata": {"name": name, "labels": labels, "annotations": {"note": rng.pick(&["1", "2"])}},
         "spec": {"taints": taints[rng.below(2) as usize], "unschedulable": rng.below(2) == 0},
-        "status": {"allocatable": {"cpu": rng.pick(&["2", "4"])},
+        "status": {"allocatable": {"cpu": rng.pick(&["2", "4"])}, "capacity": {"cpu": rng.pick(&["4", "8"])},
+                   "conditions": [{"type": "Ready", "status": rng.pick(&["True", "Unknown"])}],
                    "images": [{"names": [rng.pick(&["app", "other"])], "sizeBytes": rng.pick(&[1, 2])}]},
     });
     Arc::new(Node::from_json(bytes(&node)).unwrap())
@@ -92,9 +93,14 @@ fn placed(rng: &mut Random) -> Option<Arc<Placed>> {
 fn placed_pod(rng: &mut Random) -> Json {
     json!({
         "metadata": {"name": "p", "uid": "p", "namespace": rng.pick(&["web", "db"]),
-                     "labels": {"app": rng.pick(&["web", "db"])}},
-        "spec": {"priority": rng.below(2), "containers": [{"resources": {"requests": {"cpu": rng.pick(&["1", "2"])}}}]},
+                     "labels": {"app": rng.pick(&["web", "db"])}, "ownerReferences": owners(rng)},
+        "status": {"phase": rng.pick(&["Pending", "Running"])},
+        "spec": {"priority": rng.below(2), "priorityClassName": rng.pick(&["", "high"]), "containers": [{"resources": {"requests": {"cpu": rng.pick(&["1", "2"])}}}]},
     })
+}
+
+fn owners(rng: &mut Random) -> Json {
+    json!([{"kind": "Job", "name": rng.pick(&["a", "b"]), "uid": rng.pick(&["1", "2"]), "controller": rng.below(3) > 0}])
 }
 
 /// A pod to schedule.
@@ -107,8 +113,9 @@ pub(super) fn pod(rng: &mut Random) -> Arc<Pod> {
     }
     let pod = json!({
         "metadata": {"name": format!("pod-{}", rng.below(3)), "uid": "new", "namespace": rng.pick(&["ml", "web"]),
-                     "labels": labels, "annotations": {"note": rng.pick(&["1", "2"])}},
-        "spec": {"priority": rng.below(2),
+                     "labels": labels, "annotations": {"note": rng.pick(&["1", "2"])}, "ownerReferences": owners(rng),
+                     "creationTimestamp": rng.pick(&["2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"])},
+        "spec": {"priority": rng.below(2), "priorityClassName": rng.pick(&["", "high"]),
                  "containers": [{"image": rng.pick(&["app", "other"]),
                                  "resources": {"requests": {"cpu": rng.pick(&["1", "2"])}}}]},
     });

@@ -1,0 +1,79 @@
+//! The values that one call has read about one node, to be compared with those of a later snapshot.
+
+use plimsoll_decision_cache::{Attribute as _, Fingerprint, Parts, Scope};
+
+use super::{attribute::Attribute, recording::Recording};
+use crate::View;
+
+/// The node in question: the only one of its view.
+const NODE: u32 = 0;
+
+/// The attributes that a call has read, each once with its value. [`ReadLog`](plimsoll_decision_cache::ReadLog) bounds
+/// their number.
+#[derive(Debug)]
+pub(crate) struct SeenValues {
+    values: Vec<(Attribute, Fingerprint)>,
+    completeness: Completeness,
+}
+
+/// Whether every read has an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Completeness {
+    All,
+    /// Others were of the node or the pods on it: the records must be the same.
+    OfNode,
+    /// There were too many: all of the cluster must be the same.
+    TooMany,
+}
+
+/// Something that has another value now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Of the node, or of the pods on it.
+    OfNode,
+    /// Of the cluster as a whole: this read; empty where it could be any.
+    OfCluster(Box<str>),
+}
+
+// === impl SeenValues ===
+
+impl SeenValues {
+    /// The reads of a view of one node.
+    pub(crate) fn of(recording: &Recording, view: &View) -> Self {
+        let log = recording.log();
+        let value = |attribute: &Attribute| (attribute.clone(), attribute.fingerprint(view, NODE));
+        let completeness = match (log.is_cut(), log.is_uncacheable()) {
+            (true, _) => Completeness::TooMany,
+            (false, true) => Completeness::OfNode,
+            (false, false) => Completeness::All,
+        };
+        Self { values: log.attributes_read().map(value).collect(), completeness }
+    }
+
+    /// Whether any of them may change when a pod is bound.
+    pub(crate) fn count_pods(&self) -> bool {
+        self.completeness == Completeness::TooMany || self.values.iter().any(|(attribute, _)| attribute.counts_pods())
+    }
+
+    /// A value that is not the same in the later of two views of the node, if there is one. Reads of a record that both
+    /// share are not made again.
+    pub(crate) fn change(&self, earlier: &View, later: &View) -> Option<Change> {
+        let differing = earlier.differing_parts(later);
+        if self.completeness != Completeness::All && differing != Parts::NONE {
+            return Some(Change::OfNode);
+        }
+        if self.completeness == Completeness::TooMany && !earlier.has_population_of(later) {
+            return Some(Change::OfCluster(Box::default()));
+        }
+        let is_shared =
+            |attribute: &Attribute| attribute.scope() == Scope::Row && !attribute.depends_on().intersects(differing);
+        let is_other = |(attribute, value): &&(Attribute, Fingerprint)| {
+            !is_shared(attribute) && attribute.fingerprint(later, NODE) != *value
+        };
+        let (attribute, _) = self.values.iter().find(is_other)?;
+        Some(match attribute.scope() {
+            Scope::Snapshot => Change::OfCluster(attribute.to_string().into()),
+            Scope::Subject | Scope::Row => Change::OfNode,
+        })
+    }
+}

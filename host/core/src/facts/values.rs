@@ -1,0 +1,65 @@
+//! Facts by source and key, as a document writes them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use super::{FactSource, Facts};
+
+// === impl Facts ===
+
+impl Facts {
+    /// Reads a map from the name of each source to its facts by key; each is a text, a number, `true` or `false`.
+    ///
+    /// # Errors
+    /// Says which part is something else, or which limit is passed.
+    pub fn from_value(value: &Value) -> Result<Self, String> {
+        let expected = "expected a map from each source to its facts";
+        let sources = value.as_object().ok_or_else(|| expected.to_owned())?;
+        let read = |(name, value): (&String, &Value)| {
+            let source = FactSource::from_value(value).map_err(|error| format!("{name}: {error}"))?;
+            Ok((Arc::from(name.as_str()), Arc::new(source)))
+        };
+        sources.iter().map(read).collect()
+    }
+}
+
+// === impl FactSource ===
+
+impl FactSource {
+    /// Reads a map from keys to texts, numbers, `true` or `false`.
+    ///
+    /// # Errors
+    /// Says which part is something else, or which limit is passed.
+    pub fn from_value(value: &Value) -> Result<Self, String> {
+        let expected = "expected a map from keys to texts or numbers";
+        let facts = value.as_object().ok_or_else(|| expected.to_owned())?;
+        let text = |(key, value): (&String, &Value)| match value {
+            Value::String(text) => Ok((key.clone(), text.clone())),
+            Value::Number(_) | Value::Bool(_) => Ok((key.clone(), value.to_string())),
+            _ => Err(format!("{}: {expected}", crate::quotable(key))),
+        };
+        let texts: BTreeMap<String, String> = facts.iter().map(text).collect::<Result<_, _>>()?;
+        Self::from_texts(texts).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_document_has_facts_by_source_and_key() {
+        let facts = Facts::from_value(&json!({"load": {"n1": 0.5, "n2": "0.50"}, "open": {"now": true}})).unwrap();
+        let text = |source: &str, key: &str| facts.by_key(source, key).map(|value| value.text().to_owned());
+        assert_eq!(text("load", "n1").as_deref(), Some("0.5"));
+        assert_eq!(text("load", "n2").as_deref(), Some("0.50"));
+        assert_eq!(text("open", "now").as_deref(), Some("true"));
+        let error = |value| Facts::from_value(&value).unwrap_err();
+        assert_eq!(error(json!([])), "expected a map from each source to its facts");
+        assert_eq!(error(json!({"load": 1})), "load: expected a map from keys to texts or numbers");
+        assert_eq!(error(json!({"load": {"n1": [1]}})), "load: n1: expected a map from keys to texts or numbers");
+    }
+}

@@ -1,0 +1,79 @@
+//! A namespace as policies can read it: by its labels.
+
+use std::{borrow::Cow, sync::Arc};
+
+use serde::Deserialize;
+
+use super::{Entries, MAX_KEPT_BYTES, ObjectError, parse};
+
+/// One namespace.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Namespace {
+    name: Arc<str>,
+    labels: Entries,
+}
+
+#[derive(Deserialize)]
+struct NamespaceJson<'a> {
+    #[serde(borrow)]
+    metadata: MetadataJson<'a>,
+}
+
+#[derive(Deserialize)]
+struct MetadataJson<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    labels: Entries,
+}
+
+// === impl Namespace ===
+
+impl Namespace {
+    /// Reads the JSON of one Namespace; only fields that policies can read are kept.
+    ///
+    /// # Errors
+    /// If it is not JSON, has no name, or its labels have another type or are too large to be kept.
+    pub fn from_json(json: &[u8]) -> Result<Self, ObjectError> {
+        let NamespaceJson { metadata: MetadataJson { name, labels } } = parse("Namespace", json)?;
+        if name.is_empty() {
+            return Err(ObjectError::new("Namespace", "has no metadata.name"));
+        }
+        let bytes = labels.bytes();
+        if bytes > MAX_KEPT_BYTES {
+            let detail = format!("has labels of {bytes} bytes; at most {MAX_KEPT_BYTES} are kept");
+            return Err(ObjectError::new("Namespace", detail));
+        }
+        Ok(Self { name: name.into(), labels })
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// `metadata.labels`.
+    pub fn labels(&self) -> &Entries {
+        &self.labels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_read_with_its_labels_and_needs_a_name() {
+        let read = |json: &str| Namespace::from_json(json.as_bytes());
+        let web =
+            read(r#"{"metadata":{"name":"web","labels":{"tenant":"a"},"annotations":{"b":"c"}},"spec":{}}"#).unwrap();
+        assert_eq!((web.name().as_ref(), web.labels().get("tenant"), web.labels().get("b")), ("web", Some("a"), None));
+        assert!(read(r#"{"metadata":{"name":"web"}}"#).unwrap().labels().is_empty());
+        assert_eq!(read(r#"{"metadata":{}}"#).unwrap_err().to_string(), "Namespace has no metadata.name");
+        for json in ["{}", "[]", "null", r#"{"metadata":{"name":"web","labels":[]}}"#] {
+            assert!(read(json).is_err(), "{json}");
+        }
+        let large = format!(r#"{{"metadata":{{"name":"web","labels":{{"k":"{}"}}}}}}"#, "v".repeat(MAX_KEPT_BYTES));
+        assert!(read(&large).unwrap_err().to_string().contains("has labels of 65537 bytes"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Files with facts, which a sidecar names.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use plimsoll_core::FactSource;
+use plimsoll_system::digest::digest;
+
+use super::{
+    FileRefusal,
+    files::{leads_out, read_facts},
+};
+use crate::sidecar::Sidecar;
+
+/// The files of one policy, by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FactFiles {
+    /// As they were read.
+    pub(crate) texts: BTreeMap<String, String>,
+    pub(crate) sources: BTreeMap<String, Arc<FactSource>>,
+}
+
+// === impl FactFiles ===
+
+impl FactFiles {
+    /// Reads the files that a sidecar names, in its directory.
+    ///
+    /// # Errors
+    /// If one leads out of the directory, cannot be read, or has something else than facts.
+    pub(super) fn read(directory: &Path, sidecar: &Sidecar) -> Result<Self, FileRefusal> {
+        let mut texts = BTreeMap::new();
+        for file in sidecar.facts.iter().filter_map(|own| own.file.as_deref()) {
+            let path = directory.join(file);
+            // A directory that is "" is the current one.
+            let within = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+            if path.symlink_metadata().is_ok() && leads_out(within, &path) {
+                let text = "is a link that leads out of the directory: expected a file of the sidecar's own directory";
+                return Err(FileRefusal::new(format!("{} {text}", path.display())));
+            }
+            texts.insert(file.to_owned(), read_facts(&path)?);
+        }
+        Self::parse(directory, texts)
+    }
+
+    /// Parses texts that were read.
+    ///
+    /// # Errors
+    /// If one has something else than facts.
+    pub(super) fn parse(directory: &Path, texts: BTreeMap<String, String>) -> Result<Self, FileRefusal> {
+        let mut sources = BTreeMap::new();
+        for (file, text) in &texts {
+            let refused = |error| FileRefusal::new(format!("{}:{error}", directory.join(file).display()));
+            sources.insert(file.clone(), Arc::new(FactSource::from_csv(text).map_err(refused)?));
+        }
+        Ok(Self { texts, sources })
+    }
+
+    /// The digest of all texts; none if there are none.
+    pub(crate) fn digest(&self) -> Option<String> {
+        digest_of(&self.texts)
+    }
+}
+
+/// The digest of texts by file; none if there are none.
+pub(crate) fn digest_of(texts: &BTreeMap<String, String>) -> Option<String> {
+    let length = |text: &str| (text.len() as u64).to_le_bytes();
+    let bytes = texts.iter().flat_map(|(file, text)| [file, text]).flat_map(|text| {
+        let head: Vec<u8> = length(text).into();
+        head.into_iter().chain(text.bytes())
+    });
+    (!texts.is_empty()).then(|| digest(&bytes.collect::<Vec<u8>>()))
+}

@@ -1,0 +1,95 @@
+//! Facts in files that sidecars name.
+
+use std::{fs, os::unix::fs::symlink, sync::Arc};
+
+use plimsoll_core::{Member, Roster};
+
+use crate::{
+    fake::good,
+    world::{By, World, member},
+};
+
+/// The text of a fact in a policy's own source.
+fn own_fact(member: &Member, source: &str, key: &str) -> Option<String> {
+    let global = member.fact_access.names().find(|(own, _)| *own == source)?.1.to_owned();
+    let (_, facts) = member.own_facts.iter().find(|(name, _)| **name == *global)?;
+    facts.by_key(key).map(|value| value.text().to_owned())
+}
+
+fn price(roster: &Roster, policy: &str) -> Option<String> {
+    let member = member(roster, policy)?;
+    own_fact(&member, "prices", "node-1")
+}
+
+#[test]
+fn a_sidecar_names_a_file_of_its_own_directory_and_the_file_is_followed() {
+    for by in [By::Reports, By::Polling] {
+        let world = World::new();
+        world.write("x.wasm", &good("v1"));
+        world.write("x.yaml", "facts: {prices: {file: prices.csv}, load: {}}\n");
+        world.write("prices.csv", "# EUR\nnode-1,0.5\n");
+        world.write("gpu/x.yaml", "module: ../x.wasm\nfacts: {prices: {file: prices.csv}}\n");
+        world.write("gpu/prices.csv", "node-1,7\n");
+        let mut watched = world.watch(by);
+        assert_eq!(price(&watched.roster, "x").as_deref(), Some("0.5"));
+        assert_eq!(price(&watched.roster, "gpu/x").as_deref(), Some("7"));
+        let first = member(&watched.roster, "x").unwrap();
+        let names: Vec<(String, String)> =
+            first.fact_access.names().map(|(own, global)| (own.to_owned(), global.to_owned())).collect();
+        let pair = |own: &str, global: &str| (own.to_owned(), global.to_owned());
+        assert_eq!(names, [pair("load", "load"), pair("prices", "file:prices.csv")]);
+        let loads = world.loader.loads_of("v1");
+        world.write("prices.csv", "node-1,0.25\n");
+        watched.wait_for("the new price", |roster| price(roster, "x").as_deref() == Some("0.25"));
+        assert_eq!(price(&watched.roster, "gpu/x").as_deref(), Some("7"), "another group has a file of its own");
+        assert_eq!(world.loader.loads_of("v1"), loads, "nothing is compiled for it");
+    }
+}
+
+#[test]
+fn a_bad_file_leaves_the_last_good_facts_in_force() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    world.write("x.yaml", "facts: {prices: {file: prices.csv}}\n");
+    world.write("prices.csv", "node-1,0.5\n");
+    let mut watched = world.watch(By::Reports);
+    let before = member(&watched.roster, "x").unwrap();
+    for (bad, expected) in [
+        ("node-1", "prices.csv:1: found 'node-1': expected a key, a comma and a value"),
+        ("node-1,1\nnode-1,2", "prices.csv:2: the key 'node-1' has two values, 1 and 2: expected one for each key"),
+    ] {
+        world.put("prices.csv", bad);
+        watched
+            .wait_for("a failure", |roster| roster.failures().iter().any(|failure| failure.error.ends_with(expected)));
+        assert!(Arc::ptr_eq(&before, &member(&watched.roster, "x").unwrap()), "{bad}");
+    }
+    world.put("prices.csv", "node-1,0.75\n");
+    watched.wait_for("the new price", |roster| price(roster, "x").as_deref() == Some("0.75"));
+    assert!(watched.roster.failures().is_empty());
+}
+
+#[test]
+fn no_file_outside_of_the_sidecars_directory_is_read() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    let outside = world.path("").with_file_name("secret.csv");
+    fs::write(&outside, "password,hunter2\n").unwrap();
+    world.write("x.yaml", "facts: {prices: {file: prices.csv}}\n");
+    symlink(&outside, world.path("prices.csv")).unwrap();
+    let failure = world.failure(&world.open().roster);
+    let expected =
+        "prices.csv is a link that leads out of the directory: expected a file of the sidecar's own directory";
+    assert_eq!(failure, expected);
+    world.remove("prices.csv");
+    fs::write(world.path("prices.csv"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    let failure = world.failure(&world.open().roster);
+    assert_eq!(failure, "prices.csv is larger than 1048576 bytes, the most for a file with facts");
+    world.remove("prices.csv");
+    let failure = world.failure(&world.open().roster);
+    assert!(failure.starts_with("prices.csv cannot be read: No such file"), "{failure}");
+    for path in ["../secret.csv", "/etc/passwd", "gpu/other.csv", "..", "secret"] {
+        world.write("x.yaml", &format!("facts: {{prices: {{file: '{path}'}}}}\n"));
+        let failure = world.failure(&world.open().roster);
+        assert!(failure.contains("expected a .csv file of the sidecar's own directory"), "{failure}");
+    }
+}

@@ -1,0 +1,121 @@
+//! `plimsoll new`: a folder with a policy that builds, is tested and runs at once.
+
+mod sdk;
+mod template;
+mod tools;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use self::{sdk::Sdk, template::Template};
+use crate::{
+    args::{Language, NewArgs},
+    output,
+};
+
+/// The longest name of a policy.
+const MAX_NAME_BYTES: usize = 63;
+
+pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
+    ensure!(
+        is_name(&args.name),
+        "'{}' is no name for a new policy: expected a lower-case letter, then lower-case letters, digits and '-', at most \
+         {MAX_NAME_BYTES}",
+        plimsoll_core::escaped(&args.name, |_| false)
+    );
+    let folder = PathBuf::from(&args.name);
+    ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
+    let sdk = Sdk::of(args.lang, args.sdk.as_deref())?;
+    let template = Template::of(args.lang);
+    for (path, text) in template.files(&args.name, &sdk) {
+        write(&folder.join(path), &text)?;
+    }
+    for (path, text) in sdk.copied() {
+        write(&folder.join(sdk::FOLDER).join(path), text)?;
+    }
+    if args.lang == Language::Rust {
+        make_executable(&folder.join(template::BUILD_WASM))?;
+    }
+    output::print(&report(args, &sdk, template))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the name is one for a policy, a crate, a Go module and a folder.
+fn is_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= MAX_NAME_BYTES
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(is_fit)
+}
+
+/// Whether nothing is in the way of a new folder.
+fn is_free(folder: &Path) -> Result<bool> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be used", folder.display())),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    let parent = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)
+        .and_then(|()| fs::write(file, text))
+        .with_context(|| format!("{} cannot be written", file.display()))
+}
+
+fn make_executable(file: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("{} cannot be made executable", file.display()))
+}
+
+/// The files that were written, the tools that are missing, and the next commands.
+fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
+    let name = &args.name;
+    let mut lines = vec![format!("{name}/ has a policy in {}:", template.language)];
+    let files = [
+        (template.source.to_owned(), "the policy, with one rule".to_owned()),
+        (template.tests.to_owned(), "its tests, which need no WebAssembly".to_owned()),
+        ("cases/".to_owned(), "cases that `plimsoll test` puts to the module".to_owned()),
+        (format!("{name}.yaml"), "the sidecar: the settings, and when the policy is asked".to_owned()),
+        ("Makefile".to_owned(), "make, make test, make dev".to_owned()),
+        (".github/".to_owned(), "a workflow that builds and tests it".to_owned()),
+        ("README.md".to_owned(), "its documentation".to_owned()),
+    ];
+    let width = files.iter().map(|(file, _)| file.len()).max().unwrap_or_default();
+    lines.extend(files.iter().map(|(file, about)| format!("  {file:width$}  {about}")));
+    lines.push(sdk.note());
+    let missing = tools::missing(args.lang);
+    if !missing.is_empty() {
+        lines.push(String::new());
+        lines.extend(missing);
+    }
+    lines.push(String::new());
+    lines.push(format!("  cd {name}"));
+    lines.push("  make        # builds the module and checks it".to_owned());
+    lines.push("  make test   # runs the tests and the cases".to_owned());
+    lines.push("  make dev    # on every save: builds, checks, tests and deploys to policies/".to_owned());
+    lines.push("  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind".to_owned());
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_for_every_language() {
+        for name in ["a", "needs-label", "v2"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "-a", "2a", "Needs", "a_b", "a/b", "..", "é", &"a".repeat(64)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The SDKs within this program, and those of a checkout.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::args::Language;
+
+/// The folder of a copied SDK.
+pub(super) const FOLDER: &str = "sdk";
+
+/// Where a new policy takes its SDK from.
+pub(super) struct Sdk {
+    language: Language,
+    source: Source,
+}
+
+enum Source {
+    /// Files that are written into the folder of the policy.
+    Copied,
+    /// A checkout of plimsoll.
+    Checkout(PathBuf),
+    /// The repository of the project.
+    Repository,
+}
+
+/// Files with their paths in the folder of the SDK.
+type Files = &'static [(&'static str, &'static str)];
+
+macro_rules! files {
+    ($folder:literal: $($path:literal,)*) => {
+        &[$(($path, include_str!(concat!("../../../../plugin-sdk/", $folder, "/", $path)))),*]
+    };
+}
+
+const C: Files = files!["c":
+    "plimsoll.h",
+    "plimsoll_generated.h",
+    "plimsoll_test.h",
+];
+
+const GO: Files = files!["go":
+    "bind/bind.go",
+    "bind/export_wasip1.go",
+    "filter/export_wasip1.go",
+    "filter/filter.go",
+    "go.mod",
+    "hostlog/default_wasip1.go",
+    "hostlog/hostlog.go",
+    "internal/abi/answer_wasip1.go",
+    "internal/abi/area_wasip1.go",
+    "internal/abi/doc.go",
+    "internal/call/call.go",
+    "internal/call/call_wasip1.go",
+    "internal/settings/settings.go",
+    "plimsoll/answer.go",
+    "plimsoll/bind.go",
+    "plimsoll/bind_wasip1.go",
+    "plimsoll/calls_wasip1.go",
+    "plimsoll/doc.go",
+    "plimsoll/door_native.go",
+    "plimsoll/door_wasip1.go",
+    "plimsoll/generated.go",
+    "plimsoll/generated_host.go",
+    "plimsoll/generated_wasip1.go",
+    "plimsoll/log.go",
+    "plimsoll/quantity.go",
+    "plimsoll/views.go",
+    "plimsolltest/cluster.go",
+    "plimsolltest/host.go",
+    "plimsolltest/metadata.go",
+    "plimsolltest/objects.go",
+    "plimsolltest/world.go",
+    "preempt/export_wasip1.go",
+    "preempt/preempt.go",
+    "rank/export_wasip1.go",
+    "rank/rank.go",
+    "score/export_wasip1.go",
+    "score/score.go",
+];
+
+// === impl Sdk ===
+
+impl Sdk {
+    /// The SDK for a language.
+    ///
+    /// # Errors
+    /// If the checkout that is named has none.
+    pub(super) fn of(language: Language, checkout: Option<&Path>) -> Result<Self> {
+        let source = match checkout {
+            Some(checkout) => {
+                let folder = checkout.join(folder(language));
+                ensure!(
+                    folder.is_dir(),
+                    "{} is no checkout of plimsoll: it has no directory {}",
+                    checkout.display(),
+                    self::folder(language)
+                );
+                let absolute = std::path::absolute(&folder);
+                Source::Checkout(absolute.with_context(|| format!("{} has no absolute path", folder.display()))?)
+            }
+            None if language != Language::Rust => Source::Copied,
+            None => own_checkout().map_or(Source::Repository, Source::Checkout),
+        };
+        Ok(Self { language, source })
+    }
+
+    /// The files to write into the folder of the SDK.
+    pub(super) fn copied(&self) -> Files {
+        match (&self.source, self.language) {
+            (Source::Copied, Language::C) => C,
+            (Source::Copied, Language::Go) => GO,
+            _ => &[],
+        }
+    }
+
+    /// The place of the SDK, as the files of the policy name it.
+    pub(super) fn reference(&self) -> String {
+        match (&self.source, self.language) {
+            (Source::Checkout(path), Language::Rust) => format!("path = \"{}\"", path.display()),
+            (Source::Checkout(path), _) => path.display().to_string(),
+            (_, Language::Rust) => {
+                let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+                format!("git = \"{repository}\", tag = \"v{version}\"")
+            }
+            (_, Language::Go) => format!("./{FOLDER}"),
+            (_, Language::C) => FOLDER.to_owned(),
+        }
+    }
+
+    /// A sentence about it.
+    pub(super) fn note(&self) -> String {
+        let version = env!("CARGO_PKG_VERSION");
+        match &self.source {
+            Source::Copied => format!("The SDK is in {FOLDER}/, a copy of that of plimsoll {version}."),
+            Source::Checkout(path) => format!("The SDK is in {}.", path.display()),
+            Source::Repository => {
+                format!("The SDK is v{version} of {}, which needs the network.", env!("CARGO_PKG_REPOSITORY"))
+            }
+        }
+    }
+}
+
+/// The folder of an SDK in a checkout.
+fn folder(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "plugin-sdk/rust",
+        Language::Go => "plugin-sdk/go",
+        Language::C => "plugin-sdk/c",
+    }
+}
+
+/// The Rust SDK of the checkout that this program lies in, as cargo leaves it.
+fn own_checkout() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    program.ancestors().map(|above| above.join(folder(Language::Rust))).find(|sdk| sdk.join("Cargo.toml").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs};
+
+    use super::*;
+
+    #[test]
+    fn the_sdks_within_the_program_are_complete() {
+        for (language, files) in [(Language::C, C), (Language::Go, GO)] {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder(language));
+            let listed: BTreeSet<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+            assert_eq!(listed, files_of(&root, &root), "{language:?}");
+        }
+    }
+
+    /// The files of an SDK without its tests and examples.
+    fn files_of(root: &Path, folder: &Path) -> BTreeSet<String> {
+        let mut files = BTreeSet::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let relative = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && relative != "examples" {
+                files.append(&mut files_of(root, &path));
+            } else if path.is_file() && !relative.ends_with("_test.go") {
+                files.insert(relative);
+            }
+        }
+        files
+    }
+}

@@ -1,0 +1,103 @@
+//! The files of a new policy, in each language.
+
+use super::sdk::Sdk;
+use crate::args::Language;
+
+/// The script that builds a policy in Rust.
+pub(super) const BUILD_WASM: &str = "build-wasm";
+
+/// The text of a template.
+macro_rules! template {
+    ($path:literal) => {
+        include_str!(concat!("../../../../plugin-sdk/templates/", $path, ".in"))
+    };
+}
+
+/// The templates of a language.
+pub(super) struct Template {
+    /// The language's name.
+    pub(super) language: &'static str,
+    /// The file with the policy.
+    pub(super) source: &'static str,
+    /// The file with its tests.
+    pub(super) tests: &'static str,
+    makefile: &'static str,
+    toolchain: &'static str,
+    /// Further files.
+    files: &'static [(&'static str, &'static str)],
+}
+
+static RUST: Template = Template {
+    language: "Rust",
+    source: "src/lib.rs",
+    tests: "src/lib.rs",
+    makefile: template!("rust/Makefile"),
+    toolchain: template!("rust/workflow.yml"),
+    files: &[
+        ("Cargo.toml", template!("rust/Cargo.toml")),
+        ("src/lib.rs", template!("rust/lib.rs")),
+        (BUILD_WASM, include_str!("../../../../plugin-sdk/rust/build-wasm")),
+    ],
+};
+
+static GO: Template = Template {
+    language: "Go",
+    source: "main.go",
+    tests: "main_test.go",
+    makefile: template!("go/Makefile"),
+    toolchain: template!("go/workflow.yml"),
+    files: &[
+        ("go.mod", template!("go/go.mod")),
+        ("main.go", template!("go/main.go")),
+        ("main_test.go", template!("go/main_test.go")),
+    ],
+};
+
+static C: Template = Template {
+    language: "C",
+    source: "policy.c",
+    tests: "policy_test.c",
+    makefile: template!("c/Makefile"),
+    toolchain: template!("c/workflow.yml"),
+    files: &[("policy.c", template!("c/policy.c")), ("policy_test.c", template!("c/policy_test.c"))],
+};
+
+// === impl Template ===
+
+impl Template {
+    pub(super) fn of(language: Language) -> &'static Self {
+        match language {
+            Language::Rust => &RUST,
+            Language::Go => &GO,
+            Language::C => &C,
+        }
+    }
+
+    /// The files with their paths in the folder of the policy.
+    pub(super) fn files(&self, name: &str, sdk: &Sdk) -> Vec<(String, String)> {
+        let (sdk_path, note) = (sdk.reference(), sdk.note());
+        let values = [
+            ("@BUILD@", self.makefile.trim_end()),
+            ("@TOOLCHAIN@", self.toolchain.trim_end()),
+            ("@NAME@", name),
+            ("@LANGUAGE@", self.language),
+            ("@SOURCE@", self.source),
+            ("@TESTS@", self.tests),
+            ("@SDK@", &sdk_path),
+            ("@SDK_NOTE@", &note),
+            ("@VERSION@", env!("CARGO_PKG_VERSION")),
+        ];
+        let filled = |text: &str| values.iter().fold(text.to_owned(), |text, (key, value)| text.replace(key, value));
+        let common = [
+            ("Makefile".to_owned(), template!("common/Makefile")),
+            ("README.md".to_owned(), template!("common/README.md")),
+            (format!("{name}.yaml"), template!("common/sidecar.yaml")),
+            ("cases/needs.yaml".to_owned(), template!("common/needs.yaml")),
+            ("cases/misspelt.yaml".to_owned(), template!("common/misspelt.yaml")),
+            (".gitignore".to_owned(), template!("common/gitignore")),
+            (".github/workflows/policy.yml".to_owned(), template!("common/workflow.yml")),
+        ];
+        let own = self.files.iter().map(|(path, text)| ((*path).to_owned(), *text));
+        common.into_iter().chain(own).map(|(path, text)| (path, filled(text))).collect()
+    }
+}

@@ -1,0 +1,30 @@
+//! `plimsoll test`: puts test cases in YAML to policies, and shows the differences.
+
+mod find;
+mod once;
+mod places;
+mod record;
+mod report;
+mod request;
+mod run;
+mod walk;
+mod watch;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::{args::TestArgs, engine};
+
+pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
+    let loader = engine::loader(&args.engine)?;
+    if let Some(target) = &args.record.target {
+        return record::record(args, target, &loader);
+    }
+    if args.watch {
+        return watch::watch(args, &loader);
+    }
+    let report = once::report(&find::find(args)?, args, &loader)?;
+    once::print(&report, args.output)?;
+    Ok(if report.is_passed(args.strict) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,189 @@
+//! Finds the policies to test, and their cases.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+use plimsoll_cases::Case;
+use plimsoll_directory::PolicyFiles;
+
+use super::{places::CasesRoot, report::Skipped, walk::Walk};
+use crate::{args::TestArgs, text::count};
+
+/// A policy with the files of its cases.
+pub(super) struct Subject {
+    /// The file that has the policy's name.
+    pub(super) file: PathBuf,
+    /// Its files, or why they are refused.
+    pub(super) files: Result<PolicyFiles, String>,
+    pub(super) cases: Vec<PathBuf>,
+    /// Whether a directory was searched for it.
+    is_searched: bool,
+}
+
+/// All that is to be tested, and the files that are not.
+pub(super) struct Found {
+    pub(super) subjects: Vec<Subject>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// Finds policies and cases.
+///
+/// # Errors
+/// If a file or directory that is named does not exist or cannot be read.
+pub(super) fn find(args: &TestArgs) -> Result<Found> {
+    let mut walk = Walk::default();
+    let mut named = Vec::new();
+    for file in &args.files {
+        match file.extension().and_then(|ending| ending.to_str()) {
+            _ if file.is_dir() => walk.add(file, false)?,
+            _ if !file.exists() => bail!("{}: there is no such file or directory", file.display()),
+            Some("wasm" | "yaml" | "yml") => {
+                let subject = Subject::of(file, false);
+                if subject.files.is_err() && Case::read(file).is_ok() {
+                    bail!("{} is a case: name its module, and the case with --cases", file.display());
+                }
+                named.push(subject);
+            }
+            _ => bail!("{}: expected a policy module (.wasm), a sidecar (.yaml) or a directory", file.display()),
+        }
+    }
+    let mut subjects = named;
+    subjects.extend(walk.modules.iter().map(|module| Subject::of(module, true)));
+    subjects.extend(sidecars(&walk));
+    let mut seen = BTreeSet::new();
+    subjects.retain(|subject| seen.insert(subject.files.clone().map_err(|_| subject.file.clone())));
+    let mut used = BTreeMap::new();
+    match args.cases.as_deref() {
+        Some(file) if file.is_file() => take_file(&mut subjects, file)?,
+        Some(directory) => {
+            walk.add(directory, directory.file_name().is_some_and(|name| name == "cases"))?;
+            used.extend(take_cases(&mut subjects, Some(directory))?);
+        }
+        None => used.extend(take_cases(&mut subjects, None)?),
+    }
+    leave_out(&mut subjects);
+    let mut skipped = orphans(&walk, &used);
+    skipped.extend(ignored(&walk, used)?);
+    Ok(Found { subjects, skipped })
+}
+
+/// Sidecars that name a module: several policies may share one.
+fn sidecars(walk: &Walk) -> Vec<Subject> {
+    // A sidecar is beside its module, or in a group next to it; other YAML is not looked at.
+    let has_modules: BTreeSet<&Path> = walk.modules.iter().filter_map(|module| module.parent()).collect();
+    let is_near = |file: &&PathBuf| file.ancestors().skip(1).take(2).any(|folder| has_modules.contains(folder));
+    let is_own = |file: &&PathBuf| walk.modules.contains(&file.with_extension("wasm"));
+    let near = walk.yaml.iter().filter(is_near).filter(|file| !is_own(file));
+    near.map(|file| Subject::of(file, true)).collect()
+}
+
+/// The cases of one file, for the one policy.
+fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
+    match subjects {
+        [only] => only.cases.push(file.to_owned()),
+        _ => bail!("--cases {}: cases of a single file are for one policy: name its module", file.display()),
+    }
+    Ok(())
+}
+
+/// Gives each policy its cases, and returns their directories: the real path of each, and the one that is shown.
+fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap<PathBuf, PathBuf>> {
+    let is_usable = |subject: &&Subject| subject.files.is_ok();
+    let is_only = subjects.iter().filter(is_usable).count() == 1;
+    let folders: Vec<PathBuf> = subjects.iter().filter(is_usable).map(Subject::folder).collect();
+    let mut used = BTreeMap::new();
+    for subject in subjects {
+        let is_usable = subject.files.is_ok();
+        let name = subject.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = subject.folder();
+        let is_only_there = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
+        let is_sole = is_usable && is_only;
+        let places = if let Some(directory) = named {
+            CasesRoot { directory, is_named: true }.places(&name, is_sole)
+        } else {
+            let root = |directory| CasesRoot { directory, is_named: false };
+            let mut places = root(&folder).places(&name, is_only_there);
+            places.extend(root(Path::new(".")).places(&name, is_sole));
+            places
+        };
+        let mut own = BTreeSet::new();
+        for place in places {
+            let Ok(real) = place.canonicalize() else { continue };
+            if real.is_dir() && own.insert(real.clone()) {
+                let place = tidy(&place);
+                subject.cases.extend(Case::files(&place)?);
+                used.insert(real, place);
+            }
+        }
+    }
+    Ok(used)
+}
+
+/// Leaves out the other files of a directory: YAML that is no sidecar, and modules that only serve others.
+fn leave_out(subjects: &mut Vec<Subject>) {
+    let shared: BTreeSet<PathBuf> = subjects.iter().filter_map(Subject::shared_module).collect();
+    subjects.retain(|subject| {
+        let is_library = subject.files.as_ref().is_ok_and(|files| {
+            files.sidecar.is_none() && files.module.canonicalize().is_ok_and(|module| shared.contains(&module))
+        });
+        let is_other = subject.files.is_err() && subject.file.extension().is_some_and(|ending| ending != "wasm");
+        !subject.is_searched || !subject.cases.is_empty() || !(is_library || is_other)
+    });
+}
+
+/// Directories of cases that belong to no policy.
+fn orphans(walk: &Walk, used: &BTreeMap<PathBuf, PathBuf>) -> Vec<Skipped> {
+    let is_unused = |place: &&PathBuf| place.canonicalize().is_ok_and(|real| !used.contains_key(&real));
+    let skipped = |place: &PathBuf| {
+        let cases = Case::files(place).map_or(0, |files| files.len());
+        let (file, cases) = (tidy(place), count(cases, "case"));
+        Skipped { file, why: format!("there is no module for {cases}") }
+    };
+    walk.cases.iter().filter(is_unused).map(skipped).collect()
+}
+
+/// Files beside cases that only look like cases: a test that is never run must not look like one that passes.
+fn ignored(walk: &Walk, mut places: BTreeMap<PathBuf, PathBuf>) -> Result<Vec<Skipped>> {
+    for place in &walk.look_like_cases {
+        let Ok(real) = place.canonicalize() else { continue };
+        places.entry(real).or_insert_with(|| tidy(place));
+    }
+    let mut skipped = Vec::new();
+    for place in places.into_values() {
+        let why = || plimsoll_cases::WRONG_CASE.to_owned();
+        skipped.extend(Case::ignored_files(&place)?.into_iter().map(|file| Skipped { file, why: why() }));
+    }
+    Ok(skipped)
+}
+
+/// A path without `./`, as a user would write it.
+fn tidy(path: &Path) -> PathBuf {
+    path.strip_prefix(".").map_or_else(|_| path.to_owned(), ToOwned::to_owned)
+}
+
+// === impl Subject ===
+
+impl Subject {
+    fn of(file: &Path, is_searched: bool) -> Self {
+        let file = tidy(file);
+        let files = plimsoll_directory::policy_files(&file).map_err(|error| error.to_string());
+        Self { file, files, cases: Vec::new(), is_searched }
+    }
+
+    fn folder(&self) -> PathBuf {
+        match self.file.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
+    /// The module, if it has another name than the policy.
+    fn shared_module(&self) -> Option<PathBuf> {
+        let files = self.files.as_ref().ok()?;
+        let is_shared = files.module.file_stem() != self.file.file_stem();
+        files.module.canonicalize().ok().filter(|_| is_shared)
+    }
+}

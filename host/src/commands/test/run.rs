@@ -1,0 +1,112 @@
+//! Runs the cases of policies, with the limits that `serve` has.
+
+use std::{sync::Arc, time::Instant};
+
+use plimsoll_cases::{CallLimits, Case, CaseError};
+use plimsoll_core::{Loader, Policy, PolicyConfig};
+use plimsoll_directory::PolicyFiles;
+use plimsoll_wasm::WasmLoader;
+
+use super::{
+    find::{Found, Subject},
+    report::{CaseOutcome, CaseReport, MAX_SHOWN, PolicyReport, Skipped, TestReport},
+};
+use crate::args::TestArgs;
+
+/// After this many cases in which its time ran out, a policy is not asked any more: it may have thousands.
+const MAX_TIMEOUTS: usize = 5;
+
+/// A policy that is loaded.
+pub(super) struct Loaded {
+    pub(super) policy: Arc<dyn Policy>,
+    pub(super) settings: Arc<str>,
+    pub(super) limits: CallLimits,
+}
+
+pub(super) fn run(found: &Found, args: &TestArgs, loader: &WasmLoader) -> TestReport {
+    let mut skipped = Vec::new();
+    let mut policies = Vec::new();
+    for subject in &found.subjects {
+        match &subject.files {
+            Ok(_) if subject.cases.is_empty() => {
+                skipped.push(Skipped { file: subject.file.clone(), why: "it has no cases".to_owned() });
+            }
+            Ok(files) => policies.extend(run_policy(subject, files, args, loader)),
+            Err(why) if is_wanted(args, &[&subject.file.to_string_lossy()]) => {
+                policies.push(PolicyReport::refused(&subject.file, None, why.clone()));
+            }
+            Err(_) => {}
+        }
+    }
+    skipped.extend(found.skipped.iter().cloned());
+    if args.filter.is_some() {
+        skipped.clear();
+    }
+    TestReport { policies, skipped }
+}
+
+/// The report on one policy; none if the filter leaves no case. Of thousands of files one is in memory at a time.
+fn run_policy(subject: &Subject, files: &PolicyFiles, args: &TestArgs, loader: &WasmLoader) -> Option<PolicyReport> {
+    let mut kept: Option<Loaded> = None;
+    let mut timeouts = 0;
+    let mut reports = Vec::new();
+    for file in &subject.cases {
+        let case = Case::read(file);
+        let description = case.as_ref().map_or_else(|_| String::new(), |case| case.description.clone());
+        if !is_wanted(args, &[&file.to_string_lossy(), &description, &subject.file.to_string_lossy()]) {
+            continue;
+        }
+        let policy = match &mut kept {
+            Some(policy) => policy,
+            none => match Loaded::of(files, loader) {
+                Ok(own) => none.insert(own),
+                Err(why) => return Some(PolicyReport::refused(&subject.file, Some(files), why)),
+            },
+        };
+        let started = Instant::now();
+        let outcome = if timeouts >= MAX_TIMEOUTS {
+            let error = format!("not run: the policy ran out of time in {MAX_TIMEOUTS} cases before");
+            CaseOutcome::Error { line: None, error }
+        } else {
+            policy.outcome(case, args.explain)
+        };
+        timeouts += usize::from(outcome.is_timeout());
+        reports.push(CaseReport { file: file.clone(), description, outcome, took: started.elapsed() });
+    }
+    (!reports.is_empty()).then(|| PolicyReport::new(&subject.file, Some(files), reports))
+}
+
+/// Whether one of these texts contains that of the filter.
+fn is_wanted(args: &TestArgs, texts: &[&str]) -> bool {
+    args.filter.as_ref().is_none_or(|filter| texts.iter().any(|text| text.contains(filter.as_str())))
+}
+
+// === impl Loaded ===
+
+impl Loaded {
+    /// Loads a policy as a directory would; without a sidecar it has the default limits.
+    pub(super) fn of(PolicyFiles { module, sidecar }: &PolicyFiles, loader: &WasmLoader) -> Result<Self, String> {
+        let limits = |config: &PolicyConfig| CallLimits { timeout: config.timeout, memory: config.memory };
+        if let Some(sidecar) = sidecar {
+            let member =
+                plimsoll_directory::load_one(module, Some(sidecar), loader).map_err(|error| error.to_string())?;
+            let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
+            return Ok(Self { policy, settings, limits: limits(&member.config) });
+        }
+        let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
+        let policy = loader.load(&bytes).map_err(|error| format!("{}: {error}", module.display()))?;
+        Ok(Self { policy, settings: Arc::from("null"), limits: limits(&PolicyConfig::default()) })
+    }
+
+    fn outcome(&self, case: Result<Case, CaseError>, explain: bool) -> CaseOutcome {
+        let case = match case {
+            Ok(case) => case.with_default_settings(&self.settings),
+            Err(error) => return CaseOutcome::of_error(error),
+        };
+        match case.explain_within(self.policy.as_ref(), self.limits, if explain { MAX_SHOWN } else { 0 }) {
+            Ok(differences) if differences.is_empty() => CaseOutcome::Passed,
+            Ok(differences) => CaseOutcome::Differs(differences),
+            Err(error) => CaseOutcome::of_error(error),
+        }
+    }
+}

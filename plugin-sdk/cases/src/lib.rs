@@ -1,0 +1,28 @@
+//! Test cases of policies: a cluster in YAML, and the answers that are expected.
+//!
+//! ```text
+//!  cases/*.yaml ──> Case ──> World ──> View ──> Policy (port: native or compiled)
+//!                     └────> Expectations <────────┘ Difference
+//! ```
+//!
+//! The Rust SDK runs them natively, `plimsoll test` against any module. A case file is not trusted: its size, depth and
+//! number of values have limits, and each call has those of the policy.
+
+mod call_error;
+mod case;
+mod compare;
+mod emit;
+mod expect;
+mod record;
+mod reduce;
+mod run;
+mod scalar;
+mod world;
+mod yaml;
+
+pub use case::{Case, CaseError, WRONG_CASE, cases};
+pub use compare::Explained;
+pub use expect::{Difference, Expectations, ExpectedBinding, ExpectedPreemption, ExpectedVerdict};
+pub use record::{Cut, CutError};
+pub use run::CallLimits;
+pub use world::{ProposedVictims, World, WorldError};

@@ -1,0 +1,294 @@
+//! Takes out of a world the parts that a policy does not need for its answers: part by part, as long as all its reads
+//! and answers stay the same.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::World;
+
+/// The time of the whole search; parts that are not tried by then stay.
+const TIME: Duration = Duration::from_secs(20);
+
+/// Maximum number of labels of nodes that groups are made by.
+const MAX_LABELS: usize = 50;
+
+/// Objects of a world that are reduced together.
+#[derive(Clone, Copy)]
+enum Part {
+    Pod,
+    Nodes,
+    Pods,
+    Namespaces,
+}
+
+/// Where a name is, seen from a path.
+enum NameAt {
+    Here,
+    Below,
+}
+
+/// A step into an object; `None` is every element of a list.
+type Step = Option<String>;
+
+/// A search for a smaller world.
+pub(crate) struct Reducer<F> {
+    world: World,
+    /// Whether the policy reads and answers the same in this world.
+    is_same: F,
+    end: Instant,
+}
+
+// === impl Reducer ===
+
+impl<F: Fn(&World) -> bool> Reducer<F> {
+    pub(crate) fn new(world: World, is_same: F) -> Self {
+        Self { world, is_same, end: Instant::now() + TIME }
+    }
+
+    /// The smaller world.
+    pub(crate) fn run(mut self) -> World {
+        if !self.try_change(keep_the_nodes_in_question) {
+            self.keep_groups();
+        }
+        self.try_change(|world| world.now = 0);
+        self.drop_items(|world| &mut world.pods);
+        self.try_change(drop_empty_nodes);
+        // A node that pods are placed on, or that is asked about, stays: without it the world cannot be.
+        self.drop_items(|world| &mut world.nodes);
+        self.drop_items(|world| &mut world.namespaces);
+        for part in [Part::Nodes, Part::Pods, Part::Pod, Part::Namespaces] {
+            self.prune(part, &mut vec![]);
+        }
+        self.world
+    }
+
+    fn try_change(&mut self, change: impl Fn(&mut World)) -> bool {
+        if Instant::now() >= self.end {
+            return false;
+        }
+        let mut changed = self.world.clone();
+        change(&mut changed);
+        let is_same = (self.is_same)(&changed);
+        if is_same {
+            self.world = changed;
+        }
+        is_same
+    }
+
+    /// Of a cluster that is read as a whole, keeps the pods and nodes that have a label in common with the pod or with a
+    /// node in question: a policy counts such groups.
+    fn keep_groups(&mut self) {
+        let own = labels(&self.world.pod);
+        let namespace = self.world.pod.pointer("/metadata/namespace").cloned();
+        self.try_change(|world| world.pods.retain(|pod| pod.pointer("/metadata/namespace") == namespace.as_ref()));
+        for (key, value) in own {
+            self.try_change(|world| world.pods.retain(|pod| has_label(pod, &key, &value)));
+        }
+        let asked = in_question(&self.world);
+        let asked: Vec<_> = self.world.nodes.iter().filter(|node| is_one_of(node, "/metadata/name", &asked)).collect();
+        let pairs: BTreeSet<(String, String)> = asked.into_iter().flat_map(labels).collect();
+        for (key, value) in pairs.into_iter().take(MAX_LABELS) {
+            self.try_change(|world| {
+                let asked = in_question(world);
+                world.nodes.retain(|node| is_one_of(node, "/metadata/name", &asked) || has_label(node, &key, &value));
+                drop_lost_pods(world);
+            });
+        }
+        self.try_change(drop_empty_nodes);
+    }
+
+    /// Drops runs of items, from all of them down to single ones.
+    fn drop_items(&mut self, list: impl Fn(&mut World) -> &mut Vec<Value>) {
+        let mut run = list(&mut self.world).len();
+        while run > 0 {
+            let mut at = 0;
+            while at < list(&mut self.world).len() {
+                let end = (at + run).min(list(&mut self.world).len());
+                if !self.try_change(|world| drop(list(world).drain(at..end))) {
+                    at = end;
+                }
+            }
+            run /= 2;
+        }
+    }
+
+    /// Removes fields of all objects of a part at once: a policy reads the same fields of each.
+    fn prune(&mut self, part: Part, path: &mut Vec<Step>) {
+        for step in self.steps(part, path) {
+            path.push(step);
+            let is_field = path.last() != Some(&None);
+            match part.name_at(path) {
+                Some(NameAt::Here) => {}
+                Some(NameAt::Below) => {
+                    self.prune(part, path);
+                    if self.steps(part, path).is_empty() {
+                        self.try_change(|world| remove(part, world, path));
+                    }
+                }
+                None if is_field && self.try_change(|world| remove(part, world, path)) => {}
+                None => self.prune(part, path),
+            }
+            path.pop();
+        }
+    }
+
+    /// The next steps of a path, in any of the objects.
+    fn steps(&mut self, part: Part, path: &[Step]) -> BTreeSet<Step> {
+        let mut steps = BTreeSet::new();
+        for object in part.objects(&mut self.world) {
+            visit(object, path, &mut |value| match value {
+                Value::Object(fields) => steps.extend(fields.keys().cloned().map(Some)),
+                Value::Array(items) if items.iter().any(Value::is_object) => drop(steps.insert(None)),
+                _ => {}
+            });
+        }
+        steps
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    /// Whether a path leads to the name of an object: that stays, so that a reader knows which object is which.
+    fn name_at(self, path: &[Step]) -> Option<NameAt> {
+        const NAME: &[&str] = &["metadata", "name"];
+        const NAMESPACE: &[&str] = &["metadata", "namespace"];
+        const NODE: &[&str] = &["spec", "nodeName"];
+        let names: &[&[&str]] = match self {
+            Self::Nodes | Self::Namespaces => &[NAME],
+            Self::Pod => &[NAME, NAMESPACE],
+            Self::Pods => &[NAME, NAMESPACE, NODE],
+        };
+        let leads = |name: &&&[&str]| path.iter().zip(**name).all(|(step, name)| step.as_deref() == Some(*name));
+        let name = names.iter().filter(|name| path.len() <= name.len()).find(leads)?;
+        Some(if name.len() == path.len() { NameAt::Here } else { NameAt::Below })
+    }
+
+    fn objects(self, world: &mut World) -> &mut [Value] {
+        match self {
+            Self::Pod => std::slice::from_mut(&mut world.pod),
+            Self::Nodes => &mut world.nodes,
+            Self::Pods => &mut world.pods,
+            Self::Namespaces => &mut world.namespaces,
+        }
+    }
+}
+
+fn remove(part: Part, world: &mut World, path: &[Step]) {
+    let Some((Some(key), parent)) = path.split_last() else { return };
+    for object in part.objects(world) {
+        visit(object, parent, &mut |value| {
+            if let Value::Object(fields) = value {
+                fields.remove(key);
+            }
+        });
+    }
+}
+
+/// Keeps the nodes that are asked about, and the pods on them.
+fn keep_the_nodes_in_question(world: &mut World) {
+    let asked = in_question(world);
+    world.nodes.retain(|node| is_one_of(node, "/metadata/name", &asked));
+    drop_lost_pods(world);
+}
+
+/// Drops nodes that are not asked about and have no pods.
+fn drop_empty_nodes(world: &mut World) {
+    let mut needed = in_question(world);
+    needed.extend(world.pods.iter().filter_map(|pod| text(pod, "/spec/nodeName")));
+    world.nodes.retain(|node| is_one_of(node, "/metadata/name", &needed));
+}
+
+/// Drops pods whose nodes are gone.
+fn drop_lost_pods(world: &mut World) {
+    let names: BTreeSet<String> = world.nodes.iter().filter_map(|node| text(node, "/metadata/name")).collect();
+    world.pods.retain(|pod| is_one_of(pod, "/spec/nodeName", &names));
+}
+
+/// The names of the nodes that the policy is asked about.
+fn in_question(world: &World) -> BTreeSet<String> {
+    let candidates = world.candidates.iter().map(|candidate| &candidate.node);
+    world.request.iter().flatten().chain(candidates).cloned().collect()
+}
+
+fn is_one_of(object: &Value, pointer: &str, names: &BTreeSet<String>) -> bool {
+    object.pointer(pointer).and_then(Value::as_str).is_some_and(|name| names.contains(name))
+}
+
+fn labels(object: &Value) -> Vec<(String, String)> {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
+    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+fn has_label(object: &Value, key: &str, value: &str) -> bool {
+    object["metadata"]["labels"][key] == value
+}
+
+fn text(object: &Value, pointer: &str) -> Option<String> {
+    object.pointer(pointer)?.as_str().map(str::to_owned)
+}
+
+/// Visits each value at a path.
+fn visit(value: &mut Value, path: &[Step], found: &mut impl FnMut(&mut Value)) {
+    match (path.split_first(), value) {
+        (None, value) => found(value),
+        (Some((None, rest)), Value::Array(items)) => items.iter_mut().for_each(|item| visit(item, rest, found)),
+        (Some((Some(key), rest)), Value::Object(fields)) => {
+            if let Some(value) = fields.get_mut(key) {
+                visit(value, rest, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_needed_stays_and_all_else_goes() {
+        let labels = json!({"app": "a", "team": "b"});
+        let pod = |name: &str, node: &str| {
+            json!({"kind": "Pod", "metadata": {"name": name, "namespace": "n", "labels": labels, "uid": name},
+                   "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]}})
+        };
+        let node =
+            |name: &str| json!({"metadata": {"name": name, "labels": labels}, "spec": {"taints": [{"key": "k"}]}});
+        let world = World {
+            pod: pod("p", "n0"),
+            nodes: (0..40).map(|at| node(&format!("n{at}"))).collect(),
+            pods: (0..100).map(|at| pod(&format!("p{at}"), &format!("n{}", at % 40))).collect(),
+            request: Some(vec!["n3".to_owned()]),
+            now: 5,
+            ..World::default()
+        };
+        // As if a policy read the images of p, the label `app` of n3, and of the two pods on n17 and on n3.
+        let is_same = |world: &World| {
+            let node = |name: &str| world.nodes.iter().find(|node| node["metadata"]["name"] == name);
+            let pods = world.pods.iter().filter(|pod| pod["metadata"]["labels"]["app"] == "a");
+            let on = |name: &str| pods.clone().filter(|pod| pod["spec"]["nodeName"] == name).count();
+            node("n3").is_some_and(|node| node["metadata"]["labels"]["app"] == "a")
+                && (on("n3"), on("n17"), node("n17").is_some()) == (3, 3, true)
+                && world.pod["spec"]["containers"][1]["image"] == "i"
+        };
+        let small = Reducer::new(world, is_same).run();
+        assert_eq!(
+            small.pod,
+            json!({"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [{"image": "i"}, {"image": "i"}]}})
+        );
+        let labelled = |name: &str| json!({"metadata": {"name": name, "labels": {"app": "a"}}});
+        assert_eq!(small.nodes, [labelled("n3"), labelled("n17")]);
+        assert_eq!((small.pods.len(), small.now), (6, 0));
+        assert_eq!(
+            small.pods[0],
+            json!({"metadata": {"name": "p3", "namespace": "n", "labels": {"app": "a"}}, "spec": {"nodeName": "n3"}})
+        );
+    }
+}

@@ -1,0 +1,3 @@
+module github.com/plimsoll/plimsoll/plugin-sdk/go
+
+go 1.24

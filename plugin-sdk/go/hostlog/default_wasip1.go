@@ -1,0 +1,7 @@
+package hostlog
+
+import "log/slog"
+
+func init() {
+	slog.SetDefault(slog.New(Handler{}))
+}

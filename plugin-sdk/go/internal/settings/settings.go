@@ -1,0 +1,110 @@
+// Package settings reads the settings of a policy from JSON.
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Decode reads the settings into the policy, a pointer, and asks its Validate method if it has one. A field that the
+// text does not name keeps its value. The text `null` names nothing.
+func Decode(policy any, text string) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(policy); err != nil {
+		return explained(err, policy)
+	}
+	if own, ok := policy.(interface{ Validate() error }); ok {
+		return own.Validate()
+	}
+	return nil
+}
+
+// explained says where the settings are wrong and what was expected, in the words of an operator.
+func explained(err error, policy any) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		field := wrong.Field
+		if field == "" {
+			field = "the settings"
+		}
+		return fmt.Errorf("%s: expected %s, found %s", field, kind(wrong.Type), found(wrong.Value))
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("there is no field %s; expected %s", strings.Trim(name, `"`), fields(policy))
+	}
+	return err
+}
+
+// fields lists the settings that a policy has, with those of the structs within it.
+func fields(policy any) string {
+	names := named(reflect.TypeOf(policy).Elem(), "")
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func named(of reflect.Type, prefix string) []string {
+	var names []string
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for at := range of.NumField() {
+		field := of.Field(at)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		if inner := named(field.Type, prefix+name+"."); len(inner) > 0 {
+			names = append(names, inner...)
+		} else {
+			names = append(names, prefix+name)
+		}
+	}
+	return names
+}
+
+// found is the kind of a JSON value with its article; a type of the SDK gives the value itself.
+func found(value string) string {
+	switch value {
+	case "bool":
+		return "true or false"
+	case "string", "number":
+		return "a " + value
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	}
+	return value
+}
+
+func kind(of reflect.Type) string {
+	if named, ok := reflect.New(of).Interface().(interface{ Expected() string }); ok {
+		return named.Expected()
+	}
+	switch of.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number that is not negative"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	}
+	return of.String()
+}

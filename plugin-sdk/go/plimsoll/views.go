@@ -1,0 +1,214 @@
+package plimsoll
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Pod is the pod being scheduled.
+type Pod struct {
+	door door
+}
+
+// Node is one node of the request.
+type Node struct {
+	door door
+	node uint32
+}
+
+// Nodes are all nodes of the request.
+type Nodes struct {
+	door door
+}
+
+// Placed is a pod placed on a node, or being bound to it.
+type Placed struct {
+	door door
+	node uint32
+	pod  uint32
+}
+
+// Candidate is a node on which kube-scheduler could make room, with the pods that it would evict.
+type Candidate struct {
+	door      door
+	candidate uint32
+}
+
+// Cluster is all nodes and pods that the gateway knows, those outside of the request included.
+//
+// A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
+// terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. Every answer is
+// none where the gateway has no view of the cluster. Read it again for each node: a value that is kept from one call to
+// the next makes cached answers wrong.
+type Cluster struct {
+	door door
+}
+
+// Facts are the facts from outside the cluster by their keys, in sources that the policy's sidecar names: prices, budgets,
+// calendars. Those about a node are read of the [Node]. Read them again for each node: a value that is kept from one call to
+// the next makes cached answers wrong.
+type Facts struct {
+	door door
+}
+
+// Groups are nodes by the value of a label: one group for each value.
+type Groups struct {
+	values []string
+	groups []uint32
+}
+
+// Created is when the pod was created; none if that is unknown. Nearly every pod has a time of its own, so answers that
+// depend on it are cached for that pod alone.
+func (p Pod) Created() (time.Time, bool) {
+	return unixTime(p.door.PodCreated())
+}
+
+// Field reads the value at an RFC 6901 pointer into the whole object, such as `/spec/schedulerName`, into a variable
+// with encoding/json. It says whether there is one.
+func (p Pod) Field(pointer string, into any) (bool, error) {
+	text, ok := p.FieldText(pointer)
+	return parseField(text, ok, pointer, into)
+}
+
+// Now is the time of the request, rounded down to a multiple of the granularity, which has whole seconds: Now(time.Hour)
+// changes once an hour. An answer stays cached as long as this value does, so use the coarsest that is good enough. The
+// clock of package time stands still.
+func (p Pod) Now(granularity time.Duration) time.Time {
+	return time.Unix(int64(p.door.HostNow(uint32(granularity/time.Second))), 0).UTC()
+}
+
+// Field is as [Pod.Field].
+func (n Node) Field(pointer string, into any) (bool, error) {
+	text, ok := n.FieldText(pointer)
+	return parseField(text, ok, pointer, into)
+}
+
+// Placed are the pods placed on the node, or being bound to it; none where the host has no view of pods.
+func (n Node) Placed() iter.Seq[Placed] {
+	return func(yield func(Placed) bool) {
+		for pod := range n.door.PlacedCount(n.node) {
+			if !yield(Placed{n.door, n.node, pod}) {
+				return
+			}
+		}
+	}
+}
+
+// PlacedCount says how many pods are placed on the node.
+func (n Node) PlacedCount() int {
+	return int(n.door.PlacedCount(n.node))
+}
+
+// Cluster is the cluster that the node is part of.
+func (n Node) Cluster() Cluster {
+	return Cluster{n.door}
+}
+
+// Facts are the facts that are about no single node.
+func (n Node) Facts() Facts {
+	return Facts{n.door}
+}
+
+// Len says how many there are.
+func (n Nodes) Len() int {
+	return int(n.door.NodesCount())
+}
+
+// All are the nodes in their order, by index.
+func (n Nodes) All() iter.Seq2[int, Node] {
+	return func(yield func(int, Node) bool) {
+		for node := range n.door.NodesCount() {
+			if !yield(int(node), Node{n.door, node}) {
+				return
+			}
+		}
+	}
+}
+
+// Cluster is the cluster that the nodes are part of.
+func (n Nodes) Cluster() Cluster {
+	return Cluster{n.door}
+}
+
+// Facts are the facts that are about no single node.
+func (n Nodes) Facts() Facts {
+	return Facts{n.door}
+}
+
+// Created is when the pod was created; none if that is unknown.
+func (p Placed) Created() (time.Time, bool) {
+	return unixTime(p.door.PlacedCreated(p.node, p.pod))
+}
+
+// Node is the node where room would be made.
+func (c Candidate) Node() Node {
+	return Node{c.door, c.door.CandidatesNode(c.candidate)}
+}
+
+// Victims are the pods that would be evicted, by descending priority.
+func (c Candidate) Victims() []Placed {
+	node, victims := c.door.CandidatesNode(c.candidate), c.door.CandidatesVictims(c.candidate)
+	placed := make([]Placed, len(victims))
+	for at, pod := range victims {
+		placed[at] = Placed{c.door, node, pod}
+	}
+	return placed
+}
+
+// All are all candidates of the request, this one among them.
+func (c Candidate) All() []Candidate {
+	return candidates(c.door)
+}
+
+// Cluster is the cluster that the candidate is part of, its victims included.
+func (c Candidate) Cluster() Cluster {
+	return Cluster{c.door}
+}
+
+// Facts are the facts that are about no single node.
+func (c Candidate) Facts() Facts {
+	return Facts{c.door}
+}
+
+// Len says how many groups there are.
+func (g Groups) Len() int {
+	return len(g.values)
+}
+
+// Values are the values of the groups, in their order.
+func (g Groups) Values() []string {
+	return g.values
+}
+
+// Of is the group of a node by its index; none for a node without the label.
+func (g Groups) Of(node int) (group int, ok bool) {
+	group = int(g.groups[node])
+	return group, group < len(g.values)
+}
+
+func candidates(door door) []Candidate {
+	all := make([]Candidate, door.CandidatesCount())
+	for at := range all {
+		all[at] = Candidate{door, uint32(at)}
+	}
+	return all
+}
+
+func unixTime(seconds uint64) (time.Time, bool) {
+	if seconds == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(seconds), 0).UTC(), true
+}
+
+func parseField(text string, ok bool, pointer string, into any) (bool, error) {
+	if !ok {
+		return false, nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return true, fmt.Errorf("%s: %w", pointer, err)
+	}
+	return true, nil
+}

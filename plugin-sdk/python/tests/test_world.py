@@ -1,0 +1,118 @@
+"""A world answers each read as the gateway does."""
+
+import inspect
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from plimsoll import Owner, Pair, Selector, Taint, _door, views
+from plimsoll.testing import Candidate, Node, Pod, World
+from plimsoll.testing.reads import Host
+
+OWNER = Owner("ReplicaSet", "web-1", "apps/v1", "u")
+PLACED = [
+    Pod("a", labels={"app": "web"}, requests={"cpu": "250m", "memory": "1Gi"}, controller=OWNER, phase="Running"),
+    Pod("b", namespace="other", labels={"app": "web"}, requests={"cpu": "1"}, priority=7),
+    Pod("done", labels={"app": "web"}, phase="Succeeded"),
+]
+WORLD = World(
+    pod=Pod("p", images=["nginx", "nginx:latest"], created=datetime(2024, 5, 1, tzinfo=timezone.utc)),
+    nodes=[
+        Node("n0", labels={"zone": "a"}, allocatable={"cpu": "4"}, images={"nginx:latest": 5}, pods=PLACED),
+        Node("n1", labels={"zone": "b"}, taints=[Taint("gpu", effect="NoSchedule")], pods_unknown=True),
+        Node("n2", object={"status": {"nodeInfo": {"architecture": "arm64"}}, "kind": "Node"}),
+    ],
+    candidates=[Candidate("n0", ["other/b", "default/a"], pdb_violations=2)],
+    namespaces={"default": {"team": "x"}},
+    now=datetime(2024, 5, 1, 12, 34, 56, tzinfo=timezone.utc),
+)
+
+
+def host(world: World = WORLD) -> Host:
+    return world.host(world.nodes)
+
+
+def test_the_pod_is_read() -> None:
+    pod = views.Pod(host())
+    assert (pod.name, pod.namespace, pod.namespace_label("team"), pod.priority_class) == ("p", "default", "x", None)
+    assert pod.images == ["nginx:latest"]
+    assert pod.created == datetime(2024, 5, 1, tzinfo=timezone.utc)
+    assert pod.now(timedelta(hours=1)) == datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+    assert pod.field("/metadata/name") == "p" and pod.field("/metadata/nothing") is None
+
+
+def test_nodes_and_their_pods_are_read() -> None:
+    nodes = views.Nodes(host())
+    first = nodes[0]
+    assert (first.allocatable("cpu"), first.requested("cpu"), first.image_size("nginx")) == (4000, 1250, 5)
+    assert [pod.name for pod in first.placed] == ["a", "b"]
+    assert (first.placed[0].controller, first.placed[0].phase, first.placed[1].priority) == (OWNER, "Running", 7)
+    assert (first.count_labelled("default", "app", "web"), list(nodes.counts_labelled("other", "app", "web"))) == (1, [1, 0, 0])
+    assert (nodes[1].requested("cpu"), nodes[1].placed_known, list(nodes[1].taints)) == (None, False, WORLD.nodes[1].taints)
+    groups = nodes.by_label("zone")
+    assert (groups.values, [groups.of(node.index) for node in nodes]) == (["a", "b"], [0, 1, None])
+    assert nodes[2].field("/status/nodeInfo/architecture") == "arm64" and nodes[2].field("/kind") is None
+
+
+def test_the_cluster_is_read() -> None:
+    cluster = views.Cluster(host())
+    web = Selector(label=Pair("app", "web"))
+    assert (cluster.count(web), cluster.count_up_to(web, 1), cluster.at_least(web, 3)) == (2, 1, False)
+    assert cluster.count(Selector(namespace="other", node_label=Pair("zone", "a"))) == 1
+    assert (cluster.requested(web, "cpu"), cluster.nodes_with_label("zone", "a")) == (1250, 1)
+    assert [(own.value, own.nodes) for own in cluster.label_values("zone") or []] == [("a", 1), ("b", 1)]
+
+
+def test_facts_are_read() -> None:
+    world = World(nodes=[Node("n0"), Node("n1")], facts={"prices": {"n0": "1.5", "n1": "cheap", "spot": "3"}})
+    nodes = views.Nodes(host(world))
+    assert (nodes[0].fact_text("prices"), [node.fact_number("prices") for node in nodes]) == ("1.5", [1.5, None])
+    assert (nodes.facts.number("prices", "spot"), nodes.facts.text("prices", "none")) == (3.0, None)
+    with pytest.raises(ValueError, match="the source of facts 'load', which the world does not have"):
+        nodes[0].fact_number("load")
+
+
+def test_what_the_gateway_does_not_know_is_none() -> None:
+    for world in (World(nodes=WORLD.nodes, without_cluster=True), World(nodes=WORLD.nodes, without_pods=True)):
+        cluster = views.Cluster(host(world))
+        assert cluster.count(Selector()) is None and cluster.label_values("zone") is None
+    node = views.Nodes(host(World(nodes=WORLD.nodes, without_pods=True)))[0]
+    assert (node.placed_count, node.placed_known, node.requested("cpu")) == (0, False, None)
+
+
+def test_placed_pods_are_from_the_oldest_to_the_newest_without_the_pod_itself() -> None:
+    def made(name: str, second: int) -> Pod:
+        return Pod(name, created=datetime(2024, 5, 1, 0, 0, second, tzinfo=timezone.utc))
+
+    world = World(pod=Pod("p"), nodes=[Node("n", pods=[made("b", 2), Pod("p"), made("c", 1), made("a", 2)])])
+    assert [pod.name for pod in views.Nodes(host(world))[0].placed] == ["c", "a", "b"]
+
+
+def test_candidates_have_their_victims() -> None:
+    candidate = views.Candidate(WORLD.host(WORLD.nodes[:1], WORLD.candidates), 0)
+    assert (candidate.node.name, [pod.name for pod in candidate.victims], candidate.pdb_violations) == ("n0", ["b", "a"], 2)
+
+
+def test_a_read_that_the_gateway_would_end_raises() -> None:
+    with pytest.raises(ValueError, match="there is no node 5; the request has 3"):
+        host().nodes.name(5)
+    with pytest.raises(ValueError, match="there is no placed pod 2; the request has 2"):
+        host().placed.name(0, 2)
+
+
+def test_a_world_that_cannot_be_raises() -> None:
+    with pytest.raises(ValueError, match="the node n: 'much' is no quantity"):
+        host(World(nodes=[Node("n", allocatable={"cpu": "much"})]))
+
+
+@pytest.mark.parametrize("interface", ["pod", "nodes", "placed", "candidates", "cluster", "facts", "host"])
+def test_a_world_has_every_function_of_the_contract(interface: str) -> None:
+    contract = getattr(_door, f"{interface.capitalize()}Reads")
+    own = getattr(host(), interface)
+    names = [name for name, _ in inspect.getmembers(contract, inspect.isfunction) if not name.startswith("_")]
+    source = inspect.getsource(views)
+    for name in names:
+        expected = list(inspect.signature(getattr(contract, name)).parameters)[1:]
+        assert list(inspect.signature(getattr(own, name)).parameters) == expected, f"{interface}.{name}"
+        # The rest of `host` is for the component alone.
+        assert interface == "host" or f"_door.{interface}.{name}(" in source, f"no view reads {interface}.{name}"

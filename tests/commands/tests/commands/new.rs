@@ -1,0 +1,208 @@
+//! `plimsoll new`: the folder builds, passes its tests and is deployed on every save.
+
+use std::{
+    fs,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use plimsoll_commands::{matches_golden, plimsoll};
+use plimsoll_harness::{binary, skip, tempdir, wait_until, workspace};
+
+use crate::text;
+
+/// `make` in the folder of a policy, with the plimsoll of this build.
+fn make(folder: &Path, targets: &[&str]) -> Command {
+    let mut make = Command::new("make");
+    make.current_dir(folder).args(targets).arg(format!("PLIMSOLL={}", binary().display())).stdin(Stdio::null());
+    // The make that runs the tests has given flags of its own.
+    make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    make
+}
+
+/// Runs make; its output.
+fn made(folder: &Path, targets: &[&str]) -> String {
+    let output = make(folder, targets).output().unwrap();
+    let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success(), "make {targets:?} in {}: {printed}", folder.display());
+    printed
+}
+
+/// Whether these programs run; if not, the test is reported as skipped.
+fn has(tools: &[(&str, &str)], advice: &str) -> bool {
+    let missing = tools.iter().find(|(tool, version)| {
+        let ran = Command::new(tool).arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        !ran.is_ok_and(|status| status.success())
+    });
+    if let Some((tool, _)) = missing {
+        skip(&format!("{tool} is missing: {advice}"));
+    }
+    missing.is_none()
+}
+
+fn has_clang() -> bool {
+    has(&[("make", "--version"), ("clang", "--version"), ("wasm-ld", "--version")], "install make, clang and lld")
+}
+
+/// A new policy `needs-label` in an empty folder.
+fn new_policy(parent: &Path, language: &str) -> PathBuf {
+    let printed = plimsoll(parent, &["new", "--lang", language, "needs-label"]).unwrap();
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    parent.join("needs-label")
+}
+
+#[test]
+fn a_new_policy_in_c_builds_and_passes_its_tests() {
+    if !has_clang() {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "c");
+    let printed = made(&folder, &[]);
+    assert!(printed.contains("accepted"), "{printed}");
+    let printed = made(&folder, &["test"]);
+    assert!(printed.contains("ok     a_node_without_the_label_is_refused"), "{printed}");
+    assert!(printed.contains("2 cases: 2 passed"), "{printed}");
+}
+
+#[test]
+fn a_new_policy_in_go_builds_and_passes_its_tests() {
+    if !has(&[("make", "--version"), ("go", "version")], "install make, and Go 1.24 or later") {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "go");
+    let printed = made(&folder, &["test"]);
+    assert!(printed.contains("ok  \texample.com/needs-label"), "{printed}");
+    assert!(printed.contains("2 cases: 2 passed"), "{printed}");
+}
+
+/// The only test that runs cargo: the promise is that the folder builds. Its dependencies are those of the workspace,
+/// with the same lock file, so it needs no network; they are compiled once into `target/new-policy`.
+#[test]
+fn a_new_policy_in_rust_builds_and_passes_its_tests() {
+    if !has(&[("make", "--version"), ("cargo", "--version")], "install make and Rust") {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "rust");
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains(&format!("path = \"{}\"", workspace().join("plugin-sdk/rust").display())), "{manifest}");
+    let target = workspace().join("target/new-policy");
+    fs::create_dir_all(&target).unwrap();
+    std::os::unix::fs::symlink(&target, folder.join("target")).unwrap();
+    fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let printed = made(&folder, &["test", "CARGO_NET_OFFLINE=true"]);
+    assert!(printed.contains("test tests::a_node_without_the_label_is_refused ... ok"), "{printed}");
+    assert!(printed.contains("2 cases: 2 passed"), "{printed}");
+}
+
+/// `make dev`, with its loop and all that it starts; ended as a group when it is dropped.
+struct Dev(Child);
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.0.id());
+        let _ = Command::new("kill").args(["--", &group]).status();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn make_dev_deploys_a_change_when_it_is_saved_and_nothing_that_fails_its_tests() {
+    if !has_clang() {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "c");
+    let output = fs::File::create(parent.path().join("dev.log")).unwrap();
+    let mut make = make(&folder, &["dev"]);
+    make.stdout(output.try_clone().unwrap()).stderr(output).process_group(0);
+    let _dev = Dev(make.spawn().unwrap());
+    let deployed = || fs::read(folder.join("policies/needs-label.wasm")).ok();
+    let printed = || fs::read_to_string(parent.path().join("dev.log")).unwrap();
+    let first = wait_until("the first module", deployed).unwrap();
+    assert!(folder.join("policies/needs-label.yaml").exists());
+
+    let source = fs::read_to_string(folder.join("policy.c")).unwrap();
+    let save = |reason: &str| fs::write(folder.join("policy.c"), source.replace("node lacks", reason)).unwrap();
+    wait_until("the first round", || printed().contains("deployed to").then_some(())).unwrap();
+    save("this node lacks");
+    wait_until("a failed test", || printed().contains("not deployed").then_some(())).unwrap();
+    assert_eq!(deployed().as_ref(), Some(&first), "{}", printed());
+
+    let settled = source.replace("example.com/needs", "example.com/needs-a-label");
+    for file in ["policy_test.c", "cases/needs.yaml", "needs-label.yaml"] {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        fs::write(folder.join(file), text.replace("example.com/needs", "example.com/needs-a-label")).unwrap();
+    }
+    fs::write(folder.join("policy.c"), settled).unwrap();
+    wait_until("the second module", || deployed().filter(|module| *module != first)).unwrap();
+
+    fs::write(folder.join("prices.csv"), "node-1,0.25\n").unwrap();
+    let sidecar = fs::read_to_string(folder.join("needs-label.yaml")).unwrap();
+    fs::write(folder.join("needs-label.yaml"), sidecar + "\nfacts: {prices: {file: prices.csv}}\n").unwrap();
+    let facts = || fs::read_to_string(folder.join("policies/prices.csv")).ok();
+    assert_eq!(wait_until("the facts", facts).unwrap(), "node-1,0.25\n");
+}
+
+#[test]
+fn new_tells_what_it_wrote_and_what_to_type() {
+    let parent = tempdir().unwrap();
+    let sdk = text(workspace());
+    let printed = plimsoll(parent.path(), &["new", "--lang", "c", "--sdk", sdk, "needs-label"]).unwrap();
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    // Which tools are missing differs from machine to machine.
+    let lines = printed.out.lines().filter(|line| !line.contains(" is missing: "));
+    let steady: String = lines.flat_map(|line| [line, "\n"]).collect::<String>().replace("\n\n\n", "\n\n");
+    matches_golden("new.txt", &steady.replace(sdk, "CHECKOUT")).unwrap();
+    assert!(!parent.path().join("needs-label/sdk").exists());
+}
+
+#[test]
+fn a_tool_that_is_missing_is_named_with_the_command_that_installs_it() {
+    let parent = tempdir().unwrap();
+    let mut new = plimsoll_harness::command();
+    new.args(["new", "--lang", "c", "needs-label"]).current_dir(parent.path()).env("PATH", parent.path());
+    let printed = String::from_utf8(new.output().unwrap().stdout).unwrap();
+    for tool in ["clang", "wasm-ld"] {
+        assert!(printed.contains(&format!("{tool} is missing: type sudo apt-get install clang lld")), "{printed}");
+    }
+    if !has(&[("make", "--version")], "install make") {
+        return;
+    }
+    let folder = parent.path().join("needs-label");
+    let tools = parent.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    for tool in ["sh", "mkdir", "make"] {
+        let found = Command::new("which").arg(tool).output().unwrap().stdout;
+        std::os::unix::fs::symlink(String::from_utf8(found).unwrap().trim(), tools.join(tool)).unwrap();
+    }
+    let output = make(&folder, &[]).env("PATH", &tools).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && printed.contains("clang is missing. To install it: sudo apt-get"), "{printed}");
+}
+
+#[test]
+fn new_refuses_a_name_that_is_none_and_a_folder_that_is_in_use() {
+    let parent = tempdir().unwrap();
+    let new = |args: &[&str]| plimsoll(parent.path(), &[&["new", "--lang", "c"][..], args].concat()).unwrap();
+    let refused = |args: &[&str], error: &str| {
+        let printed = new(args);
+        assert_eq!(printed.code, Some(2), "{printed:?}");
+        assert!(printed.err.contains(error), "{printed:?}");
+    };
+    for name in ["Needs", "needs_label", "../needs", "2nd", ""] {
+        refused(&[name], &format!("'{name}' is no name for a new policy: expected a lower-case letter"));
+    }
+    fs::create_dir(parent.path().join("used")).unwrap();
+    fs::write(parent.path().join("used/file"), "").unwrap();
+    refused(&["used"], "used: it exists and is not empty: choose another name");
+    fs::write(parent.path().join("file"), "").unwrap();
+    refused(&["file"], "file cannot be used");
+    refused(&["--sdk", ".", "needs"], ". is no checkout of plimsoll: it has no directory plugin-sdk/c");
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 2);
+    fs::create_dir(parent.path().join("empty")).unwrap();
+    assert_eq!(new(&["empty"]).code, Some(0));
+}

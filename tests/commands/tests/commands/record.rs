@@ -1,0 +1,188 @@
+//! `plimsoll test --record`: a bug report becomes a test.
+
+use std::{fs, path::Path};
+
+use plimsoll_commands::{Printed, plimsoll};
+use plimsoll_harness::{policies, tempdir, workspace};
+use serde_json::{Value, json};
+
+use crate::{hostile, text};
+
+fn test(directory: &Path, args: &[&str]) -> Printed {
+    plimsoll(directory, &[&["test", "--no-compile-cache"][..], args].concat()).unwrap()
+}
+
+fn recording(name: &str) -> String {
+    text(&workspace().join(format!("tests/contract/recordings/{name}.request.json"))).to_owned()
+}
+
+fn module(name: &str) -> String {
+    text(&policies().join(format!("{name}.wasm"))).to_owned()
+}
+
+/// A cluster as kubectl prints it: three nodes in two zones, with two pods.
+fn snapshot() -> Value {
+    let node = |name: &str, zone: &str| {
+        json!({"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "uid": name, "labels": {"zone": zone, "example.com/pool": "x"}, "managedFields": [{}]},
+            "status": {"allocatable": {"cpu": "8"}}})
+    };
+    let pod = |name: &str, node: &str, licence: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "web", "uid": name, "labels": {"licence": licence, "app": name}},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i", "env": [{"name": "TOKEN", "value": "s3cr3t"}]}]}})
+    };
+    let items = [node("n1", "a"), node("n2", "b"), node("n3", "a"), pod("p1", "n1", "cad"), pod("p2", "n2", "cad")];
+    json!({"kind": "List", "items": items})
+}
+
+/// Lays out the snapshot, the pod `p1` as a question, and the module that only likes the zone `a`.
+fn lay_out(directory: &Path) {
+    let snapshot = snapshot();
+    let pod = snapshot["items"].as_array().unwrap().iter().find(|item| item["metadata"]["name"] == "p1").unwrap();
+    fs::write(directory.join("pod.json"), pod.to_string()).unwrap();
+    fs::write(directory.join("cluster.json"), snapshot.to_string()).unwrap();
+    fs::write(directory.join("zone.wasm"), plimsoll_guests::zone()).unwrap();
+}
+
+const FROM_SNAPSHOT: [&str; 4] = ["--pod", "pod.json", "--snapshot", "cluster.json"];
+
+#[test]
+fn a_recorded_request_becomes_a_case_of_a_page_that_holds() {
+    let directory = tempdir().unwrap();
+    for (policy, request) in [
+        ("tenant-pool", "nocache/001-filter"),
+        ("zone-spread", "nocache/002-prioritize"),
+        ("warm-image", "nocache/002-prioritize"),
+        ("gpu-binpack", "nocache/001-filter"),
+        ("preempt-guard", "nocache/021-preempt"),
+    ] {
+        let (module, request) = (module(policy), recording(request));
+        let case = format!("{policy}.yaml");
+        let printed = test(directory.path(), &["--record", &case, "--request", &request, &module]);
+        assert_eq!(printed.code, Some(0), "{policy} {printed:?}");
+        let yaml = fs::read_to_string(directory.path().join(&case)).unwrap();
+        assert!(yaml.lines().count() <= 45 && yaml.contains("\nexpect:\n"), "{policy}\n{yaml}");
+        let printed = test(directory.path(), &["--cases", &case, &module]);
+        assert_eq!(printed.code, Some(0), "{policy} {printed:?}\n{yaml}");
+    }
+}
+
+#[test]
+fn a_case_has_what_the_policy_read_and_a_node_for_each_answer() {
+    let directory = tempdir().unwrap();
+    lay_out(directory.path());
+    let printed = test(directory.path(), &[&["--record", "-", "zone.wasm"][..], &FROM_SNAPSHOT].concat());
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let expected = "# Cut from pod.json and cluster.json: what zone read of it, and what it answered.
+description: describe the rule that this case shows
+pod: {metadata: {name: p1, namespace: web}}
+nodes:
+- {metadata: {name: n1, labels: {zone: a}}}
+- {metadata: {name: n2, labels: {zone: b}}}
+expect:
+  filter:
+    n1: fits
+    n2: {unschedulable: not in zone a}
+";
+    assert_eq!(printed.out, expected);
+    let chosen =
+        [&["--record", "-", "zone.wasm", "--node", "n3,n1", "--description", "d"][..], &FROM_SNAPSHOT].concat();
+    let printed = test(directory.path(), &chosen);
+    assert!(printed.out.contains("\ndescription: d\n"), "{printed:?}");
+    assert!(
+        printed.out.ends_with("request: [n3, n1]\nexpect:\n  filter:\n    n3: fits\n    n1: fits\n"),
+        "{printed:?}"
+    );
+}
+
+#[test]
+fn a_case_keeps_what_was_read_of_the_whole_cluster() {
+    let directory = tempdir().unwrap();
+    lay_out(directory.path());
+    let module = workspace().join("target/wasm/wasm32-unknown-unknown/policy/examples/licence_seats.wasm");
+    policies();
+    fs::copy(module, directory.path().join("seats.wasm")).unwrap();
+    fs::write(
+        directory.path().join("seats.yaml"),
+        "settings: {label: licence, pool: example.com/pool, seats: {cad: 1}}\n",
+    )
+    .unwrap();
+    let about = [&["--record", "case.yaml", "seats.wasm", "--node", "n3"][..], &FROM_SNAPSHOT].concat();
+    let printed = test(directory.path(), &about);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let yaml = fs::read_to_string(directory.path().join("case.yaml")).unwrap();
+    // The pod itself is placed in the snapshot and does not count; p2 has the seat.
+    assert!(yaml.contains("request: [n3]\n") && yaml.contains("name: p2") && !yaml.contains("n1"), "{yaml}");
+    assert!(yaml.contains("n3: {unschedulable: all seats of the licence are taken in the node's pool}"), "{yaml}");
+    assert!(!yaml.contains("s3cr3t") && !yaml.contains("zone"), "{yaml}");
+    assert_eq!(test(directory.path(), &["--cases", "case.yaml", "seats.wasm"]).code, Some(0));
+}
+
+#[test]
+fn secrets_of_settings_are_not_written_and_the_case_holds_with_the_sidecar() {
+    let directory = tempdir().unwrap();
+    lay_out(directory.path());
+    fs::write(directory.path().join("zone.yaml"), "settings: {url: 'http://a', password: hunter2hunter2}\n").unwrap();
+    let record = [&["--record", "case.yaml", "zone.wasm"][..], &FROM_SNAPSHOT].concat();
+    assert_eq!(test(directory.path(), &record).code, Some(0));
+    let yaml = fs::read_to_string(directory.path().join("case.yaml")).unwrap();
+    assert!(!yaml.contains("hunter2") && yaml.contains("# No settings: some of the sidecar's are secret"), "{yaml}");
+    assert_eq!(test(directory.path(), &["--cases", "case.yaml", "zone.wasm"]).code, Some(0));
+}
+
+#[test]
+fn a_bind_is_recorded_from_its_request_and_a_snapshot() {
+    let directory = tempdir().unwrap();
+    lay_out(directory.path());
+    let bind = json!({"PodName": "p1", "PodNamespace": "web", "PodUID": "p1", "Node": "n2"});
+    fs::write(directory.path().join("bind.json"), bind.to_string()).unwrap();
+    let of = |request: &str, policy: &str| {
+        test(directory.path(), &["--record", "-", "--request", request, "--snapshot", "cluster.json", policy])
+    };
+    let printed = of("bind.json", &module("gpu-binpack"));
+    assert!(printed.out.ends_with("  bind:\n    n2: {annotations: {}}\n"), "{printed:?}");
+}
+
+#[test]
+fn a_recording_that_cannot_be_says_what_is_missing() {
+    let directory = tempdir().unwrap();
+    lay_out(directory.path());
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("taken.yaml"), "mine").unwrap();
+    fs::write(at("broken.wasm"), hostile("trap_in_verb")).unwrap();
+    fs::write(at("list.json"), "[]").unwrap();
+    fs::write(at("empty.json"), json!({"Pod": {}, "NodeNames": []}).to_string()).unwrap();
+    let (guard, victims, bind) =
+        (module("preempt-guard"), recording("cache/021-preempt"), recording("nocache/003-bind"));
+    let (filter, zone) = (recording("nocache/001-filter"), "zone.wasm");
+    let table: [(&[&str], &str); 11] = [
+        (&[zone], "--record needs a question: --request FILE, or --pod FILE with --snapshot FILE"),
+        (&[zone, "--pod", "pod.json"], "--record --pod needs --snapshot FILE"),
+        (&[zone, "--request", "list.json"], "list.json: expected the body of a filter, prioritize, preempt or bind"),
+        (
+            &[zone, "--request", "empty.json", "--snapshot", "cluster.json"],
+            "empty.json: it names no nodes, or none that the snapshot has",
+        ),
+        (&[zone, "--request", &bind], "a bind names its pod: --snapshot FILE must have default/ssd-pod"),
+        (&[&guard, "--request", &victims], "the request names a victim by its UID"),
+        (
+            &[&guard, "--request", &filter],
+            "the policy has no verb for this request: expected filter, score, rank or bind",
+        ),
+        (&[zone, "broken.wasm", "--request", &filter], "--record is about one policy, and there are 2"),
+        (&["broken.wasm", "--request", &filter], "the policy failed to filter: trap"),
+        (&[zone, "--request", &filter, "--node", "n9"], "the cluster has no node 'n9'"),
+        (&[zone, "--request", "absent.json"], "absent.json cannot be read"),
+    ];
+    for (args, expected) in table {
+        let printed = test(directory.path(), &[&["--record", "-"][..], args].concat());
+        assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{args:?} {printed:?}");
+        assert!(printed.err.contains(expected), "{args:?} {printed:?}");
+    }
+    let printed = test(directory.path(), &["--record", "taken.yaml", zone, "--request", &filter]);
+    assert!(printed.err.contains("taken.yaml cannot be written; a file that exists is kept"), "{printed:?}");
+    assert_eq!(fs::read_to_string(at("taken.yaml")).unwrap(), "mine");
+    let printed = test(directory.path(), &["--record", "-", zone, "--request", &recording("cache/001-filter")]);
+    assert!(printed.err.contains("the request has only the names of its nodes"), "{printed:?}");
+}

@@ -1,0 +1,348 @@
+//! `plimsoll test`.
+
+use std::{fs, path::Path};
+
+use plimsoll_commands::{Printed, matches_golden, plimsoll};
+use plimsoll_harness::{policies, tempdir, workspace};
+use serde_json::Value;
+
+use crate::{hostile, run};
+
+/// The module of `tests/guests` that is written by hand, has no `validate`, and only likes the zone `a`.
+fn zone() -> Vec<u8> {
+    plimsoll_guests::zone()
+}
+
+const CASE: &str = "description: only the zone a will do
+nodes:
+- metadata: {name: n1, labels: {zone: a}}
+- metadata: {name: n2, labels: {zone: b}}
+expect:
+  filter:
+    n1: fits
+    n2: {unschedulable: not in zone a}
+";
+
+fn test(directory: &Path, args: &[&str]) -> Printed {
+    plimsoll(directory, &[&["test", "--no-compile-cache"][..], args].concat()).unwrap()
+}
+
+/// Writes files below a directory; `wasm` stands for the module that likes the zone `a`.
+fn lay_out(directory: &Path, files: &[(&str, &str)]) {
+    for (file, text) in files {
+        let path = directory.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if *text == "wasm" { fs::write(path, zone()).unwrap() } else { fs::write(path, text).unwrap() }
+    }
+}
+
+#[test]
+fn every_case_of_every_sample_policy_holds_for_its_module() {
+    policies();
+    let printed = run(&["test", "--no-compile-cache", "--strict", "--cases", "plugins", "target/policies"]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let plugins = workspace().join("plugins").read_dir().unwrap().map(Result::unwrap);
+    for plugin in plugins.filter(|entry| entry.path().join("Cargo.toml").is_file()) {
+        let passed = format!("target/policies/{}.wasm: ", plugin.file_name().into_string().unwrap());
+        let line = printed.out.lines().find(|line| line.starts_with(&passed)).unwrap_or_else(|| panic!("{passed}"));
+        assert!(line.ends_with(" passed"), "{line}");
+    }
+}
+
+#[test]
+fn cases_are_found_where_authors_put_them() {
+    let layouts: [(&str, &[&str], &str, &str); 9] = [
+        ("zone.wasm", &[], "zone/cases/a.yaml", "zone.wasm"),
+        ("zone.wasm", &[], "cases/zone/a.yml", "zone.wasm"),
+        ("zone.wasm", &[], "cases/a.yaml", "zone.wasm"),
+        ("zone/zone.wasm", &[], "zone/cases/a.yaml", "zone/zone.wasm"),
+        // As Cargo builds the package my-zone: the module is far from the source, and its name has an underscore.
+        ("target/release/my_zone.wasm", &["target/release"], "cases/a.yaml", "target/release/my_zone.wasm"),
+        ("target/release/my_zone.wasm", &["target/release"], "my-zone/cases/a.yaml", "target/release/my_zone.wasm"),
+        ("out/zone.wasm", &["out", "--cases", "policies"], "policies/zone/cases/a.yaml", "out/zone.wasm"),
+        ("out/zone.wasm", &["out/zone.wasm", "--cases", "tests"], "tests/a.yaml", "out/zone.wasm"),
+        ("out/zone.wasm", &["out/zone.wasm", "--cases", "bug.yaml"], "bug.yaml", "out/zone.wasm"),
+    ];
+    for (module, args, case, shown) in layouts {
+        let directory = tempdir().unwrap();
+        lay_out(directory.path(), &[(module, "wasm"), (case, CASE)]);
+        let printed = test(directory.path(), args);
+        let expected = format!("{shown}: 1 case passed\n1 policy, 1 case: 1 passed, 0 failed\n");
+        assert_eq!((printed.code, printed.out), (Some(0), expected), "{module} {case}\n{}", printed.err);
+    }
+}
+
+#[test]
+fn a_failing_case_is_shown_with_its_line_and_both_answers_as_yaml() {
+    let directory = tempdir().unwrap();
+    let wrong = CASE
+        .replace("n1: fits", "n1: {unresolvable: \"no, never: 1\"}")
+        .replace("    n2: {unschedulable: not in zone a}\n", "");
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/wrong.yaml", &wrong), ("cases/right.yaml", CASE)]);
+    let printed = test(directory.path(), &["--explain"]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    matches_golden("test-failed.txt", &printed.out).unwrap();
+}
+
+#[test]
+fn a_malformed_case_is_told_with_file_line_and_field_and_the_others_are_run() {
+    let directory = tempdir().unwrap();
+    let unknown = CASE.replace("expect:", "expected:");
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/a.yml", &unknown), ("cases/b.yaml", CASE)]);
+    let printed = test(directory.path(), &[]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.contains("cases/a.yml:5: expected: unknown field `expected`, expected one of"), "{printed:?}");
+    assert!(printed.out.ends_with("1 policy, 2 cases: 1 passed, 1 failed\n"), "{printed:?}");
+}
+
+#[test]
+fn a_case_that_can_only_pass_or_only_fail_is_a_mistake() {
+    let directory = tempdir().unwrap();
+    let (head, _) = CASE.split_once("expect:").unwrap();
+    let (nothing, other) = (format!("{head}expect: {{}}\n"), format!("{head}expect: {{score: {{}}}}\n"));
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/a.yaml", &nothing), ("cases/b.yaml", &other)]);
+    let printed = test(directory.path(), &[]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.contains("cases/a.yaml: it has nodes, and expects nothing of them"), "{printed:?}");
+    assert!(printed.out.contains("cases/b.yaml: expect.score: the policy has no verb score, only "), "{printed:?}");
+}
+
+#[test]
+fn what_is_skipped_is_named_and_fails_a_strict_run_only() {
+    let directory = tempdir().unwrap();
+    let files = [("a.wasm", "wasm"), ("a/cases/a.yaml", CASE), ("b.wasm", "wasm"), ("c/cases/c.yaml", CASE)];
+    lay_out(directory.path(), &files);
+    let printed = test(directory.path(), &[]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(printed.out.contains("b.wasm: skipped, it has no cases\n"), "{printed:?}");
+    assert!(printed.out.contains("c/cases: skipped, there is no module for 1 case\n"), "{printed:?}");
+    assert!(printed.out.ends_with("1 policy, 1 case: 1 passed, 0 failed; 2 skipped\n"), "{printed:?}");
+    assert_eq!(test(directory.path(), &["--strict"]).code, Some(1));
+}
+
+#[test]
+fn a_run_that_tests_nothing_is_no_success() {
+    let directory = tempdir().unwrap();
+    let table: [(&[&str], &str); 4] = [
+        (&[], "there is no policy in .: expected .wasm files"),
+        (&["zone"], "there are no cases for the policies in zone"),
+        (&["zone", "--filter", "x", "--cases", "other"], "no case matches --filter 'x'"),
+        (&["absent"], "absent: there is no such file or directory"),
+    ];
+    fs::write(directory.path().join("notes.txt"), "").unwrap();
+    for (args, expected) in table {
+        let printed = test(directory.path(), args);
+        assert_eq!(printed.code, Some(2), "{args:?} {printed:?}");
+        assert!(printed.err.contains(expected), "{args:?} {printed:?}");
+        lay_out(directory.path(), &[("zone/zone.wasm", "wasm"), ("zone/notes.yaml", "a: 1\n")]);
+        fs::create_dir_all(directory.path().join("other")).unwrap();
+    }
+    assert_eq!(test(directory.path(), &["notes.txt"]).code, Some(2));
+    lay_out(directory.path(), &[("case.yaml", CASE)]);
+    let printed = test(directory.path(), &["case.yaml"]);
+    assert!(printed.err.contains("case.yaml is a case: name its module, and the case with --cases"), "{printed:?}");
+}
+
+#[test]
+fn a_case_without_settings_has_those_of_the_sidecar() {
+    let directory = tempdir().unwrap();
+    let case = "description: d\npod: {metadata: {name: p, namespace: n}}\nnodes: [{metadata: {name: a, labels: {pool: x}}}]\nexpect: {filter: {a: fits}}\n";
+    lay_out(
+        directory.path(),
+        &[("cases/a.yaml", case), ("tenant-pool.yaml", "settings: {label: pool, pools: {n: x}}\n")],
+    );
+    fs::copy(policies().join("tenant-pool.wasm"), directory.path().join("tenant-pool.wasm")).unwrap();
+    assert_eq!(test(directory.path(), &[]).code, Some(0));
+    fs::write(directory.path().join("tenant-pool.yaml"), "settings: {label: pool, pools: {n: y}}\n").unwrap();
+    assert_eq!(test(directory.path(), &[]).code, Some(1));
+    let own = format!("settings: {{label: pool, pools: {{n: x}}}}\n{case}");
+    fs::write(directory.path().join("cases/a.yaml"), own).unwrap();
+    assert_eq!(test(directory.path(), &[]).code, Some(0));
+    // Its settings are refused, as `serve` would.
+    fs::write(directory.path().join("tenant-pool.yaml"), "settings: {lable: pool}\n").unwrap();
+    let printed = test(directory.path(), &[]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.starts_with("tenant-pool.wasm: REFUSED, tenant-pool.yaml"), "{printed:?}");
+}
+
+/// Two policies of one module, by their sidecars; the module alone is none.
+#[test]
+fn policies_that_share_a_module_have_cases_of_their_own() {
+    let directory = tempdir().unwrap();
+    let of = |answer: &str| CASE.replace("n2: {unschedulable: not in zone a}", answer);
+    let (right, wrong) = (of("n2: {unschedulable: not in zone a}"), of("n2: fits"));
+    lay_out(
+        directory.path(),
+        &[
+            ("p/shared.wasm", "wasm"),
+            ("p/one.yaml", "module: shared.wasm\n"),
+            ("p/gpu/two.yml", "module: ../shared.wasm\n"),
+            ("p/notes.yaml", "no: sidecar\n"),
+            ("cases/one/a.yaml", &right),
+            ("cases/two/a.yaml", &wrong),
+        ],
+    );
+    let printed = test(directory.path(), &["--strict", "p"]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    let heads: Vec<&str> = printed.out.lines().filter(|line| !line.starts_with(' ')).collect();
+    let summary = "2 policies, 2 cases: 1 passed, 1 failed";
+    assert_eq!(heads, ["p/gpu/two.yml: FAILED, 1 of 1 case", "p/one.yaml: 1 case passed", summary], "{printed:?}");
+}
+
+#[test]
+fn every_verb_can_be_tested_and_what_lies_outside_the_request() {
+    let directory = tempdir().unwrap();
+    let module = workspace().join("target/wasm/wasm32-unknown-unknown/policy/examples/licence_seats.wasm");
+    policies();
+    fs::copy(module, directory.path().join("seats.wasm")).unwrap();
+    // The one seat is taken on node b, which is not asked about.
+    let head = "description: d\nsettings: {label: licence, pool: pool, seats: {cad: 1}}\n\
+                pod: {metadata: {name: p, labels: {licence: cad}}}\n\
+                nodes: [{metadata: {name: a, labels: {pool: x}}}, {metadata: {name: b, labels: {pool: x}}}]\nrequest: [a]\n";
+    let taken = "all seats of the licence are taken in the node's pool";
+    let pods = "pods: [{metadata: {name: q, labels: {licence: cad}}, spec: {nodeName: b}}]\n";
+    let (none, unknown) = ("", "the gateway has no view of the cluster");
+    let cases = [
+        (
+            "taken",
+            format!("{pods}expect: {{filter: {{a: {{unschedulable: {taken}}}}}, bind: {{a: {{refused: {taken}}}}}}}\n"),
+        ),
+        ("free", format!("{none}expect: {{filter: {{a: fits}}, bind: {{a: {{annotations: {{}}}}}}}}\n")),
+        ("unknown", format!("pods: unknown\nexpect: {{filter: {{a: {{unresolvable: {unknown}}}}}}}\n")),
+    ];
+    for (name, rest) in &cases {
+        lay_out(directory.path(), &[(&format!("cases/{name}.yaml"), &format!("{head}{rest}"))]);
+    }
+    let printed = test(directory.path(), &[]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+}
+
+#[test]
+fn a_hostile_module_ends_with_its_own_time_and_memory() {
+    let directory = tempdir().unwrap();
+    for (guest, fault) in [("endless_loop", "timeout"), ("trap_in_verb", "trap"), ("host_panic", "panic")] {
+        fs::write(directory.path().join("zone.wasm"), hostile(guest)).unwrap();
+        for number in 0..8 {
+            lay_out(directory.path(), &[(&format!("cases/{number}.yaml"), CASE)]);
+        }
+        let printed = test(directory.path(), &[]);
+        assert_eq!(printed.code, Some(1), "{guest} {printed:?}");
+        assert!(printed.out.contains(&format!("cases/0.yaml: filter failed: {fault}: ")), "{guest} {printed:?}");
+        let not_run = printed.out.contains("cases/7.yaml: not run: the policy ran out of time in 5 cases before");
+        assert_eq!(not_run, fault == "timeout", "{guest} {printed:?}");
+    }
+}
+
+#[test]
+fn a_hostile_case_neither_hangs_nor_kills_the_command() {
+    let directory = tempdir().unwrap();
+    let head = "description: d\nexpect: {}\nsettings: ";
+    let alias = |at: usize| format!("  k{at}: &k{at} [{}]", vec![format!("*k{}", at - 1); 10].join(", "));
+    let aliases = (1..9).map(alias).collect::<Vec<_>>().join("\n");
+    let cases = [
+        ("deep", format!("{head}{}{}", "[".repeat(100_000), "]".repeat(100_000))),
+        ("laughs", format!("{head}\n  k0: &k0 [x, x, x, x, x, x, x, x]\n{aliases}")),
+        ("wide", format!("{head}[{}]", "1,".repeat(1_000_000))),
+        ("large", "#".repeat(5 << 20)),
+        ("binary", "\u{0}\u{1b}[2J".to_owned()),
+    ];
+    for (name, text) in &cases {
+        lay_out(directory.path(), &[(&format!("cases/{name}.yaml"), text)]);
+    }
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/good.yaml", CASE)]);
+    let printed = test(directory.path(), &[]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.ends_with("1 policy, 6 cases: 1 passed, 5 failed\n"), "{printed:?}");
+    assert!(!printed.out.contains('\u{1b}') && printed.out.len() < 10_000, "{printed:?}");
+}
+
+#[test]
+fn a_filter_leaves_the_cases_that_contain_its_text() {
+    let directory = tempdir().unwrap();
+    let other = CASE.replace("only the zone a will do", "something else").replace("n1: fits", "n1: no");
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/a.yaml", CASE), ("cases/b.yaml", &other)]);
+    for filter in ["a.yaml", "zone a will"] {
+        let printed = test(directory.path(), &["--filter", filter, "--strict"]);
+        assert_eq!(printed.out, "zone.wasm: 1 case passed\n1 policy, 1 case: 1 passed, 0 failed\n", "{printed:?}");
+    }
+}
+
+#[test]
+fn the_report_for_programs_has_each_case() {
+    let directory = tempdir().unwrap();
+    let wrong = CASE.replace("n1: fits", "n1: {unschedulable: \"<&>\"}");
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/a.yaml", CASE), ("cases/b.yaml", &wrong)]);
+    lay_out(directory.path(), &[("cases/c.yaml", "a: 1")]);
+    let report: Value = serde_json::from_str(&test(directory.path(), &["-o", "json"]).out).unwrap();
+    let cases = report["policies"][0]["cases"].as_array().unwrap();
+    assert_eq!(cases.iter().map(|case| case["passed"] == true).collect::<Vec<_>>(), [true, false, false]);
+    let difference = &cases[1]["differences"][0];
+    let fields = ["verb", "node", "expected", "answered"].map(|key| difference[key].as_str().unwrap());
+    assert_eq!((fields, &difference["line"]), (["filter", "n1", "{unschedulable: \"<&>\"}", "fits"], &7.into()));
+    assert!(cases[2]["error"].as_str().unwrap().contains("unknown field"), "{report}");
+    let xml = test(directory.path(), &["-o", "junit"]).out;
+    assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\""), "{xml}");
+    assert!(
+        xml.contains("<failure message=\"filter: n1: expected {unschedulable: &quot;&lt;&amp;&gt;&quot;}, was fits\">"),
+        "{xml}"
+    );
+    let closed = ["testsuites", "testsuite", "testcase", "failure", "error"];
+    for element in closed {
+        let opened = xml.matches(&format!("<{element} ")).count();
+        let ended = xml.matches(&format!("</{element}>")).count();
+        let at_once = if element == "testcase" { xml.matches("/>").count() } else { 0 };
+        assert_eq!(opened, ended + at_once, "{element}\n{xml}");
+    }
+}
+
+#[test]
+fn files_may_have_any_name_and_other_files_are_left_alone() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let directory = tempdir().unwrap();
+    let odd = directory.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9\n\x1b[2J"));
+    lay_out(&odd, &[("zone.wasm", "wasm"), ("cases/a.yaml", CASE), ("a.yaml", "kind: ConfigMap\n"), (".b.wasm", "no")]);
+    std::os::unix::fs::symlink("..", odd.join("cases/loop")).unwrap();
+    std::os::unix::fs::symlink("absent", odd.join("cases/gone.yaml")).unwrap();
+    fs::create_dir(odd.join("node_modules")).unwrap();
+    fs::write(odd.join("node_modules/x.wasm"), "no module").unwrap();
+    for output in ["text", "json", "junit"] {
+        let printed = test(directory.path(), &["-o", output]);
+        assert_eq!(printed.code, Some(1), "{printed:?}");
+        assert!(printed.out.contains("cannot be read") && !printed.out.contains('\u{1b}'), "{printed:?}");
+    }
+    fs::remove_file(odd.join("cases/gone.yaml")).unwrap();
+    assert_eq!(test(directory.path(), &["--strict"]).code, Some(0));
+}
+
+#[test]
+fn a_watch_tests_again_when_a_case_or_a_module_changes() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/a.yaml", CASE)]);
+    let out = fs::File::create(at("out.txt")).unwrap();
+    let mut command = plimsoll_harness::command();
+    command.args(["test", "--no-compile-cache", "--watch"]).current_dir(directory.path()).stdout(out);
+    let mut child = Ended(command.stderr(std::process::Stdio::null()).spawn().unwrap());
+    let ends_with = |expected: &str| {
+        let is_there = || fs::read_to_string(at("out.txt")).is_ok_and(|text| text.ends_with(expected)).then_some(());
+        plimsoll_harness::wait_until(expected, is_there).unwrap();
+    };
+    ends_with("1 case: 1 passed, 0 failed\n");
+    fs::write(at("cases/a.yaml"), CASE.replace("n1: fits", "n1: {unschedulable: x}")).unwrap();
+    ends_with("1 case: 0 passed, 1 failed\n");
+    lay_out(directory.path(), &[("cases/b.yaml", CASE)]);
+    ends_with("2 cases: 1 passed, 1 failed\n");
+    fs::write(at("zone.wasm"), "no module").unwrap();
+    ends_with("1 policy, 1 refused, 0 cases: 0 passed, 0 failed\n");
+    assert!(child.0.try_wait().unwrap().is_none(), "a watch goes on");
+}
+
+/// A process that ends with its test.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

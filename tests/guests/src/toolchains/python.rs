@@ -1,0 +1,59 @@
+//! Guests in Python.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use super::{Built, finish, module, output, run};
+
+const PYTHON_ADVICE: &str = "install Python 3.10 or later, and in target/python a venv with plugin-sdk/python[test]";
+
+/// An example of the Python SDK, such as `everything`. It has 18 MB, and takes half a minute to build.
+///
+/// None where there is no Python with componentize-py: the test is reported as skipped.
+///
+/// # Panics
+/// As for [`super::c_guest`].
+pub fn python_example(name: &str) -> Option<Vec<u8>> {
+    module(&format!("{name} in Python"), &build_python(name))
+}
+
+/// Runs a module of Python, such as `pytest`, in the folder of the Python SDK.
+///
+/// None where there is no such module: the test is reported as skipped.
+pub fn python_sdk_command(module: &str, arguments: &[&str]) -> Option<Output> {
+    let has = |output: Output| output.status.success().then_some(()).ok_or_else(|| format!("there is no {module}"));
+    let found = run(python().arg("-c").arg(format!("import {module}")), PYTHON_ADVICE).and_then(has);
+    match found.and_then(|()| run(python().arg("-m").arg(module).args(arguments), PYTHON_ADVICE)) {
+        Ok(output) => Some(output),
+        Err(missing) => {
+            plimsoll_harness::skip(&format!("the Python SDK cannot be tested: {missing}; {PYTHON_ADVICE}"));
+            None
+        }
+    }
+}
+
+/// Python in the folder of the SDK: that of `target/python`, or else of the machine.
+fn python() -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = root.join("target/python/bin/python");
+    let mut python = if own.exists() { Command::new(own) } else { Command::new("python3") };
+    python.current_dir(root.join("plugin-sdk/python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    python
+}
+
+fn build_python(example: &str) -> Built {
+    let (folder, out) = output(&format!("{example}-python.wasm"));
+    let source = format!("examples/{example}/{example}.py");
+    let built = run(python().args(["-m", "plimsoll", "build", &source, "-o"]).arg(&out), PYTHON_ADVICE);
+    let built = built.and_then(|output| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if errors.contains("componentize-py is missing") {
+            return Err(format!("componentize-py is missing; {PYTHON_ADVICE}"));
+        }
+        assert!(output.status.success(), "the build in Python failed: {errors}");
+        Ok(())
+    });
+    finish(built, &folder, &out)
+}
