@@ -80,9 +80,10 @@ impl ClusterWatch {
 
     /// The status of the watches.
     pub fn status(&self) -> WatchStatus {
-        let reserved = self.shared.state.lock().store.reserved();
+        let (reserved, is_published) = self.shared.state.lock().summary();
         let SharedState { nodes, pods, namespaces, .. } = self.shared.as_ref();
-        WatchStatus { nodes: nodes.status(), pods: pods.status(), namespaces: namespaces.status(), reserved }
+        let (nodes, pods, namespaces) = (nodes.status(), pods.status(), namespaces.status());
+        WatchStatus { nodes, pods, namespaces, reserved, is_published }
     }
 
     /// The cluster that was published last; empty before the first lists are complete.

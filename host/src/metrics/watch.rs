@@ -27,7 +27,7 @@ const COUNTERS: [(&str, &str, WatchCount); 6] = [
 impl Collector for Late<(Arc<ClusterWatch>, Duration)> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some((watch, max_staleness)) = self.get() else { return Ok(()) };
-        let WatchStatus { nodes, pods, namespaces, reserved } = watch.status();
+        let WatchStatus { nodes, pods, namespaces, reserved, .. } = watch.status();
         let gauge = ConstGauge::new(reserved as i64);
         let help = "Pods that were bound and that the watch has not shown yet";
         gauge.encode(encoder.encode_descriptor("watch_reserved_pods", help, None, gauge.metric_type())?)?;

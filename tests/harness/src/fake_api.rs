@@ -59,6 +59,8 @@ struct State {
     mood: Mood,
     /// Requests whose path contains this text are answered with this status.
     failing: Option<(&'static str, u16)>,
+    /// Requests whose path contains this wait.
+    held: Option<&'static str>,
     fates: VecDeque<Fate>,
     bindings: u64,
     last_binding: Option<(String, Value)>,
@@ -184,6 +186,11 @@ impl FakeApi {
         self.change(|state| state.failing = Some((path, status)));
     }
 
+    /// Lets the requests wait whose paths contain a text, until [`FakeApi::recover`].
+    pub fn hold_at(&self, path: &'static str) {
+        self.change(|state| state.held = Some(path));
+    }
+
     /// Refuses connections from now on, and closes those that are open.
     pub fn stop_listening(&self) {
         self.become_(Mood::Away);
@@ -194,7 +201,7 @@ impl FakeApi {
 
     /// Answers as it should again, on the port that it had.
     pub fn recover(&self) {
-        self.change(|state| (state.mood, state.failing) = (Mood::Well, None));
+        self.change(|state| (state.mood, state.failing, state.held) = (Mood::Well, None, None));
     }
 
     /// Closes every connection, and with them every watch.

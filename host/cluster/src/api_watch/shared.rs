@@ -179,6 +179,11 @@ fn set(of_resources: &mut [u64; 2], resource: Resource, number: u64) {
 // === impl PublishState ===
 
 impl PublishState {
+    /// The number of reserved pods, and whether a cluster has been published.
+    pub(super) fn summary(&self) -> (usize, bool) {
+        (self.store.reserved(), self.is_published)
+    }
+
     /// Publishes the changes, once the first lists are complete.
     pub(super) fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
         if self.is_settled.contains(&false) {

@@ -21,6 +21,8 @@ pub struct WatchStatus {
     pub namespaces: ResourceStatus,
     /// The number of pods that were bound and have not been shown by the watch.
     pub reserved: usize,
+    /// Whether a cluster has been published: the first one waits for the namespaces too, or for their failure.
+    pub is_published: bool,
 }
 
 /// The state of one watch.
@@ -73,7 +75,12 @@ pub(super) struct WatchRecord {
 impl WatchStatus {
     /// Why the cluster in force should not be relied on; empty if it may be.
     pub fn doubts(&self, max_staleness: Duration) -> Vec<String> {
-        [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect()
+        let mut doubts: Vec<_> =
+            [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect();
+        if doubts.is_empty() && !self.is_published {
+            doubts.push("namespaces are not listed yet".to_owned());
+        }
+        doubts
     }
 
     /// The objects that are missing in the current cluster. It is still safe to use: nothing is placed on a node that
@@ -183,7 +190,7 @@ mod tests {
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
         let listed = ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
-        WatchStatus { nodes, pods: listed, namespaces: ResourceStatus::default(), reserved: 0 }
+        WatchStatus { nodes, pods: listed, namespaces: ResourceStatus::default(), reserved: 0, is_published: true }
     }
 
     #[test]
@@ -196,6 +203,13 @@ mod tests {
         assert!(status(nodes.clone()).doubts(LIMIT).is_empty());
         nodes.silent_for = LIMIT * 2;
         assert_eq!(status(nodes).doubts(LIMIT), ["nodes have not been heard of for 20 s"]);
+    }
+
+    #[test]
+    fn a_cluster_that_waits_for_the_namespaces_is_doubted() {
+        let nodes = ResourceStatus { resource: "nodes", is_listed: true, ..Default::default() };
+        let status = WatchStatus { is_published: false, ..status(nodes) };
+        assert_eq!(status.doubts(LIMIT), ["namespaces are not listed yet"]);
     }
 
     #[test]

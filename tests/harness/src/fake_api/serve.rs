@@ -73,6 +73,9 @@ pub(super) fn listen(shared: &Arc<Shared>, listener: TcpListener, address: Socke
 
 fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Result<ControlFlow<()>> {
     let mut state = shared.lock();
+    while state.mood == Mood::Well && state.held.is_some_and(|path| request.path().contains(path)) {
+        state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
     let resource = match request.path() {
         "/api/v1/nodes" => Some(Resource::Nodes),
         "/api/v1/pods" => Some(Resource::Pods),
