@@ -100,12 +100,12 @@ fn in_no_world_a_device_or_a_seat_is_given_twice_or_a_pod_is_lost() {
     }
     println!("{count} worlds in {:.1?}: {tally:?}", started.elapsed());
     // A world in which nothing happens proves nothing.
-    assert!(tally.binds > 4 * count && tally.unknown > count / 20 && tally.terms > 2 * count, "{tally:?}");
+    assert!(tally.binds > 4 * count && tally.unknown > count / 10 && tally.terms > 2 * count, "{tally:?}");
 }
 
 #[test]
 fn a_world_is_the_same_whenever_it_is_run() {
-    for at in 1..=3 {
+    for at in 1..=30 {
         let seed = FIRST_SEED.wrapping_mul(at);
         let tallies = [(); 2].map(|()| World::new(seed, None).run());
         assert_eq!(tallies[0], tallies[1], "seed {seed}");

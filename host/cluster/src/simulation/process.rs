@@ -87,7 +87,7 @@ pub(super) enum BindResult {
     Failed(String),
 }
 
-/// The actions of a process since the last look.
+/// The actions of a process since it last ran.
 #[derive(Default)]
 pub(super) struct Outbox {
     pub(super) sent: Vec<Sent>,

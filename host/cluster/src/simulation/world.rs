@@ -17,14 +17,14 @@ use tokio::sync::oneshot;
 use self::event::{Pending, ScheduledEvent, SimulationEvent, Watch};
 use super::{
     api::SimulatedApi,
-    process::{Back, Limits, Process},
+    process::{Back, Limits, Process, Sent},
     sabotage::Defect,
 };
 
 /// The Lease of these worlds; all other times follow from it.
 pub(super) const LEASE: Duration = Duration::from_secs(2);
 
-/// A world is in trouble for so long, and then has so long to get well. Microseconds, as all times here.
+/// The time for which a world is in trouble, and then that in which it gets well. Microseconds, as all times here.
 const TROUBLE: u64 = 20_000_000;
 const RECOVERY: u64 = 240_000_000;
 
@@ -189,7 +189,7 @@ impl World {
             if outbox.is_frozen && self.trouble > 0 {
                 self.freeze(index, at);
             }
-            for sent in outbox.sent {
+            for sent in self.in_order(outbox.sent) {
                 self.send(at, identity.clone(), sent);
             }
             for (order, outcome) in outbox.outcomes {
@@ -201,6 +201,16 @@ impl World {
             }
         }
         false
+    }
+
+    /// Requests of one moment, in an order that only the seed decides: tokio's `watch` wakes its receivers in an order
+    /// of its own, another one in each run.
+    fn in_order(&mut self, mut sent: Vec<Sent>) -> Vec<Sent> {
+        sent.sort_by(|a, b| (&a.target, a.method.as_str()).cmp(&(&b.target, b.method.as_str())));
+        for last in (1..sent.len()).rev() {
+            sent.swap(last, self.chance.below(last as u64 + 1) as usize);
+        }
+        sent
     }
 
     fn happen(&mut self, event: SimulationEvent) {
