@@ -4,10 +4,11 @@ mod asking;
 
 use std::{cell::RefCell, sync::Arc};
 
-use self::asking::{Asking, ask_bind};
+use self::asking::{Answer, Asking, ask_bind};
 use super::{BindOutcome, Caller, DecideError, Unbound, chain::reason_text, unbound::MAX_ASKS};
 use crate::{
-    Additions, BindError, BindQuery, Binder, Binding, Cluster, Group, Mode, NotBound, NotReserved, Pod, Verb, View,
+    Additions, BindError, BindQuery, Binder, Binding, Cluster, Group, Mode, NotBound, NotReserved, Pod, Reservation,
+    Verb, View,
     cache::Change,
     changes::Changes,
     facts::Moment,
@@ -52,6 +53,15 @@ enum Fresh {
     BoundThere,
 }
 
+/// An attempt to reserve a place with the answers of the policies.
+enum Attempt<'b> {
+    Reserved(Box<dyn Reservation + 'b>),
+    /// The pod is bound to the node of the request.
+    BoundThere,
+    /// Values that the policies have read have changed, so they must be asked again.
+    Changed(Option<Change>),
+}
+
 /// Binds a pod to a node. `newest` is the cluster in force.
 ///
 /// The pod is locked to the end, so that binds of one pod are ordered: two of them could otherwise both be under way,
@@ -66,8 +76,8 @@ pub(crate) fn bind(
     newest: impl Fn() -> Option<Arc<Cluster>>,
     moment: Moment,
 ) -> Result<Done, DecideError> {
-    let busy = |node: Box<str>| Unbound::PodBusy { pod: full_name(query), node: node.into() };
-    let _pod = locks.pods.hold(&query.uid, &query.node, caller.time_left()).map_err(busy)?;
+    let pod_lock = locks.pods.hold(&query.uid, &query.node, caller.time_left());
+    let _pod_lock = pod_lock.map_err(|node| busy(query, &node))?;
     let pod = match read(caller, binder, query)? {
         Fresh::Waiting(pod) => pod,
         Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
@@ -80,41 +90,51 @@ pub(crate) fn bind(
             return Err(Unbound::OutOfTime.into());
         }
         if let Some(retry) = answer.retry.take() {
-            drop(turn);
             let is_changed = || newest().is_none_or(|newest| asking.change(&answer, &newest).is_some());
-            // Half of the time that is left: a change in the last moment must leave time for the write.
-            if !locks.changes.wait_until(caller.time_left() / 2, is_changed) {
-                return Err(retry.into());
-            }
-            turn = BindTurn::at_node(locks, caller, query)?;
+            turn = turn.after_another_cluster(is_changed, retry)?;
             continue;
         }
-        let (binding, change) = (binding(query, std::mem::take(&mut answer.additions)), RefCell::new(None));
-        let is_unchanged = |newest: &Arc<Cluster>| {
-            *change.borrow_mut() = asking.change(&answer, newest);
-            change.borrow().is_none()
-        };
-        let reservation = match binder.reserve(&pod, binding, &is_unchanged) {
-            Ok(reservation) => reservation,
-            Err(NotReserved::Changed) => {
-                caller.observer().bind_asked_again(query);
-                turn = turn.after(change.take())?;
-                continue;
+        match reserve(binder, query, &asking, &mut answer)? {
+            Attempt::Reserved(reservation) => {
+                drop(turn);
+                let outcome = match reservation.bind(caller.deadline()) {
+                    Ok(()) => BindOutcome::Bound,
+                    Err(error) => after_error(caller, binder, query, error)?,
+                };
+                return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
             }
-            Err(NotReserved::Undecided(node)) => return Err(busy(node).into()),
-            Err(NotReserved::Placed(node)) => match read(caller, binder, query)? {
-                Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
-                Fresh::Waiting(_) => return Err(busy(node).into()),
-            },
-        };
-        drop(turn);
-        let outcome = match reservation.bind(caller.deadline()) {
-            Ok(()) => BindOutcome::Bound,
-            Err(error) => after_error(caller, binder, query, error)?,
-        };
-        return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
+            Attempt::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
+            Attempt::Changed(change) => {
+                caller.observer().bind_asked_again(query);
+                turn = turn.after(change)?;
+            }
+        }
     }
     Err(Unbound::Restless(query.node.clone().into_owned()).into())
+}
+
+/// Reserves the pod's place, unless values that the policies have read have changed since.
+fn reserve<'b>(
+    binder: &'b dyn Binder,
+    query: &BindQuery<'_>,
+    asking: &Asking<'_>,
+    answer: &mut Answer,
+) -> Result<Attempt<'b>, Unbound> {
+    let (binding, change) = (binding(query, std::mem::take(&mut answer.additions)), RefCell::new(None));
+    let is_unchanged = |newest: &Arc<Cluster>| {
+        *change.borrow_mut() = asking.change(answer, newest);
+        change.borrow().is_none()
+    };
+    let reserved = binder.reserve(asking.pod, binding, &is_unchanged);
+    match reserved {
+        Ok(reservation) => Ok(Attempt::Reserved(reservation)),
+        Err(NotReserved::Changed) => Ok(Attempt::Changed(change.take())),
+        Err(NotReserved::Undecided(node)) => Err(busy(query, &node)),
+        Err(NotReserved::Placed(node)) => match read(asking.caller, binder, query)? {
+            Fresh::BoundThere => Ok(Attempt::BoundThere),
+            Fresh::Waiting(_) => Err(busy(query, &node)),
+        },
+    }
 }
 
 // === impl BindTurn ===
@@ -125,6 +145,17 @@ impl<'b> BindTurn<'b> {
         let held = locks.nodes.hold(&query.node, &query.name, caller.time_left());
         let held = held.map_err(|_| Unbound::NodeBusy(query.node.clone().into_owned()))?;
         Ok(Self { locks, caller, query, is_of_read: false, held })
+    }
+
+    /// The turn after the cluster has changed for a policy that answers with `retry`; meanwhile other binds take theirs.
+    fn after_another_cluster(self, is_changed: impl Fn() -> bool, retry: Unbound) -> Result<Self, Unbound> {
+        let Self { locks, caller, query, held, .. } = self;
+        drop(held);
+        // Half of the time that is left: a change in the last moment must leave time for the write.
+        if !locks.changes.wait_until(caller.time_left() / 2, is_changed) {
+            return Err(retry);
+        }
+        Self::at_node(locks, caller, query)
     }
 
     /// The turn in which the policies are asked again. Binds to different nodes that read one count take their turns too,
@@ -227,6 +258,10 @@ fn after_error(
         return Ok(BindOutcome::AlreadyBound);
     }
     Err(Unbound::Binder { pod: full_name(query), error })
+}
+
+fn busy(query: &BindQuery<'_>, node: &str) -> Unbound {
+    Unbound::PodBusy { pod: full_name(query), node: node.into() }
 }
 
 fn full_name(query: &BindQuery<'_>) -> String {

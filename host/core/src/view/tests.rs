@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::*;
-use crate::{Grouping, Node, Shown};
+use crate::{CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, Shown};
 
 fn bytes(json: &serde_json::Value) -> Bytes {
     Bytes::from(json.to_string())
