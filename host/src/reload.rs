@@ -142,7 +142,8 @@ fn tell(change: &PolicyChange) {
     match change {
         PolicyChange::Loaded { id, mode, digest, sidecar, only_settings, version, took } => {
             let (sidecar, took) = (sidecar.as_deref().unwrap_or("none"), crate::text::duration(*took));
-            let what = if *only_settings { "policy loaded: only its sidecar is another" } else { "policy loaded" };
+            let what =
+                if *only_settings { "policy loaded: only its sidecar or its facts changed" } else { "policy loaded" };
             info!(policy = id, mode = mode.as_str(), digest, sidecar, version, %took, "{what}");
         }
         PolicyChange::Refused { id, error, kept: true } => {

@@ -72,7 +72,7 @@ pub(crate) struct DistinctReasons {
 pub trait VerbAnswer {
     /// Why the answer breaks the contract.
     fn breach(&self) -> Option<String>;
-    /// Whether it turns the node or candidate down.
+    /// Whether it rejects the node or candidate.
     fn rejects(&self) -> bool;
     /// The reason that is kept with the answer.
     fn reason(&mut self) -> Option<&mut Arc<str>> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::{
-    Additions, BindMetadata, DecideError, DryBind, Fault, NotBound, Shown, SurveyAnswer, Unbound, Verdict,
+    Additions, BindMetadata, DecideError, DryBind, Fault, FaultKind, NotBound, Shown, SurveyAnswer, Unbound, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -122,9 +122,17 @@ pub(crate) fn bind_text(bind: &DryBind) -> String {
 pub(crate) fn no_decision(error: &DecideError) -> String {
     match error {
         DecideError::Policy { policy, fault, .. } => {
-            format!("no decision: policy {policy} failed (onError: fail): {fault}")
+            format!("no decision: policy {policy} failed ({}: fail): {fault}", setting_for(fault.kind))
         }
         error => format!("no decision: {error}"),
+    }
+}
+
+/// The key of the sidecar that decides the effect of a fault.
+pub(crate) const fn setting_for(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::AbsentFact => "absent",
+        _ => "onError",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The program as a user sees it: the commands, run as processes and compared with golden files.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p plimsoll-commands` writes the files anew; read the difference.
+//! `UPDATE_GOLDEN=1 cargo test -p plimsoll-commands` rewrites the files; read the difference.
 
 use std::{
     path::{Path, PathBuf},
@@ -61,7 +61,7 @@ pub fn matches_golden(name: &str, actual: &str) -> Result<()> {
         std::fs::read_to_string(&path).with_context(|| format!("{} (UPDATE_GOLDEN=1 writes it)", path.display()))?;
     ensure!(
         golden == actual,
-        "{} differs (UPDATE_GOLDEN=1 writes it anew)\n--- golden\n{golden}\n--- actual\n{actual}",
+        "{} differs (UPDATE_GOLDEN=1 rewrites it)\n--- golden\n{golden}\n--- actual\n{actual}",
         path.display()
     );
     Ok(())

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
-    DecideError, DryBind, FilterOutcome, Mode, OnError, Pod, ScoreScale, Survey, SurveyAnswer, SurveyColumn, Verb,
-    Verdict,
+    DecideError, DryBind, FaultKind, FilterOutcome, Mode, OnError, Pod, ScoreScale, Survey, SurveyAnswer, SurveyColumn,
+    Verb, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ impl RunReport {
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers {
                 let (id, verb, nodes) = (column.member.id(), column.verb, count(self.rows.len(), "node"));
-                let (effect, remark) = (consequence(column), self.remark_on_fault(column));
+                let (effect, remark) = (consequence(column, fault.kind), self.remark_on_fault(column));
                 push_line(
                     &mut text,
                     format_args!("policy {id} failed to {verb}, asked about all {nodes}: {fault} ({effect}){remark}"),
@@ -290,12 +290,14 @@ fn scale(column: &SurveyColumn) -> String {
     }
 }
 
-/// The effect of a policy's fault on the decision.
-fn consequence(column: &SurveyColumn) -> &'static str {
-    match (column.member.config.mode, column.member.config.on_error(column.verb)) {
-        (Mode::Shadow, _) => "in shadow: it decides nothing",
-        (_, OnError::Fail) => "onError: fail",
-        (_, OnError::Ignore) => "onError: ignore: it is left out",
+/// The effect of a policy's fault on the decision, and the setting that decides it.
+fn consequence(column: &SurveyColumn, kind: FaultKind) -> String {
+    let config = &column.member.config;
+    let setting = answer::setting_for(kind);
+    match (config.mode, config.on_fault(column.verb, kind)) {
+        (Mode::Shadow, _) => "in shadow: it decides nothing".to_owned(),
+        (_, OnError::Fail) => format!("{setting}: fail"),
+        (_, OnError::Ignore) => format!("{setting}: ignore: it is left out"),
     }
 }
 

@@ -51,6 +51,26 @@ fn explain_shows_facts_from_a_file_and_from_the_policys_own_files() {
 }
 
 #[test]
+fn a_fault_for_an_absent_fact_names_the_setting_that_decides_its_effect() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    policies(&at("policies"));
+    fs::write(at("pod.json"), POD).unwrap();
+    fs::write(at("nodes.json"), NODES).unwrap();
+    fs::write(at("facts.yaml"), "load: {10.0.0.1: 0.25}\n").unwrap();
+    for (absent, effect) in [("fail", "(absent: fail)"), ("ignore", "(absent: ignore: it is left out)")] {
+        let sidecar = format!("facts: {{load: , calendar: {{file: calendar.csv}}}}\nabsent: {absent}\n");
+        fs::write(at("policies/busy.yaml"), sidecar).unwrap();
+        let files = [at("policies"), at("pod.json"), at("nodes.json"), at("facts.yaml")];
+        let [policies, pod, nodes, facts] = files.each_ref().map(|file| text(file));
+        let of = ["--policies", policies, "--pod", pod, "--snapshot", nodes, "--facts-snapshot", facts];
+        let printed = run(&[&["run", "--no-compile-cache"][..], &of].concat());
+        assert!(printed.out.contains(effect), "{printed:?}");
+        assert!(!printed.out.contains("onError"), "{printed:?}");
+    }
+}
+
+#[test]
 fn a_case_has_facts_and_a_source_that_it_does_not_name_cannot_be_read() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
