@@ -864,7 +864,7 @@ bool plimsoll_facts_number(plimsoll_str source, plimsoll_str key, double *out) {
   if (!plimsoll_facts_text(source, key, &text) || !text.len) return false;
   // It is the whole of a string of C.
   double number = strtod(text.data, &end);
-  // What is not finite is no number.
+  // Infinity and NaN do not count as numbers.
   if (*end || number - number != 0) return false;
   *out = number;
   return true;

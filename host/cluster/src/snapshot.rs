@@ -107,7 +107,7 @@ pub struct RawObjects {
     pub namespaces: Vec<Value>,
 }
 
-/// Reads nodes, pods and namespaces as they are written, but for `managedFields`; other kinds are skipped.
+/// Reads the JSON of nodes, pods and namespaces without `managedFields`; objects of other kinds are skipped.
 ///
 /// # Errors
 /// As for [`read_snapshot`], but a file without nodes is none.

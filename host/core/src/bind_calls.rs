@@ -190,11 +190,11 @@ impl Table {
             OfSender::new(sender)
         };
         self.senders.push(own);
-        // It was put there just now.
+        // The line above added one.
         self.senders.last_mut().unwrap_or_else(|| unreachable!("a sender that was added"))
     }
 
-    /// The pods of a sender, but for one, whose bind calls are expected since one of the first decisions.
+    /// The pods of a sender that were decided up to number `until` and whose bind calls are still expected, except `uid`.
     fn expected(&self, sender: Sender, uid: &str, until: u64) -> impl Iterator<Item = &DecidedPod> {
         let own = self.senders.iter().filter(move |own| own.sender == sender);
         let is_expected = move |own: &&DecidedPod| own.is_expected && own.number <= until && own.pod.uid() != uid;
@@ -225,7 +225,7 @@ impl OfSender {
         Self { sender, pods: VecDeque::new(), bytes: 0, groups: vec![] }
     }
 
-    /// The place of a group. If there are too many, groups that are gone are among them: all are known anew.
+    /// The index of a group. A full list holds groups that no longer exist, so the sender's record starts again.
     fn group(&mut self, name: &str) -> usize {
         if let Some(known) = self.groups.iter().position(|group| *group.name == *name) {
             return known;

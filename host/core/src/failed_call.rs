@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{Fault, Verb, View};
 
-/// A call that a policy failed, to be put to another version of it.
+/// A call that a policy failed, kept so that another version of the policy can be tried with it.
 #[derive(Debug)]
 pub struct FailedCall {
     verb: Verb,

@@ -26,7 +26,7 @@ pub enum Outcome<'a> {
     Answered {
         /// Nodes or candidates that it was asked about.
         asked: usize,
-        /// The number of nodes or candidates that it turned down.
+        /// The number of nodes or candidates that it rejected.
         rejected: usize,
         /// The number of answers that the guest itself gave; the others were cached.
         evaluated: usize,
@@ -76,12 +76,12 @@ pub trait Observer: Send + Sync {
     fn differed(&self, _: &Member, _: Verb, _: &Difference) {}
 }
 
-/// The nodes that a policy in shadow mode would have turned down.
+/// The nodes that a policy in shadow mode would have rejected.
 #[derive(Debug, Clone, Copy)]
 pub struct ShadowRejections<'r> {
     /// The number of nodes that it was asked about.
     pub asked: usize,
-    /// The number of nodes that it would have turned down.
+    /// The number of nodes that it would have rejected.
     pub rejected: usize,
     /// The name of the first of them.
     pub node: &'r str,

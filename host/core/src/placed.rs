@@ -12,7 +12,7 @@ pub struct Placed {
     pods: Vec<Arc<Pod>>,
     /// None where only some of the node's pods are known.
     requested: Option<Quantities>,
-    /// No two records have one, but for those that nobody put pods in.
+    /// Unique to the record; empty records share one.
     stamp: u64,
 }
 

@@ -40,7 +40,7 @@ pub trait Attribute: HeapSize + Clone + Eq + Hash + Debug + Send + Sync + 'stati
 pub enum Scope {
     /// The subject of a request: one value for all rows of it. A function may keep it from one row to the next.
     Subject,
-    /// The snapshot as a whole: one value for all rows of it. A function must read it anew for each row.
+    /// The snapshot as a whole: one value for all rows of it. A function must read it again for each row.
     Snapshot,
     /// One row.
     Row,

@@ -96,7 +96,7 @@
 //!
 //! - It has no other inputs: no clock, no random numbers, no state from earlier calls.
 //! - Within one call it may keep values of the subject from one row to the next. Values of rows and of the snapshot it
-//!   must read anew for each row.
+//!   must read again for each row.
 //! - It may read other rows or anything else if [`ReadLog::other`] is told. Then it is evaluated each time.
 //!
 //! The cache notices some broken promises: the same values that lead to another read or answer disable it

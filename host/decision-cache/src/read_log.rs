@@ -59,7 +59,7 @@ impl<T: Attribute> ReadLog<T> {
 
     /// An attribute of the subject was read. It counts for all rows that are evaluated after it in this call.
     pub fn subject(&mut self, read: &impl BorrowedAttribute<T>) {
-        // A function that reads the subject anew for each row reads it in the same order.
+        // A function that reads the subject again for each row reads it in the same order.
         let next = if self.cursor as usize + 1 < self.subject.len() { self.cursor + 1 } else { 0 };
         if self.subject.as_slice().get(next as usize).is_some_and(|own| read.equivalent(own)) {
             self.cursor = next;

@@ -1,7 +1,7 @@
 //! The sample cluster: 200 nodes in three zones and four pools, and 1,000 pods on them; and a stream of pods to place.
 //!
-//! It is computed, not stored: the same every time, and small in the binary. A real API server takes it, but for
-//! priorities, which it gives by class.
+//! It is computed, not stored: the same every time, and small in the binary. A real API server accepts it without
+//! the pods' priorities, which it sets by priority class.
 
 mod pods;
 

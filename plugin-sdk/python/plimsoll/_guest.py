@@ -21,7 +21,7 @@ _LEVELS = [(logging.ERROR, "ERROR"), (logging.WARNING, "WARN"), (logging.INFO, "
 
 
 class _Forward:
-    """The functions of an interface, but for those whose records have a class of this package."""
+    """Forwards the functions of an interface, except those whose records have a class of this package."""
 
     def __init__(self, module: Any) -> None:
         self._module = module

@@ -29,7 +29,7 @@ const NEVER: u64 = 1_000_000;
 criterion_group!(whole_cluster, event, first_read, read, filter, bind);
 criterion_main!(whole_cluster);
 
-/// One event of the watch: a pod comes to a node, or goes. Without selectors it is the price of a new snapshot.
+/// One event of the watch: a pod is placed on a node, or leaves it. Without selectors it is the price of a new snapshot.
 fn event(criterion: &mut Criterion) {
     let cluster = cluster();
     let mut group = criterion.benchmark_group("watch event, 150,000 pods");

@@ -1,8 +1,8 @@
 //! Two builds of plimsoll beside each other: is the new one slower?
 //!
-//! Three servers run at once: the new build, the old one, and the new one once more, as a control. Each call is put to
+//! Three servers run at once: the new build, the old one, and the new one once more, as a control. Each call goes to
 //! all of them with the same body, one right after another, in an order that changes. Calls make rounds; a round has a
-//! ratio of medians. Servers are started anew several times, since two processes of one build differ for as long as
+//! ratio of medians. Servers are restarted several times, since two processes of one build differ for as long as
 //! they live.
 
 mod trio;
@@ -34,7 +34,7 @@ use crate::{
 /// Of the old build's time, the most that the new one may take.
 const MOST: f64 = 1.05;
 
-/// The number of times that servers are started anew for a row, and of rounds in between.
+/// The number of times that servers are started for a row, and of rounds between two starts.
 const STARTS: usize = 4;
 const ROUNDS_PER_START: usize = 6;
 

@@ -23,7 +23,7 @@ use crate::{
 /// Names the mechanisms that a server leaves off, with commas between them.
 const WITHOUT: &str = "PLIMSOLL_WITHOUT";
 
-/// The number of times that servers are started anew, and of rounds in between.
+/// The number of times that servers are started, and of rounds between two starts.
 const STARTS: usize = 2;
 const ROUNDS_PER_START: usize = 10;
 

@@ -18,12 +18,12 @@ pub(crate) struct Scheduler {
     pub(crate) prioritize_times: Vec<Duration>,
 }
 
-/// Where a pod went, and who turned down which nodes.
+/// Where a pod went, and who rejected which nodes.
 pub(crate) struct SchedulerDecision {
     pub(crate) node: Option<String>,
     pub(crate) score: Option<i64>,
     pub(crate) left: usize,
-    /// The number of nodes that each reason turned down, the most first.
+    /// The number of nodes that each reason rejected, the most first.
     pub(crate) reasons: Vec<(String, usize)>,
 }
 

@@ -10,7 +10,7 @@ use std::{
 pub enum Way {
     /// A new file is renamed over it.
     Rename,
-    /// The file itself is written anew, in two pieces.
+    /// The file itself is overwritten, in two pieces.
     InPlace,
     /// The `..data` link of a mounted `ConfigMap` is swapped.
     Swap,

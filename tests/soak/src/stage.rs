@@ -26,7 +26,7 @@ pub(crate) const HOSTILE: &str = "hostile";
 /// A group whose only policy fills the stack of its thread.
 pub(crate) const DEEP: &str = "deep";
 
-/// After an outage nobody may bind until the Lease is renewed, or has run out and is taken anew.
+/// After an outage nobody may bind until the Lease is renewed, or has run out and is acquired again.
 const GRACE: Duration = Duration::from_secs(25);
 
 pub(crate) struct Stage {

@@ -19,7 +19,7 @@ struct Inner {
     kinds: BTreeMap<&'static str, Kind>,
     failures: Vec<String>,
     failed: u64,
-    /// Times of answers since the last look, in microseconds, of the kinds that are timed.
+    /// Response times since the last report, in microseconds, of the kinds that are timed.
     window: Vec<u32>,
 }
 

@@ -112,7 +112,7 @@ impl RequestContext {
         self.known.as_ref().map_or(node, |known| known[node as usize])
     }
 
-    /// Nodes of the set that are turned down, by their index in the request.
+    /// Nodes of the set that are rejected, by their index in the request.
     pub(super) fn in_request(&self, mut rejected: Vec<Rejection>) -> Vec<Rejection> {
         if let Some(known) = &self.known {
             for rejection in &mut rejected {

@@ -18,10 +18,10 @@ use super::{
 /// The additions that a bind would write, or the reason why it would not bind; nothing is written.
 pub type DryBind = Result<Additions, DecideError>;
 
-/// The answers of each policy about one node, each by itself and asked anew.
+/// The answers of each policy about one node. Each policy is evaluated by itself, without the decision cache.
 #[derive(Debug)]
 pub struct Explanation {
-    /// The verdict of the filters together: that of the first policy that turns the node down.
+    /// The verdict of the filters together: that of the first policy that rejects the node.
     pub verdict: Result<Verdict, DecideError>,
     /// The additions that a bind would write, if policies have a say in it; nothing is written.
     pub bind: Option<DryBind>,

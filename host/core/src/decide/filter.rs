@@ -13,7 +13,7 @@ use super::{
 /// The outcome of a filter request: every node of the request that is not listed here stays.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FilterOutcome {
-    /// The nodes turned down, by ascending index.
+    /// The rejected nodes, by ascending index.
     pub rejected: Vec<Rejection>,
     /// Each reason once.
     pub reasons: Vec<Box<str>>,

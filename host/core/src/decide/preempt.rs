@@ -40,7 +40,7 @@ pub struct SurvivingCandidate {
     pub candidate: u32,
     /// UIDs of the pods to evict, by descending priority.
     pub victims: Vec<Box<str>>,
-    /// As in the request; where a policy chose other victims too, since only kube-scheduler can count anew.
+    /// The request's number, even if a policy chose other victims: only kube-scheduler can count violations.
     pub pdb_violations: i64,
 }
 

@@ -1,9 +1,9 @@
-//! A node that is turned down.
+//! A node that is rejected.
 
 /// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
 pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
 
-/// One node turned down.
+/// One rejected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rejection {
     /// Its index in the request.

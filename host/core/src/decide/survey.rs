@@ -80,7 +80,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
     }
 }
 
-/// Tells which nodes a policy in shadow mode would have turned down.
+/// Tells which nodes a policy in shadow mode would have rejected.
 fn report_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &Answers<Verdict>) {
     let (asked, rejected) = (verdicts.numbers().len(), verdicts.count(|verdict| reason(verdict).is_some()));
     if rejected == 0 {

@@ -81,7 +81,7 @@ fn write_elements(json: &str, rule: &Rule, text: &mut String) -> serde_json::Res
     Ok(())
 }
 
-/// A comma, but for the first.
+/// Writes a comma between two elements.
 fn separate(text: &mut String, open: char) {
     if !text.ends_with(open) {
         text.push(',');

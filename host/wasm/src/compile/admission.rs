@@ -212,7 +212,7 @@ mod tests {
         Admission { meter: MemoryMeter { left, used: |_| None }, ..Admission::new(2, 1024 * MIB) }
     }
 
-    /// A container of which 1300 MiB are left but for what the large compile takes by now, and the gateway by more.
+    /// A container with 1300 MiB, of which the large compile uses a growing part and the gateway another.
     #[test]
     fn a_small_one_does_not_wait_for_a_large_one_however_much_that_has_taken_so_far() {
         static USED: AtomicU64 = AtomicU64::new(0);

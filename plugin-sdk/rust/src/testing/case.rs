@@ -1,4 +1,4 @@
-//! Cases in YAML, put to a policy natively.
+//! Cases in YAML, run against a policy natively.
 
 use std::path::Path;
 

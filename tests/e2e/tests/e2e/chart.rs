@@ -53,7 +53,7 @@ fn every_value_is_described() {
     described("", &values, &schema);
 }
 
-/// `UPDATE_MANIFEST=1` writes the manifest anew.
+/// `UPDATE_MANIFEST=1` rewrites the manifest.
 #[test]
 fn the_plain_manifest_is_what_the_chart_renders() {
     let file = workspace().join("deploy/plimsoll.yaml");

@@ -49,7 +49,7 @@ fn mk_fixture(absent: AbsentFacts) -> Fixture {
     Fixture::of([mk_reading(mk_below_half(), &[("load", "load")], absent)])
 }
 
-/// The nodes that are turned down, by name.
+/// The nodes that are rejected, by name.
 fn refused(fixture: &Fixture) -> Vec<String> {
     fixture.filter(&NAMES).unwrap().into_keys().collect()
 }

@@ -191,7 +191,7 @@ pub(super) fn unresolvable(reason: &str) -> Verdict {
     Verdict::Unresolvable(reason.into())
 }
 
-/// A filter that turns these nodes down.
+/// A filter that rejects these nodes.
 pub(super) fn mk_refusing(nodes: &'static [&'static str], reason: &'static str) -> FakePolicy {
     FakePolicy::default().filter_each(move |view, node| {
         if nodes.contains(&name_of(view, node).as_str()) { unschedulable(reason) } else { Verdict::Fits }
@@ -288,7 +288,7 @@ impl Clock for ManualClock {
 pub(super) struct Call {
     pub(super) policy: String,
     pub(super) verb: Verb,
-    /// The number of nodes asked about and the number turned down, or the fault.
+    /// The number of nodes asked about and the number rejected, or the fault.
     pub(super) outcome: Result<(usize, usize), FaultKind>,
     pub(super) elapsed: Duration,
 }
@@ -414,47 +414,47 @@ impl Fixture {
         Query { pod: mk_pod(), nodes, received: self.clock.now(), sender: Sender::default(), may_bind: true }
     }
 
-    /// The lines that were to be logged since the last look.
+    /// The lines logged since it was last asked.
     pub(super) fn logged(&self) -> Vec<String> {
         std::mem::take(&mut *self.observer.logged.lock().unwrap())
     }
 
-    /// The calls since the last look.
+    /// The calls since it was last asked.
     pub(super) fn calls(&self) -> Vec<Call> {
         std::mem::take(&mut *self.observer.calls.lock().unwrap())
     }
 
-    /// The policies that were asked since the last look, in order.
+    /// The policies of the calls since it was last asked, in order.
     pub(super) fn asked(&self) -> Vec<String> {
         self.calls().into_iter().map(|call| call.policy).collect()
     }
 
-    /// The binds that the observer was told of since the last look.
+    /// The binds that the observer was told of since it was last asked.
     pub(super) fn bound(&self) -> Vec<Result<BindOutcome, DecideError>> {
         std::mem::take(&mut *self.observer.bound.lock().unwrap())
     }
 
-    /// The number of times policies were asked again about a bind since the last look.
+    /// The number of times policies were asked again about a bind since it was last asked.
     pub(super) fn asked_again(&self) -> u64 {
         self.observer.asked_again.swap(0, Ordering::SeqCst)
     }
 
-    /// For each call since the last look, the number of nodes that it put to the guest.
+    /// For each call since it was last asked, the number of nodes for which the guest was evaluated.
     pub(super) fn evaluated(&self) -> Vec<usize> {
         std::mem::take(&mut *self.observer.evaluated.lock().unwrap())
     }
 
-    /// The policies of which nothing is remembered since the last look.
+    /// The policies whose cache was disabled since it was last asked.
     pub(super) fn stopped(&self) -> Vec<(String, Disabled)> {
         std::mem::take(&mut *self.observer.stopped.lock().unwrap())
     }
 
-    /// The remembered answers that came out another since the last look.
+    /// The cached answers that differed when they were verified, since it was last asked.
     pub(super) fn differed(&self) -> Vec<Difference> {
         std::mem::take(&mut *self.observer.differed.lock().unwrap())
     }
 
-    /// The policies whose circuits opened since the last look.
+    /// The policies whose circuits opened since it was last asked.
     pub(super) fn opened(&self) -> Vec<String> {
         std::mem::take(&mut *self.observer.opened.lock().unwrap())
     }

@@ -49,7 +49,7 @@ fn mk_labelled(name: &str, zone: &str) -> Arc<Pod> {
     Arc::new(Pod::from_json(bytes(&pod)).unwrap())
 }
 
-/// The nodes that are turned down, and the number of nodes that each call put to the guest.
+/// The rejected nodes, and for each call the number of nodes for which the guest was evaluated.
 fn filter(fixture: &Fixture, pod: Arc<Pod>) -> (Vec<u32>, Vec<usize>) {
     let names = cows(&NAMES);
     let query = Query { pod, ..fixture.query(Nodes::Names(&names)) };

@@ -26,7 +26,7 @@ impl Figures {
         self.samples.keys().filter(of_name).map(|sample| self.samples[sample]).sum()
     }
 
-    /// The number of nodes that each policy has turned down since an earlier reading, the most first.
+    /// The number of nodes that each policy has rejected since an earlier reading, the most first.
     pub(crate) fn refusals_since(&self, earlier: &Self) -> Vec<(String, u64)> {
         let refusals = self.samples.iter().filter(|(sample, _)| {
             sample.starts_with("plimsoll_policy_rejections_total{") && sample.contains("verb=\"filter\"")

@@ -34,7 +34,7 @@ impl<'s> Story<'s> {
         Self { stage, pods: Box::new(stream().skip(6_000)), placed: 0 }
     }
 
-    /// Creates pods one after another, and tells where each lands and who turned down which nodes.
+    /// Creates pods one after another, and tells where each lands and who rejected which nodes.
     pub(crate) fn place(&mut self, count: usize, title: &str) -> Result<()> {
         say(&format!("\n{title}"));
         for pod in self.pods.by_ref().take(count).map(created).collect::<Vec<_>>() {

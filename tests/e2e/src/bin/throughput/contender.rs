@@ -112,7 +112,7 @@ fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane, view: 
         .arg(directory);
     match view {
         View::Snapshot => command.arg("--snapshot").arg(snapshot),
-        // The scheduler binds; a gateway that binds would take a Lease, and list anew once it has that.
+        // The scheduler binds; a gateway that binds would acquire a Lease and list again.
         View::Watch => command.arg("--kubeconfig").arg(cluster.kubeconfig()).arg("--no-bind"),
     };
     let plimsoll = Peer::announced_on_stderr(&mut command)?;
