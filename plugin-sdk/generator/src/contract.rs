@@ -17,6 +17,8 @@ pub struct Contract {
     pub interfaces: Vec<Interface>,
     /// The records that the functions take and return.
     pub records: Vec<Record>,
+    /// The enums that they take, by name, with the names of their cases.
+    pub enums: Vec<(String, Vec<String>)>,
 }
 
 /// One interface of the contract.
@@ -160,10 +162,11 @@ struct InterfaceEntry {
     cached: Cached,
 }
 
-/// Converts types and collects the records among them.
+/// Converts types and collects the records and enums among them.
 struct Types<'r> {
     resolve: &'r Resolve,
     records: Vec<Record>,
+    enums: Vec<(String, Vec<String>)>,
 }
 
 // === impl Contract ===
@@ -191,7 +194,7 @@ impl Contract {
         let name = &resolve.packages[package].name;
         let version = name.version.as_ref().context("the package has no version")?.to_string();
         let world = &resolve.worlds[resolve.select_world(&[package], Some("imports"))?];
-        let mut types = Types { resolve: &resolve, records: vec![] };
+        let mut types = Types { resolve: &resolve, records: vec![], enums: vec![] };
         let mut interfaces = vec![];
         for item in world.imports.values() {
             let WorldItem::Interface { id, .. } = item else { bail!("the world `imports` has more than interfaces") };
@@ -203,7 +206,7 @@ impl Contract {
             bail!("reads.yaml has `{name}`, which is not in policy.wit");
         }
         let package = format!("{}:{}", name.namespace, name.name);
-        Ok(Self { package, version, interfaces, records: types.records })
+        Ok(Self { package, version, interfaces, records: types.records, enums: types.enums })
     }
 }
 
@@ -256,7 +259,13 @@ impl Types<'_> {
                     TypeDefKind::Type(alias) => self.convert(alias)?,
                     TypeDefKind::Option(ty) => Type::Option(Box::new(self.convert(ty)?)),
                     TypeDefKind::List(ty) => Type::List(Box::new(self.convert(ty)?)),
-                    TypeDefKind::Enum(_) => Type::Enum(name.context("an enum has no name")?),
+                    TypeDefKind::Enum(own) => {
+                        let name = name.context("an enum has no name")?;
+                        if self.enums.iter().all(|(known, _)| *known != name) {
+                            self.enums.push((name.clone(), own.cases.iter().map(|case| case.name.clone()).collect()));
+                        }
+                        Type::Enum(name)
+                    }
                     TypeDefKind::Record(record) => {
                         let name = name.context("a record has no name")?;
                         if self.records.iter().all(|known| known.name != name) {

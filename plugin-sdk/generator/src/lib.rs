@@ -8,12 +8,13 @@
 //!                                      ├──> rust::views   the SDK's public methods
 //!                                      ├──> c             the C SDK's types and reads
 //!                                      ├──> go            the Go SDK's imports and public methods, and its test host
-//!                                      └──> page          docs/contract.md, and the contract in the Python package
+//!                                      ├──> typescript    the TypeScript SDK's imports and public methods
+//!                                      └──> page          docs/contract.md, and the contract in the Python and npm packages
 //! ```
 //!
-//! The results are checked in; those in Rust are files named `generated.rs`, those in Go begin with `generated`, and the
-//! one in C is `plimsoll_generated.h`. The SDK of another language gets a module beside `rust`, `go` and `c`, which starts
-//! from the same [`Contract`].
+//! The results are checked in; those in Rust are files named `generated.rs`, those in Go and TypeScript begin with
+//! `generated`, and the one in C is `plimsoll_generated.h`. The SDK of another language gets a module beside `rust`, `go`,
+//! `typescript` and `c`, which starts from the same [`Contract`].
 
 mod c;
 mod contract;
@@ -21,6 +22,7 @@ mod go;
 mod layout;
 mod page;
 mod rust;
+mod typescript;
 
 use std::{fs, path::Path};
 
@@ -55,11 +57,16 @@ pub fn generate(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
     for (path, text) in go::files(&contract) {
         files.push(GeneratedFile { path, text: go::with_header(&text.context(path)?) });
     }
+    for (path, text) in typescript::files(&contract) {
+        files.push(GeneratedFile { path, text: typescript::with_header(&text.context(path)?) });
+    }
     files.push(GeneratedFile { path: c::PATH, text: c::file(&contract).context(c::PATH)? });
     let wit = fs::read_to_string(folder.join("policy.wit")).context("policy.wit")?;
     files.push(GeneratedFile { path: "docs/contract.md", text: page::text(&contract, &wit)? });
     // A package holds all that it needs to build a module.
-    files.push(GeneratedFile { path: "plugin-sdk/python/plimsoll/policy.wit", text: wit });
+    for path in ["plugin-sdk/python/plimsoll/policy.wit", "plugin-sdk/typescript/policy.wit"] {
+        files.push(GeneratedFile { path, text: wit.clone() });
+    }
     Ok(files)
 }
 

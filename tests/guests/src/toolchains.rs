@@ -1,6 +1,7 @@
 //! Guests that need a compiler: built once for a test run, below the system's folder for temporary files.
 
 mod python;
+mod typescript;
 
 use std::{
     env, fs,
@@ -9,7 +10,10 @@ use std::{
     sync::OnceLock,
 };
 
-pub use self::python::{python_example, python_sdk_command};
+pub use self::{
+    python::{python_example, python_sdk_command},
+    typescript::{typescript_example, typescript_sdk_tests},
+};
 
 /// The result of a build: a module, or why there is none.
 type Built = Result<Vec<u8>, String>;

@@ -38,7 +38,8 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+        let is_built = name == "target" || name == "node_modules" || name.starts_with('.');
+        if path.is_dir() && !path.is_symlink() && !is_built {
             found.extend(pages(&path));
         } else if path.extension().is_some_and(|ending| ending == "md") {
             found.push(path);

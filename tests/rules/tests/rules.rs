@@ -118,7 +118,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+        let is_built = name == "target" || name == "node_modules" || name.starts_with('.');
+        if path.is_dir() && !path.is_symlink() && !is_built {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             found.push(path);

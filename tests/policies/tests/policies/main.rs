@@ -8,3 +8,4 @@ mod licence_seats;
 mod papers;
 mod python;
 mod remembered;
+mod typescript;
