@@ -29,4 +29,8 @@ pub(crate) enum Language {
     Go,
     /// Needs clang and lld; also for C++
     C,
+    /// Needs Python 3.10 or later, and its packages from PyPI
+    Python,
+    /// Needs Node.js 20 or later, and its packages from npm; also for JavaScript
+    Typescript,
 }

@@ -41,6 +41,9 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
     if args.lang == Language::Rust {
         make_executable(&folder.join(template::BUILD_WASM))?;
     }
+    for program in sdk.programs() {
+        make_executable(&folder.join(sdk::FOLDER).join(program))?;
+    }
     output::print(&report(args, &sdk, template))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -82,6 +82,50 @@ const GO: Files = files!["go":
     "score/score.go",
 ];
 
+const PYTHON: Files = files!["python":
+    "plimsoll/__init__.py",
+    "plimsoll/__main__.py",
+    "plimsoll/_door.py",
+    "plimsoll/_guest.py",
+    "plimsoll/policy.py",
+    "plimsoll/policy.wit",
+    "plimsoll/py.typed",
+    "plimsoll/quantity.py",
+    "plimsoll/settings.py",
+    "plimsoll/testing/__init__.py",
+    "plimsoll/testing/objects.py",
+    "plimsoll/testing/reads.py",
+    "plimsoll/types.py",
+    "plimsoll/views.py",
+    "pyproject.toml",
+];
+
+const TYPESCRIPT: Files = files!["typescript":
+    "bin/plimsoll-build.mjs",
+    "package.json",
+    "policy.wit",
+    "src/answers.ts",
+    "src/builder/command.ts",
+    "src/builder/source-map.ts",
+    "src/console.ts",
+    "src/generated-host.ts",
+    "src/generated-modules.d.ts",
+    "src/generated-views.ts",
+    "src/generated.ts",
+    "src/guest.ts",
+    "src/index.ts",
+    "src/policy.ts",
+    "src/quantity.ts",
+    "src/settings.ts",
+    "src/testing/index.ts",
+    "src/testing/objects.ts",
+    "src/testing/reads.ts",
+    "src/trace.ts",
+    "src/tsconfig.json",
+    "src/views.ts",
+    "tsconfig.base.json",
+];
+
 // === impl Sdk ===
 
 impl Sdk {
@@ -113,8 +157,15 @@ impl Sdk {
         match (&self.source, self.language) {
             (Source::Copied, Language::C) => C,
             (Source::Copied, Language::Go) => GO,
+            (Source::Copied, Language::Python) => PYTHON,
+            (Source::Copied, Language::Typescript) => TYPESCRIPT,
             _ => &[],
         }
+    }
+
+    /// The copied files that are programs.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
+        self.copied().iter().map(|(path, _)| *path).filter(|path| path.starts_with("bin/"))
     }
 
     /// The place of the SDK, as the files of the policy name it.
@@ -126,7 +177,7 @@ impl Sdk {
                 let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
                 format!("git = \"{repository}\", tag = \"v{version}\"")
             }
-            (_, Language::Go) => format!("./{FOLDER}"),
+            (_, Language::Go | Language::Python | Language::Typescript) => format!("./{FOLDER}"),
             (_, Language::C) => FOLDER.to_owned(),
         }
     }
@@ -150,6 +201,8 @@ fn folder(language: Language) -> &'static str {
         Language::Rust => "plugin-sdk/rust",
         Language::Go => "plugin-sdk/go",
         Language::C => "plugin-sdk/c",
+        Language::Python => "plugin-sdk/python",
+        Language::Typescript => "plugin-sdk/typescript",
     }
 }
 
@@ -167,22 +220,27 @@ mod tests {
 
     #[test]
     fn the_sdks_within_the_program_are_complete() {
-        for (language, files) in [(Language::C, C), (Language::Go, GO)] {
+        let all =
+            [(Language::C, C), (Language::Go, GO), (Language::Python, PYTHON), (Language::Typescript, TYPESCRIPT)];
+        for (language, files) in all {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder(language));
             let listed: BTreeSet<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
             assert_eq!(listed, files_of(&root, &root), "{language:?}");
         }
     }
 
-    /// The files of an SDK without its tests and examples.
+    /// The files of an SDK without those for its development, and those that a build made.
     fn files_of(root: &Path, folder: &Path) -> BTreeSet<String> {
+        const FOLDERS: [&str; 7] = ["__pycache__", "build", "dist", "examples", "node_modules", "test", "tests"];
+        const FILES: [&str; 4] = ["README.md", "generate.py", "package-lock.json", "tsconfig.json"];
         let mut files = BTreeSet::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let relative = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && relative != "examples" {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !FOLDERS.contains(&&*name) && !name.starts_with('.') && !name.ends_with(".egg-info") {
                 files.append(&mut files_of(root, &path));
-            } else if path.is_file() && !relative.ends_with("_test.go") {
+            } else if path.is_file() && !name.ends_with("_test.go") && !FILES.contains(&&*relative) {
                 files.insert(relative);
             }
         }

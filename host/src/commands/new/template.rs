@@ -23,6 +23,8 @@ pub(super) struct Template {
     pub(super) tests: &'static str,
     makefile: &'static str,
     toolchain: &'static str,
+    /// The lines of `.gitignore` about files that the tools of the language make.
+    ignored: &'static str,
     /// Further files.
     files: &'static [(&'static str, &'static str)],
 }
@@ -33,6 +35,7 @@ static RUST: Template = Template {
     tests: "src/lib.rs",
     makefile: template!("rust/Makefile"),
     toolchain: template!("rust/workflow.yml"),
+    ignored: template!("rust/gitignore"),
     files: &[
         ("Cargo.toml", template!("rust/Cargo.toml")),
         ("src/lib.rs", template!("rust/lib.rs")),
@@ -46,6 +49,7 @@ static GO: Template = Template {
     tests: "main_test.go",
     makefile: template!("go/Makefile"),
     toolchain: template!("go/workflow.yml"),
+    ignored: "",
     files: &[
         ("go.mod", template!("go/go.mod")),
         ("main.go", template!("go/main.go")),
@@ -59,7 +63,33 @@ static C: Template = Template {
     tests: "policy_test.c",
     makefile: template!("c/Makefile"),
     toolchain: template!("c/workflow.yml"),
+    ignored: "",
     files: &[("policy.c", template!("c/policy.c")), ("policy_test.c", template!("c/policy_test.c"))],
+};
+
+static PYTHON: Template = Template {
+    language: "Python",
+    source: "policy.py",
+    tests: "test_policy.py",
+    makefile: template!("python/Makefile"),
+    toolchain: template!("python/workflow.yml"),
+    ignored: template!("python/gitignore"),
+    files: &[("policy.py", template!("python/policy.py")), ("test_policy.py", template!("python/test_policy.py"))],
+};
+
+static TYPESCRIPT: Template = Template {
+    language: "TypeScript",
+    source: "policy.ts",
+    tests: "policy.test.ts",
+    makefile: template!("typescript/Makefile"),
+    toolchain: template!("typescript/workflow.yml"),
+    ignored: template!("typescript/gitignore"),
+    files: &[
+        ("package.json", template!("typescript/package.json")),
+        ("tsconfig.json", template!("typescript/tsconfig.json")),
+        ("policy.ts", template!("typescript/policy.ts")),
+        ("policy.test.ts", template!("typescript/policy.test.ts")),
+    ],
 };
 
 // === impl Template ===
@@ -70,6 +100,8 @@ impl Template {
             Language::Rust => &RUST,
             Language::Go => &GO,
             Language::C => &C,
+            Language::Python => &PYTHON,
+            Language::Typescript => &TYPESCRIPT,
         }
     }
 
@@ -79,6 +111,7 @@ impl Template {
         let values = [
             ("@BUILD@", self.makefile.trim_end()),
             ("@TOOLCHAIN@", self.toolchain.trim_end()),
+            ("@IGNORED@", self.ignored.trim_end()),
             ("@NAME@", name),
             ("@LANGUAGE@", self.language),
             ("@SOURCE@", self.source),

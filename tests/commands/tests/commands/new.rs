@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::process::CommandExt,
+    os::unix::{fs::symlink, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -23,9 +23,13 @@ fn make(folder: &Path, targets: &[&str]) -> Command {
 
 /// Runs make; its output.
 fn made(folder: &Path, targets: &[&str]) -> String {
-    let output = make(folder, targets).output().unwrap();
+    output_of(make(folder, targets))
+}
+
+fn output_of(mut make: Command) -> String {
+    let output = make.output().unwrap();
     let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success(), "make {targets:?} in {}: {printed}", folder.display());
+    assert!(output.status.success(), "{make:?}: {printed}");
     printed
 }
 
@@ -39,6 +43,14 @@ fn has(tools: &[(&str, &str)], advice: &str) -> bool {
         skip(&format!("{tool} is missing: {advice}"));
     }
     missing.is_none()
+}
+
+/// Whether packages of a language are there; if not, the test is reported as skipped.
+fn has_packages(package: &Path, advice: &str) -> bool {
+    if !package.exists() {
+        skip(&format!("{} is missing: {advice}", package.display()));
+    }
+    package.exists()
 }
 
 fn has_clang() -> bool {
@@ -91,11 +103,61 @@ fn a_new_policy_in_rust_builds_and_passes_its_tests() {
     assert!(manifest.contains(&format!("path = \"{}\"", workspace().join("plugin-sdk/rust").display())), "{manifest}");
     let target = workspace().join("target/new-policy");
     fs::create_dir_all(&target).unwrap();
-    std::os::unix::fs::symlink(&target, folder.join("target")).unwrap();
+    symlink(&target, folder.join("target")).unwrap();
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     let printed = made(&folder, &["test", "CARGO_NET_OFFLINE=true"]);
     assert!(printed.contains("test tests::a_node_without_the_label_is_refused ... ok"), "{printed}");
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
+}
+
+/// Packages come from the network: so the folder gets those with which the SDK itself is tested.
+#[test]
+fn a_new_policy_in_typescript_builds_and_passes_its_tests() {
+    let packages = workspace().join("plugin-sdk/typescript/node_modules");
+    if !has(&[("make", "--version"), ("node", "--version")], "install make, and Node.js 20 or later")
+        || !has_packages(&packages.join("typescript"), "type npm ci in plugin-sdk/typescript")
+    {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "typescript");
+    let own = folder.join("node_modules");
+    fs::create_dir_all(own.join(".bin")).unwrap();
+    for entry in fs::read_dir(&packages).unwrap().map(Result::unwrap) {
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            symlink(entry.path(), own.join(entry.file_name())).unwrap();
+        }
+    }
+    symlink("../sdk", own.join("plimsoll")).unwrap();
+    symlink("../typescript/bin/tsc", own.join(".bin/tsc")).unwrap();
+    symlink("../plimsoll/bin/plimsoll-build.mjs", own.join(".bin/plimsoll-build")).unwrap();
+    fs::write(own.join(".installed"), "").unwrap();
+    let printed = made(&folder, &["test"]);
+    assert!(printed.contains("a node without the label is refused") && printed.contains("fail 0"), "{printed}");
+    assert!(printed.contains("2 cases: 2 passed"), "{printed}");
+}
+
+/// As for TypeScript: packages come from the network.
+#[test]
+fn a_new_policy_in_python_builds_and_passes_its_tests() {
+    let packages = workspace().join("target/python");
+    let advice = "make a venv with plugin-sdk/python[test] in target/python";
+    if !has(&[("make", "--version")], "install make") || !has_packages(&packages.join("bin/componentize-py"), advice) {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "python");
+    let venv = parent.path().join("venv");
+    fs::create_dir(&venv).unwrap();
+    for entry in fs::read_dir(&packages).unwrap().map(Result::unwrap) {
+        symlink(entry.path(), venv.join(entry.file_name())).unwrap();
+    }
+    fs::write(venv.join("installed"), "").unwrap();
+    // In place of an installation of the SDK, which needs the network, too.
+    let mut make = make(&folder, &["test", &format!("VENV={}", venv.display())]);
+    make.env("PYTHONPATH", folder.join("sdk")).env("MYPYPATH", folder.join("sdk"));
+    let printed = output_of(make);
+    assert!(printed.contains("2 passed") && printed.contains("2 cases: 2 passed"), "{printed}");
 }
 
 /// `make dev`, with its loop and all that it starts; ended as a group when it is dropped.
@@ -177,7 +239,7 @@ fn a_tool_that_is_missing_is_named_with_the_command_that_installs_it() {
     fs::create_dir(&tools).unwrap();
     for tool in ["sh", "mkdir", "make"] {
         let found = Command::new("which").arg(tool).output().unwrap().stdout;
-        std::os::unix::fs::symlink(String::from_utf8(found).unwrap().trim(), tools.join(tool)).unwrap();
+        symlink(String::from_utf8(found).unwrap().trim(), tools.join(tool)).unwrap();
     }
     let output = make(&folder, &[]).env("PATH", &tools).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
