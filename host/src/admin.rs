@@ -13,12 +13,14 @@ use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
     DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb,
 };
+use plimsoll_facts::FactWatch;
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
 use crate::{
     binding::{self, NOBODY_MAY_BIND},
     counting::outrun,
+    facts,
     metrics::Metrics,
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
@@ -34,6 +36,7 @@ pub(crate) struct AdminState {
     metrics: Arc<Metrics>,
     watch: Option<Arc<ClusterWatch>>,
     leadership: Option<Arc<Leadership>>,
+    facts: Option<Arc<FactWatch>>,
     /// Whether it would bind although no client may ask it to.
     binds_for_nobody: bool,
     max_staleness: Duration,
@@ -52,6 +55,7 @@ impl AdminState {
             metrics,
             watch: None,
             leadership: None,
+            facts: None,
             binds_for_nobody: false,
             max_staleness: Duration::MAX,
             sees_pods: true,
@@ -73,6 +77,11 @@ impl AdminState {
     /// With an election, `/api/leader` shows it; `/readyz` has a note on policies that bind although no client may ask.
     pub(crate) fn electing(self, leadership: Option<Arc<Leadership>>, binds_for_nobody: bool) -> Self {
         Self { leadership, binds_for_nobody, ..self }
+    }
+
+    /// With sources of facts, `/api/facts` shows them.
+    pub(crate) fn fetching(self, facts: Option<Arc<FactWatch>>) -> Self {
+        Self { facts, ..self }
     }
 
     /// From now on /readyz answers 503.
@@ -185,6 +194,10 @@ impl Admin for AdminState {
 
     fn leader(&self) -> Value {
         binding::describe(self.leadership.as_ref())
+    }
+
+    fn facts(&self) -> Value {
+        facts::describe(self.facts.as_deref(), &self.gateway.roster())
     }
 }
 

@@ -10,6 +10,7 @@ mod commands;
 mod counting;
 mod descriptors;
 mod engine;
+mod facts;
 mod logging;
 mod metrics;
 mod output;

@@ -4,6 +4,7 @@ mod binds;
 mod by_name;
 mod calls;
 mod departed;
+mod facts;
 mod guests;
 mod histogram;
 mod labels;
@@ -24,6 +25,7 @@ use parking_lot::Mutex;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Cluster, PolicyState, Roster};
 use plimsoll_directory::PolicyChange;
+use plimsoll_facts::FactWatch;
 use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -62,6 +64,8 @@ pub(crate) struct Metrics {
     pub(crate) watch: Late<(Arc<ClusterWatch>, Duration)>,
     /// The election.
     pub(crate) leader: Late<Arc<Leadership>>,
+    /// The sources of `--facts`.
+    pub(crate) facts: Late<Arc<FactWatch>>,
 }
 
 /// Something that is collected at each scrape, once it is there.
@@ -102,6 +106,7 @@ impl Metrics {
             guests: Late::default(),
             watch: Late::default(),
             leader: Late::default(),
+            facts: Late::default(),
         };
         metrics.register();
         metrics
@@ -132,6 +137,7 @@ impl Metrics {
         registry.register_collector(Box::new(self.guests.clone()));
         registry.register_collector(Box::new(self.watch.clone()));
         registry.register_collector(Box::new(self.leader.clone()));
+        registry.register_collector(Box::new(self.facts.clone()));
     }
 
     /// The text that Prometheus scrapes.

@@ -1,8 +1,11 @@
 //! Brings the policies of the directory into force, and logs it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
@@ -15,9 +18,8 @@ use crate::{counting::outrun, metrics::Metrics, readiness::Readiness};
 pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
 
-/// The message about a source that the gateway does not have.
-const NO_FACTS: &str =
-    "this gateway has no facts of the source: to the policy they are absent; name a file of the sidecar's directory";
+/// The message about a source that nobody has declared.
+const NO_FACTS: &str = "no source of facts has this name: to the policy its facts are absent; declare it in --facts, or name a file of the sidecar's directory";
 
 /// Where updates of the directory go.
 pub(crate) struct Reload {
@@ -32,6 +34,8 @@ pub(crate) struct Reload {
     sees_pods: bool,
     /// Whether it binds.
     binds: bool,
+    /// The sources of `--facts`.
+    sources: BTreeSet<Arc<str>>,
 }
 
 // === impl Reload ===
@@ -46,7 +50,13 @@ impl Reload {
     ) -> Self {
         let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
         let (all_tried, is_root_empty) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds }
+        let sources = BTreeSet::new();
+        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds, sources }
+    }
+
+    /// With these sources of facts.
+    pub(crate) fn with_sources(self, sources: BTreeSet<Arc<str>>) -> Self {
+        Self { sources, ..self }
     }
 
     /// Puts a roster in force.
@@ -57,7 +67,7 @@ impl Reload {
         } else {
             warn_of_blind(&update);
         }
-        warn_of_lost_facts(&update);
+        warn_of_lost_facts(&update, &self.sources);
         self.metrics.reloaded(&update.roster, &update.changes);
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
@@ -108,11 +118,12 @@ fn warn_of_blind(update: &RosterUpdate) {
     }
 }
 
-/// Only sources with a file of the sidecar's directory have facts in `serve`.
-fn warn_of_lost_facts(update: &RosterUpdate) {
+/// A source is a file of the sidecar's directory, or one of `--facts`.
+fn warn_of_lost_facts(update: &RosterUpdate, sources: &BTreeSet<Arc<str>>) {
     for member in new_members(update) {
-        let has_file = |global: &str| member.own_facts.iter().any(|(name, _)| **name == *global);
-        for (source, _) in member.fact_access.names().filter(|(_, global)| !has_file(global)) {
+        let is_known =
+            |global: &str| sources.contains(global) || member.own_facts.iter().any(|(name, _)| **name == *global);
+        for (source, _) in member.fact_access.names().filter(|(_, global)| !is_known(global)) {
             warn!(policy = member.id(), source, "{NO_FACTS}");
         }
     }

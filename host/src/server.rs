@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{CacheLimit, Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
+use plimsoll_facts::FactsConfig;
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
@@ -16,6 +17,7 @@ use crate::{
     args::LeaseArgs,
     binding,
     cluster::{ClusterSource, WatchGuard},
+    facts,
     metrics::Metrics,
     readiness::Readiness,
     reload::Reload,
@@ -31,6 +33,8 @@ pub(crate) struct ServerConfig {
     pub(crate) cluster: ClusterSource,
     /// The greatest age of the watch's last sign of life.
     pub(crate) max_staleness: Duration,
+    /// The sources of `--facts`.
+    pub(crate) facts: Option<FactsConfig>,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) probes: Option<SocketAddr>,
@@ -92,7 +96,13 @@ impl Server {
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let binds = config.lease.is_some() && cluster.api().is_some();
-        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds);
+        let sources = config.facts.iter().flat_map(FactsConfig::names).cloned().collect();
+        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds).with_sources(sources);
+        let facts = config.facts.map(|facts| facts::start(facts, cluster.api().map(|(api, _)| api), &gateway));
+        let facts = facts.transpose()?.map(Arc::new);
+        if let Some(facts) = &facts {
+            metrics.facts.set(Arc::clone(facts));
+        }
         let watching = watch_directory(config.directory, config.loader, reload).await?;
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
@@ -107,7 +117,8 @@ impl Server {
         let state = AdminState::new(gateway.clone(), metrics.clone(), readiness)
             .seeing_pods(sees_pods)
             .watching(cluster.watch().cloned(), config.max_staleness)
-            .electing(leadership.clone(), binds_for_nobody);
+            .electing(leadership.clone(), binds_for_nobody)
+            .fetching(facts);
         let state = Arc::new(state);
         let (stop, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));
         if let Some(tls) = &tls {

@@ -64,6 +64,11 @@ true
 {{- end }}
 {{- end }}
 
+{{- /* "true" where a source of facts is a server, else empty. */ -}}
+{{- define "plimsoll.fetches" -}}
+{{- range .Values.facts.sources }}{{- if or .prometheus .http }}true{{ end }}{{- end }}
+{{- end }}
+
 {{- define "plimsoll.scheme" -}}
 {{- if .Values.tls.secret }}https{{ else }}http{{ end }}
 {{- end }}

@@ -23,6 +23,9 @@
 {{- if .Values.policies.allowDegraded }}
 - --allow-degraded
 {{- end }}
+{{- if .Values.facts.sources }}
+- --facts=/facts/facts.yaml
+{{- end }}
 {{- if .Values.tls.secret }}
 - --tls-cert=/tls/tls.crt
 - --tls-key=/tls/tls.key

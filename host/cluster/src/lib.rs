@@ -18,6 +18,7 @@ mod api_watch;
 mod backoff;
 mod binder;
 mod clock;
+mod config_map;
 mod document;
 mod error;
 mod lease;

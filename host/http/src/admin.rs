@@ -42,6 +42,9 @@ pub trait Admin: Send + Sync {
     /// The replica that binds.
     fn leader(&self) -> serde_json::Value;
 
+    /// The sources of facts.
+    fn facts(&self) -> serde_json::Value;
+
     /// The decision tables that a policy has shown so far; none if there is no such policy.
     fn table(&self, policy: &str) -> Option<serde_json::Value>;
 
@@ -92,6 +95,7 @@ pub async fn serve_admin(
         .route("/metrics", get(|State(admin)| show(admin, metrics)))
         .route("/api/policies", get(|State(admin)| show(admin, policies)))
         .route("/api/leader", get(|State(admin)| show(admin, leader)))
+        .route("/api/facts", get(|State(admin)| show(admin, facts)))
         .route(
             "/api/table",
             get(|State(admin), RawQuery(query): RawQuery| show(admin, move |admin| table(admin, query.as_deref()))),
@@ -174,6 +178,10 @@ fn leader(admin: &dyn Admin) -> AdminPage {
     (StatusCode::OK, JSON, format!("{:#}\n", admin.leader()))
 }
 
+fn facts(admin: &dyn Admin) -> AdminPage {
+    (StatusCode::OK, JSON, format!("{:#}\n", admin.facts()))
+}
+
 /// A value of the query; names are plain ASCII, so nothing is escaped but the slash.
 fn value(query: Option<&str>, key: &str) -> Option<String> {
     let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
@@ -231,7 +239,7 @@ fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> AdminPage {
 }
 
 fn not_found() -> AdminPage {
-    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/table and /api/explain\n";
+    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/facts, /api/table and /api/explain\n";
     (StatusCode::NOT_FOUND, TEXT, text.into())
 }
 

@@ -19,6 +19,9 @@ pub(crate) struct ServeArgs {
     pub(crate) view: ViewArgs,
 
     #[command(flatten)]
+    pub(crate) facts: FactsArgs,
+
+    #[command(flatten)]
     pub(crate) listeners: ListenerArgs,
 
     #[command(flatten)]
@@ -87,6 +90,16 @@ pub(crate) struct ViewArgs {
     /// Report not ready when the watch has been silent for this long
     #[arg(long, env = "PLIMSOLL_MAX_STALENESS", value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub(crate) max_staleness: Duration,
+}
+
+/// Where facts come from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Facts from outside")]
+pub(crate) struct FactsArgs {
+    /// The sources of facts that policies may name (YAML): Prometheus, a URL, a ConfigMap or a file for each, fetched at an
+    /// interval; this file must be outside --policies [default: none]
+    #[arg(long, env = "PLIMSOLL_FACTS", value_name = "FILE")]
+    pub(crate) facts: Option<PathBuf>,
 }
 
 /// The addresses that serve clients.

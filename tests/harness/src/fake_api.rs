@@ -127,6 +127,11 @@ impl FakeApi {
         self.change(|state| state.objects.put_namespace(namespace));
     }
 
+    /// Adds a ConfigMap with these entries, or replaces it.
+    pub fn put_config_map(&self, namespace: &str, name: &str, data: Value) {
+        self.change(|state| state.objects.put_config_map(namespace, name, data));
+    }
+
     /// Adds a pod or replaces it.
     pub fn put_pod(&self, pod: Value) {
         self.change(|state| state.objects.put_pod(pod));

@@ -11,11 +11,14 @@ use std::{
 use serde_json::Value;
 
 /// A request as far as it is read.
+#[derive(Debug, Clone)]
 pub struct Request {
     /// `GET`, `POST`, ...
     pub method: String,
     /// The path with the query.
     pub target: String,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
     /// The body; null if it is not JSON.
     pub body: Value,
 }
@@ -28,24 +31,26 @@ impl Request {
     /// # Errors
     /// If the connection breaks.
     pub fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
-        let (mut line, mut length) = (String::new(), 0);
+        let (mut line, mut headers) = (String::new(), Vec::new());
         reader.read_line(&mut line)?;
         let mut words = line.split(' ').map(str::to_owned);
         let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
         loop {
             line.clear();
             reader.read_line(&mut line)?;
-            match line.trim_end().split_once(':') {
-                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                    length = value.trim().parse().unwrap_or(0);
-                }
-                Some(_) => {}
-                None => break,
-            }
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut body = vec![0; length];
+        let mut request = Self { method, target, headers, body: Value::Null };
+        let mut body = vec![0; request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
         reader.read_exact(&mut body)?;
-        Ok(Some(Self { method, target, body: serde_json::from_slice(&body).unwrap_or_default() }))
+        request.body = serde_json::from_slice(&body).unwrap_or_default();
+        Ok(Some(request))
+    }
+
+    /// A header, by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
     /// The target without its query.

@@ -134,9 +134,15 @@ fn plain(text: &str) -> String {
 /// The sources of the host.
 fn sources() -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for folder in
-        ["host/src", "host/core/src", "host/wasm/src", "host/directory/src", "host/http/src", "host/cluster/src"]
-    {
+    for folder in [
+        "host/src",
+        "host/core/src",
+        "host/wasm/src",
+        "host/directory/src",
+        "host/facts/src",
+        "host/http/src",
+        "host/cluster/src",
+    ] {
         collect(&workspace().join(folder), &mut files);
     }
     files

@@ -71,10 +71,11 @@ fn shown_by_admin() -> Vec<Value> {
     let snapshot = snapshot.path().join("cluster.json");
     let node = json!({"kind": "Node", "metadata": {"name": "n1"}});
     fs::write(&snapshot, json!({"kind": "List", "items": [node]}).to_string()).unwrap();
-    let gateway =
-        Plimsoll::serve(directory.path(), &["--no-compile-cache", "--allow-degraded", "--snapshot", text(&snapshot)])
-            .unwrap();
-    let pages = ["/api/policies", "/api/leader", "/api/table?policy=zone-drain"];
+    let facts = snapshot.with_file_name("facts.yaml");
+    fs::write(&facts, "racks: {file: {path: racks.csv}}\n").unwrap();
+    let args = ["--no-compile-cache", "--allow-degraded", "--snapshot", text(&snapshot), "--facts", text(&facts)];
+    let gateway = Plimsoll::serve(directory.path(), &args).unwrap();
+    let pages = ["/api/policies", "/api/leader", "/api/facts", "/api/table?policy=zone-drain"];
     let mut shown: Vec<Value> = pages.iter().map(|page| parsed(&gateway.get(page).unwrap().body)).collect();
     shown.push(parsed(&gateway.post_admin("/api/explain?node=n1", &parsed(POD)).unwrap().body));
     shown

@@ -6,6 +6,7 @@ mod check;
 mod credential_plugin;
 mod explain;
 mod facts;
+mod fetched_facts;
 mod help;
 mod hostile_files;
 mod json;

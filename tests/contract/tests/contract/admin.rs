@@ -36,6 +36,10 @@ impl Admin for Fixed {
     fn leader(&self) -> Value {
         json!({"state": "off"})
     }
+
+    fn facts(&self) -> Value {
+        json!({"sources": []})
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,6 +53,7 @@ async fn each_page_has_its_status_type_and_text() {
         ("/metrics", 200, metrics, "# EOF\n"),
         ("/api/policies", 200, "application/json", "{\n  \"policies\": []\n}\n"),
         ("/api/leader", 200, "application/json", "{\n  \"state\": \"off\"\n}\n"),
+        ("/api/facts", 200, "application/json", "{\n  \"sources\": []\n}\n"),
         ("/api/table?policy=gpu/binpack", 200, "application/json", "{\n  \"policy\": \"gpu/binpack\"\n}\n"),
         ("/api/table?x=y&policy=gpu%2Fbinpack", 200, "application/json", "{\n  \"policy\": \"gpu/binpack\"\n}\n"),
         (
@@ -62,7 +67,7 @@ async fn each_page_has_its_status_type_and_text() {
             "/filter",
             404,
             "text/plain; charset=utf-8",
-            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/table and /api/explain\n",
+            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/facts, /api/table and /api/explain\n",
         ),
     ];
     for (path, status, kind, text) in table {

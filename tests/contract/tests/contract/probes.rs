@@ -57,6 +57,10 @@ impl Admin for Counting {
     fn leader(&self) -> Value {
         unreachable!("strangers see no leader")
     }
+
+    fn facts(&self) -> Value {
+        unreachable!("strangers see no facts")
+    }
 }
 
 async fn probes(counting: Counting) -> (Server, Arc<Counting>) {

@@ -7,7 +7,7 @@ use plimsoll_harness::{binary, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 /// The values, and what helm says against them.
-const REFUSED: [(&str, &str); 17] = [
+const REFUSED: [(&str, &str); 20] = [
     ("replicas=0", "/replicas"),
     ("replica=3", "'replica' not allowed"),
     ("mode=snapshot", "'watch', 'fullNodes'"),
@@ -26,6 +26,12 @@ const REFUSED: [(&str, &str); 17] = [
     ("bind.enabled=true,tls.secret=t", "set tls.secret and tls.clientCA.secret"),
     ("bind.clients[0]=a\\,b", "/bind/clients/0"),
     ("podDisruptionBudget.maxUnavailable=half", "/podDisruptionBudget/maxUnavailable"),
+    ("facts.secrets[0]=../etc", "/facts/secrets/0"),
+    ("facts.sources.a b.file.path=a.csv", "invalid propertyName 'a b'"),
+    (
+        "mode=fullNodes,facts.sources.a.configMap.namespace=b,facts.sources.a.configMap.name=c",
+        "with mode: fullNodes plimsoll has no access to the API",
+    ),
 ];
 
 #[test]
@@ -107,6 +113,30 @@ fn the_notes_tell_the_command_that_prints_the_stanza() {
 }
 
 #[test]
+fn sources_of_facts_come_with_the_rights_and_the_file_that_they_need() {
+    let objects = objects(&render(Some(&chart().join("ci/facts.yaml"))).unwrap()).unwrap();
+    let rules = |object: &Value| object["rules"].as_array().cloned().unwrap_or_default();
+    let of_config_maps = |object: &&Value| rules(object).iter().any(|rule| rule["resources"] == json!(["configmaps"]));
+    let [role] = objects.iter().filter(of_config_maps).collect::<Vec<_>>()[..] else {
+        panic!("one role: {objects:#?}")
+    };
+    assert_eq!((&role["kind"], &role["metadata"]["namespace"]), (&json!("Role"), &json!("finance")));
+    let expected = json!([{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["budgets", "calendar"], "verbs": ["get"]}]);
+    assert_eq!(role["rules"], expected);
+    // The file is accepted: only the API server is missing here.
+    let directory = tempdir().unwrap();
+    let (file, policies) = (directory.path().join("facts.yaml"), directory.path().join("policies"));
+    let config_map = of_kind(&objects, "ConfigMap").unwrap();
+    fs::write(&file, config_map["data"]["facts.yaml"].as_str().unwrap()).unwrap();
+    fs::create_dir(&policies).unwrap();
+    let mut serve = Command::new(binary());
+    serve.args(["serve", "--allow-empty", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--no-compile-cache"]);
+    let output = serve.arg("--policies").arg(policies).arg("--facts").arg(file).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("--facts has a configMap, and this gateway has no API server"), "{error}");
+}
+
+#[test]
 fn the_api_server_accepts_every_object() {
     let (cluster, directory) = (ControlPlane::start().unwrap(), tempdir().unwrap());
     // Refuses, not only warns about, pods that could do more than they must.
@@ -114,6 +144,8 @@ fn the_api_server_accepts_every_object() {
     cluster
         .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll", "labels": labels}}))
         .unwrap();
+    // With a ConfigMap that sources of facts name.
+    cluster.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "finance"}})).unwrap();
     cluster.create(&service_monitors()).unwrap();
     cluster.create(&prometheus_rules()).unwrap();
     for kind in ["servicemonitors", "prometheusrules"] {

@@ -37,6 +37,8 @@ pub(super) struct Objects {
     /// By namespace and name, with a `_` between them, which is in neither.
     pods: BTreeMap<String, Value>,
     namespaces: BTreeMap<String, Value>,
+    /// As pods; nobody watches them.
+    config_maps: BTreeMap<String, Value>,
     lease: Option<Value>,
     events: VecDeque<Event>,
     /// Events up to this version are forgotten.
@@ -60,6 +62,17 @@ impl Objects {
         let kind = if self.namespaces.contains_key(&name) { "MODIFIED" } else { "ADDED" };
         self.note(Resource::Namespaces, kind, &namespace);
         self.namespaces.insert(name, namespace);
+    }
+
+    pub(super) fn put_config_map(&mut self, namespace: &str, name: &str, data: Value) {
+        self.config_maps.insert(key(namespace, name), data);
+    }
+
+    pub(super) fn config_map(&self, namespace: &str, name: &str) -> Reply {
+        match self.config_maps.get(&key(namespace, name)) {
+            Some(data) => (200, json!({"metadata": {"namespace": namespace, "name": name}, "data": data})),
+            None => refusal(404, &format!("configmaps \"{name}\" not found")),
+        }
     }
 
     pub(super) fn put_pod(&mut self, mut pod: Value) {

@@ -124,6 +124,9 @@ fn answer(state: &mut State, request: &Request) -> Answer {
                 "gitTreeState": text, "buildDate": text, "goVersion": text, "compiler": text, "platform": text}),
             )
         }
+        ("GET", ["api", "v1", "namespaces", namespace, "configmaps", name]) => {
+            state.objects.config_map(namespace, name)
+        }
         ("GET", ["api", "v1", "namespaces", namespace, "pods", name]) => {
             let pod = state.objects.pod(namespace, name);
             pod.cloned().map_or_else(|| refusal(404, "no such pod"), |pod| (200, pod))

@@ -1,0 +1,248 @@
+//! All sources with their states; a change of one publishes the facts of all.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use plimsoll_core::Facts;
+use tracing::{debug, info, warn};
+
+use crate::{
+    config::{FactsConfig, SourceConfig},
+    error::FetchError,
+    parse::Reading,
+    state::{Effect, SourceState},
+};
+
+/// Maximum facts of all sources together.
+pub(crate) const MAX_TOTAL_FACTS: usize = 500_000;
+
+/// Maximum bytes of all keys and values together.
+pub(crate) const MAX_TOTAL_BYTES: usize = 64 << 20;
+
+/// All sources.
+pub(crate) struct Board {
+    sources: Vec<SourceConfig>,
+    /// In the same order.
+    states: Mutex<Vec<SourceState>>,
+    started: Instant,
+    publish: Box<dyn Fn(&Facts) + Send + Sync>,
+    /// Held while facts are published, so that they come into force in the order in which they were made.
+    publishing: Mutex<()>,
+}
+
+/// The state of a source, for operators.
+#[derive(Debug, Clone)]
+pub struct SourceStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The key of its kind in the facts file.
+    pub kind: &'static str,
+    /// The URL without its query, the file, or namespace and name of the ConfigMap.
+    pub place: String,
+    /// The longest time between two fetches.
+    pub every: Duration,
+    /// The age at which its values count no more.
+    pub max_age: Duration,
+    /// The age of its values, in force or not; none if it was never read.
+    pub age: Option<Duration>,
+    /// The time since the first fetch began.
+    pub running: Duration,
+    /// Whether its facts are absent, because it was never read or its values are too old.
+    pub is_absent: bool,
+    /// The number of its facts in force.
+    pub values: usize,
+    /// Bytes of their keys and values.
+    pub bytes: usize,
+    /// Samples of its last good answer that made no fact.
+    pub left_out: u64,
+    /// Good fetches.
+    pub good: u64,
+    /// Failed fetches.
+    pub failed: u64,
+    /// The error of the last fetch, if it failed.
+    pub error: Option<String>,
+}
+
+// === impl Board ===
+
+impl Board {
+    pub(crate) fn new(config: FactsConfig, publish: Box<dyn Fn(&Facts) + Send + Sync>) -> Self {
+        let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
+        let (states, publishing) = (Mutex::new(states), Mutex::default());
+        Self { sources: config.sources, states, started: Instant::now(), publish, publishing }
+    }
+
+    pub(crate) fn sources(&self) -> &[SourceConfig] {
+        &self.sources
+    }
+
+    /// Takes the outcome of a fetch that began then.
+    pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<Reading, FetchError>) {
+        let name = &self.sources[at].name;
+        let (outcome, effect) = {
+            let mut states = self.states.lock();
+            let outcome = outcome.and_then(|reading| check_total(&states, at, reading));
+            match outcome {
+                Ok(reading) => (Ok(reading.facts.len()), states[at].succeeded(began, reading)),
+                Err(error) => {
+                    let error = error.to_string();
+                    (Err(error.clone()), states[at].failed(error))
+                }
+            }
+        };
+        let Effect { is_change, is_news } = effect;
+        match outcome {
+            Ok(values) if is_news => info!(source = &**name, values, "the source of facts is read again"),
+            Ok(values) => debug!(source = &**name, values, is_change, "the source of facts was read"),
+            Err(error) if is_news => {
+                warn!(source = &**name, error, "the source of facts cannot be read: its last values stay until maxAge");
+            }
+            Err(error) => debug!(source = &**name, error, "the source of facts still cannot be read"),
+        }
+        if is_change {
+            self.publish();
+        }
+    }
+
+    /// When the values of a source are too old.
+    pub(crate) fn expiry(&self, at: usize) -> Option<Instant> {
+        self.states.lock()[at].expiry()
+    }
+
+    /// Drops the values of a source if they are too old now.
+    pub(crate) fn expire(&self, at: usize, now: Instant) {
+        if self.states.lock()[at].expire(now) {
+            let SourceConfig { name, max_age, .. } = &self.sources[at];
+            warn!(source = &**name, ?max_age, "the facts of the source are older than its maxAge: they are absent now");
+            self.publish();
+        }
+    }
+
+    /// The pause from the start of the last fetch of a source to that of the next.
+    pub(crate) fn pause(&self, at: usize) -> Duration {
+        self.states.lock()[at].pause(self.sources[at].every)
+    }
+
+    pub(crate) fn statuses(&self) -> Vec<SourceStatus> {
+        let (states, now) = (self.states.lock(), Instant::now());
+        let describe = |(source, state): (&SourceConfig, &SourceState)| SourceStatus {
+            name: Arc::clone(&source.name),
+            kind: source.kind.as_str(),
+            place: source.kind.place(),
+            every: source.every,
+            max_age: source.max_age,
+            age: state.read_at.map(|read_at| now.saturating_duration_since(read_at)),
+            running: now.saturating_duration_since(self.started),
+            is_absent: state.values.is_none(),
+            values: state.values.as_ref().map_or(0, |values| values.len()),
+            bytes: state.values.as_ref().map_or(0, |values| values.bytes()),
+            left_out: state.left_out,
+            good: state.good,
+            failed: state.failed,
+            error: state.error.clone(),
+        };
+        self.sources.iter().zip(states.iter()).map(describe).collect()
+    }
+
+    fn publish(&self) {
+        let _publishing = self.publishing.lock();
+        let facts: Facts = {
+            let states = self.states.lock();
+            let values = self.sources.iter().zip(states.iter());
+            values.filter_map(|(source, state)| Some((Arc::clone(&source.name), state.values.clone()?))).collect()
+        };
+        (self.publish)(&facts);
+    }
+}
+
+/// The reading, if all sources together stay within their bounds with it.
+fn check_total(states: &[SourceState], at: usize, reading: Reading) -> Result<Reading, FetchError> {
+    let others =
+        states.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, state)| state.values.as_ref());
+    let (facts, bytes) = others.fold((reading.facts.len(), reading.facts.bytes()), |(facts, bytes), values| {
+        (facts + values.len(), bytes + values.bytes())
+    });
+    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_BYTES { Err(FetchError::Total) } else { Ok(reading) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fmt::Write as _, path::Path};
+
+    use plimsoll_core::{FactSource, MAX_FACTS};
+
+    use super::*;
+
+    /// A board with this many sources, and the facts that it has published.
+    fn board(sources: usize) -> (Board, Arc<Mutex<Vec<Facts>>>) {
+        let directory = plimsoll_harness::tempdir().unwrap();
+        let (file, mut text) = (directory.path().join("facts.yaml"), String::new());
+        for at in 0..sources {
+            writeln!(text, "s{at}: {{file: {{path: a.csv}}, maxAge: 1m}}").unwrap();
+        }
+        std::fs::write(&file, text).unwrap();
+        let published = Arc::<Mutex<Vec<Facts>>>::default();
+        let own = Arc::clone(&published);
+        let config = FactsConfig::read(Path::new(&file)).unwrap();
+        (Board::new(config, Box::new(move |facts| own.lock().push(facts.clone()))), published)
+    }
+
+    fn reading(facts: usize, value: &str) -> Result<Reading, FetchError> {
+        let facts = FactSource::from_texts((0..facts).map(|key| (key.to_string(), value))).unwrap();
+        Ok(Reading { facts, left_out: 0 })
+    }
+
+    fn value(facts: &Facts, source: &str) -> Option<String> {
+        Some(facts.source(source)?.by_key("0")?.text().to_owned())
+    }
+
+    #[test]
+    fn only_a_change_is_published_and_with_it_all_sources() {
+        let ((board, published), now) = (board(2), Instant::now());
+        board.fetched(0, now, reading(1, "a"));
+        board.fetched(0, now, reading(1, "a"));
+        board.fetched(1, now, reading(1, "b"));
+        board.fetched(0, now, Err(FetchError::TooLarge));
+        let all = published.lock();
+        assert_eq!(all.len(), 2);
+        assert_eq!((value(&all[0], "s0"), value(&all[0], "s1")), (Some("a".to_owned()), None));
+        assert_eq!((value(&all[1], "s0"), value(&all[1], "s1")), (Some("a".to_owned()), Some("b".to_owned())));
+        let statuses = board.statuses();
+        assert_eq!((statuses[0].good, statuses[0].failed, statuses[0].is_absent), (2, 1, false));
+        assert_eq!(statuses[0].error.as_deref(), Some("the answer has more than 4 MiB: expected at most that much"));
+    }
+
+    #[test]
+    fn a_source_that_is_too_old_is_published_as_absent() {
+        let ((board, published), now) = (board(1), Instant::now());
+        board.fetched(0, now, reading(1, "a"));
+        let expiry = board.expiry(0).unwrap();
+        board.expire(0, expiry - Duration::from_nanos(1));
+        assert_eq!(published.lock().len(), 1);
+        board.expire(0, expiry);
+        assert_eq!((published.lock().len(), board.expiry(0)), (2, None));
+        assert!(published.lock()[1].source("s0").is_none());
+        let status = &board.statuses()[0];
+        assert!(status.is_absent && status.values == 0 && status.age.is_some(), "{status:?}");
+    }
+
+    #[test]
+    fn all_sources_together_are_bounded() {
+        let sources = MAX_TOTAL_FACTS / MAX_FACTS;
+        let ((board, _), now) = (board(sources + 1), Instant::now());
+        for at in 0..sources {
+            board.fetched(at, now, reading(MAX_FACTS, "1"));
+        }
+        board.fetched(sources, now, reading(1, "1"));
+        assert!(
+            board.statuses()[sources].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
+        );
+        // A source that replaces its own facts counts once.
+        board.fetched(0, now, reading(MAX_FACTS - 1, "2"));
+        board.fetched(sources, now, reading(1, "1"));
+        assert_eq!(board.statuses()[sources].error, None);
+    }
+}

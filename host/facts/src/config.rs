@@ -1,0 +1,186 @@
+//! The facts file: from text to checked sources.
+
+mod raw;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use plimsoll_system::bounded_file::{ReadFileError, read_file};
+
+use self::raw::RawFile;
+use crate::{round::Round, url::HttpUrl};
+
+/// Maximum bytes of a facts file, as of a ConfigMap.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The sources that an operator has declared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactsConfig {
+    /// In the order of their names.
+    pub(crate) sources: Vec<SourceConfig>,
+}
+
+/// One source.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SourceConfig {
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: SourceKind,
+    /// The longest time from the start of one fetch to that of the next.
+    pub(crate) every: Duration,
+    /// Time limit of one fetch.
+    pub(crate) timeout: Duration,
+    /// The age at which values count no more.
+    pub(crate) max_age: Duration,
+    pub(crate) round: Option<Round>,
+}
+
+/// The place of the values, and their form.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SourceKind {
+    /// The samples of an instant query.
+    Prometheus(HttpSource, SampleKey),
+    /// A JSON object, or CSV.
+    Http(HttpSource),
+    /// The entries of `data`.
+    ConfigMap { namespace: String, name: String },
+    /// A JSON object, or CSV.
+    File(PathBuf),
+}
+
+/// A URL, and the files that a request to it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HttpSource {
+    pub(crate) url: HttpUrl,
+    pub(crate) bearer_token_file: Option<PathBuf>,
+    /// The authorities that sign the server's certificate; none: those of the system.
+    pub(crate) ca_file: Option<PathBuf>,
+}
+
+/// The key of a sample's fact.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SampleKey {
+    /// The value of this label, without a port.
+    Node(Box<str>),
+    /// The value of this label.
+    Label(Box<str>),
+    /// `value`, of the only sample.
+    Single,
+}
+
+/// Why a facts file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{} {cause}: expected a file with sources of facts", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        cause: ReadFileError,
+    },
+    /// Its content is wrong.
+    #[error("{}{cause}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The place, the field and the error.
+        cause: FieldError,
+    },
+}
+
+/// An error in a text, and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// Line and column, from 1.
+    at: Option<(u64, u64)>,
+    /// The path of the field, such as `load.prometheus.url`; empty for the whole file.
+    field: String,
+    /// The problem and the expected content.
+    text: String,
+}
+
+// === impl FactsConfig ===
+
+impl FactsConfig {
+    /// Reads a facts file. Paths in it are relative to its directory.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or declares something else than sources.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
+        let bytes = read_file(path, MAX_BYTES).map_err(unreadable)?;
+        let malformed = |cause| ConfigError::Malformed { path: path.to_owned(), cause };
+        let text =
+            String::from_utf8(bytes).map_err(|_| malformed(FieldError::of_file("it is not UTF-8: expected YAML")))?;
+        Self::parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(malformed)
+    }
+
+    fn parse(text: &str, directory: &Path) -> Result<Self, FieldError> {
+        if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
+            return Err(FieldError::of_file("the file is empty: expected sources by name, or '{}' for none"));
+        }
+        resolve::resolve(yaml::read::<RawFile>(text)?, directory)
+    }
+
+    /// The names of the sources.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.sources.iter().map(|source| &source.name)
+    }
+
+    /// Whether a source is read from the API server.
+    pub fn needs_api_server(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source.kind, SourceKind::ConfigMap { .. }))
+    }
+}
+
+// === impl SourceKind ===
+
+impl SourceKind {
+    /// Its name in the facts file.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Prometheus(..) => "prometheus",
+            Self::Http(_) => "http",
+            Self::ConfigMap { .. } => "configMap",
+            Self::File(_) => "file",
+        }
+    }
+
+    /// Where the values are, without credentials.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Prometheus(source, _) | Self::Http(source) => source.url.shown(),
+            Self::ConfigMap { namespace, name } => format!("{namespace}/{name}"),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+// === impl FieldError ===
+
+impl FieldError {
+    fn of_file(text: &str) -> Self {
+        Self { at: None, field: String::new(), text: text.to_owned() }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.at {
+            write!(f, ":{line}:{column}")?;
+        }
+        f.write_str(": ")?;
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,216 @@
+//! Resolves a raw facts file: checks values and fills in defaults.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use plimsoll_core::quotable;
+use serde_saphyr::Spanned;
+
+use super::{
+    FactsConfig, FieldError, HttpSource, SampleKey, SourceConfig, SourceKind,
+    raw::{RawConfigMap, RawFile, RawFileSource, RawHttp, RawPrometheus, RawSource},
+    yaml::place,
+};
+use crate::{
+    round::{Round, STEPS},
+    url::HttpUrl,
+};
+
+/// Maximum sources; each has a task.
+const MAX_SOURCES: usize = 64;
+
+/// Maximum characters of a source's name, as in a sidecar.
+const MAX_NAME_BYTES: usize = 63;
+
+/// Maximum bytes of a query. Encoded, it must fit into the URL of a request.
+const MAX_QUERY_BYTES: usize = 4 << 10;
+
+const EVERY: Duration = Duration::from_secs(30);
+const MIN_EVERY: Duration = Duration::from_secs(1);
+const MAX_EVERY: Duration = Duration::from_hours(24);
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
+const MAX_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The default of `maxAge`, in intervals: four fetches in a row may fail.
+const MAX_AGE_INTERVALS: u32 = 5;
+
+/// The least `maxAge`, in intervals: a source must survive one failed fetch.
+const MIN_AGE_INTERVALS: u32 = 2;
+const MAX_MAX_AGE: Duration = Duration::from_hours(30 * 24);
+
+/// The kinds, as an error lists them.
+const KINDS: &str = "prometheus, http, configMap and file";
+
+type OptionalText = Option<Spanned<String>>;
+
+/// The part of a source that its kind decides.
+struct Kind {
+    source: SourceKind,
+    every: OptionalText,
+    timeout: OptionalText,
+}
+
+/// The errors about one field name it with these parts.
+struct Field<'f> {
+    source: &'f str,
+    kind: &'static str,
+}
+
+pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<FactsConfig, FieldError> {
+    if file.len() > MAX_SOURCES {
+        return Err(FieldError::of_file(&format!("{} sources: expected at most {MAX_SOURCES}", file.len())));
+    }
+    let sources = file.into_iter().map(|(name, source)| resolve_source(&name, source, directory));
+    Ok(FactsConfig { sources: sources.collect::<Result<_, _>>()? })
+}
+
+fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Result<SourceConfig, FieldError> {
+    let at = place(raw.referenced);
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_fit) {
+        let expected = "expected the name of a source: letters, digits, '.', '_' and '-', at most 63";
+        return Err(FieldError { at, field: quotable(name).into_owned(), text: expected.to_owned() });
+    }
+    let RawSource { prometheus, http, config_map, file, max_age, round } = raw.value;
+    let field = |kind| Field { source: name, kind };
+    let kinds = [
+        prometheus.map(|raw| resolve_prometheus(raw, &field("prometheus"), directory)),
+        http.map(|raw| resolve_http(raw, &field("http"), directory)),
+        config_map.map(|raw| resolve_config_map(raw, &field("configMap"))),
+        file.map(|raw| resolve_file(raw, &field("file"), directory)),
+    ];
+    let mut kinds = kinds.into_iter().flatten();
+    let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+        let text = format!("expected exactly one of the keys {KINDS}");
+        return Err(FieldError { at, field: name.to_owned(), text });
+    };
+    let Kind { source: kind, every, timeout } = kind?;
+    let inner = field(kind.as_str());
+    let every = inner.duration("every", every, EVERY, MIN_EVERY..=MAX_EVERY)?;
+    let timeout = inner.duration("timeout", timeout, TIMEOUT, MIN_TIMEOUT..=MAX_TIMEOUT)?;
+    let (least, default) = (every * MIN_AGE_INTERVALS, every * MAX_AGE_INTERVALS);
+    let max_age = field("").duration("maxAge", max_age, default, least..=MAX_MAX_AGE)?;
+    let round = round.map(|step| resolve_round(&step, &field(""))).transpose()?;
+    Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round })
+}
+
+fn resolve_prometheus(raw: RawPrometheus, field: &Field<'_>, directory: &Path) -> Result<Kind, FieldError> {
+    let base = field.url(&raw.url)?;
+    if base.has_query() {
+        return Err(field.wrong(
+            "url",
+            &raw.url,
+            "expected the URL of Prometheus, without '?': the query is a key of its own",
+        ));
+    }
+    let query = &raw.query;
+    if query.value.trim().is_empty() || query.value.len() > MAX_QUERY_BYTES {
+        let text = format!("{} bytes: expected a query of 1 to {MAX_QUERY_BYTES}", query.value.len());
+        return Err(field.error("query", place(query.referenced), text));
+    }
+    let url = base.join("/api/v1/query", "query", query.value.trim());
+    let url = url.map_err(|why| field.error("query", place(query.referenced), format!("with this query {why}")))?;
+    let key = match (raw.node, raw.key) {
+        (None, None) => SampleKey::Single,
+        (Some(node), None) => SampleKey::Node(field.label("node", &node)?),
+        (None, Some(key)) => SampleKey::Label(field.label("key", &key)?),
+        (Some(_), Some(key)) => {
+            return Err(field.wrong("key", &key, "expected either `node` or `key`, not both"));
+        }
+    };
+    let source = field.http_source(url, raw.bearer_token_file, raw.ca_file, directory)?;
+    Ok(Kind { source: SourceKind::Prometheus(source, key), every: raw.every, timeout: raw.timeout })
+}
+
+fn resolve_http(raw: RawHttp, field: &Field<'_>, directory: &Path) -> Result<Kind, FieldError> {
+    let source = field.http_source(field.url(&raw.url)?, raw.bearer_token_file, raw.ca_file, directory)?;
+    Ok(Kind { source: SourceKind::Http(source), every: raw.every, timeout: raw.timeout })
+}
+
+fn resolve_config_map(raw: RawConfigMap, field: &Field<'_>) -> Result<Kind, FieldError> {
+    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    for (key, text) in [("namespace", &raw.namespace), ("name", &raw.name)] {
+        // They become a part of a path: '..' must not lead to another resource.
+        let name = &text.value;
+        if name.is_empty() || name.len() > 253 || !name.bytes().all(is_fit) || name.starts_with('.') {
+            return Err(field.wrong(key, text, "expected the name of a Kubernetes object"));
+        }
+    }
+    let source = SourceKind::ConfigMap { namespace: raw.namespace.value, name: raw.name.value };
+    Ok(Kind { source, every: raw.every, timeout: raw.timeout })
+}
+
+fn resolve_file(raw: RawFileSource, field: &Field<'_>, directory: &Path) -> Result<Kind, FieldError> {
+    let ending = Path::new(&raw.path.value).extension().unwrap_or_default();
+    if ending != "csv" && ending != "json" {
+        return Err(field.wrong("path", &raw.path, "expected the path of a .csv or .json file"));
+    }
+    Ok(Kind { source: SourceKind::File(directory.join(&raw.path.value)), every: raw.every, timeout: None })
+}
+
+fn resolve_round(step: &Spanned<f64>, field: &Field<'_>) -> Result<Round, FieldError> {
+    let text = || format!("found {}: expected a step from {} to {}", step.value, STEPS.start(), STEPS.end());
+    Round::to(step.value).ok_or_else(|| field.error("round", place(step.referenced), text()))
+}
+
+// === impl Field ===
+
+impl Field<'_> {
+    fn duration(
+        &self,
+        key: &str,
+        text: OptionalText,
+        default: Duration,
+        bounds: std::ops::RangeInclusive<Duration>,
+    ) -> Result<Duration, FieldError> {
+        let Some(text) = text else { return Ok(default) };
+        let parsed = humantime::parse_duration(&text.value).ok().filter(|duration| bounds.contains(duration));
+        let [least, most] = [bounds.start(), bounds.end()].map(|bound| humantime::format_duration(*bound));
+        let expected = || format!("expected a duration such as 30s, from {least} to {most}");
+        parsed.ok_or_else(|| self.wrong(key, &text, &expected()))
+    }
+
+    fn url(&self, text: &Spanned<String>) -> Result<HttpUrl, FieldError> {
+        // Not quoted: it may have a password.
+        let expected = "expected a URL such as https://host:9090/path, without user and password";
+        HttpUrl::parse(&text.value)
+            .map_err(|why| self.error("url", place(text.referenced), format!("{why}: {expected}")))
+    }
+
+    fn label(&self, key: &str, text: &Spanned<String>) -> Result<Box<str>, FieldError> {
+        let is_fit = !text.value.is_empty() && !text.value.contains(char::is_whitespace);
+        is_fit.then(|| text.value.as_str().into()).ok_or_else(|| self.wrong(key, text, "expected the name of a label"))
+    }
+
+    fn http_source(
+        &self,
+        url: HttpUrl,
+        token: OptionalText,
+        authorities: OptionalText,
+        directory: &Path,
+    ) -> Result<HttpSource, FieldError> {
+        if let Some(token) = token.as_ref().filter(|_| !url.is_https() && !url.is_loopback()) {
+            let text = "the token would be sent in the clear: expected a url with https, or on this machine";
+            return Err(self.error("bearerTokenFile", place(token.referenced), text.to_owned()));
+        }
+        if let Some(authorities) = authorities.as_ref().filter(|_| !url.is_https()) {
+            let text = "a certificate is checked only with https: expected a url with https";
+            return Err(self.error("caFile", place(authorities.referenced), text.to_owned()));
+        }
+        let path = |text: OptionalText| -> Option<PathBuf> { text.map(|text| directory.join(text.value)) };
+        Ok(HttpSource { url, bearer_token_file: path(token), ca_file: path(authorities) })
+    }
+
+    fn wrong(&self, key: &str, found: &Spanned<String>, expected: &str) -> FieldError {
+        self.error(key, place(found.referenced), format!("found '{}': {expected}", quotable(&found.value)))
+    }
+
+    fn error(&self, key: &str, at: Option<(u64, u64)>, text: String) -> FieldError {
+        let dot = if self.kind.is_empty() { "" } else { "." };
+        FieldError { at, field: format!("{}.{}{dot}{key}", self.source, self.kind), text }
+    }
+}

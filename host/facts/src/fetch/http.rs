@@ -1,0 +1,187 @@
+//! A bounded GET.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use plimsoll_system::error_chain;
+use rustls::ClientConfig;
+
+use super::{MAX_BODY, tls};
+use crate::{error::FetchError, url::HttpUrl};
+
+/// Maximum redirects of one fetch.
+pub(crate) const MAX_REDIRECTS: usize = 3;
+
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
+
+/// The client: one connection for each request, since the next one follows only after seconds.
+type Connections = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
+
+#[derive(Default)]
+pub(super) struct HttpClient {
+    /// With the system's authorities, which are read at the first use.
+    system: OnceLock<Arc<ClientConfig>>,
+}
+
+/// The answer to a GET, with any status but a redirect.
+pub(super) struct Answer {
+    status: StatusCode,
+    content_type: String,
+    path: String,
+    body: Bytes,
+}
+
+// === impl HttpClient ===
+
+impl HttpClient {
+    /// Gets a URL, and follows redirects: never from https to http, and without the token to another server.
+    pub(super) async fn get(
+        &self,
+        url: &HttpUrl,
+        token: Option<String>,
+        authorities: Option<(PathBuf, Vec<u8>)>,
+    ) -> Result<Answer, FetchError> {
+        let client = connections(self.tls(url, authorities).await?);
+        let (mut at, mut token) = (url.clone(), token);
+        for _ in 0..=MAX_REDIRECTS {
+            let response = client.request(request(&at, token.as_deref())?).await;
+            let response = response.map_err(|error| FetchError::Unreachable(error_chain(&error)))?;
+            let Some(next) = redirect(&at, &response)? else { return Answer::read(&at, response).await };
+            if at.is_https() && !next.is_https() {
+                return Err(FetchError::Downgrade(next.shown()));
+            }
+            if !at.is_same_origin(&next) {
+                token = None;
+            }
+            at = next;
+        }
+        Err(FetchError::Redirects)
+    }
+
+    async fn tls(
+        &self,
+        url: &HttpUrl,
+        authorities: Option<(PathBuf, Vec<u8>)>,
+    ) -> Result<Arc<ClientConfig>, FetchError> {
+        match (authorities, self.system.get()) {
+            (Some((path, pem)), _) => tls::with_authorities(&path, &pem).map(Arc::new),
+            (None, Some(system)) => Ok(Arc::clone(system)),
+            // It may redirect to https; without the system's authorities that connection fails.
+            (None, None) if !url.is_https() => match self.read_system().await {
+                Ok(system) => Ok(system),
+                Err(_) => tls::without_authorities().map(Arc::new),
+            },
+            (None, None) => self.read_system().await,
+        }
+    }
+
+    /// A failure is not kept: the certificates may be installed later.
+    async fn read_system(&self) -> Result<Arc<ClientConfig>, FetchError> {
+        let read = tokio::task::spawn_blocking(tls::with_system_authorities).await;
+        let system = Arc::new(read.unwrap_or(Err(FetchError::Panicked))?);
+        Ok(Arc::clone(self.system.get_or_init(|| system)))
+    }
+}
+
+fn connections(tls: Arc<ClientConfig>) -> Connections {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    let builder = HttpsConnectorBuilder::new().with_tls_config(Arc::unwrap_or_clone(tls));
+    let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
+    Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector)
+}
+
+fn request(url: &HttpUrl, token: Option<&str>) -> Result<Request<Empty<Bytes>>, FetchError> {
+    let mut request = Request::get(url.uri())
+        .header(header::USER_AGENT, USER_AGENT)
+        .header(header::ACCEPT, "application/json, text/csv;q=0.9, */*;q=0.1");
+    if let Some(token) = token {
+        let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut value = value.map_err(|error| FetchError::Unreachable(error.to_string()))?;
+        value.set_sensitive(true);
+        request = request.header(header::AUTHORIZATION, value);
+    }
+    request.body(Empty::new()).map_err(|error| FetchError::Unreachable(error.to_string()))
+}
+
+/// The URL that an answer redirects to.
+fn redirect<B>(from: &HttpUrl, response: &Response<B>) -> Result<Option<HttpUrl>, FetchError> {
+    const REDIRECTS: [StatusCode; 5] = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::SEE_OTHER,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    if !REDIRECTS.contains(&response.status()) {
+        return Ok(None);
+    }
+    let location = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
+    let location = location.ok_or(FetchError::Redirect("it has no Location"))?;
+    from.redirect(location).map(Some).map_err(FetchError::Redirect)
+}
+
+// === impl Answer ===
+
+impl Answer {
+    async fn read(url: &HttpUrl, response: Response<Incoming>) -> Result<Self, FetchError> {
+        let (head, body) = response.into_parts();
+        let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let encoding = text(header::CONTENT_ENCODING);
+        if !matches!(encoding.as_str(), "" | "identity") {
+            return Err(FetchError::Encoded(plimsoll_core::quotable(&encoding).into_owned()));
+        }
+        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() { FetchError::TooLarge } else { FetchError::Broken(error_chain(&*error)) }
+        })?;
+        let content_type = text(header::CONTENT_TYPE).to_ascii_lowercase();
+        Ok(Self { status: head.status, content_type, path: url.path().to_owned(), body: body.to_bytes() })
+    }
+
+    /// Whether its type says that it is CSV, or, where the type says neither that nor JSON, the end of its path.
+    pub(super) fn is_csv(&self) -> bool {
+        let kind = self.content_type.split(';').next().unwrap_or_default().trim();
+        let is_csv_by_path = Path::new(&self.path).extension().is_some_and(|ending| ending == "csv");
+        kind == "text/csv" || !kind.ends_with("json") && is_csv_by_path
+    }
+
+    /// The body of an answer with status 200; else an error, with a message from the body.
+    pub(super) fn content(self, message: impl FnOnce(&[u8]) -> String) -> Result<Vec<u8>, FetchError> {
+        if self.status != StatusCode::OK {
+            return Err(FetchError::Status(self.status.as_u16(), message(&self.body)));
+        }
+        Ok(self.body.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_decides_whether_an_answer_is_csv_and_then_the_path() {
+        for (content_type, path, expected) in [
+            ("text/csv; charset=utf-8", "/a", true),
+            ("application/json", "/a.csv", false),
+            ("application/vnd.x+json", "/a.csv", false),
+            ("text/plain", "/a.csv", true),
+            ("text/plain", "/a", false),
+            ("", "/a.csv", true),
+        ] {
+            let (content_type, path) = (content_type.to_owned(), path.to_owned());
+            let answer = Answer { status: StatusCode::OK, content_type, path, body: Bytes::new() };
+            assert_eq!(answer.is_csv(), expected, "{} {}", answer.content_type, answer.path);
+        }
+    }
+}

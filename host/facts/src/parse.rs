@@ -1,0 +1,118 @@
+//! From the bytes of an answer to facts.
+
+mod json;
+mod prometheus;
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::FactSource;
+
+pub(crate) use self::prometheus::error_of;
+
+use crate::{
+    config::{SourceConfig, SourceKind},
+    error::FetchError,
+    round::Round,
+};
+
+/// The content of an answer, as its source wrote it.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Json(Vec<u8>),
+    Csv(Vec<u8>),
+    Entries(BTreeMap<String, String>),
+}
+
+/// The facts of one answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) facts: FactSource,
+    /// Samples that make no fact: those that are not finite, and those without the label of their key.
+    pub(crate) left_out: u64,
+}
+
+/// Reads an answer.
+pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<Reading, FetchError> {
+    let round = config.round.as_ref();
+    match (&config.kind, content) {
+        (SourceKind::Prometheus(_, key), Content::Json(bytes) | Content::Csv(bytes)) => {
+            prometheus::parse(&bytes, key, round)
+        }
+        (_, Content::Json(bytes)) => {
+            let values = json::parse(&bytes).map_err(FetchError::Json)?;
+            reading(&values, 0, round)
+        }
+        (_, Content::Csv(bytes)) => {
+            let text = str::from_utf8(&bytes).map_err(|error| FetchError::Json(error.to_string()))?;
+            let facts = FactSource::from_csv(text).map_err(FetchError::Csv)?;
+            if round.is_none() {
+                return Ok(Reading { facts, left_out: 0 });
+            }
+            let values = facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned()));
+            reading(&values.collect::<Vec<_>>(), 0, round)
+        }
+        // A line end behind a value comes from the way in which YAML was written.
+        (_, Content::Entries(entries)) => {
+            let values = entries.into_iter().map(|(key, value)| (key, value.trim().to_owned()));
+            reading(&values.collect::<Vec<_>>(), 0, round)
+        }
+    }
+}
+
+/// The facts with these keys and values, rounded.
+fn reading(values: &[(String, String)], left_out: u64, round: Option<&Round>) -> Result<Reading, FetchError> {
+    let rounded = values.iter().map(|(key, value)| {
+        let value = round.map_or(value.as_str().into(), |round| round.apply(value));
+        (key.as_str(), value)
+    });
+    let facts = FactSource::from_texts(rounded).map_err(FetchError::Facts)?;
+    Ok(Reading { facts, left_out })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn config(round: Option<f64>) -> SourceConfig {
+        SourceConfig {
+            name: "a".into(),
+            kind: SourceKind::File("a.csv".into()),
+            every: Duration::ZERO,
+            timeout: Duration::ZERO,
+            max_age: Duration::ZERO,
+            round: round.and_then(Round::to),
+        }
+    }
+
+    fn values(round: Option<f64>, content: Content) -> Result<Vec<(String, String)>, String> {
+        let reading = parse(&config(round), content).map_err(|error| error.to_string())?;
+        let mut values: Vec<_> =
+            reading.facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
+        values.sort();
+        Ok(values)
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn each_form_has_keys_and_values_and_numbers_are_rounded() {
+        let json = || Content::Json(br#"{"a": 0.12, "b": "x"}"#.to_vec());
+        assert_eq!(values(None, json()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
+        assert_eq!(values(Some(0.05), json()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
+        let csv = || Content::Csv(b"a,0.12\nb,x\n".to_vec());
+        assert_eq!(values(None, csv()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
+        assert_eq!(values(Some(0.05), csv()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
+        let entries = BTreeMap::from([("a".to_owned(), "0.12\n".to_owned()), ("b".to_owned(), "x".to_owned())]);
+        assert_eq!(values(Some(0.05), Content::Entries(entries)), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
+    }
+
+    #[test]
+    fn the_line_of_a_bad_file_is_named() {
+        let error = values(None, Content::Csv(b"a,1\nb\n".to_vec())).unwrap_err();
+        assert_eq!(error, "line 2: found 'b': expected a key, a comma and a value");
+    }
+}

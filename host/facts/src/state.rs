@@ -1,0 +1,150 @@
+//! The state of one source: values that were read, their age, and what went wrong since.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use plimsoll_core::FactSource;
+
+use crate::parse::Reading;
+
+/// The first pause after a failure; it doubles from failure to failure, up to the source's own interval.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
+/// The state of a source.
+#[derive(Debug)]
+pub(crate) struct SourceState {
+    max_age: Duration,
+    /// None: nothing was read yet, or it was too long ago.
+    pub(crate) values: Option<Arc<FactSource>>,
+    /// When the last good fetch began: its values are not newer than that.
+    pub(crate) read_at: Option<Instant>,
+    /// Samples of the last good answer that made no fact.
+    pub(crate) left_out: u64,
+    pub(crate) good: u64,
+    pub(crate) failed: u64,
+    /// Failures since the last good fetch.
+    failures_in_a_row: u32,
+    /// The error of the last fetch, if it failed.
+    pub(crate) error: Option<String>,
+}
+
+/// The effect of a fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Effect {
+    /// Whether the values in force are others now.
+    pub(crate) is_change: bool,
+    /// Whether the fetches before it went otherwise: the first failure, or the first success after one.
+    pub(crate) is_news: bool,
+}
+
+// === impl SourceState ===
+
+impl SourceState {
+    pub(crate) fn new(max_age: Duration) -> Self {
+        Self {
+            max_age,
+            values: None,
+            read_at: None,
+            left_out: 0,
+            good: 0,
+            failed: 0,
+            failures_in_a_row: 0,
+            error: None,
+        }
+    }
+
+    /// A fetch that began then has brought these values.
+    pub(crate) fn succeeded(&mut self, began: Instant, reading: Reading) -> Effect {
+        let is_change = self.values.as_deref() != Some(&reading.facts);
+        if is_change {
+            self.values = Some(Arc::new(reading.facts));
+        }
+        self.read_at = Some(began);
+        self.left_out = reading.left_out;
+        self.good += 1;
+        self.failures_in_a_row = 0;
+        Effect { is_change, is_news: self.error.take().is_some() }
+    }
+
+    /// A fetch has failed: the values before it stay until they are too old.
+    pub(crate) fn failed(&mut self, error: String) -> Effect {
+        self.failed += 1;
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        Effect { is_change: false, is_news: self.error.replace(error).is_none() }
+    }
+
+    /// When the values in force are too old.
+    pub(crate) fn expiry(&self) -> Option<Instant> {
+        self.values.as_ref().and(self.read_at).map(|read_at| read_at + self.max_age)
+    }
+
+    /// Drops values that are too old now; whether there were any.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        let is_over = self.expiry().is_some_and(|expiry| now >= expiry);
+        if is_over {
+            self.values = None;
+        }
+        is_over
+    }
+
+    /// The pause from the start of the last fetch to that of the next.
+    pub(crate) fn pause(&self, every: Duration) -> Duration {
+        match self.failures_in_a_row {
+            0 => every,
+            failures => every.min(FIRST_RETRY.saturating_mul(1 << (failures - 1).min(16))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX_AGE: Duration = Duration::from_secs(60);
+
+    fn reading(value: &str) -> Reading {
+        Reading { facts: FactSource::from_texts([("k", value)]).unwrap(), left_out: 3 }
+    }
+
+    #[test]
+    fn the_same_values_are_no_change_and_stay_the_same_source() {
+        let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
+        assert_eq!(state.succeeded(now, reading("1")), Effect { is_change: true, is_news: false });
+        let first = state.values.clone().unwrap();
+        assert_eq!(state.succeeded(now, reading("1")), Effect { is_change: false, is_news: false });
+        assert!(Arc::ptr_eq(&first, state.values.as_ref().unwrap()));
+        assert_eq!(state.succeeded(now, reading("2")), Effect { is_change: true, is_news: false });
+        assert_eq!((state.good, state.failed, state.left_out), (3, 0, 3));
+    }
+
+    #[test]
+    fn values_outlive_failures_until_they_are_too_old() {
+        let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
+        state.succeeded(now, reading("1"));
+        assert_eq!(state.failed("away".to_owned()), Effect { is_change: false, is_news: true });
+        assert_eq!(state.failed("away".to_owned()), Effect { is_change: false, is_news: false });
+        assert_eq!(state.expiry(), Some(now + MAX_AGE));
+        assert!(!state.expire(now + MAX_AGE - Duration::from_nanos(1)) && state.values.is_some());
+        assert!(state.expire(now + MAX_AGE) && state.values.is_none());
+        assert!(!state.expire(now + 2 * MAX_AGE), "it is over once");
+        let later = now + 3 * MAX_AGE;
+        assert_eq!(state.succeeded(later, reading("1")), Effect { is_change: true, is_news: true });
+        assert_eq!((state.expiry(), state.error.as_deref()), (Some(later + MAX_AGE), None));
+    }
+
+    #[test]
+    fn retries_slow_down_to_the_interval_of_the_source() {
+        let (mut state, every) = (SourceState::new(MAX_AGE), Duration::from_secs(5));
+        assert_eq!(state.pause(every), every);
+        let mut pauses = Vec::new();
+        for _ in 0..40 {
+            state.failed(String::new());
+            pauses.push(state.pause(every).as_secs());
+        }
+        assert_eq!((&pauses[..4], pauses[39]), (&[1, 2, 4, 5][..], 5));
+        state.succeeded(Instant::now(), reading("1"));
+        assert_eq!(state.pause(every), every);
+    }
+}

@@ -1,0 +1,57 @@
+//! The token of a request: read each time, and sent to one server only.
+
+use plimsoll_harness::{FakeAnswer, FakeServer};
+use serde_json::json;
+
+use crate::World;
+
+/// The tokens that a server got for a path, in the order of their arrival.
+fn tokens(server: &FakeServer, path: &str) -> Vec<Option<String>> {
+    let requests = server.requests().into_iter().filter(|request| request.path() == path);
+    requests.map(|request| request.header("authorization").map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_renewed_token_is_sent_with_the_next_request() {
+    let server = FakeServer::start().unwrap();
+    server.set("/", FakeAnswer::json(&json!({"a": 1})));
+    let source = format!("{{url: '{}', every: 1s, bearerTokenFile: token}}", server.url("/"));
+    let world = World::start_with(&format!("a: {{http: {source}}}\n"), &[("token", "first\n")]);
+    world.wait_for("a", "a", Some("1"));
+    world.put("token", "second\n");
+    world.wait_for_fetches("a", 2);
+    let tokens = tokens(&server, "/");
+    assert_eq!(tokens.first().cloned().flatten().as_deref(), Some("Bearer first"));
+    assert_eq!(tokens.last().cloned().flatten().as_deref(), Some("Bearer second"));
+    world.put("token", "two\nlines\n");
+    let status = world.wait_for_error("a", "has no token: expected one line of printable ASCII");
+    assert!(!status.error.unwrap().contains("lines"), "no text of the file is quoted");
+}
+
+#[test]
+fn the_token_is_sent_to_no_other_server() {
+    let (first, second) = (FakeServer::start().unwrap(), FakeServer::start().unwrap());
+    first.set("/", FakeAnswer::redirect("/same"));
+    first.set("/same", FakeAnswer::redirect(&second.url("/other")));
+    second.set("/other", FakeAnswer::redirect(&first.url("/back")));
+    first.set("/back", FakeAnswer::json(&json!({"a": 1})));
+    let source = format!("{{url: '{}', bearerTokenFile: token}}", first.url("/"));
+    let world = World::start_with(&format!("a: {{http: {source}}}\n"), &[("token", "secret")]);
+    world.wait_for("a", "a", Some("1"));
+    for path in ["/", "/same"] {
+        assert_eq!(tokens(&first, path), [Some("Bearer secret".to_owned())], "{path}");
+    }
+    assert_eq!(tokens(&second, "/other"), [None]);
+    assert_eq!(tokens(&first, "/back"), [None], "the other server decided where this request goes");
+}
+
+#[test]
+fn no_status_has_the_query_of_a_url() {
+    let server = FakeServer::start().unwrap();
+    server.set("/", FakeAnswer::redirect("/x?apikey=hunter2"));
+    server.set("/x", FakeAnswer::status(403));
+    let world = World::start(&format!("a: {{http: {{url: '{}'}}}}\n", server.url("/?apikey=hunter2")));
+    let status = world.wait_for_error("a", "the server answered with status 403");
+    assert_eq!(status.place, server.url("/"));
+    assert!(!format!("{status:?}").contains("hunter2"), "{status:?}");
+}

@@ -1,0 +1,63 @@
+//! Metrics of the sources of facts, read at each scrape.
+
+use std::{fmt, sync::Arc};
+
+use plimsoll_facts::{FactWatch, SourceStatus};
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    registry::Unit,
+};
+
+use super::Late;
+
+/// A gauge: name, help, value.
+type Gauge<T> = (&'static str, &'static str, fn(&SourceStatus) -> T);
+
+const SECONDS: [Gauge<f64>; 2] = [
+    ("facts_age", "Age of the last values that were read, or the time since the start if there were none", |status| {
+        status.age.unwrap_or(status.running).as_secs_f64()
+    }),
+    ("facts_max_age", "The maxAge of the source", |status| status.max_age.as_secs_f64()),
+];
+
+const COUNTS: [Gauge<i64>; 3] = [
+    ("facts_values", "Facts in force; 0 while the source is absent", |status| status.values as i64),
+    ("facts_left_out", "Samples of the last answer that made no fact", |status| status.left_out as i64),
+    ("facts_absent", "1 while the facts of the source are absent", |status| i64::from(status.is_absent)),
+];
+
+impl Collector for Late<Arc<FactWatch>> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(watch) = self.get() else { return Ok(()) };
+        let statuses = watch.statuses();
+        let kind = ConstGauge::new(0.0).metric_type();
+        for (name, help, value) in SECONDS {
+            let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
+            for status in &statuses {
+                ConstGauge::new(value(status)).encode(family.encode_family(&[("source", &*status.name)])?)?;
+            }
+        }
+        for (name, help, value) in COUNTS {
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for status in &statuses {
+                ConstGauge::new(value(status)).encode(family.encode_family(&[("source", &*status.name)])?)?;
+            }
+        }
+        let help = "Keys and values in force";
+        let mut family = encoder.encode_descriptor("facts", help, Some(&Unit::Bytes), kind)?;
+        for status in &statuses {
+            ConstGauge::new(status.bytes as i64).encode(family.encode_family(&[("source", &*status.name)])?)?;
+        }
+        let (help, kind) = ("Fetches by result", ConstCounter::new(0u64).metric_type());
+        let mut family = encoder.encode_descriptor("facts_fetches", help, None, kind)?;
+        for status in &statuses {
+            for (result, count) in [("good", status.good), ("failed", status.failed)] {
+                let labels = [("source", &*status.name), ("result", result)];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}

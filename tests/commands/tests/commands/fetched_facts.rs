@@ -1,0 +1,124 @@
+//! `serve --facts`: from a source to the answers of a policy, and what operators see of it.
+
+use std::{fs, path::Path};
+
+use plimsoll_harness::{FakeAnswer, FakeApi, FakeServer, Plimsoll, tempdir, wait_until};
+use serde_json::{Value, json};
+
+use crate::{POD, run, text};
+
+/// A directory with the policy `busy`, which scores by the source `load` and closes nodes by `calendar`.
+fn policies(of: &Path) {
+    let module = plimsoll_guests::compile("facts", include_str!("../../../guests/guests/good/facts.wat"));
+    fs::create_dir(of).unwrap();
+    fs::write(of.join("busy.wasm"), module).unwrap();
+    fs::write(of.join("busy.yaml"), "facts: [load, calendar]\n").unwrap();
+}
+
+/// A request about three nodes by name.
+fn request() -> Value {
+    let pod: Value = serde_json::from_str(POD).unwrap();
+    json!({"Pod": pod, "Nodes": null, "NodeNames": ["n1", "n2", "n3"]})
+}
+
+fn node(name: &str, address: &str) -> Value {
+    json!({"metadata": {"name": name}, "status": {"addresses": [{"type": "InternalIP", "address": address}]}})
+}
+
+fn scores(gateway: &Plimsoll) -> Vec<Value> {
+    let scores = gateway.ask("/prioritize", &request()).unwrap();
+    scores.as_array().unwrap().iter().map(|score| score["Score"].clone()).collect()
+}
+
+fn source(gateway: &Plimsoll, name: &str) -> Value {
+    let page: Value = serde_json::from_str(&gateway.get("/api/facts").unwrap().body).unwrap();
+    page["sources"].as_array().unwrap().iter().find(|source| source["source"] == name).unwrap().clone()
+}
+
+#[test]
+fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_too_old() {
+    let (directory, prometheus) = (tempdir().unwrap(), FakeServer::start().unwrap());
+    let at = |name: &str| directory.path().join(name);
+    policies(&at("policies"));
+    let api = FakeApi::start([node("n1", "10.0.0.1"), node("n2", "10.0.0.2"), node("n3", "10.0.0.3")], []).unwrap();
+    api.put_config_map("ops", "calendar", json!({"tomorrow": "closed\n"}));
+    prometheus.set("/api/v1/query", FakeAnswer::samples(&[("10.0.0.1:9100", "0.2"), ("n2:9100", "0.9")]));
+    let url = prometheus.url("");
+    let facts = format!(
+        "load: {{prometheus: {{url: '{url}', query: q, node: instance, every: 1s}}, maxAge: 2s}}\n\
+         calendar: {{configMap: {{namespace: ops, name: calendar, every: 1s}}}}\n"
+    );
+    fs::write(at("facts.yaml"), facts).unwrap();
+    let (file, kubeconfig) = (at("facts.yaml"), api.kubeconfig());
+    let args = ["--no-compile-cache", "--no-bind", "--facts", text(&file), "--kubeconfig", text(&kubeconfig)];
+    let gateway = Plimsoll::serve(&at("policies"), &args).unwrap();
+    let wait_for = |expected: [u64; 3]| {
+        let same = || (scores(&gateway) == expected.map(Value::from)).then_some(());
+        wait_until(&format!("the scores {expected:?}"), same)
+            .unwrap_or_else(|error| panic!("{error}: {:?}", scores(&gateway)));
+    };
+    wait_until("the cluster", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
+    // A node without a sample has 50 of 100.
+    wait_for([2, 9, 5]);
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    api.put_config_map("ops", "calendar", json!({"today": "closed\n"}));
+    wait_until("the calendar", || {
+        let reply = gateway.ask("/filter", &request()).unwrap();
+        (reply["FailedNodes"]["n1"] == "busy: closed").then_some(())
+    })
+    .unwrap();
+    let shown = source(&gateway, "load");
+    assert_eq!(
+        (&shown["state"], &shown["kind"], &shown["values"]),
+        (&json!("in-force"), &json!("prometheus"), &json!(2))
+    );
+    assert_eq!((&shown["place"], &shown["policies"]), (&json!(format!("{url}/api/v1/query")), &json!(["busy"])));
+    // Prometheus goes away: the values stay until maxAge, then the policy has its default.
+    prometheus.set("/api/v1/query", FakeAnswer::CutOff);
+    wait_for([5, 5, 5]);
+    gateway.wait_for_log("the failure", |line| line["source"] == "load" && line["error"].is_string()).unwrap();
+    assert_eq!(source(&gateway, "load")["state"], "absent");
+    assert_eq!(gateway.get("/readyz").unwrap().status, 200);
+    let metrics = gateway.get("/metrics").unwrap().body;
+    for line in [
+        "plimsoll_facts_absent{source=\"load\"} 1",
+        "plimsoll_facts_values{source=\"calendar\"} 1",
+        "plimsoll_facts_max_age_seconds{source=\"load\"} 2.0",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    prometheus.set("/api/v1/query", FakeAnswer::samples(&[("n3", "0.7")]));
+    wait_for([5, 5, 7]);
+    gateway.wait_for_log("the recovery", |line| line["message"] == "the source of facts is read again").unwrap();
+}
+
+#[test]
+fn a_source_that_nobody_has_declared_is_named() {
+    let directory = tempdir().unwrap();
+    policies(&directory.path().join("policies"));
+    let gateway = Plimsoll::serve(&directory.path().join("policies"), &["--no-compile-cache"]).unwrap();
+    let warning = |line: &Value| line["source"] == "load" && line["policy"] == "busy";
+    gateway.wait_for_log("a warning", warning).unwrap();
+    assert_eq!(source(&gateway, "load"), json!({"source": "load", "state": "not-declared", "policies": ["busy"]}));
+}
+
+#[test]
+fn a_bad_facts_file_ends_the_start_with_its_place() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    policies(&at("policies"));
+    let serve = |file: &str, facts: &str| {
+        fs::write(at(file), facts).unwrap();
+        let (file, policies) = (at(file), at("policies"));
+        let printed = run(&["serve", "--no-compile-cache", "--policies", text(&policies), "--facts", text(&file)]);
+        assert_eq!(printed.code, Some(2), "{printed:?}");
+        printed.err
+    };
+    let error = serve("facts.yaml", "load:\n  prometheus: {url: 'ftp://p', query: q}\n");
+    assert!(error.contains("facts.yaml:2:21: load.prometheus.url: its scheme is neither http nor https"), "{error}");
+    let error = serve("facts.yaml", "a: {configMap: {namespace: a, name: b}}\n");
+    assert!(error.contains("--facts has a configMap, and this gateway has no API server"), "{error}");
+    // A person who may write policies must not make the gateway send requests.
+    let error = serve("policies/facts.yaml", "a: {http: {url: 'http://127.0.0.1:1/'}}\n");
+    assert!(error.contains("facts.yaml is in the policies directory: expected a facts file outside of it"), "{error}");
+}
