@@ -94,4 +94,4 @@ fmt: ## Format everything
 policies: ## Build every sample policy into target/policies
 	@plugins/build
 	@tests/demo/guests/build
-	@plugin-sdk/rust/build-wasm --package plimsoll-policy --example everything --example licence_seats >/dev/null
+	@plugin-sdk/rust/build-wasm --package plimsoll-policy --example conformance --example licence_seats >/dev/null

@@ -2,6 +2,7 @@
 
 mod ask;
 mod cluster;
+mod conformance;
 #[cfg(test)]
 mod defaults;
 mod engine;
@@ -21,6 +22,7 @@ use clap::{
 
 pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs, TableArgs};
 pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
+pub(crate) use conformance::ConformanceArgs;
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use format::{LogFormat, OutputFormat, ReportFormat};
 pub(crate) use new::{Language, NewArgs};
@@ -98,6 +100,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Put test cases in YAML to policies of any language, and show what differs
     Test(Box<TestArgs>),
+    /// Prove an SDK: put the cases of the conformance suite to its policy `conformance`
+    Conformance(ConformanceArgs),
     /// Ask the policies about one pod and print a table: node by policy, with verdict, score and reason
     Run(RunArgs),
     /// Show each policy's answer about one pod and one node, with every value that it read

@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod conformance;
 mod credential_plugin;
 mod explain;
 mod new;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::New(args) => new::new(&args),
         Command::Check(args) => check::check(&args),
         Command::Test(args) => test::test(&args),
+        Command::Conformance(args) => conformance::conformance(&args),
         Command::Run(args) => run::run(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Table(args) => table::table(&args),

@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{JsonError, parser::Parser};
+use super::{JsonError, error::OneOf, parser::Parser};
 
 /// The name of a newtype that takes a number as the text that it is, so that no digit is lost.
 pub(crate) const NUMBER_OR_TEXT: &str = "plimsoll::NumberOrText";
@@ -145,15 +145,18 @@ impl<'de> Deserializer<'de> for &mut Parser<'de> {
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, JsonError> {
-        if self.peek() == Some(b'"') {
-            let name = self.text(&visitor)?;
-            let name: StrDeserializer<'_, JsonError> = name.as_ref().into_deserializer();
-            return visitor.visit_enum(name);
+        match self.peek() {
+            Some(b'"') => {
+                let name = self.text(&visitor)?;
+                let name: StrDeserializer<'_, JsonError> = name.as_ref().into_deserializer();
+                visitor.visit_enum(name)
+            }
+            Some(b'{') => self.within(b'{', b'}', visitor, |items, visitor| visitor.visit_enum(items)),
+            _ => Err(self.unexpected(&OneOf(variants))),
         }
-        self.within(b'{', b'}', visitor, |items, visitor| visitor.visit_enum(items))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {

@@ -15,6 +15,9 @@ pub struct JsonError {
     message: String,
 }
 
+/// The names of which one was expected.
+pub(super) struct OneOf(pub(super) &'static [&'static str]);
+
 // === impl JsonError ===
 
 impl JsonError {
@@ -122,6 +125,12 @@ fn describe(found: Unexpected<'_>) -> String {
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "a map".to_owned(),
         _ => "something else".to_owned(),
+    }
+}
+
+impl Expected for OneOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_of(self.0))
     }
 }
 

@@ -55,6 +55,7 @@ fn an_error_names_the_field_and_what_was_expected() {
         ("{}", "the field label is missing"),
         (r#"{"label": 5}"#, "label: expected a string, found 5"),
         (r#"{"label": ["x"]}"#, "label: expected a string, found a list"),
+        (r#"{"label": "", "steps": [5]}"#, "steps[0]: expected stop, wait or move, found 5"),
         (r#"{"label": null}"#, "label: expected a string, found null (an empty value)"),
         (
             r#"{"label": "", "limits": {"x": 1, "y z": 256}}"#,

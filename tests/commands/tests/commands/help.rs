@@ -9,9 +9,20 @@ use crate::{POD, run, text};
 
 #[test]
 fn help_is_what_the_golden_files_say() {
-    for command in
-        ["", "serve", "new", "check", "test", "run", "explain", "table", "scheduler-config", "version", "completions"]
-    {
+    for command in [
+        "",
+        "serve",
+        "new",
+        "check",
+        "test",
+        "conformance",
+        "run",
+        "explain",
+        "table",
+        "scheduler-config",
+        "version",
+        "completions",
+    ] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let printed = run(&args);
         assert_eq!(printed.code, Some(0), "{printed:?}");

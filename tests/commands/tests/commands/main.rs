@@ -3,6 +3,7 @@
 
 mod binds;
 mod check;
+mod conformance;
 mod credential_plugin;
 mod explain;
 mod facts;

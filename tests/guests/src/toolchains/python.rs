@@ -9,7 +9,7 @@ use super::{Built, finish, module, output, run};
 
 const PYTHON_ADVICE: &str = "install Python 3.10 or later, and in target/python a venv with plugin-sdk/python[test]";
 
-/// An example of the Python SDK, such as `everything`. It has 18 MB, and takes half a minute to build.
+/// An example of the Python SDK, such as `conformance`. It has 18 MB, and takes half a minute to build.
 ///
 /// None where there is no Python with componentize-py: the test is reported as skipped.
 ///

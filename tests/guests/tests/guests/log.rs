@@ -74,15 +74,16 @@ fn a_log_line_carries_its_policy() {
 
 #[test]
 fn a_policy_in_go_logs_by_slog_and_leaves_the_stack_of_a_panic() {
-    let Some(module) = go_example("everything") else { return };
+    let Some(module) = go_example("conformance") else { return };
     let (lines, answer) = logged(&module, r#"{"topic": "panic"}"#);
     assert!(answer.unwrap_err().detail.contains("no n0 here, at misbehave.go:"));
     assert_eq!(lines[0], r#"DEBUG plimsoll::guest: asked node=n0 policy="guest" node="n0""#);
-    let frames = ["main.misbehave(", "main.(*Everything).tell(", "main.(*Everything).Filter("];
+    let frames =
+        ["main.ownMisbehaviour(", "main.misbehave(", "main.(*Conformance).tell(", "main.(*Conformance).Filter("];
     assert_eq!(lines.len(), 1 + frames.len(), "{lines:#?}");
     for (line, frame) in lines[1..].iter().zip(frames) {
         assert!(line.starts_with(&format!("ERROR plimsoll::guest: {frame}")), "{line}");
-        assert!(line.contains("/examples/everything/m"), "{line}");
+        assert!(line.contains("/examples/conformance/m"), "{line}");
     }
 }
 

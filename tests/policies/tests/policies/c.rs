@@ -1,44 +1,17 @@
-//! The C SDK: its own tests, and its examples in the host, compared with the same policy in Rust.
+//! What is special to the C SDK: its own tests, its faults, and its examples in the host.
 
-use std::{
-    env, fs,
-    process::Command,
-    sync::{Arc, OnceLock},
-    time::{Duration, Instant},
-};
+use std::{env, fs, process::Command};
 
-use plimsoll_core::{Annotation, BindMetadata, Fault, FaultKind, Label, NotBound, Policy, Preemption, Verb, Verdict};
+use plimsoll_core::{FaultKind, Verb, Verdict};
 use plimsoll_guests::toolchains::{c_example, c_policy, c_sdk_clang};
 use plimsoll_harness::workspace;
 use plimsoll_policies::{ask, load, load_bytes};
 use plimsoll_policy::testing::{World, node, pod};
 
-use super::{everything, go};
+use super::languages::{C, asked, fails_as_said};
 
 /// Every warning of clang that is not about style.
 const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-I."];
-
-/// The example `everything`, compiled once for all tests.
-fn compiled() -> Option<Arc<dyn Policy>> {
-    static MODULE: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-    static POLICY: OnceLock<Arc<dyn Policy>> = OnceLock::new();
-    let module = MODULE.get_or_init(|| c_example("everything"));
-    let module = module.as_ref().or_else(|| {
-        // Each test is reported as skipped.
-        c_example("everything");
-        None
-    })?;
-    Some(Arc::clone(POLICY.get_or_init(|| load_bytes("everything", module))))
-}
-
-/// Its answer about the first node, for a topic.
-fn tell(policy: &dyn Policy, topic: &str) -> Result<String, Fault> {
-    let ask = ask(everything::world().view().unwrap(), &everything::settings(topic));
-    match policy.filter(&ask, &[0])?.remove(0) {
-        Verdict::Unschedulable(reason) => Ok(reason.to_string()),
-        other => panic!("{topic}: {other:?}"),
-    }
-}
 
 /// Runs clang with these arguments; false where there is none.
 fn compiles(arguments: &[&str]) -> bool {
@@ -49,8 +22,8 @@ fn compiles(arguments: &[&str]) -> bool {
 
 #[test]
 fn the_examples_of_the_sdk_pass_their_own_tests_without_webassembly() {
-    let answers = workspace().join(go::ANSWERS);
-    for example in ["needs-label", "everything"] {
+    let answers = workspace().join("plugin-sdk/conformance/answers");
+    for example in ["needs-label", "conformance"] {
         let program = env::temp_dir().join(format!("plimsoll-c-{example}-{}", std::process::id()));
         let source = format!("examples/{example}/test.c");
         let own = [&source, "-std=c11", "-g", "-fsanitize=undefined", "-fno-sanitize-recover", "-o"];
@@ -80,98 +53,16 @@ fn the_headers_are_valid_c_and_cpp_for_both_targets_without_a_warning() {
 }
 
 #[test]
-fn every_read_gives_a_module_in_c_what_it_gives_the_policy_in_rust() {
-    let answers = fs::read_to_string(workspace().join(go::ANSWERS)).unwrap();
-    let Some(policy) = compiled() else { return };
-    for line in answers.lines() {
-        let (topic, answer) = line.split_once(": ").unwrap();
-        assert_eq!(tell(&*policy, topic).unwrap(), answer, "{topic} in C");
-    }
-}
-
-#[test]
-fn without_a_view_of_the_cluster_every_read_of_it_is_none_in_c() {
-    let Some(policy) = compiled() else { return };
-    let ask = ask(everything::world().without_cluster().view().unwrap(), &everything::settings("cluster"));
-    let none = "(None, None, None) (None, None, None) (None, None) (None, None) None";
-    assert_eq!(policy.filter(&ask, &[0]).unwrap(), [Verdict::Unschedulable(none.into())]);
-}
-
-#[test]
-fn every_kind_of_answer_arrives_as_c_gave_it() {
-    let Some(policy) = compiled() else { return };
-    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), Verb::ALL);
-    let ask_time = ask(everything::world().view().unwrap(), &everything::settings("time"));
-    let verdicts = policy.filter(&ask_time, &[2, 1, 0]).unwrap();
-    assert_eq!(verdicts[0], Verdict::Unresolvable("a text that is not allocated".into()));
-    assert_eq!(verdicts[1], Verdict::Fits);
-    assert_eq!(verdicts[2], Verdict::Unschedulable("1769864399 1769864340 1769860800".into()));
-    assert_eq!(policy.score(&ask_time, &[0, 1, 2]).unwrap(), [100, 7, 0]);
-    assert_eq!(policy.rank(&ask_time).unwrap(), [100, 7, 0]);
-    let candidates = ask(everything::world().preempt_view().unwrap(), &everything::settings("pod"));
-    let expected = [
-        Preemption::Keep,
-        Preemption::Replace(vec![0]),
-        Preemption::Reject(r#"["b", "c"] of ["node-3", "node-1", "node-1"]"#.into()),
-    ];
-    assert_eq!(policy.preempt(&candidates, &[0, 1, 2]).unwrap(), expected);
-}
-
-#[test]
-fn what_a_pod_gets_and_why_it_is_not_bound_arrive_as_c_gave_them() {
-    let Some(policy) = compiled() else { return };
-    let on = |name: &str, bind: &str| node(name).annotation("bind", bind);
-    let world =
-        everything::world().node(on("node-4", "é\n😀")).node(on("node-5", "later")).node(on("node-6", "nothing"));
-    let ask = ask(world.view().unwrap(), &everything::settings("pod"));
-    let annotations = vec![Annotation::new("node", "node-4"), Annotation::new("value", "é\n😀")];
-    let table = [
-        (3, Ok(BindMetadata { annotations, labels: vec![Label::new("rack", "r1")] })),
-        (0, Err(NotBound::Refused("p cannot be bound".to_owned()))),
-        (4, Err(NotBound::Retry("not yet".to_owned()))),
-        (5, Ok(BindMetadata::default())),
-    ];
-    for (node, expected) in table {
-        assert_eq!(policy.bind(&ask, node).unwrap(), expected);
-    }
-}
-
-#[test]
-fn settings_are_refused_by_c_with_the_field() {
-    let Some(policy) = compiled() else { return };
-    let table = [
-        ("null", "the field topic is missing"),
-        (r#"{"topic": 5}"#, "topic: expected a string, found a number"),
-        (r#"{"topic": "pod", "to": 1}"#, "there is no field to; expected topic"),
-        (r#"{"topic": "refused"}"#, "topic: é is refused"),
-    ];
-    for (settings, error) in table {
-        let ask = ask(everything::world().view().unwrap(), settings);
-        assert_eq!(policy.validate(&ask).unwrap(), Err(error.to_owned()), "{settings}");
-        let fault = policy.filter(&ask, &[0]).unwrap_err();
-        assert_eq!((fault.kind, fault.detail.contains(error)), (FaultKind::Panic, true), "{settings}: {fault}");
-    }
-    let accepted = ask(everything::world().view().unwrap(), &everything::settings("pod"));
-    assert_eq!(policy.validate(&accepted).unwrap(), Ok(()));
-}
-
-#[test]
 fn a_module_in_c_that_misbehaves_ends_as_the_fault_of_its_kind() {
-    let Some(policy) = compiled() else { return };
+    let Some(policy) = C.policy() else { return };
     let table = [
-        ("panic", FaultKind::Panic, "no node-1 here, at everything.c:"),
-        ("missing", FaultKind::Read, "node"),
+        ("panic", FaultKind::Panic, "no node-1 here, at misbehave.h:"),
+        ("missing-node", FaultKind::Read, "node"),
         ("trap", FaultKind::Trap, "unreachable"),
         ("memory", FaultKind::Memory, "was refused"),
         ("recursion", FaultKind::Trap, ""),
     ];
-    for (topic, kind, text) in table {
-        let fault = tell(&*policy, topic).unwrap_err();
-        assert_eq!((fault.kind, fault.detail.contains(text)), (kind, true), "{topic}: {fault}");
-    }
-    let mut ask = ask(everything::world().view().unwrap(), &everything::settings("loop"));
-    ask.limits.deadline = Instant::now() + Duration::from_millis(200);
-    assert_eq!(policy.filter(&ask, &[0]).unwrap_err().kind, FaultKind::Timeout);
+    fails_as_said(&*policy, &table);
 }
 
 #[test]
@@ -206,7 +97,7 @@ fn the_c_policy_of_the_benchmark_answers_as_the_one_in_rust() {
         (r#"{"pools": {"web": "x"}, "shared": ["x"]}"#, Err("pools.web: the pool 'x' is shared, so it is no one's")),
     ];
     for (settings, validated) in table {
-        let ask = ask(everything::world().view().unwrap(), settings);
+        let ask = asked(settings);
         let answers = [&in_c, &in_rust].map(|policy| (policy.validate(&ask).unwrap(), policy.filter(&ask, &[0, 1, 2])));
         assert_eq!(answers[0].0, validated.map_err(str::to_owned), "{settings}");
         assert_eq!(answers[0].0, answers[1].0, "{settings}");

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod c;
-mod everything;
+mod conformance;
 mod go;
+mod languages;
 mod licence_seats;
 mod papers;
 mod python;
 mod remembered;
+mod rust;
 mod typescript;

@@ -1,21 +1,20 @@
-// Everything reads all that a policy can read and answers all that it can answer, so that its answers in C can be
-// compared with those of its twins in the Rust SDK and the Go SDK.
-#include "tell.h"
+// The policy conformance in C: it reads all that a policy can read, answers all that it can answer, and fails in every way.
+// docs/conformance.md says what each topic is, and `plimsoll conformance` compares.
+#include "misbehave.h"
 
 // The topic to tell about, or a way to fail.
 static plimsoll_str topic;
 
-static const plimsoll_str topics[] = {
-    PLIMSOLL_STR_INIT("pod"),    PLIMSOLL_STR_INIT("node"),   PLIMSOLL_STR_INIT("placed"),    PLIMSOLL_STR_INIT("cluster"),
-    PLIMSOLL_STR_INIT("field"),  PLIMSOLL_STR_INIT("large"),  PLIMSOLL_STR_INIT("time"),      PLIMSOLL_STR_INIT("panic"),
-    PLIMSOLL_STR_INIT("loop"),   PLIMSOLL_STR_INIT("memory"), PLIMSOLL_STR_INIT("recursion"), PLIMSOLL_STR_INIT("trap"),
-    PLIMSOLL_STR_INIT("missing"),
+static const char *const topics[] = {
+    "pod",       "node",       "placed",         "cluster", "namespace",   "facts",        "field",       "large",
+    "time",      "pool",       "panic",          "trap",    "recursion",   "loop",         "memory",      "long-reason",
+    "high-score", "no-victims", "missing-node",  "missing-pod", "missing-candidate", "foreign-source", "log", "log-flood",
 };
 
 static bool is_topic(const char *name) {
-  plimsoll_text text = PLIMSOLL_ZERO;
-  raw(&text, name);
-  return plimsoll_str_eq(topic, plimsoll_text_str(&text));
+  size_t at = 0;
+  while (at < topic.len && name[at] && name[at] == topic.data[at]) at++;
+  return at == topic.len && !name[at];
 }
 
 static void settings(plimsoll_settings *from) {
@@ -24,60 +23,43 @@ static void settings(plimsoll_settings *from) {
   plimsoll_text text = PLIMSOLL_ZERO;
   raw(&text, "topic: expected one of ");
   for (size_t at = 0; at < sizeof topics / sizeof *topics; at++) {
-    if (plimsoll_str_eq(topic, topics[at])) return;
+    if (is_topic(topics[at])) return;
     if (at) raw(&text, ", ");
-    plimsoll_add(&text, topics[at]);
+    raw(&text, topics[at]);
   }
   raw(&text, ", found ");
-  show_str(&text, topic);
+  plimsoll_add(&text, topic);
   plimsoll_refuse_settings(from, plimsoll_text_str(&text));
 }
 PLIMSOLL_SETTINGS(settings);
 
-// Volatile, or the compiler would remove the code that writes it.
-static volatile uint32_t sink;
-
-static uint32_t recursion(uint32_t depth) {
-  volatile uint32_t own[64];
-  own[depth % 64] = depth;
-  return depth == UINT32_MAX ? 0 : recursion(depth + 1) + own[sink % 64];
-}
-
-static void misbehave(uint32_t node) {
-  if (is_topic("loop"))
-    for (;;) sink++;
-  if (is_topic("memory"))
-    for (;;) sink += (uint32_t)(size_t)plimsoll_alloc(1 << 20);
-  if (is_topic("recursion")) sink = recursion(0);
-  if (is_topic("trap")) __builtin_trap();
-  if (is_topic("missing")) plimsoll_nodes_name(plimsoll_nodes_count());
-  plimsoll_text text = PLIMSOLL_ZERO;
-  raw(&text, "no ");
-  plimsoll_add(&text, plimsoll_nodes_name(node));
-  raw(&text, " here");
-  PLIMSOLL_PANIC(plimsoll_text_str(&text));
+// The label `pool` of the node must be that of the pod.
+static plimsoll_verdict filter_by_pool(uint32_t node) {
+  plimsoll_str own, wanted;
+  plimsoll_nodes_label(node, PLIMSOLL_STR("pool"), &own);
+  plimsoll_pod_label(PLIMSOLL_STR("pool"), &wanted);
+  return plimsoll_str_eq(own, wanted) ? plimsoll_fits() : plimsoll_unschedulable(PLIMSOLL_STR("another pool"));
 }
 
 // Tells about the topic, unless the node has an answer.
 static plimsoll_verdict filter(uint32_t node) {
   plimsoll_str verdict;
-  plimsoll_text text = PLIMSOLL_ZERO;
-  raw(&text, "asked about ");
-  plimsoll_add(&text, plimsoll_nodes_name(node));
-  plimsoll_host_log(PLIMSOLL_DEBUG, plimsoll_text_str(&text));
   plimsoll_nodes_annotation(node, PLIMSOLL_STR("verdict"), &verdict);
   if (plimsoll_str_eq(verdict, PLIMSOLL_STR("fits"))) return plimsoll_fits();
   if (plimsoll_str_eq(verdict, PLIMSOLL_STR("unresolvable")))
-    return plimsoll_unresolvable(PLIMSOLL_STR("a text that is not allocated"));
+    return plimsoll_unresolvable(PLIMSOLL_STR("eviction does not help"));
+  if (is_topic("pool")) return filter_by_pool(node);
   plimsoll_text told = PLIMSOLL_ZERO;
   if (is_topic("pod")) tell_pod(&told);
   else if (is_topic("node")) tell_node(&told, node);
   else if (is_topic("placed")) tell_placed(&told, node);
   else if (is_topic("cluster")) tell_cluster(&told);
+  else if (is_topic("namespace")) tell_namespace(&told);
+  else if (is_topic("facts")) tell_facts(&told, node);
   else if (is_topic("field")) tell_fields(&told, node);
   else if (is_topic("large")) tell_large(&told, node);
   else if (is_topic("time")) tell_time(&told);
-  else misbehave(node);
+  else misbehave(&told, node);
   return plimsoll_unschedulable(plimsoll_text_str(&told));
 }
 PLIMSOLL_FILTER(filter);
@@ -86,6 +68,7 @@ PLIMSOLL_FILTER(filter);
 static uint32_t score(uint32_t node) {
   plimsoll_str text;
   int64_t own;
+  if (is_topic("high-score")) return 101;
   if (!plimsoll_nodes_annotation(node, PLIMSOLL_STR("score"), &text) || !plimsoll_quantity(text, 1, &own)) return 0;
   return (uint32_t)own;
 }
@@ -107,22 +90,14 @@ PLIMSOLL_RANK(rank);
 
 // Answers by the number of violated budgets.
 static plimsoll_preemption preempt(uint32_t candidate) {
+  if (is_topic("no-victims")) return plimsoll_replace(NULL, 0);
+  if (is_topic("missing-candidate")) candidate = 1000;
   plimsoll_list_u32 victims = plimsoll_candidates_victims(candidate);
-  uint32_t node = plimsoll_candidates_node(candidate), violations = plimsoll_candidates_pdb_violations(candidate);
+  uint32_t violations = plimsoll_candidates_pdb_violations(candidate);
   if (violations == 0) return plimsoll_keep();
   if (violations == 1) return plimsoll_replace(victims.items + victims.count - 1, 1);
   plimsoll_text text = PLIMSOLL_ZERO;
-  raw(&text, "[");
-  for (size_t at = 0; at < victims.count; at++) {
-    if (at) raw(&text, ", ");
-    show_str(&text, plimsoll_placed_name(node, victims.items[at]));
-  }
-  raw(&text, "] of [");
-  for (uint32_t at = 0; at < plimsoll_candidates_count(); at++) {
-    if (at) raw(&text, ", ");
-    show_str(&text, plimsoll_nodes_name(plimsoll_candidates_node(at)));
-  }
-  raw(&text, "]");
+  tell_eviction(&text, candidate);
   return plimsoll_reject(plimsoll_text_str(&text));
 }
 PLIMSOLL_PREEMPT(preempt);

@@ -1,21 +1,23 @@
-// Compares the reads of plimsoll_test.h with a file of answers, its only argument: those of the host and of the other SDKs.
-#include "everything.c"
+// Compares the reads of plimsoll_test.h with the answers of the host and of the other SDKs. They are files in a folder, the only
+// argument: plugin-sdk/conformance/answers.
+#include "conformance.c"
 #include "plimsoll_test.h"
 
 // 6,000 bytes, made as the program starts.
 static char large[6001];
 
-// That of tests/policies/tests/policies/everything.rs.
+// That of plugin-sdk/conformance/world.yaml.
 static plimsoll_test_world world = {
     .pod =
         {
             .name = "p",
             .namespace_ = "web",
-            .labels = {{"a", "ä"}},
+            .uid = "uid-p",
+            .labels = {{"a", "ä"}, {"pool", "blue"}},
             .annotations = {{"empty", ""}},
             .priority = -5,
             .priority_class = "low",
-            .controller = {"batch/v1", "Job", "é", "Job/é"},
+            .controller = {"batch/v1", "Job", "é", "uid-é"},
             .created = 1769860800,
             .requests = {{"cpu", "1500m"}, {"memory", "1Gi"}},
             .images = {"web:1", "proxy"},
@@ -24,7 +26,7 @@ static plimsoll_test_world world = {
         {
             {
                 .name = "node-1",
-                .labels = {{"é", "😀"}},
+                .labels = {{"é", "😀"}, {"group", "other"}, {"pool", "blue"}},
                 .annotations = {{"a", "1"}, {"large", large}, {"score", "100"}},
                 .taints = {{"k", "v", "NoSchedule"}, {"l", "", "NoExecute"}},
                 .allocatable = {{"cpu", "4"}},
@@ -42,99 +44,119 @@ static plimsoll_test_world world = {
                             .annotations = {{"a", "x"}},
                             .priority = INT32_MAX,
                             .priority_class = "high",
-                            .controller = {"apps/v1", "ReplicaSet", "b-5d7", "ReplicaSet/b-5d7"},
+                            .controller = {"apps/v1", "ReplicaSet", "b-5d7", "uid-b"},
                             .created = 1769860800,
                             .requests = {{"memory", "6Gi"}},
                             .phase = "Running",
                         },
                     },
             },
-            {.name = "node-2", .annotations = {{"verdict", "fits"}, {"score", "7"}}},
-            {.name = "node-3", .annotations = {{"verdict", "unresolvable"}}},
+            {
+                .name = "node-2",
+                .labels = {{"group", "best"}},
+                .annotations = {{"verdict", "fits"}, {"score", "7"}, {"bind", "later"}},
+                .pods = {{.name = "d", .namespace_ = "web", .labels = {{"app", "web"}}}},
+            },
+            {.name = "node-3", .annotations = {{"verdict", "unresolvable"}, {"bind", "nothing"}}},
+            {
+                .name = "node-4",
+                .labels = {{"group", "best"}, {"pool", "red"}},
+                .annotations = {{"score", "5"}, {"bind", "é\n😀"}},
+                .pods = {{.name = "e", .namespace_ = "other", .labels = {{"app", "web"}}, .requests = {{"memory", "1Gi"}}}},
+            },
+        },
+    .candidates =
+        {
+            {.node = "node-3"},
+            {.node = "node-1", .victims = {"web/b", "web/c"}, .pdb_violations = 1},
+            {.node = "node-2", .victims = {"web/d"}, .pdb_violations = 2},
+        },
+    .namespaces = {{.name = "web", .labels = {{"tenant", "a"}}}},
+    .facts =
+        {
+            {"load", "node-1", "0.5"},
+            {"prices", "gpu", "3.25"},
+            {"prices", "loss", "-0.125"},
+            {"prices", "note", "é"},
         },
     .now = 1769864399,
 };
 
+// The folder of answers.
 static const char *answers;
 
-static void every_read_gives_what_the_host_gives(void) {
-  char line[8192];
-  int count = 0;
-  FILE *file = fopen(answers, "r");
-  if (!file) plimsoll_test_end("%s cannot be opened", answers);
-  while (fgets(line, sizeof line, file)) {
-    char *answer = strstr(line, ": ");
-    *answer = 0;
-    answer[strcspn(answer + 2, "\n") + 2] = 0;
-    topic = plimsoll_test_str(line);
-    plimsoll_verdict verdict = plimsoll_test_filter(&world, filter, "node-1");
-    PLIMSOLL_CHECK(verdict.kind == PLIMSOLL_UNSCHEDULABLE);
-    PLIMSOLL_CHECK_STR(verdict.reason, answer + 2);
-    count++;
-  }
+// Compares what the policy tells about a topic with a file of answers.
+static void check_told(plimsoll_test_world *own, const char *name, const char *file_name) {
+  char path[4096], answer[4096];
+  snprintf(path, sizeof path, "%s/%s.txt", answers, file_name);
+  FILE *file = fopen(path, "r");
+  if (!file) plimsoll_test_end("%s cannot be opened", path);
+  size_t len = fread(answer, 1, sizeof answer - 1, file);
   fclose(file);
-  PLIMSOLL_CHECK(count == 7);
+  answer[len - 1] = 0;
+  topic = plimsoll_test_str(name);
+  plimsoll_verdict verdict = plimsoll_test_filter(own, filter, "node-1");
+  PLIMSOLL_CHECK(verdict.kind == PLIMSOLL_UNSCHEDULABLE);
+  PLIMSOLL_CHECK_STR(verdict.reason, answer);
+}
+
+static void every_read_gives_what_the_host_gives(void) {
+  static const char *const told[] = {"pod", "node", "placed", "cluster", "namespace", "facts", "field", "large", "time"};
+  for (size_t at = 0; at < sizeof told / sizeof *told; at++) check_told(&world, told[at], told[at]);
 }
 
 static void without_a_view_of_the_cluster_every_read_of_it_has_no_value(void) {
   plimsoll_test_world own = world;
   own.without_cluster = true;
-  topic = PLIMSOLL_STR("cluster");
-  PLIMSOLL_CHECK_STR(plimsoll_test_filter(&own, filter, "node-1").reason,
-                     "(None, None, None) (None, None, None) (None, None) (None, None) None");
+  check_told(&own, "cluster", "cluster-unknown");
+  own = world;
   own.without_pods = true;
-  topic = PLIMSOLL_STR("placed");
-  PLIMSOLL_CHECK_STR(plimsoll_test_filter(&own, filter, "node-1").reason, "[] false 0");
+  check_told(&own, "placed", "placed-unknown");
+  own = world;
+  own.namespaces[0].name = NULL;
+  check_told(&own, "namespace", "namespace-unknown");
 }
 
 static void every_kind_of_answer_is_that_of_the_node(void) {
+  topic = PLIMSOLL_STR("pool");
+  PLIMSOLL_CHECK(plimsoll_test_filter(&world, filter, "node-1").kind == PLIMSOLL_FITS);
   PLIMSOLL_CHECK(plimsoll_test_filter(&world, filter, "node-2").kind == PLIMSOLL_FITS);
   PLIMSOLL_CHECK(plimsoll_test_filter(&world, filter, "node-3").kind == PLIMSOLL_UNRESOLVABLE);
+  PLIMSOLL_CHECK_STR(plimsoll_test_filter(&world, filter, "node-4").reason, "another pool");
   PLIMSOLL_CHECK(plimsoll_test_score(&world, score, "node-1") == 100);
-  PLIMSOLL_CHECK(plimsoll_test_rank(&world, rank, "node-2") == 7);
 }
 
 static void a_rank_sees_all_nodes_at_once(void) {
-  static const plimsoll_test_pod web = {.name = "w", .namespace_ = "web", .labels = {{"app", "web"}}};
-  plimsoll_test_world own = {.pod = {.name = "p"}, .nodes = {{.name = "one"}, {.name = "two"}, {.name = "three"}}};
-  for (int at = 0; at < 3; at++) own.nodes[at].annotations[0] = (plimsoll_test_entry){"score", "5"};
-  own.nodes[0].labels[0] = (plimsoll_test_entry){"group", "other"};
-  own.nodes[1].labels[0] = (plimsoll_test_entry){"group", "best"};
-  own.nodes[0].pods[0] = own.nodes[1].pods[0] = own.nodes[1].pods[1] = web;
-  PLIMSOLL_CHECK(plimsoll_test_rank(&own, rank, "one") == 5);
-  PLIMSOLL_CHECK(plimsoll_test_rank(&own, rank, "two") == 7);
-  PLIMSOLL_CHECK(plimsoll_test_rank(&own, rank, "three") == 5);
+  topic = PLIMSOLL_STR("pod");
+  PLIMSOLL_CHECK(plimsoll_test_rank(&world, rank, "node-1") == 100);
+  PLIMSOLL_CHECK(plimsoll_test_rank(&world, rank, "node-2") == 8);
+  PLIMSOLL_CHECK(plimsoll_test_rank(&world, rank, "node-3") == 0);
+  PLIMSOLL_CHECK(plimsoll_test_rank(&world, rank, "node-4") == 5);
 }
 
 static void every_kind_of_preemption(void) {
-  plimsoll_test_world own = world;
-  plimsoll_test_candidate both = {.node = "node-1", .victims = {"web/b", "web/c"}, .pdb_violations = 1};
-  own.candidates[0].node = "node-3";
-  own.candidates[1] = both;
-  PLIMSOLL_CHECK(plimsoll_test_preempt(&own, preempt, "node-3").kind == PLIMSOLL_KEEP);
-  plimsoll_preemption answer = plimsoll_test_preempt(&own, preempt, "node-1");
+  topic = PLIMSOLL_STR("pod");
+  PLIMSOLL_CHECK(plimsoll_test_preempt(&world, preempt, "node-3").kind == PLIMSOLL_KEEP);
+  plimsoll_preemption answer = plimsoll_test_preempt(&world, preempt, "node-1");
   PLIMSOLL_CHECK(answer.kind == PLIMSOLL_REPLACE && answer.pods.count == 1 && answer.pods.items[0] == 0);
-  own.candidates[1].pdb_violations = 2;
-  PLIMSOLL_CHECK_STR(plimsoll_test_preempt(&own, preempt, "node-1").reason, "[\"b\", \"c\"] of [\"node-3\", \"node-1\"]");
+  PLIMSOLL_CHECK_STR(plimsoll_test_preempt(&world, preempt, "node-2").reason, "victims=d\nnodes=node-3 node-1 node-2");
 }
 
 static void a_bind_gives_metadata_or_says_why_not(void) {
-  plimsoll_test_world own = world;
-  PLIMSOLL_CHECK_STR(plimsoll_test_bind(&own, bind, "node-1").reason, "p cannot be bound");
-  own.nodes[1].annotations[2] = (plimsoll_test_entry){"bind", "é"};
-  plimsoll_binding binding = plimsoll_test_bind(&own, bind, "node-2");
+  PLIMSOLL_CHECK_STR(plimsoll_test_bind(&world, bind, "node-1").reason, "p cannot be bound");
+  plimsoll_binding binding = plimsoll_test_bind(&world, bind, "node-4");
   PLIMSOLL_CHECK(binding.kind == PLIMSOLL_BOUND && binding.annotation_count == 2 && binding.label_count == 1);
-  PLIMSOLL_CHECK_STR(binding.annotations[0].value, "node-2");
-  own.nodes[1].annotations[2].value = "later";
-  PLIMSOLL_CHECK(plimsoll_test_bind(&own, bind, "node-2").kind == PLIMSOLL_RETRY);
+  PLIMSOLL_CHECK_STR(binding.annotations[0].value, "node-4");
+  PLIMSOLL_CHECK(plimsoll_test_bind(&world, bind, "node-2").kind == PLIMSOLL_RETRY);
 }
 
 static void settings_are_refused_with_their_place(void) {
   static const char *const table[][2] = {
       {"null", "the field topic is missing"},
       {"{\"topic\": \"pods\"}",
-       "topic: expected one of pod, node, placed, cluster, field, large, time, panic, loop, memory, recursion, trap, "
-       "missing, found \"pods\""},
+       "topic: expected one of pod, node, placed, cluster, namespace, facts, field, large, time, pool, panic, trap, "
+       "recursion, loop, memory, long-reason, high-score, no-victims, missing-node, missing-pod, missing-candidate, "
+       "foreign-source, log, log-flood, found pods"},
       {"{\"topic\": 5}", "topic: expected a string, found a number"},
       {"{\"topic\": null}", "the field topic is missing"},
       {"{\"topic\": \"pod\", \"to\": [1, {\"a\": \"}\"}]}", "there is no field to; expected topic"},
@@ -222,7 +244,7 @@ static void quantities_are_read_as_kubernetes_reads_them(void) {
 }
 
 int main(int count, char **arguments) {
-  answers = count > 1 ? arguments[1] : "answers.txt";
+  answers = count > 1 ? arguments[1] : "../conformance/answers";
   for (int at = 0; at < 3000; at++) memcpy(large + 2 * at, "é", 2);
   PLIMSOLL_TEST(every_read_gives_what_the_host_gives);
   PLIMSOLL_TEST(without_a_view_of_the_cluster_every_read_of_it_has_no_value);

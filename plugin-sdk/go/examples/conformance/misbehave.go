@@ -2,19 +2,56 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	rdebug "runtime/debug"
+	"strings"
 
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/plimsoll"
 )
 
+// The ways to fail, and the limits. Those of the second line are of Go alone.
 var misbehaviours = []string{
-	"panic", "nil", "goroutine", "loop", "memory", "recursion", "deadlock", "exit", "missing", "collect", "refused",
+	"panic", "trap", "recursion", "loop", "memory", "long-reason", "missing-node", "missing-pod", "foreign-source", "log",
+	"log-flood", "nil", "goroutine", "deadlock", "exit", "collect",
 }
 
-// misbehave fails as the topic says; `collect` only looks as if it might.
+// misbehave fails as the topic says, or reaches a limit without a fault.
 func misbehave(topic string, node plimsoll.Node) string {
+	switch topic {
+	case "trap":
+		return fmt.Sprint(plimsoll.Groups{}.Values()[0])
+	case "recursion":
+		return fmt.Sprint(recursion(1))
+	case "loop":
+		for {
+		}
+	case "memory":
+		for keep := [][]byte{}; ; {
+			keep = append(keep, make([]byte, 1<<20))
+		}
+	case "long-reason":
+		return strings.Repeat("x", 2000)
+	case "missing-node", "missing-pod":
+		// The types of this SDK have no node and no pod that does not exist.
+		return "impossible"
+	case "foreign-source":
+		text, _ := node.Facts().Text("foreign", "key")
+		return text
+	case "log":
+		return logEachLevel()
+	case "log-flood":
+		for line := range 10_000 {
+			plimsoll.Infof("line %d", line)
+		}
+		return "lines=10000"
+	}
+	return ownMisbehaviour(topic, node)
+}
+
+// ownMisbehaviour is a fault that other languages do not have; `collect` only looks as if it might be one.
+func ownMisbehaviour(topic string, node plimsoll.Node) string {
 	switch topic {
 	case "nil":
 		var none map[string]int
@@ -23,25 +60,23 @@ func misbehave(topic string, node plimsoll.Node) string {
 		done := make(chan bool)
 		go func() { panic("in a goroutine") }()
 		<-done
-	case "loop":
-		for {
-		}
-	case "memory":
-		for keep := [][]byte{}; ; {
-			keep = append(keep, make([]byte, 1<<20))
-		}
-	case "recursion":
-		return fmt.Sprint(recursion(1))
 	case "deadlock":
 		<-make(chan bool)
 	case "exit":
 		os.Exit(3)
-	case "missing":
-		return plimsoll.Groups{}.Values()[0]
 	case "collect":
 		return collect(node)
 	}
+	slog.Debug("asked", "node", node.Name())
 	panic(fmt.Sprintf("no %s here", node.Name()))
+}
+
+func logEachLevel() string {
+	slog.Debug("é at level debug")
+	slog.Info("é at level info")
+	slog.Warn("é at level warn")
+	slog.Error("é at level error")
+	return "lines=4"
 }
 
 func recursion(n int) int {

@@ -1,11 +1,11 @@
-// Everything reads all that a policy can read and answers all that it can answer, so that what it says in Go can be
-// compared with what its twin in the Rust SDK says.
+// The policy conformance in Go: it reads all that a policy can read, answers all that it can answer, and fails in every
+// way. docs/conformance.md says what each topic is, and `plimsoll conformance` compares.
 package main
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/bind"
@@ -17,45 +17,63 @@ import (
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/score"
 )
 
-// Everything is the policy; the topic says what it tells about, or how it fails.
-type Everything struct {
+// Conformance is the policy; the topic says what it tells about, or how it fails.
+type Conformance struct {
 	Topic string `json:"topic"`
 }
 
-func (e *Everything) tell(pod plimsoll.Pod, node plimsoll.Node) string {
-	switch e.Topic {
+var topics = []string{
+	"pod", "node", "placed", "cluster", "namespace", "facts", "field", "large", "time", "pool", "high-score", "no-victims",
+	"missing-candidate",
+}
+
+func (c *Conformance) tell(pod plimsoll.Pod, node plimsoll.Node) string {
+	switch c.Topic {
 	case "pod":
-		return tellPod(pod)
+		return tellPod(pod).String()
 	case "node":
-		return tellNode(node)
+		return tellNode(node).String()
 	case "placed":
-		return tellPlaced(node)
+		return tellPlaced(node).String()
 	case "cluster":
-		return tellCluster(node.Cluster())
+		return tellCluster(node.Cluster()).String()
+	case "namespace":
+		return tellNamespace(pod).String()
+	case "facts":
+		return tellFacts(node).String()
 	case "field":
-		return tellFields(pod, node)
+		return tellFields(pod, node).String()
 	case "large":
-		return tellLarge(node)
+		return tellLarge(node).String()
 	case "time":
-		return fmt.Sprint(pod.Now(0).Unix(), " ", pod.Now(minute).Unix(), " ", pod.Now(60*minute).Unix())
+		return tellTime(pod).String()
 	}
-	return misbehave(e.Topic, node)
+	return misbehave(c.Topic, node)
 }
 
 // Filter tells about the topic, unless the node says what to answer.
-func (e *Everything) Filter(pod plimsoll.Pod, node plimsoll.Node) plimsoll.Verdict {
-	slog.Debug("asked", "node", node.Name())
+func (c *Conformance) Filter(pod plimsoll.Pod, node plimsoll.Node) plimsoll.Verdict {
 	switch verdict, _ := node.Annotation("verdict"); verdict {
 	case "fits":
 		return plimsoll.Fits()
 	case "unresolvable":
-		return plimsoll.Unresolvable("a text that is not allocated")
+		return plimsoll.Unresolvable("eviction does not help")
 	}
-	return plimsoll.Unschedulable(e.tell(pod, node))
+	if c.Topic == "pool" {
+		own, _ := node.Label("pool")
+		if wanted, _ := pod.Label("pool"); own == wanted {
+			return plimsoll.Fits()
+		}
+		return plimsoll.Unschedulable("another pool")
+	}
+	return plimsoll.Unschedulable(c.tell(pod, node))
 }
 
 // Score is what the node says.
-func (e *Everything) Score(_ plimsoll.Pod, node plimsoll.Node) uint32 {
+func (c *Conformance) Score(_ plimsoll.Pod, node plimsoll.Node) uint32 {
+	if c.Topic == "high-score" {
+		return 101
+	}
 	text, _ := node.Annotation("score")
 	score, err := plimsoll.ParseQuantity(text)
 	if err != nil {
@@ -65,11 +83,11 @@ func (e *Everything) Score(_ plimsoll.Pod, node plimsoll.Node) uint32 {
 }
 
 // Rank gives the nodes of the best group one more for each pod that is counted.
-func (e *Everything) Rank(pod plimsoll.Pod, nodes plimsoll.Nodes) []uint32 {
+func (c *Conformance) Rank(pod plimsoll.Pod, nodes plimsoll.Nodes) []uint32 {
 	groups, counts := nodes.ByLabel("group"), nodes.CountLabelled("web", "app", "web")
 	scores := make([]uint32, 0, nodes.Len())
 	for at, node := range nodes.All() {
-		own := e.Score(pod, node)
+		own := c.Score(pod, node)
 		if group, ok := groups.Of(at); ok && groups.Values()[group] == "best" {
 			own += counts[at]
 		}
@@ -79,7 +97,14 @@ func (e *Everything) Rank(pod plimsoll.Pod, nodes plimsoll.Nodes) []uint32 {
 }
 
 // Preempt answers by the number of violated budgets.
-func (e *Everything) Preempt(_ plimsoll.Pod, candidate plimsoll.Candidate) plimsoll.Preemption {
+func (c *Conformance) Preempt(_ plimsoll.Pod, candidate plimsoll.Candidate) plimsoll.Preemption {
+	switch c.Topic {
+	case "no-victims":
+		return plimsoll.Replace()
+	case "missing-candidate":
+		// The types of this SDK have no candidate that does not exist.
+		return plimsoll.Reject("impossible")
+	}
 	victims := candidate.Victims()
 	switch candidate.PDBViolations() {
 	case 0:
@@ -87,18 +112,11 @@ func (e *Everything) Preempt(_ plimsoll.Pod, candidate plimsoll.Candidate) plims
 	case 1:
 		return plimsoll.Replace(victims[len(victims)-1])
 	}
-	var names, nodes []string
-	for _, victim := range victims {
-		names = append(names, victim.Name())
-	}
-	for _, other := range candidate.All() {
-		nodes = append(nodes, other.Node().Name())
-	}
-	return plimsoll.Reject(debug(names) + " of " + debug(nodes))
+	return plimsoll.Reject(tellEviction(candidate).String())
 }
 
 // Bind gives the pod what the node says.
-func (e *Everything) Bind(pod plimsoll.Pod, node plimsoll.Node) (plimsoll.Metadata, error) {
+func (c *Conformance) Bind(pod plimsoll.Pod, node plimsoll.Node) (plimsoll.Metadata, error) {
 	value, ok := node.Annotation("bind")
 	switch {
 	case !ok:
@@ -115,21 +133,21 @@ func (e *Everything) Bind(pod plimsoll.Pod, node plimsoll.Node) (plimsoll.Metada
 }
 
 // Validate refuses topics that there are not.
-func (e *Everything) Validate() error {
-	topics := "pod, node, placed, cluster, field, large, time, " + strings.Join(misbehaviours, ", ")
+func (c *Conformance) Validate() error {
+	known := slices.Concat(topics, misbehaviours)
 	switch {
-	case e.Topic == "":
+	case c.Topic == "":
 		return errors.New("the field topic is missing")
-	case e.Topic == "refused":
+	case c.Topic == "refused":
 		return errors.New("topic: é is refused")
-	case !strings.Contains(", "+topics+", ", ", "+e.Topic+", "):
-		return fmt.Errorf("topic: expected one of %s, found %q", topics, e.Topic)
+	case !slices.Contains(known, c.Topic):
+		return fmt.Errorf("topic: expected one of %s, found %q", strings.Join(known, ", "), c.Topic)
 	}
 	return nil
 }
 
 func init() {
-	policy := &Everything{}
+	policy := &Conformance{}
 	filter.Export(policy)
 	score.Export(policy)
 	rank.Export(policy)

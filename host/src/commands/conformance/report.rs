@@ -1,0 +1,202 @@
+//! The report of `plimsoll conformance`: as text, as JSON, and as JUnit's XML.
+
+use std::{path::Path, time::Duration};
+
+use plimsoll_conformance::{Case, Mismatch, Outcome};
+use plimsoll_core::excerpt;
+use serde_json::{Value, json};
+
+use super::figures::Figures;
+use crate::{
+    render::junit::{TestCase, TestOutcome, TestSuite},
+    text::{count, push_line},
+};
+
+/// Maximum lines of one answer that are shown, and bytes of each: a module may answer with kilobytes.
+const MAX_LINES: usize = 8;
+const MAX_LINE_BYTES: usize = 300;
+
+/// The report on one module.
+pub(super) struct ConformanceReport {
+    file: String,
+    /// Why the module is refused.
+    refusal: Option<String>,
+    cases: Vec<CaseReport>,
+    figures: Option<Result<Figures, String>>,
+}
+
+/// The report on one case.
+pub(super) struct CaseReport {
+    pub(super) case: &'static Case,
+    pub(super) end: CaseEnd,
+    pub(super) took: Duration,
+}
+
+/// The end of a case.
+pub(super) enum CaseEnd {
+    Run(Outcome),
+    NotRun(String),
+}
+
+// === impl ConformanceReport ===
+
+impl ConformanceReport {
+    pub(super) fn new(file: &Path, cases: Vec<CaseReport>, figures: Option<Result<Figures, String>>) -> Self {
+        Self { file: file.display().to_string(), refusal: None, cases, figures }
+    }
+
+    pub(super) fn refused(file: &Path, why: String) -> Self {
+        Self { file: file.display().to_string(), refusal: Some(why), cases: vec![], figures: None }
+    }
+
+    pub(super) fn is_passed(&self) -> bool {
+        let is_measured = self.figures.as_ref().is_none_or(Result::is_ok);
+        self.refusal.is_none() && is_measured && self.failed() == 0
+    }
+
+    pub(super) fn as_text(&self) -> String {
+        let mut text = String::new();
+        if let Some(why) = &self.refusal {
+            push_line(&mut text, format_args!("{}: REFUSED, {why}", self.file));
+            return text;
+        }
+        let width = self.cases.iter().map(|report| report.case.name.len()).max().unwrap_or_default();
+        for report in &self.cases {
+            report.push(&mut text, width);
+        }
+        match &self.figures {
+            None => {}
+            Some(Ok(figures)) => figures.push(&mut text),
+            Some(Err(why)) => push_line(&mut text, format_args!("not measured: {why}")),
+        }
+        let (cases, failed) = (count(self.cases.len(), "case"), self.failed());
+        let passed = self.cases.len() - failed;
+        push_line(&mut text, format_args!("{}: {cases}: {passed} passed, {failed} failed", self.file));
+        text
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        json!({
+            "file": self.file,
+            "error": self.refusal,
+            "cases": self.cases.iter().map(CaseReport::as_json).collect::<Vec<_>>(),
+            "passed": self.cases.len() - self.failed(),
+            "failed": self.failed(),
+            "figures": self.figures.as_ref().map(|figures| match figures {
+                Ok(figures) => figures.as_json(),
+                Err(why) => json!({"error": why}),
+            }),
+        })
+    }
+
+    pub(super) fn as_suite(&self) -> TestSuite {
+        let mut cases: Vec<TestCase> = self.cases.iter().map(CaseReport::as_test).collect();
+        let refused = self.refusal.iter().map(|why| ("loads", why));
+        let not_measured = self.figures.iter().filter_map(|figures| Some(("figures", figures.as_ref().err()?)));
+        cases.extend(refused.chain(not_measured).map(|(name, why)| TestCase {
+            name: name.to_owned(),
+            file: None,
+            took: Duration::ZERO,
+            outcome: TestOutcome::Error(why.clone()),
+        }));
+        TestSuite { name: self.file.clone(), cases }
+    }
+
+    fn failed(&self) -> usize {
+        self.cases.iter().filter(|report| !report.end.is_passed()).count()
+    }
+}
+
+// === impl CaseReport ===
+
+impl CaseReport {
+    fn push(&self, text: &mut String, width: usize) {
+        let Case { name, verb, .. } = self.case;
+        match &self.end {
+            CaseEnd::Run(Outcome::Passed) => push_line(text, format_args!("ok       {name:<width$}  {verb}")),
+            CaseEnd::NotRun(why) => push_line(text, format_args!("NOT RUN  {name:<width$}  {verb}: {why}")),
+            CaseEnd::Run(Outcome::Failed(mismatch)) => {
+                let node = mismatch.node.as_ref().map_or_else(String::new, |node| format!(" of {node}"));
+                push_line(text, format_args!("FAILED   {name:<width$}  {verb}{node}"));
+                for (expected, answered) in differing_lines(mismatch) {
+                    push_line(text, format_args!("           expected  {}", shown(expected)));
+                    push_line(text, format_args!("           answered  {}", shown(answered)));
+                }
+            }
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let mut json = json!({
+            "name": self.case.name,
+            "verb": self.case.verb.as_str(),
+            "passed": self.end.is_passed(),
+            "microseconds": self.took.as_secs_f64() * 1e6,
+            "error": null,
+        });
+        match &self.end {
+            CaseEnd::Run(Outcome::Passed) => {}
+            CaseEnd::NotRun(why) => json["error"] = why.as_str().into(),
+            CaseEnd::Run(Outcome::Failed(Mismatch { node, expected, answered, .. })) => {
+                json["node"] = node.as_deref().into();
+                json["expected"] = expected.as_str().into();
+                json["answered"] = answered.as_str().into();
+            }
+        }
+        json
+    }
+
+    fn as_test(&self) -> TestCase {
+        let mut text = String::new();
+        let outcome = match &self.end {
+            CaseEnd::Run(Outcome::Passed) => TestOutcome::Passed,
+            CaseEnd::NotRun(why) => TestOutcome::Error(format!("not run: {why}")),
+            CaseEnd::Run(Outcome::Failed(_)) => {
+                self.push(&mut text, 0);
+                TestOutcome::Failure(text)
+            }
+        };
+        TestCase { name: self.case.name.clone(), file: None, took: self.took, outcome }
+    }
+}
+
+// === impl CaseEnd ===
+
+impl CaseEnd {
+    const fn is_passed(&self) -> bool {
+        matches!(self, Self::Run(Outcome::Passed))
+    }
+}
+
+/// The lines that differ, each with the one in its place: of fifteen reads, one may be wrong.
+fn differing_lines(mismatch: &Mismatch) -> Vec<(Option<&str>, Option<&str>)> {
+    let (mut expected, mut answered) = (mismatch.expected.lines(), mismatch.answered.lines());
+    let pairs = std::iter::from_fn(|| match (expected.next(), answered.next()) {
+        (None, None) => None,
+        pair => Some(pair),
+    });
+    pairs.filter(|(expected, answered)| expected != answered).take(MAX_LINES).collect()
+}
+
+fn shown(line: Option<&str>) -> String {
+    line.map_or_else(|| "nothing more".to_owned(), |line| excerpt(line, MAX_LINE_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_answer_of_many_lines_only_those_that_differ_are_shown() {
+        let mismatch = |expected: &str, answered: &str| Mismatch {
+            node: None,
+            expected: expected.to_owned(),
+            answered: answered.to_owned(),
+            is_timeout: false,
+        };
+        let found = mismatch("unschedulable: a=1\nb=2\nc=3", "unschedulable: a=1\nb=-");
+        assert_eq!(differing_lines(&found), [(Some("b=2"), Some("b=-")), (Some("c=3"), None)]);
+        let many = mismatch("a", &"b\n".repeat(1000));
+        assert_eq!(differing_lines(&many).len(), MAX_LINES);
+    }
+}

@@ -1,0 +1,58 @@
+//! The conformance suite, put to the policy `conformance` in every language.
+
+use std::sync::Arc;
+
+use plimsoll_conformance::{Outcome, cases};
+use plimsoll_core::{Policy, Verb};
+
+use super::languages::{C, Compiled, GO, PYTHON, RUST, native};
+
+fn passes_every_case(policy: &dyn Policy) {
+    let failed = cases().iter().filter_map(|case| match case.put_to(policy) {
+        Outcome::Passed => None,
+        Outcome::Failed(mismatch) => {
+            Some(format!("{}: expected {}\n  answered {}", case.name, mismatch.expected, mismatch.answered))
+        }
+    });
+    let failed: Vec<String> = failed.collect();
+    assert!(failed.is_empty(), "{} of {} cases:\n{}", failed.len(), cases().len(), failed.join("\n"));
+}
+
+fn compiled_passes_every_case(language: &Compiled) {
+    let Some(policy) = language.policy() else { return };
+    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), Verb::ALL);
+    passes_every_case(&*policy);
+}
+
+#[test]
+fn rust_passes_every_case() {
+    compiled_passes_every_case(&RUST);
+}
+
+#[test]
+fn go_passes_every_case() {
+    compiled_passes_every_case(&GO);
+}
+
+#[test]
+fn c_passes_every_case() {
+    compiled_passes_every_case(&C);
+}
+
+#[test]
+fn python_passes_every_case() {
+    compiled_passes_every_case(&PYTHON);
+}
+
+/// A native policy has no limits, and cannot be stopped: only answers are compared.
+#[test]
+fn the_native_policy_in_rust_gives_every_answer() {
+    let policy: Arc<dyn Policy> = native();
+    let answers = cases().iter().filter(|case| case.faults.is_empty() && !case.name.starts_with("log"));
+    let mut asked = 0;
+    for case in answers {
+        assert_eq!(case.put_to(&*policy), Outcome::Passed, "{}", case.name);
+        asked += 1;
+    }
+    assert!(asked > 20, "{asked} cases");
+}

@@ -1,0 +1,78 @@
+//! The policy `conformance` in every language, and the questions that the tests of one language ask it.
+
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_conformance::world;
+use plimsoll_core::{Ask, Fault, FaultKind, Policy, Verdict};
+use plimsoll_guests::toolchains::{c_example, go_example, python_example};
+use plimsoll_harness::workspace;
+use plimsoll_policies::{ask, load_bytes};
+use plimsoll_policy::testing::Native;
+
+#[path = "../../../../plugin-sdk/rust/examples/conformance/main.rs"]
+#[allow(dead_code, unreachable_pub, reason = "an example of the SDK, here as a module")]
+mod example;
+
+/// A module, built and compiled once for all tests: that of Python has 18 megabytes.
+pub(super) struct Compiled {
+    build: fn() -> Option<Vec<u8>>,
+    module: OnceLock<Option<Vec<u8>>>,
+    policy: OnceLock<Arc<dyn Policy>>,
+}
+
+pub(super) static RUST: Compiled = Compiled::new(rust_example);
+pub(super) static GO: Compiled = Compiled::new(|| go_example("conformance"));
+pub(super) static C: Compiled = Compiled::new(|| c_example("conformance"));
+pub(super) static PYTHON: Compiled = Compiled::new(|| python_example("conformance"));
+
+// === impl Compiled ===
+
+impl Compiled {
+    const fn new(build: fn() -> Option<Vec<u8>>) -> Self {
+        Self { build, module: OnceLock::new(), policy: OnceLock::new() }
+    }
+
+    /// The policy; none where its toolchain is missing, and the test is reported as skipped.
+    pub(super) fn policy(&self) -> Option<Arc<dyn Policy>> {
+        let Some(module) = self.module.get_or_init(self.build) else {
+            // Each test is reported by itself.
+            (self.build)();
+            return None;
+        };
+        Some(Arc::clone(self.policy.get_or_init(|| load_bytes("conformance", module))))
+    }
+}
+
+/// `make policies` builds it.
+#[expect(clippy::unnecessary_wraps, reason = "the toolchain of Rust is the one that is always there")]
+fn rust_example() -> Option<Vec<u8>> {
+    let module = workspace().join("target/wasm/wasm32-unknown-unknown/policy/examples/conformance.wasm");
+    Some(std::fs::read(&module).unwrap_or_else(|error| panic!("{}: {error}", module.display())))
+}
+
+/// The policy in Rust, not compiled to WebAssembly.
+pub(super) fn native() -> Arc<dyn Policy> {
+    Arc::new(Native::<example::Conformance>::new())
+}
+
+/// A call about the nodes of the suite's world.
+pub(super) fn asked(settings: &str) -> Ask {
+    ask(world().view().unwrap(), settings)
+}
+
+/// The answer about the first node, for a topic.
+pub(super) fn tell(policy: &dyn Policy, topic: &str) -> Result<String, Fault> {
+    let ask = asked(&format!(r#"{{"topic": "{topic}"}}"#));
+    match policy.filter(&ask, &[0])?.remove(0) {
+        Verdict::Unschedulable(reason) => Ok(reason.to_string()),
+        other => panic!("{topic}: {other:?}"),
+    }
+}
+
+/// Each topic ends as a fault of this kind, with this text.
+pub(super) fn fails_as_said(policy: &dyn Policy, table: &[(&str, FaultKind, &str)]) {
+    for (topic, kind, text) in table {
+        let fault = tell(policy, topic).unwrap_err();
+        assert_eq!((fault.kind, fault.detail.contains(text)), (*kind, true), "{topic}: {fault}");
+    }
+}
