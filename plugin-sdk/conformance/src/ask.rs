@@ -57,7 +57,7 @@ impl Case {
         if !policy.verbs().has(self.verb) {
             let own: Vec<&str> = policy.verbs().iter().map(Verb::as_str).collect();
             let answered = format!("nothing: the module has no verb {}, only {}", self.verb, own.join(", "));
-            return self.failed(None, self.expectation(), answered);
+            return failed(None, self.expectation(), answered);
         }
         match self.answers_of(policy) {
             Ok(answers) => self.compare(&answers),
@@ -82,17 +82,13 @@ impl Case {
     fn compare(&self, answers: &[String]) -> Outcome {
         let expected = self.answers();
         if expected.len() != answers.len() {
-            return self.failed(None, self.expectation(), answers.join(", "));
+            return failed(None, self.expectation(), answers.join(", "));
         }
         let differs = |at: &usize| !answer::is_as_expected(&expected[*at], &answers[*at]);
         match (0..expected.len()).find(differs) {
             None => Outcome::Passed,
-            Some(at) => self.failed(self.nodes.get(at).cloned(), expected[at].clone(), answers[at].clone()),
+            Some(at) => failed(self.nodes.get(at).cloned(), expected[at].clone(), answers[at].clone()),
         }
-    }
-
-    fn failed(&self, node: Option<String>, expected: String, answered: String) -> Outcome {
-        Outcome::Failed(Mismatch { node, expected, answered, is_timeout: false })
     }
 
     fn allows(&self, fault: &Fault) -> bool {
@@ -152,6 +148,10 @@ impl Case {
         // The cases are our own, and a test makes the view of each.
         view.map_err(|error| Fault::new(FaultKind::Host, format!("the case {}: {error}", self.name)))
     }
+}
+
+fn failed(node: Option<String>, expected: String, answered: String) -> Outcome {
+    Outcome::Failed(Mismatch { node, expected, answered, is_timeout: false })
 }
 
 #[cfg(test)]
