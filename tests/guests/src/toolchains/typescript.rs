@@ -10,7 +10,7 @@ use super::{Built, finish, module, output, run};
 
 const NODE_ADVICE: &str = "install Node.js 20 or later, and type npm ci in plugin-sdk/typescript";
 
-/// An example of the TypeScript SDK, such as `everything`.
+/// An example of the TypeScript SDK, such as `conformance`.
 ///
 /// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_conformance::{Outcome, cases};
 use plimsoll_core::{Policy, Verb};
 
-use super::languages::{C, Compiled, GO, PYTHON, RUST, native};
+use super::languages::{C, Compiled, GO, PYTHON, RUST, TYPESCRIPT, native};
 
 fn passes_every_case(policy: &dyn Policy) {
     let failed = cases().iter().filter_map(|case| match case.put_to(policy) {
@@ -42,6 +42,11 @@ fn c_passes_every_case() {
 #[test]
 fn python_passes_every_case() {
     compiled_passes_every_case(&PYTHON);
+}
+
+#[test]
+fn typescript_passes_every_case() {
+    compiled_passes_every_case(&TYPESCRIPT);
 }
 
 /// A native policy has no limits, and cannot be stopped: only answers are compared.
