@@ -43,7 +43,7 @@ from plimsoll import (
 TOPICS = ["pod", "node", "placed", "cluster", "namespace", "facts", "field", "large", "time"]
 ANSWERS = ["pool", "high-score", "no-victims", "missing-candidate"]
 FAULTS = ["panic", "trap", "recursion", "loop", "memory", "long-reason", "missing-node", "missing-pod", "foreign-source"]
-#: What only a runtime with files and a network could do differently, and the log.
+#: The log, and the environment, in which a runtime could differ.
 OTHERS = ["log", "log-flood", "exit", "world", "file", "network", "print"]
 
 

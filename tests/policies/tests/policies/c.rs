@@ -1,4 +1,4 @@
-//! What is special to the C SDK: its own tests, its faults, and its examples in the host.
+//! The C SDK beyond the conformance suite: its own tests, its faults, and its examples in the host.
 
 use std::{env, fs, process::Command};
 

@@ -1,4 +1,4 @@
-//! What is special to the Go SDK: its own tests, its faults, and its examples in the host.
+//! The Go SDK beyond the conformance suite: its own tests, its faults, and its examples in the host.
 
 use plimsoll_core::{FaultKind, Verb, Verdict};
 use plimsoll_guests::toolchains::{go_example, go_policy, go_sdk_command};

@@ -1,4 +1,4 @@
-//! What is special to the Python SDK: its own tests, its faults, and its environment.
+//! The Python SDK beyond the conformance suite: its own tests, its faults, and its environment.
 //!
 //! The component imports WASI 0.2, as componentize-py makes it: so these are also the tests of a real one.
 

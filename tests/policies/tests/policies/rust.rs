@@ -1,4 +1,4 @@
-//! What is special to the policy `conformance` in Rust: its texts, and the verbs of a module.
+//! The Rust SDK beyond the conformance suite: the texts of its policy, and the verbs of a module.
 
 use plimsoll_core::FaultKind;
 

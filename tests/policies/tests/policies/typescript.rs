@@ -1,4 +1,4 @@
-//! What is special to the TypeScript SDK: its own tests, its faults, its environment, and its example in the host.
+//! The TypeScript SDK beyond the conformance suite: its own tests, its faults, its environment, and its example in the host.
 //!
 //! The components import WASI 0.2, as componentize-qjs makes them.
 
