@@ -60,6 +60,14 @@ pub(crate) trait CachedAnswer: HeapSize + Clone + PartialEq + Send + Sync + 'sta
 // === impl DecisionCache ===
 
 impl DecisionCache {
+    /// The cache of a policy whose answers each depend on everything: it keeps nothing.
+    pub(crate) fn off() -> Self {
+        let cache = Self::default();
+        cache.filter.disable(Disabled::ReadsEverything);
+        cache.score.disable(Disabled::ReadsEverything);
+        cache
+    }
+
     /// Bytes of everything.
     pub fn bytes(&self) -> usize {
         self.caches().iter().map(|cache| cache.bytes()).sum()

@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use crate::{AbsentFacts, FaultKind, Match};
+use crate::{AbsentFacts, FaultKind, Match, Policy, Verb, Verbs};
+
+/// The verbs of a program whose sidecar names none.
+pub const PROGRAM_VERBS: Verbs = Verbs::of(Verb::Filter);
+
+/// The default timeout of a program, which parses all nodes before it answers.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);
 
 crate::words! {
     /// Whether a policy's answers count.
@@ -53,9 +59,14 @@ pub struct PolicyConfig {
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
+    /// The configuration of a policy without a sidecar.
+    pub fn default_of(policy: &dyn Policy) -> Self {
+        let default = Self::default();
+        if policy.program().is_some() { Self { timeout: PROGRAM_TIMEOUT, ..default } } else { default }
+    }
+
     /// The effect of this policy's fault on a verb.
-    pub fn on_error(&self, verb: crate::Verb) -> OnError {
-        use crate::Verb;
+    pub fn on_error(&self, verb: Verb) -> OnError {
         self.on_error.unwrap_or(match verb {
             Verb::Score | Verb::Rank => OnError::Ignore,
             Verb::Filter | Verb::Preempt | Verb::Bind | Verb::Validate => OnError::Fail,
@@ -63,7 +74,7 @@ impl PolicyConfig {
     }
 
     /// The effect of a fault of this kind on a verb.
-    pub fn on_fault(&self, verb: crate::Verb, kind: FaultKind) -> OnError {
+    pub fn on_fault(&self, verb: Verb, kind: FaultKind) -> OnError {
         match (kind, self.absent_facts) {
             (FaultKind::AbsentFact, AbsentFacts::Fail) => OnError::Fail,
             (FaultKind::AbsentFact, AbsentFacts::Ignore) => OnError::Ignore,

@@ -69,7 +69,7 @@ pub use cache_limit::CacheLimit;
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_TIME};
 pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Namespaces, Reserved};
-pub use config::{Mode, OnError, PolicyConfig};
+pub use config::{Mode, OnError, PROGRAM_VERBS, PolicyConfig};
 pub use decide::{
     BindOutcome, CandidateQuery, DecideError, DryBind, Explained, Explanation, FilterOutcome, NodeObject, Nodes,
     PreemptOutcome, PrioritizeOutcome, Query, Rejection, ScoreScale, Survey, SurveyColumn, SurvivingCandidate,
@@ -91,7 +91,7 @@ pub use object::{
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy};
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy, Program};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

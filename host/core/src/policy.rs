@@ -73,6 +73,11 @@ pub trait Policy: Send + Sync {
         None
     }
 
+    /// The program behind this policy, if it is one that answers on standard output.
+    fn program(&self) -> Option<&dyn Program> {
+        None
+    }
+
     /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
     ///
     /// # Errors
@@ -126,6 +131,14 @@ pub trait Policy: Send + Sync {
     fn lacks(&self, verb: Verb) -> Fault {
         Fault::new(FaultKind::Host, format!("the policy has no verb {verb}"))
     }
+}
+
+/// A program that gets the pod and all nodes on standard input, and answers about all of them at once.
+///
+/// Its module does not say which verbs it answers, so its sidecar does. Each answer depends on all nodes: none is cached.
+pub trait Program {
+    /// The policy that answers these verbs.
+    fn answering(&self, verbs: Verbs) -> Arc<dyn Policy>;
 }
 
 /// Names nodes to a policy, and tells the view of each.

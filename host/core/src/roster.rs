@@ -110,6 +110,7 @@ impl Member {
         policy: Arc<dyn Policy>,
     ) -> Self {
         let (group, name) = (group.into(), name.into());
+        let cache = if policy.program().is_some() { DecisionCache::off() } else { DecisionCache::default() };
         Self {
             id: Self::id_of(&group, &name),
             name,
@@ -121,7 +122,7 @@ impl Member {
             version: 1,
             policy,
             circuit: Circuit::new(Instant::now()),
-            cache: DecisionCache::default(),
+            cache,
             shapes: Arc::default(),
             fact_access: Arc::default(),
             own_facts: Arc::default(),

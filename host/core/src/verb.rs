@@ -34,6 +34,11 @@ impl Verb {
 // === impl Verbs ===
 
 impl Verbs {
+    /// The set of one verb.
+    pub const fn of(verb: Verb) -> Self {
+        Self(verb.bit())
+    }
+
     /// Whether the set holds the verb.
     pub const fn has(self, verb: Verb) -> bool {
         self.0 & verb.bit() != 0

@@ -163,7 +163,7 @@ impl View {
 
     /// The same view; no read of it is written down.
     #[must_use]
-    pub(crate) fn unrecorded(mut self) -> Self {
+    pub fn unrecorded(mut self) -> Self {
         self.recording = None;
         self
     }

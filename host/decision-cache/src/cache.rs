@@ -41,6 +41,8 @@ pub enum Disabled {
     NotAFunction,
     /// A re-evaluation gave a different answer.
     Differed,
+    /// It reads all that there is, so its values are never the same twice.
+    ReadsEverything,
 }
 
 /// The results of one call, to be inserted after the reply.
@@ -174,7 +176,7 @@ impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
 
 impl Disabled {
     /// Every reason.
-    pub const ALL: [Self; 3] = [Self::TooManyReads, Self::NotAFunction, Self::Differed];
+    pub const ALL: [Self; 4] = [Self::TooManyReads, Self::NotAFunction, Self::Differed, Self::ReadsEverything];
 
     /// The name in metrics.
     pub const fn as_str(self) -> &'static str {
@@ -182,6 +184,7 @@ impl Disabled {
             Self::TooManyReads => "too-many-reads",
             Self::NotAFunction => "not-a-function",
             Self::Differed => "differed",
+            Self::ReadsEverything => "reads-everything",
         }
     }
 }
@@ -192,6 +195,7 @@ impl fmt::Display for Disabled {
             Self::TooManyReads => "it reads too many different attributes of one subject",
             Self::NotAFunction => "the same values led it to another read or another answer",
             Self::Differed => "a re-evaluation gave a different answer",
+            Self::ReadsEverything => "it reads all nodes for each answer",
         })
     }
 }

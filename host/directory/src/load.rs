@@ -1,6 +1,7 @@
 //! Loads a policy: reads its files, compiles, validates, and builds a member of the roster.
 
 mod build;
+mod program;
 
 use std::{
     path::{Path, PathBuf},

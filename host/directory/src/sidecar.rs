@@ -10,7 +10,7 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
-use plimsoll_core::PolicyConfig;
+use plimsoll_core::{PolicyConfig, Verbs};
 
 pub(crate) use facts::FactUse;
 use raw::RawSidecar;
@@ -31,6 +31,10 @@ pub(crate) struct Sidecar {
     pub(crate) settings: Arc<str>,
     /// Whether the operator gave a weight, which only scoring policies use.
     pub(crate) weighted: bool,
+    /// Whether the operator gave a timeout; otherwise it is the default of the kind of module.
+    pub(crate) has_timeout: bool,
+    /// The verbs that a program is asked.
+    pub(crate) stdio: Option<Verbs>,
     /// The sources of facts that the policy reads, by name.
     pub(crate) facts: Vec<FactUse>,
 }
@@ -66,7 +70,8 @@ impl Sidecar {
 impl Default for Sidecar {
     fn default() -> Self {
         let (module, digest, config) = (None, None, PolicyConfig::default());
-        Self { module, digest, config, settings: Arc::from("null"), weighted: false, facts: Vec::new() }
+        let (weighted, has_timeout, stdio, facts) = (false, false, None, Vec::new());
+        Self { module, digest, config, settings: Arc::from("null"), weighted, has_timeout, stdio, facts }
     }
 }
 

@@ -72,11 +72,13 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
 
 fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, purity: bool) -> Result<CheckReport> {
     let bytes = plimsoll_directory::module_bytes(&module)?;
-    let inspection = loader.inspect(&bytes)?;
+    let mut inspection = loader.inspect(&bytes)?;
     let callee = match &sidecar {
         None => Callee::alone(inspection.policy.clone()),
         Some(path) => Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?),
     };
+    // The sidecar of a program names its verbs.
+    inspection.verbs = callee.policy.verbs();
     let mut report = CheckReport { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: None };
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
@@ -156,6 +158,7 @@ impl CheckedPolicy {
             "wasi": imports::as_json(inspection),
             "counts": report.counts(),
             "lifted": inspection.lifted,
+            "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
             "digest": inspection.digest,
             "compileMicroseconds": micros(inspection.compiled_in),
@@ -187,7 +190,11 @@ impl CheckReport {
 
     fn lines(&self) -> Vec<(&'static str, String)> {
         let inspection = &self.inspection;
-        let kind = if inspection.lifted { "core module, lifted to a component" } else { "component" };
+        let kind = match (inspection.policy.program(), inspection.lifted) {
+            (Some(_), _) => "stdio command, lifted to a component",
+            (None, true) => "core module, lifted to a component",
+            (None, false) => "component",
+        };
         let cached = if inspection.from_cache { " (from the cache)" } else { "" };
         let mut lines = vec![
             ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),

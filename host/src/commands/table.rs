@@ -106,7 +106,10 @@ fn remarks(member: &Member, pods: usize, unmatched: &[String]) -> Vec<String> {
         all if all.len() == pods && pods > 1 => remarks.push(format!("policy {id} matches none of the {pods} pods")),
         some => remarks.push(format!("policy {id} does not match {}", some.join(", "))),
     }
-    if !has_tables(member.policy.verbs()) {
+    if member.policy.program().is_some() {
+        remarks
+            .push(format!("policy {id} is a program that reads all nodes for each answer: its answers are not cached"));
+    } else if !has_tables(member.policy.verbs()) {
         remarks.push(format!("policy {id} has neither filter nor score: answers to other verbs are not cached"));
     }
     remarks

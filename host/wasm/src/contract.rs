@@ -24,6 +24,12 @@ const NAMED: usize = 8;
 /// The extra interface that lifted modules may import; see `lift/adapter.wat`.
 pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
 
+/// The interface that a lifted program exports; see `lift/command.wat`.
+pub(crate) const PROGRAM: &str = "plimsoll:adapter/program@0.1.0";
+
+/// The function that runs it.
+pub(crate) const RUN: &str = "run";
+
 /// A part of each refusal of wasmparser of an asynchronous function.
 const ASYNC: &str = "the component model async";
 
@@ -49,7 +55,11 @@ pub(crate) enum RefusedError {
     Nested { which: &'static str, at_most: usize },
     #[error("its compiled code has {mebi} MiB; at most {at_most} MiB are allowed")]
     TooMuchCode { mebi: usize, at_most: usize },
-    #[error("it exports no verb; expected at least one of {}, as `{}`", verbs(), core_export(Verb::Filter))]
+    #[error(
+        "it exports no verb; expected at least one of {}, as `{}`, or `_start` and imports of WASI preview 1 for a program that answers on standard output",
+        verbs(),
+        core_export(Verb::Filter)
+    )]
     NoVerb,
     #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} ({}) and WASI 0.2, no other version", first(.0), imports())]
     Import(Vec<String>),
@@ -122,17 +132,18 @@ pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<Verb>, RefusedErr
     verb_of(interface)
 }
 
-/// The verbs that a component exports.
+/// The verbs that a component exports; none of a lifted program.
 ///
 /// # Errors
 /// If it exports none, or a contract name that is no verb of this version.
-pub(crate) fn verbs_of(component: &Component, engine: &Engine) -> Result<Verbs, RefusedError> {
+pub(crate) fn verbs_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Verbs, RefusedError> {
     let ty = component.component_type();
-    let mut verbs = Vec::new();
+    let (mut verbs, mut is_program) = (Vec::new(), false);
     for (name, _) in ty.exports(engine) {
+        is_program |= lifted && name == PROGRAM;
         verbs.extend(verb_of(name)?);
     }
-    if verbs.is_empty() { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
+    if verbs.is_empty() && !is_program { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
 }
 
 /// Sorts the imports of a component.

@@ -6,7 +6,7 @@ use wasmtime::{Trap, WasmBacktrace};
 use crate::{limits::TRANSFER, stop::Stop, store::StoreData};
 
 /// Maximum bytes of a fault's text.
-const MAX_DETAIL_BYTES: usize = 512;
+pub(crate) const MAX_DETAIL_BYTES: usize = 512;
 
 /// Maximum functions of a backtrace in a fault's text.
 const NAMED_FRAMES: usize = 3;
@@ -73,7 +73,9 @@ fn of_stop(stop: &Stop, state: &StoreData) -> (FaultKind, String) {
         Stop::Full { is_much: true, .. } => FaultKind::Memory,
         Stop::Full { is_much: false, .. } => FaultKind::Busy,
         // A guest that runs out of memory usually panics.
-        Stop::Panic(_) | Stop::Exit(_) => return died(FaultKind::Panic, last_words(stop, state), state),
+        Stop::Panic(_) | Stop::Exit(_) | Stop::Status(_) => {
+            return died(FaultKind::Panic, last_words(stop, state), state);
+        }
     };
     (kind, stop.to_string())
 }
@@ -107,7 +109,7 @@ fn died(kind: FaultKind, text: String, state: &StoreData) -> (FaultKind, String)
 fn last_words(stop: &Stop, state: &StoreData) -> String {
     let written = state.last_words();
     match stop {
-        Stop::Exit(_) if !written.is_empty() => format!("{stop}: {written}"),
+        Stop::Exit(_) | Stop::Status(_) if !written.is_empty() => format!("{stop}: {written}"),
         _ => stop.to_string(),
     }
 }

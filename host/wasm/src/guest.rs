@@ -45,7 +45,17 @@ impl GuestPolicy {
         &self.imports.wasi
     }
 
-    fn call<R>(&self, ask: &Ask, ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>) -> Result<R, Fault> {
+    /// The functions that it exports.
+    pub(crate) const fn exports(&self) -> &Exports {
+        &self.exports
+    }
+
+    /// Runs `ask_guest` with a fresh instance.
+    pub(crate) fn call<R>(
+        &self,
+        ask: &Ask,
+        ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
+    ) -> Result<R, Fault> {
         call(&self.host, &self.instance_pool, ask, ask_guest)
     }
 

@@ -27,6 +27,7 @@ mod limits;
 mod loader;
 mod log;
 mod pool_worker;
+mod program;
 mod shares;
 mod stop;
 mod store;

@@ -2,6 +2,7 @@
 //!
 //! So an author only needs a language's compiler: `plimsoll:policy/filter@0.1.0#filter` is an export like any other.
 //! WASI preview 1, which many language runtimes import, is implemented by a frozen adapter (`lift/adapter.wat`).
+//! A command of preview 1, which exports `_start` and no verb, becomes a component that runs it as a program.
 
 mod adapter;
 mod coalesce;
@@ -9,14 +10,20 @@ mod embed;
 
 use std::collections::BTreeSet;
 
-use wasmparser::{Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wit_component::ComponentEncoder;
 
-use self::embed::{embed, refused};
+use self::{
+    adapter::Adapter,
+    embed::{embed, refused},
+};
 use crate::contract::{RefusedError, WIT, interface_of_core_export};
 
 /// Part of the cache key: raise it whenever lifting produces a different component.
-pub(crate) const LIFT_VERSION: u32 = 1;
+pub(crate) const LIFT_VERSION: u32 = 2;
+
+/// The export of a command of preview 1 that runs it.
+const START: &str = "_start";
 
 const MAGIC: &[u8] = b"\0asm";
 const CORE_MODULE: &[u8] = &[1, 0, 0, 0];
@@ -37,6 +44,8 @@ struct ModuleScan {
     /// The interfaces of its verbs.
     verbs: BTreeSet<&'static str>,
     needs_wasi: bool,
+    /// Whether it exports the start of a program.
+    has_start: bool,
     /// Whether it contains its own world, as modules made with wit-bindgen do.
     has_world: bool,
     data_segments: u32,
@@ -70,22 +79,24 @@ pub(crate) fn kind(module: &[u8]) -> Result<ModuleKind, RefusedError> {
 /// Says what is wrong with the module and what was expected.
 pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     let survey = ModuleScan::of(module)?;
-    if survey.verbs.is_empty() && !survey.has_world {
+    let is_program = survey.is_program();
+    if survey.verbs.is_empty() && !survey.has_world && !is_program {
         return Err(RefusedError::NoVerb);
     }
     let many_segments = survey.data_segments > coalesce::WORTHWHILE && !survey.names_data;
     let mut module = if many_segments { coalesce::coalesce(module)? } else { module.to_vec() };
-    if !survey.has_world {
+    if !survey.has_world && !is_program {
         let exports = survey.verbs.iter().map(|verb| format!("export {verb};")).collect::<Vec<_>>().join(" ");
         embed(&mut module, &format!("{WIT}\nworld lifted {{ include imports; {exports} }}\n"), "lifted")?;
     }
-    encode(&module, survey.needs_wasi)
+    let adapter = if is_program { &adapter::COMMAND } else { &adapter::REACTOR };
+    encode(&module, survey.needs_wasi.then_some(adapter))
 }
 
-fn encode(module: &[u8], needs_wasi: bool) -> Result<Vec<u8>, RefusedError> {
+fn encode(module: &[u8], preview1: Option<&Adapter>) -> Result<Vec<u8>, RefusedError> {
     let mut encoder = ComponentEncoder::default().validate(true).module(module).map_err(|error| refused(&error))?;
-    if needs_wasi {
-        encoder = encoder.adapter(adapter::PREVIEW1, adapter::module()?).map_err(|error| refused(&error))?;
+    if let Some(adapter) = preview1 {
+        encoder = encoder.adapter(adapter::PREVIEW1, adapter.module()?).map_err(|error| refused(&error))?;
     }
     encoder.encode().map_err(|error| refused(&error))
 }
@@ -112,7 +123,9 @@ impl ModuleScan {
                 }
                 Payload::ExportSection(exports) => {
                     for export in exports {
-                        survey.verbs.extend(interface_of_core_export(export.map_err(|error| invalid(&error))?.name)?);
+                        let export = export.map_err(|error| invalid(&error))?;
+                        survey.has_start |= export.name == START && export.kind == ExternalKind::Func;
+                        survey.verbs.extend(interface_of_core_export(export.name)?);
                     }
                 }
                 Payload::MemorySection(memories) => {
@@ -129,6 +142,11 @@ impl ModuleScan {
             }
         }
         Ok(survey)
+    }
+
+    /// Whether it is a command of preview 1: without its imports a program could not answer.
+    fn is_program(&self) -> bool {
+        self.has_start && self.needs_wasi && self.verbs.is_empty() && !self.has_world
     }
 }
 

@@ -67,6 +67,19 @@ impl MemoryLimiter {
         self.reserved.grow(more).map_err(|full: Full| wasmtime::Error::new(Stop::Full { full, is_much }))
     }
 
+    /// Counts memory of the host, which it keeps for the guest, as if it were the guest's own.
+    pub(crate) fn keep(&mut self, more: usize) -> wasmtime::Result<()> {
+        let Some(left) = self.memory_left.checked_sub(more) else {
+            let limit = size(self.memory);
+            let detail =
+                format!("its standard output and its own memory together are more than the {limit} that it may have");
+            return Err(wasmtime::Error::new(Stop::Output(detail)));
+        };
+        self.reserve(more)?;
+        self.memory_left = left;
+        Ok(())
+    }
+
     /// Bytes of all memories so far.
     pub(crate) fn taken(&self) -> usize {
         self.memory - self.memory_left

@@ -24,6 +24,7 @@ use crate::{
     guest::GuestPolicy,
     instance_pool::InstancePool,
     lift::{self, ModuleKind},
+    program,
     shares::SharesInUse,
     wasi::WasiImport,
 };
@@ -36,7 +37,7 @@ pub struct WasmLoader(Arc<Inner>);
 pub struct Inspection {
     /// Whether it came as a core module.
     pub lifted: bool,
-    /// The verbs that it exports.
+    /// The verbs that it exports; of a program, those that it is asked without a sidecar.
     pub verbs: Verbs,
     /// The reads that it may make, as `nodes.label`.
     pub imports: Vec<String>,
@@ -101,12 +102,15 @@ impl WasmLoader {
     pub fn inspect(&self, module: &[u8]) -> Result<Inspection, LoadError> {
         let started = Instant::now();
         let digest = sha256(module);
-        let (policy, from_cache) = self.0.load_once(module, &digest)?;
+        let (guest, from_cache) = self.0.load_once(module, &digest)?;
+        let (imports, wasi) =
+            (guest.imports().to_vec(), guest.wasi().iter().map(|name| WasiImport::of(name)).collect());
+        let policy = program::policy_of(guest);
         Ok(Inspection {
             lifted: matches!(lift::kind(module), Ok(ModuleKind::CoreModule)),
             verbs: policy.verbs(),
-            imports: policy.imports().to_vec(),
-            wasi: policy.wasi().iter().map(|name| WasiImport::of(name)).collect(),
+            imports,
+            wasi,
             size: module.len() as u64,
             digest: format!("sha256:{}", hex(&digest)),
             compiled_in: started.elapsed(),
@@ -118,8 +122,8 @@ impl WasmLoader {
 
 impl Loader for WasmLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let (policy, _) = self.0.load_once(module, &sha256(module))?;
-        Ok(policy)
+        let (guest, _) = self.0.load_once(module, &sha256(module))?;
+        Ok(program::policy_of(guest))
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {

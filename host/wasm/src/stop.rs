@@ -15,6 +15,8 @@ pub(crate) enum Stop {
     Panic(String),
     #[error("the guest's runtime gave up with exit code {0}")]
     Exit(u32),
+    #[error("it ended with exit code {0}; expected 0")]
+    Status(u32),
     #[error("its time of {0:?} is over")]
     Deadline(Duration),
     #[error("{0}")]

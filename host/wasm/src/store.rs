@@ -14,6 +14,7 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 use crate::{
     limits::{MemoryLimiter, TRANSFER},
     log::GuestLog,
+    program::ProgramCall,
     shares::MemoryCharge,
     stop::Stop,
     ticker::TICK,
@@ -43,6 +44,8 @@ pub(crate) struct StoreData {
 pub(crate) struct CallContext {
     pub(crate) view: Arc<View>,
     pub(crate) log: GuestLog,
+    /// The standard input and output of a program.
+    program: Option<ProgramCall>,
 }
 
 /// Limits of one instance.
@@ -75,10 +78,36 @@ impl StoreData {
 
     /// Gives the instance to a call.
     pub(crate) fn begin(&mut self, ask: &Ask, limit: CallLimits) {
-        self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask) });
+        self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask), program: None });
         self.limit = limit;
         self.host_time.store(0, Relaxed);
         self.limiter.set_memory(limit.memory);
+    }
+
+    /// Gives the call a standard input and output.
+    pub(crate) fn open_program(&mut self, program: ProgramCall) {
+        if let Some(context) = &mut self.context {
+            context.program = Some(program);
+        }
+    }
+
+    /// The standard input and output of the call; a policy that exports verbs has none.
+    pub(crate) fn program(&mut self) -> Result<&mut ProgramCall, Stop> {
+        self.context.as_mut().and_then(|context| context.program.as_mut()).ok_or(Stop::Unasked)
+    }
+
+    /// The bytes that a program may still write to its standard output; `None` of a policy that exports verbs.
+    pub(crate) fn output_room(&self) -> Option<usize> {
+        self.context.as_ref()?.program.as_ref().map(ProgramCall::room)
+    }
+
+    /// Takes bytes that the program writes to its standard output.
+    pub(crate) fn write_output(&mut self, bytes: &[u8]) -> wasmtime::Result<()> {
+        let Self { context, limiter, .. } = self;
+        match context.as_mut().and_then(|context| context.program.as_mut()) {
+            Some(program) => program.write(bytes, limiter),
+            None => Err(wasmtime::Error::new(Stop::Unasked)),
+        }
     }
 
     /// Flushes the log, and drops the context of the call.

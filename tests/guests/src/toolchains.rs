@@ -84,6 +84,34 @@ pub fn c_policy(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in C"), &build_c(&guests().join(format!("c-policies/{name}.c"))))
 }
 
+/// The program in C that answers on standard output what the labels of the pod tell it to.
+///
+/// None where there is no clang that links for WebAssembly: the test is reported as skipped.
+///
+/// # Panics
+/// As for [`c_guest`].
+pub fn c_program() -> Option<Vec<u8>> {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    module("the C program", BUILT.get_or_init(|| build_c(&guests().join("stdio/says.c"))))
+}
+
+/// A program in Go that answers on standard output: `go-stdio`, or with the types of kube-scheduler `go-stdio-k8s`.
+///
+/// None where there is no Go, or its modules cannot be had: the test is reported as skipped.
+///
+/// # Panics
+/// As for [`c_guest`].
+pub fn go_program(folder: &str) -> Option<Vec<u8>> {
+    let folder = guests().join(folder);
+    let mut download = Command::new("go");
+    download.current_dir(&folder).args(["mod", "download"]);
+    let built = run(&mut download, GO_ADVICE).and_then(|output| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(()) } else { Err(format!("its modules cannot be had: {}", errors.trim())) }
+    });
+    module(&folder.display().to_string(), &built.and_then(|()| build_go_as("exe", &folder, ".")))
+}
+
 /// Runs clang in the folder of the C SDK.
 ///
 /// None where there is no clang: the test is reported as skipped.
@@ -158,13 +186,20 @@ fn build_go(module: &str, package: &str) -> Built {
     build_go_in(&guests().join(module), package)
 }
 
-/// Builds a package of the Go module in a folder.
+/// Builds a policy of the Go module in a folder.
 fn build_go_in(module: &Path, package: &str) -> Built {
+    build_go_as("c-shared", module, package)
+}
+
+/// The same as a policy (`c-shared`) or as a program (`exe`).
+fn build_go_as(mode: &str, module: &Path, package: &str) -> Built {
     let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (folder, out) = output(&format!("{name}-{}.wasm", package.trim_matches('.').replace('/', "-")));
     let mut go = Command::new("go");
     go.current_dir(module).env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=mod");
-    go.args(["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o"]).arg(&out).arg(Path::new(".").join(package));
+    go.args(["build", &format!("-buildmode={mode}"), "-ldflags=-s -w", "-o"])
+        .arg(&out)
+        .arg(Path::new(".").join(package));
     let built = run(&mut go, GO_ADVICE).map(|output| {
         assert!(output.status.success(), "go failed: {}", String::from_utf8_lossy(&output.stderr));
     });

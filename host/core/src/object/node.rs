@@ -46,6 +46,8 @@ pub struct Node {
     images: LazyImages,
     /// The object without the fields that a heartbeat changes, where `json` has those too.
     steady: OnceLock<Box<str>>,
+    /// Whether `json` has none of these fields.
+    is_steady: bool,
     /// No two records that differ have one.
     stamp: u64,
     /// Fixed when it is read: it is asked for with every request.
@@ -96,6 +98,7 @@ impl Node {
             heap_bytes,
             images: LazyImages::unread(),
             steady: OnceLock::new(),
+            is_steady: false,
             stamp: stamp(),
         })
     }
@@ -109,7 +112,8 @@ impl Node {
     pub fn steady_from_json(json: &[u8]) -> Result<Self, ObjectError> {
         let text = std::str::from_utf8(json).map_err(|error| ObjectError::invalid("Node", error))?;
         let text = steady::steady(text).map_err(|error| ObjectError::invalid("Node", error))?;
-        Self::from_json(Bytes::from(text.into_boxed_str().into_boxed_bytes())).map(Self::prepared)
+        let node = Self::from_json(Bytes::from(text.into_boxed_str().into_boxed_bytes()))?;
+        Ok(Self { is_steady: true, ..node }.prepared())
     }
 
     /// The same node with all at hand that is otherwise found in its text by the first who asks.
@@ -184,7 +188,8 @@ impl Node {
     /// JSON text at an RFC 6901 pointer, without the fields that a heartbeat changes (`managedFields`,
     /// `resourceVersion`, the `lastHeartbeatTime` of conditions), and without `kind` and `apiVersion`.
     pub fn field(&self, pointer: &str) -> Option<&str> {
-        at_pointer(if steady::may_differ(pointer) { self.steady() } else { self.text() }, pointer)
+        let is_own_text = self.is_steady || !steady::may_differ(pointer);
+        at_pointer(if is_own_text { self.text() } else { self.steady() }, pointer)
     }
 
     /// Bytes of a pulled image; the name is compared as kube-scheduler does.

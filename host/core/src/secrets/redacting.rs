@@ -4,8 +4,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::Secrets;
 use crate::{
-    Ask, BindAnswer, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Verbs, Verdict, answer::VerbAnswer,
-    bounded,
+    Ask, BindAnswer, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Program, Verbs, Verdict,
+    answer::VerbAnswer, bounded,
 };
 
 /// The most bytes of a text about settings that are shown; a reply or a line of the log has fewer.
@@ -48,6 +48,10 @@ impl Policy for RedactingPolicy {
 
     fn unredacted(&self) -> Option<Arc<dyn Policy>> {
         Some(Arc::clone(&self.policy))
+    }
+
+    fn program(&self) -> Option<&dyn Program> {
+        self.policy.program()
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {

@@ -6,10 +6,11 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, OwnFacts, Policy, Secrets, TrialCall, TrialFault, Verb,
-    View, redacting, unredacted,
+    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, OwnFacts, Policy, PolicyConfig, Secrets, TrialCall,
+    TrialFault, Verb, View, redacting, unredacted,
 };
 
+use super::program;
 use crate::{
     scan::{File, PolicyId},
     source::{Content, FileRefusal},
@@ -30,10 +31,11 @@ pub(crate) fn build(
         Some(member) => unredacted(&member.policy),
         None => loader.load(&content.module).map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
     };
+    let (policy, config) = program::configured(content, policy)?;
     let policy = redacting(policy, &content.sidecar.settings);
     let size = content.module.len() as u64;
     validate(id, content, policy.as_ref())?;
-    put_on_trial(id, content, policy.as_ref())?;
+    put_on_trial(id, content, &config, policy.as_ref())?;
     warn_of_idle_weight(id, content, policy.as_ref());
     Ok(Member {
         settings: Arc::clone(&content.sidecar.settings),
@@ -42,7 +44,7 @@ pub(crate) fn build(
         version,
         fact_access: Arc::new(access_of(id, content)),
         own_facts: own_facts_of(id, content),
-        ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), content.sidecar.config.clone(), policy)
+        ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), config, policy)
     })
 }
 
@@ -90,8 +92,12 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
 }
 
 /// Refuses a policy that fails on every sample. In shadow mode faults are harmless, and worth observing.
-fn put_on_trial(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
-    let config = &content.sidecar.config;
+fn put_on_trial(
+    id: &PolicyId,
+    content: &Content,
+    config: &PolicyConfig,
+    policy: &dyn Policy,
+) -> Result<(), FileRefusal> {
     if config.mode != Mode::Enforce {
         return Ok(());
     }

@@ -23,7 +23,8 @@ pub(crate) struct RawSidecar {
     /// The effect of a fault of the policy on the decision. Default: fail for filter, preempt and bind, ignore for
     /// score and rank.
     pub(crate) on_error: Option<RawOnError>,
-    /// Time of one request, all nodes together, such as `100ms` or `2s`; at most 60s. Default: 100ms.
+    /// Time of one request, all nodes together, such as `100ms` or `2s`; at most 60s. Default: 100ms, of a program
+    /// on standard input 2s.
     #[schemars(with = "Option<String>")]
     pub(crate) timeout: Option<Spanned<String>>,
     /// Bytes of memory that the policy may use, as a Kubernetes quantity such as `64Mi`. Default: 64Mi.
@@ -37,11 +38,34 @@ pub(crate) struct RawSidecar {
     pub(crate) facts: Option<RawFacts>,
     /// The effect of reading a fact that is not there. Default: default.
     pub(crate) absent: Option<RawAbsent>,
+    /// What a program is asked, which answers on standard output. Only for a module with `_start` and without verbs.
+    pub(crate) stdio: Option<RawStdio>,
     /// Which pods the policy is asked about; all parts must hold. Default: every pod.
     #[serde(rename = "match")]
     pub(crate) matches: Option<RawMatch>,
     /// The policy's own settings; it gets them as JSON and may refuse them.
     pub(crate) settings: Option<serde_json::Value>,
+}
+
+/// What a program is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Stdio")]
+pub(crate) struct RawStdio {
+    /// The verbs that the program is started with as its first argument. Default: filter.
+    #[schemars(with = "Option<Vec<RawStdioVerb>>", length(min = 1))]
+    pub(crate) verbs: Option<Spanned<Vec<RawStdioVerb>>>,
+}
+
+/// A verb of a program.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "StdioVerb")]
+pub(crate) enum RawStdioVerb {
+    /// It answers with an `ExtenderFilterResult`.
+    Filter,
+    /// It answers with a `HostPriorityList`.
+    Prioritize,
 }
 
 /// The sources of facts that a policy reads.

@@ -3,13 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use plimsoll_core::{
-    LabelSelector, Match, Mode, OnError, Operator, PolicyConfig, Requirement, parse_quantity, quotable,
+    LabelSelector, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
+    parse_quantity, quotable,
 };
 use serde_saphyr::Spanned;
 
 use super::{
     MAX_BYTES, ModulePath, Sidecar, SidecarError,
-    raw::{RawAbsent, RawFacts, RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar},
+    raw::{
+        RawAbsent, RawFacts, RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar,
+        RawStdio, RawStdioVerb,
+    },
     yaml::place,
 };
 
@@ -25,6 +29,7 @@ impl RawSidecar {
     /// Checks every value and fills in the defaults.
     pub(super) fn resolve(self, most_memory: usize) -> Result<Sidecar, SidecarError> {
         let default = PolicyConfig::default();
+        let has_timeout = self.timeout.is_some();
         let config = PolicyConfig {
             mode: self.mode.map_or(default.mode, RawMode::resolve),
             order: self.order.unwrap_or(default.order),
@@ -41,8 +46,36 @@ impl RawSidecar {
             config,
             settings: resolve_settings(&self.settings.unwrap_or_default())?,
             weighted: self.weight.is_some(),
+            has_timeout,
+            stdio: self.stdio.map(RawStdio::resolve).transpose()?,
             facts: self.facts.map(RawFacts::resolve).transpose()?.unwrap_or_default(),
         })
+    }
+}
+
+// === impl RawStdio ===
+
+impl RawStdio {
+    fn resolve(self) -> Result<Verbs, SidecarError> {
+        let Some(verbs) = self.verbs else { return Ok(PROGRAM_VERBS) };
+        if verbs.value.is_empty() {
+            let text = "an empty list: expected at least one of filter and prioritize; without the key it is filter";
+            let (at, field) = (place(verbs.referenced), "stdio.verbs".to_owned());
+            return Err(SidecarError { at, field, text: text.to_owned() });
+        }
+        Ok(verbs.value.into_iter().map(RawStdioVerb::resolve).collect())
+    }
+}
+
+// === impl RawStdioVerb ===
+
+impl RawStdioVerb {
+    /// A program scores all nodes at once, which is the verb rank.
+    fn resolve(self) -> Verb {
+        match self {
+            Self::Filter => Verb::Filter,
+            Self::Prioritize => Verb::Rank,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct CallTime {
 impl Callee {
     /// A module without a sidecar, with no settings and the default limits.
     pub(super) fn alone(policy: Arc<dyn Policy>) -> Self {
-        let (config, fact_access) = (PolicyConfig::default(), Arc::default());
+        let (config, fact_access) = (PolicyConfig::default_of(policy.as_ref()), Arc::default());
         Self { policy, settings: Arc::from("null"), fact_access, timeout: config.timeout, memory: config.memory }
     }
 

@@ -95,7 +95,8 @@ impl Loaded {
         }
         let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
         let policy = loader.load(&bytes).map_err(|error| format!("{}: {error}", module.display()))?;
-        Ok(Self { policy, settings: Arc::from("null"), limits: limits(&PolicyConfig::default()) })
+        let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
+        Ok(Self { policy, settings: Arc::from("null"), limits })
     }
 
     fn outcome(&self, case: Result<Case, CaseError>, explain: bool) -> CaseOutcome {

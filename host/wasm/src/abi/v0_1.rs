@@ -13,7 +13,7 @@ use wasmtime::component::{
 
 pub(crate) use self::{generated::INTERFACES, imports::add_to_linker};
 use crate::{
-    contract::{FORMER_BIND, RefusedError, full_name, verb_interfaces},
+    contract::{FORMER_BIND, PROGRAM, RUN, RefusedError, full_name, verb_interfaces},
     instance::GuestCall,
     stop::Stop,
 };
@@ -87,6 +87,8 @@ pub(crate) struct Exports {
     verbs: [Option<ComponentExportIndex>; Verb::ALL.len()],
     /// Whether `bind` has its older form.
     pub(crate) has_former_bind: bool,
+    /// The function that runs a lifted program.
+    program: Option<ComponentExportIndex>,
 }
 
 // === impl Exports ===
@@ -107,7 +109,19 @@ impl Exports {
                 break;
             }
         }
-        Ok(Self { verbs, has_former_bind })
+        Ok(Self { verbs, has_former_bind, program: find_program(component)? })
+    }
+
+    /// Whether it is a program, which exports no verb.
+    pub(crate) const fn is_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// The function that runs a program in this instance.
+    pub(crate) fn program(&self, call: &mut GuestCall) -> wasmtime::Result<TypedFunc<(), ()>> {
+        let missing = || wasmtime::Error::new(Stop::Host("a policy was run that is no program"));
+        let export = self.program.as_ref().ok_or_else(missing)?;
+        call.instance.get_typed_func(&mut call.store, export)
     }
 
     /// The function of a verb in this instance.
@@ -120,6 +134,18 @@ impl Exports {
         let export = self.verbs[verb as usize].as_ref().ok_or_else(missing)?;
         call.instance.get_typed_func(&mut call.store, export)
     }
+}
+
+/// The function that runs a program; the interface of a component that is none is of no interest.
+fn find_program(component: &Component) -> Result<Option<ComponentExportIndex>, RefusedError> {
+    let Some(instance) = component.get_export_index(None, PROGRAM) else { return Ok(None) };
+    let refused = |error: String| RefusedError::Signature { name: format!("{PROGRAM}#{RUN}"), error };
+    let Some((ComponentItem::ComponentFunc(function), export)) = component.get_export(Some(&instance), RUN) else {
+        return Err(refused("there is no such function".to_owned()));
+    };
+    let component = component.component_type();
+    function.typecheck::<(), ()>(&component.instance_type()).map_err(|error| refused(format!("{error:#}")))?;
+    Ok(Some(export))
 }
 
 /// The function of a verb in the form that this interface has.

@@ -50,8 +50,9 @@ pub(crate) fn check(
 ) -> Result<CheckedComponent, RefusedError> {
     let engine = component.engine();
     // Imports first: a forbidden import is more informative than a missing export.
-    let imports = contract::imports_of(component, engine, kind == ModuleKind::CoreModule)?;
-    let verbs = contract::verbs_of(component, engine)?;
+    let lifted = kind == ModuleKind::CoreModule;
+    let imports = contract::imports_of(component, engine, lifted)?;
+    let verbs = contract::verbs_of(component, engine, lifted)?;
     let exports = Exports::of(component)?;
     let prepared =
         if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };

@@ -8,30 +8,61 @@ use crate::contract::RefusedError;
 /// The module name under which the runtimes of languages import preview 1.
 pub(super) const PREVIEW1: &str = "wasi_snapshot_preview1";
 
-/// In the name of every interface that only the adapter imports.
+/// In the name of every interface that only the adapter imports or exports.
 pub(super) const PACKAGE: &str = "plimsoll:adapter/";
 
-const SOURCE: &str = include_str!("adapter.wat");
+/// The functions of both adapters.
+const SHARED: &str = include_str!("adapter.wat");
 
-/// The adapter's own imports. They are not part of the contract: a policy cannot import them by name.
-const WORLD: &str = "
+/// The adapter's own imports and exports. They are not part of the contract: a policy cannot import them by name.
+const WORLDS: &str = "
 package plimsoll:adapter@0.1.0;
 interface host {
   /// Bytes that the guest wrote to its standard output (1) or error (2).
   write: func(fd: u32, bytes: list<u8>);
-  /// The guest's runtime exits; this does not return.
+  /// The guest ends by itself; this does not return.
   exit: func(code: u32);
+  /// The next bytes of a program's standard input; none at its end.
+  read: func(most: u32) -> list<u8>;
+  /// Eight bytes of the verb that a program is asked: the first ones (0) or those after them (1), filled up with zeros.
+  verb: func(word: u32) -> u64;
 }
-world adapter { import host; }
+interface program {
+  /// Runs the program to its end.
+  run: func();
+}
+world reactor { import host; }
+world command { import host; export program; }
 ";
 
-/// The adapter as a core module that carries its world.
-pub(super) fn module() -> Result<&'static [u8], RefusedError> {
-    static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
-    if let Some(module) = MODULE.get() {
-        return Ok(module);
+/// The module that implements preview 1 for one kind of module.
+pub(super) struct Adapter {
+    world: &'static str,
+    source: &'static str,
+    module: OnceLock<Vec<u8>>,
+}
+
+/// For a policy that exports verbs.
+pub(super) static REACTOR: Adapter = Adapter::new("reactor", include_str!("reactor.wat"));
+
+/// For a program that is started anew for each call.
+pub(super) static COMMAND: Adapter = Adapter::new("command", include_str!("command.wat"));
+
+// === impl Adapter ===
+
+impl Adapter {
+    const fn new(world: &'static str, source: &'static str) -> Self {
+        Self { world, source, module: OnceLock::new() }
     }
-    let mut module = wat::parse_str(SOURCE).map_err(|error| RefusedError::Lift(error.to_string()))?;
-    embed(&mut module, WORLD, "adapter")?;
-    Ok(MODULE.get_or_init(|| module))
+
+    /// The adapter as a core module that carries its world.
+    pub(super) fn module(&self) -> Result<&[u8], RefusedError> {
+        if let Some(module) = self.module.get() {
+            return Ok(module);
+        }
+        let text = format!("(module\n{}\n{SHARED})", self.source);
+        let mut module = wat::parse_str(text).map_err(|error| RefusedError::Lift(error.to_string()))?;
+        embed(&mut module, WORLDS, self.world)?;
+        Ok(self.module.get_or_init(|| module))
+    }
 }

@@ -1,26 +1,11 @@
-;; WASI preview 1, frozen: one argument, no environment, no files, a clock that stands still, "random" bytes
-;; that are always the same. What goes to standard output and error becomes log lines.
+;; WASI preview 1, frozen: no environment, no files, a clock that stands still, "random" bytes that are always the
+;; same. `reactor.wat` and `command.wat` have the rest: arguments, and what the standard streams are.
 ;;
-;; It keeps no state and needs no memory of its own, so it works from the first instruction of a guest's
-;; start on, before that guest has an allocator.
-(module
-  (import "plimsoll:adapter/host@0.1.0" "write" (func $write (param $fd i32) (param $at i32) (param $len i32)))
-  (import "plimsoll:adapter/host@0.1.0" "exit" (func $exit (param $code i32)))
-  (import "env" "memory" (memory 0))
+;; It has no memory of its own, so it works from the first instruction of a guest's start on, before that guest has an
+;; allocator.
 
   ;; Errors: 8 is EBADF, 52 is ENOSYS.
 
-  (func (export "args_sizes_get") (param $count i32) (param $size i32) (result i32)
-    (i32.store (local.get $count) (i32.const 1))
-    (i32.store (local.get $size) (i32.const 7))
-    (i32.const 0))
-  ;; Programs read their own name as they start: it is "policy".
-  (func (export "args_get") (param $argv i32) (param $text i32) (result i32)
-    (i32.store (local.get $argv) (local.get $text))
-    (i32.store align=1 (local.get $text) (i32.const 0x696c6f70))           ;; "poli"
-    (i32.store16 offset=4 align=1 (local.get $text) (i32.const 0x7963))    ;; "cy"
-    (i32.store8 offset=6 (local.get $text) (i32.const 0))
-    (i32.const 0))
   (func (export "environ_sizes_get") (param $count i32) (param $size i32) (result i32)
     (i32.store (local.get $count) (i32.const 0))
     (i32.store (local.get $size) (i32.const 0))
@@ -82,12 +67,11 @@
   (func (export "proc_exit") (param $code i32) (call $exit (local.get $code)) unreachable)
   (func (export "proc_raise") (param i32) (result i32) (i32.const 52))
 
-  ;; No descriptor is open but the standard ones, and those can only be written to.
+  ;; No descriptor is open but the standard ones.
   (func (export "fd_advise") (param i32 i64 i64 i32) (result i32) (i32.const 8))
   (func (export "fd_allocate") (param i32 i64 i64) (result i32) (i32.const 8))
   (func (export "fd_close") (param i32) (result i32) (i32.const 8))
   (func (export "fd_datasync") (param i32) (result i32) (i32.const 8))
-  (func (export "fd_fdstat_get") (param i32 i32) (result i32) (i32.const 8))
   (func (export "fd_fdstat_set_flags") (param i32 i32) (result i32) (i32.const 8))
   (func (export "fd_fdstat_set_rights") (param i32 i64 i64) (result i32) (i32.const 8))
   (func (export "fd_filestat_get") (param i32 i32) (result i32) (i32.const 8))
@@ -97,7 +81,6 @@
   (func (export "fd_prestat_get") (param i32 i32) (result i32) (i32.const 8))
   (func (export "fd_prestat_dir_name") (param i32 i32 i32) (result i32) (i32.const 8))
   (func (export "fd_pwrite") (param i32 i32 i32 i64 i32) (result i32) (i32.const 8))
-  (func (export "fd_read") (param i32 i32 i32 i32) (result i32) (i32.const 8))
   (func (export "fd_readdir") (param i32 i32 i32 i64 i32) (result i32) (i32.const 8))
   (func (export "fd_renumber") (param i32 i32) (result i32) (i32.const 8))
   (func (export "fd_seek") (param i32 i64 i32 i32) (result i32) (i32.const 8))
@@ -116,4 +99,4 @@
   (func (export "sock_accept") (param i32 i32 i32) (result i32) (i32.const 8))
   (func (export "sock_recv") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 8))
   (func (export "sock_send") (param i32 i32 i32 i32 i32) (result i32) (i32.const 8))
-  (func (export "sock_shutdown") (param i32 i32) (result i32) (i32.const 8)))
+  (func (export "sock_shutdown") (param i32 i32) (result i32) (i32.const 8))

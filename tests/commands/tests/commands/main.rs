@@ -18,6 +18,7 @@ mod record;
 mod run;
 mod scheduler_config;
 mod serve;
+mod stdio;
 mod test;
 mod test_pitfalls;
 mod tls;

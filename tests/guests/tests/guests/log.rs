@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use plimsoll_core::{Ask, Fault, Loader, Policy, Verdict};
+use plimsoll_core::{Ask, Fault, Loader, Policy, Verdict, View};
 use plimsoll_guests::{compile, toolchains::go_example, world};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -49,8 +49,16 @@ pub(crate) fn logged_by<R>(
     settings: &str,
     asked: impl FnOnce(&dyn Policy, &Ask) -> R,
 ) -> (Vec<String>, R) {
+    logged_about(module, world::view(&world::cluster(world::NODES)).with_settings(settings.into()), asked)
+}
+
+/// The same about a view.
+pub(crate) fn logged_about<R>(
+    module: &[u8],
+    view: View,
+    asked: impl FnOnce(&dyn Policy, &Ask) -> R,
+) -> (Vec<String>, R) {
     let policy = world::loader().load(module).unwrap();
-    let view = world::view(&world::cluster(world::NODES)).with_settings(settings.into());
     let ask = world::patient(world::ask(view));
     let kept = Kept::default();
     let subscriber = tracing_subscriber::fmt()

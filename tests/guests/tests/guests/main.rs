@@ -13,4 +13,5 @@ mod limits;
 mod loader;
 mod log;
 mod spares;
+mod stdio;
 mod wasi;

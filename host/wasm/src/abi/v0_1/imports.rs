@@ -52,9 +52,17 @@ fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })
 }
 
-/// The imports of the preview 1 adapter of lifted modules.
+/// The imports of the preview 1 adapters of lifted modules.
 fn adapter(adapter: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| wasi::write(&mut store, fd, &bytes))?;
+    adapter.func_wrap("read", |mut store, (most,): (u32,)| {
+        let program = store.data_mut().program().map_err(stop)?;
+        Ok((program.read(most as usize),))
+    })?;
+    adapter.func_wrap("verb", |mut store, (word,): (u32,)| {
+        let program = store.data_mut().program().map_err(stop)?;
+        Ok((program.verb_word(word as usize),))
+    })?;
     adapter.func_wrap("exit", |_, (code,): (u32,)| -> Result<()> { Err(stop(Stop::Exit(code))) })
 }
 

@@ -1,0 +1,3 @@
+module example.com/gpu-zone
+
+go 1.24
