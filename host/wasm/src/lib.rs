@@ -29,6 +29,7 @@ mod log;
 mod pool_worker;
 mod program;
 mod shares;
+mod stdio;
 mod stop;
 mod store;
 mod ticker;

@@ -8,39 +8,18 @@
 //! which would be part of the URL, is the first argument.
 
 mod answer;
-mod input;
 
 use std::sync::Arc;
 
-use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, PROGRAM_VERBS, Policy, Program, Verbs, Verdict};
+use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, PROGRAM_VERBS, Policy, Program, Verbs, Verdict, View};
 use wasmtime::Error;
 
-use self::input::Input;
-use crate::{guest::GuestPolicy, instance::GuestCall, limits::MemoryLimiter, stop::Stop};
-
-/// Bytes of an answer to an empty request. An answer may contain each node of the request, encoded anew, so this grows
-/// with the request.
-const MIN_OUTPUT: usize = 1 << 20;
-
-/// Bytes of memory that a standard output gets at once, at least.
-const OUTPUT_STEP: usize = 64 << 10;
-
-/// Bytes of one word of the verb; see `lift/command.wat`.
-const WORD: usize = size_of::<u64>();
+use crate::{guest::GuestPolicy, stdio::ProgramStdio, stop::Stop};
 
 /// A program, and the verbs that its sidecar names.
 struct ProgramPolicy {
     program: Arc<GuestPolicy>,
     verbs: Verbs,
-}
-
-/// The standard input and output of one call.
-pub(crate) struct ProgramCall {
-    verb: &'static str,
-    input: Input,
-    output: Vec<u8>,
-    /// Maximum bytes of the output.
-    most: usize,
 }
 
 /// A loaded module as a policy; a program is asked to filter until a sidecar says otherwise.
@@ -54,19 +33,23 @@ pub(crate) fn policy_of(guest: Arc<GuestPolicy>) -> Arc<dyn Policy> {
 // === impl ProgramPolicy ===
 
 impl ProgramPolicy {
-    /// Runs the program to its end, and returns its standard output.
-    fn run(&self, ask: &Ask, verb: &'static str) -> Result<Vec<u8>, Fault> {
+    /// Runs the program to its end, and reads its standard output as long as the memory of the call is reserved.
+    fn run<T>(
+        &self,
+        ask: &Ask,
+        verb: &'static str,
+        parse: impl FnOnce(&[u8], &View) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.program.call(ask, |call| {
-            let input = call.store.data().on_host_time(|| Input::of(&ask.view));
-            let most = MIN_OUTPUT.saturating_add(input.len().saturating_mul(2));
-            call.store.data_mut().open_program(ProgramCall { verb, input, output: Vec::new(), most });
-            // The bytes that it writes are checked one write at a time against `most`, and not lifted.
+            let stdio = call.store.data().on_host_time(|| ProgramStdio::of(&ask.view, verb));
+            call.store.data_mut().open_stdio(stdio);
+            // Each write is checked against the room that is left, and not copied before.
             call.store.set_hostcall_fuel(usize::MAX);
             let run = self.program.exports().program(call)?;
             let ended = run.call(&mut call.store, ());
             ended.or_else(|error| if exit_code(&error) == Some(0) { Ok(()) } else { Err(status(error)) })?;
-            output(call)
-        })
+            Ok(parse(call.store.data_mut().stdio().map_err(Error::new)?.output(), &ask.view))
+        })?
     }
 }
 
@@ -85,7 +68,7 @@ impl Policy for ProgramPolicy {
         if next.is_none() {
             return Ok(());
         }
-        let verdicts = answer::filter(&self.run(ask, "filter")?, &ask.view)?;
+        let verdicts = self.run(ask, "filter", answer::filter)?;
         while let Some(node) = next {
             let missing = || Fault::new(FaultKind::Host, "a node was asked about that the view does not have");
             nodes.answer(verdicts.get(node as usize).ok_or_else(missing)?.clone());
@@ -95,7 +78,7 @@ impl Policy for ProgramPolicy {
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
-        answer::prioritize(&self.run(ask, "prioritize")?, &ask.view)
+        self.run(ask, "prioritize", answer::prioritize)
     }
 }
 
@@ -103,51 +86,6 @@ impl Program for ProgramPolicy {
     fn answering(&self, verbs: Verbs) -> Arc<dyn Policy> {
         Arc::new(Self { program: Arc::clone(&self.program), verbs })
     }
-}
-
-// === impl ProgramCall ===
-
-impl ProgramCall {
-    /// The next bytes of the input; none at its end.
-    pub(crate) fn read(&mut self, most: usize) -> Vec<u8> {
-        self.input.read(most)
-    }
-
-    /// Eight bytes of the verb, which is filled up with zeros.
-    pub(crate) fn verb_word(&self, word: usize) -> u64 {
-        let verb = self.verb.as_bytes();
-        let bytes = verb.iter().skip(word.saturating_mul(WORD)).take(WORD);
-        bytes.rev().fold(0, |value, byte| (value << 8) | u64::from(*byte))
-    }
-
-    /// The bytes that it may still write.
-    pub(crate) fn room(&self) -> usize {
-        self.most.saturating_sub(self.output.len())
-    }
-
-    /// Takes bytes that the program writes.
-    ///
-    /// # Errors
-    /// If they are more than an answer may have, or there is no memory for them.
-    pub(crate) fn write(&mut self, bytes: &[u8], limiter: &mut MemoryLimiter) -> wasmtime::Result<()> {
-        if bytes.len() > self.room() {
-            let detail = format!("more than {} bytes on standard output", self.most);
-            return Err(Error::new(Stop::Output(detail)));
-        }
-        let free = self.output.capacity() - self.output.len();
-        if bytes.len() > free {
-            // Twice as much each time, so that a program may write in small pieces.
-            let more = bytes.len().max(self.output.len()).max(OUTPUT_STEP).min(self.room());
-            limiter.keep(more)?;
-            self.output.reserve_exact(more);
-        }
-        self.output.extend_from_slice(bytes);
-        Ok(())
-    }
-}
-
-fn output(call: &mut GuestCall) -> wasmtime::Result<Vec<u8>> {
-    call.store.data_mut().program().map(|program| std::mem::take(&mut program.output)).map_err(Error::new)
 }
 
 fn exit_code(error: &Error) -> Option<u32> {

@@ -14,8 +14,8 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 use crate::{
     limits::{MemoryLimiter, TRANSFER},
     log::GuestLog,
-    program::ProgramCall,
     shares::MemoryCharge,
+    stdio::ProgramStdio,
     stop::Stop,
     ticker::TICK,
 };
@@ -45,7 +45,7 @@ pub(crate) struct CallContext {
     pub(crate) view: Arc<View>,
     pub(crate) log: GuestLog,
     /// The standard input and output of a program.
-    program: Option<ProgramCall>,
+    stdio: Option<ProgramStdio>,
 }
 
 /// Limits of one instance.
@@ -78,34 +78,34 @@ impl StoreData {
 
     /// Gives the instance to a call.
     pub(crate) fn begin(&mut self, ask: &Ask, limit: CallLimits) {
-        self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask), program: None });
+        self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask), stdio: None });
         self.limit = limit;
         self.host_time.store(0, Relaxed);
         self.limiter.set_memory(limit.memory);
     }
 
     /// Gives the call a standard input and output.
-    pub(crate) fn open_program(&mut self, program: ProgramCall) {
+    pub(crate) fn open_stdio(&mut self, stdio: ProgramStdio) {
         if let Some(context) = &mut self.context {
-            context.program = Some(program);
+            context.stdio = Some(stdio);
         }
     }
 
     /// The standard input and output of the call; a policy that exports verbs has none.
-    pub(crate) fn program(&mut self) -> Result<&mut ProgramCall, Stop> {
-        self.context.as_mut().and_then(|context| context.program.as_mut()).ok_or(Stop::Unasked)
+    pub(crate) fn stdio(&mut self) -> Result<&mut ProgramStdio, Stop> {
+        self.context.as_mut().and_then(|context| context.stdio.as_mut()).ok_or(Stop::Unasked)
     }
 
     /// The bytes that a program may still write to its standard output; `None` of a policy that exports verbs.
     pub(crate) fn output_room(&self) -> Option<usize> {
-        self.context.as_ref()?.program.as_ref().map(ProgramCall::room)
+        self.context.as_ref()?.stdio.as_ref().map(ProgramStdio::room)
     }
 
     /// Takes bytes that the program writes to its standard output.
     pub(crate) fn write_output(&mut self, bytes: &[u8]) -> wasmtime::Result<()> {
         let Self { context, limiter, .. } = self;
-        match context.as_mut().and_then(|context| context.program.as_mut()) {
-            Some(program) => program.write(bytes, limiter),
+        match context.as_mut().and_then(|context| context.stdio.as_mut()) {
+            Some(stdio) => stdio.write(bytes, limiter),
             None => Err(wasmtime::Error::new(Stop::Unasked)),
         }
     }

@@ -94,7 +94,11 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &Requ
 
 /// An answer that breaks the contract is a fault, here as in a decision.
 fn explained<A: VerbAnswer + Into<SurveyAnswer>>(member: &Arc<Member>, verb: Verb, one: Evaluated<A>) -> Explained {
-    let Evaluated { answer, reads, reads_whole } = one;
+    let Evaluated { answer, mut reads, reads_whole } = one;
+    if member.policy.program().is_some() {
+        // It reads all nodes as a whole: the others would hide the one in question.
+        reads.retain(|line| line.other.is_none());
+    }
     let answer = answer.and_then(|answer| check(slice::from_ref(&answer), 1).map(|()| answer.into()));
     let may_be_cached = matches!(verb, Verb::Filter | Verb::Score) && !reads_whole;
     let is_cached = may_be_cached && member.cache.disabled(verb).is_none();

@@ -38,7 +38,8 @@ pub(crate) struct RawSidecar {
     pub(crate) facts: Option<RawFacts>,
     /// The effect of reading a fact that is not there. Default: default.
     pub(crate) absent: Option<RawAbsent>,
-    /// What a program is asked, which answers on standard output. Only for a module with `_start` and without verbs.
+    /// The part in decisions of a program that answers on standard output. Only for a module with `_start` and without
+    /// verbs.
     pub(crate) stdio: Option<RawStdio>,
     /// Which pods the policy is asked about; all parts must hold. Default: every pod.
     #[serde(rename = "match")]
@@ -47,7 +48,7 @@ pub(crate) struct RawSidecar {
     pub(crate) settings: Option<serde_json::Value>,
 }
 
-/// What a program is asked.
+/// The part in decisions of a program that answers on standard output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Stdio")]

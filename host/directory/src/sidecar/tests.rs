@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, time::Duration};
 
-use plimsoll_core::{AbsentFacts, LabelSelector, Match, Mode, OnError, Operator, Requirement};
+use plimsoll_core::{AbsentFacts, LabelSelector, Match, Mode, OnError, Operator, Requirement, Verb};
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn settings_are_the_json_of_their_yaml() {
 
 #[test]
 fn each_mistake_is_told_with_place_field_and_expectation() {
-    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, match, settings";
+    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, stdio, match, settings";
     let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi (--max-policy-memory)";
     let digest = "expected sha256: and 64 hexadecimal digits in lower case";
@@ -226,6 +226,24 @@ fn a_sidecar_cut_off_anywhere_is_read_or_refused() {
     let text = "mode: shadow\nmatch: {namespaces: [ml]}\nsettings: {é: [1, 'two']}\n";
     for (length, _) in text.char_indices() {
         let _ = parse(&text[..length]);
+    }
+}
+
+#[test]
+fn a_program_is_asked_the_verbs_that_its_sidecar_names() {
+    let verbs = |text: &str| parse(text).unwrap().stdio.map(|verbs| verbs.iter().collect::<Vec<_>>());
+    assert_eq!(verbs("stdio: {verbs: [prioritize, filter]}"), Some(vec![Verb::Filter, Verb::Rank]));
+    assert_eq!(verbs("stdio: {verbs: [prioritize]}"), Some(vec![Verb::Rank]));
+    assert_eq!(verbs("stdio: {}"), Some(vec![Verb::Filter]));
+    assert_eq!(verbs("order: 1"), None);
+    assert!(!parse("order: 1").unwrap().has_timeout && parse("timeout: 100ms").unwrap().has_timeout);
+    for (text, error) in [
+        ("stdio: {verbs: []}", "1:16: stdio.verbs: an empty list"),
+        ("stdio: {verbs: [preempt]}", "stdio.verbs[0]: found 'preempt': expected one of filter, prioritize"),
+        ("stdio: {verb: filter}", "unknown key 'verb': expected one of verbs"),
+    ] {
+        let found = parse(text).unwrap_err();
+        assert!(found.contains(error), "{text}: {found}");
     }
 }
 

@@ -169,7 +169,7 @@ fn parse<'o, T: Deserialize<'o>>(output: &'o [u8], expected: &str, opening: &str
     };
     // A list would be taken for the fields of an object in their order.
     if !opening.as_bytes().contains(&text[0]) {
-        return Err(wrong("the first character is another; its sidecar says which verbs it is asked (stdio.verbs)"));
+        return Err(wrong("its sidecar says which verbs it is asked (stdio.verbs)"));
     }
     serde_json::from_slice(text).map_err(|error| wrong(&error.to_string()))
 }

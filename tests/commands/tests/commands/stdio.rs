@@ -113,6 +113,8 @@ fn run_explain_table_and_test_show_a_program_as_any_other_policy() {
     assert!(run.out.contains("says: full") && run.out.contains("says: no gpu"), "{run:?}");
     let explained = stage.ask(&["explain", "--node", "n2"]);
     assert!(explained.out.contains("says filter: "), "{explained:?}");
+    let read = |node: &str| explained.out.contains(&format!("\\\"name\\\":\\\"{node}\\\""));
+    assert!(read("n2") && !read("n1"), "{explained:?}");
     assert!(explained.out.contains("not cached: the policy is called for every request"), "{explained:?}");
     let table = stage.ask(&["table", "says"]);
     assert!(table.out.contains("reads all nodes for each answer: its answers are not cached"), "{table:?}");
@@ -152,7 +154,7 @@ fn a_key_that_has_no_effect_on_a_program_or_on_another_module_is_refused() {
         ("settings: {zone: a}\n", "REFUSED, settings: a program on standard input gets no settings"),
         ("facts: [load]\n", "REFUSED, facts: a program on standard input gets no facts"),
         ("stdio: {verbs: []}\n", "stdio.verbs: an empty list: expected at least one of filter and prioritize"),
-        ("stdio: {verbs: [bind]}\n", "expected `filter` or `prioritize`"),
+        ("stdio: {verbs: [bind]}\n", "stdio.verbs[0]: found 'bind': expected one of filter, prioritize"),
     ] {
         let Some(stage) = Stage::new(sidecar) else { return };
         let printed = stage.check();

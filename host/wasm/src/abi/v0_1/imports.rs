@@ -56,12 +56,12 @@ fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
 fn adapter(adapter: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| wasi::write(&mut store, fd, &bytes))?;
     adapter.func_wrap("read", |mut store, (most,): (u32,)| {
-        let program = store.data_mut().program().map_err(stop)?;
-        Ok((program.read(most as usize),))
+        let stdio = store.data_mut().stdio().map_err(stop)?;
+        Ok((stdio.read(most as usize),))
     })?;
     adapter.func_wrap("verb", |mut store, (word,): (u32,)| {
-        let program = store.data_mut().program().map_err(stop)?;
-        Ok((program.verb_word(word as usize),))
+        let stdio = store.data_mut().stdio().map_err(stop)?;
+        Ok((stdio.verb_word(word as usize),))
     })?;
     adapter.func_wrap("exit", |_, (code,): (u32,)| -> Result<()> { Err(stop(Stop::Exit(code))) })
 }
