@@ -40,6 +40,7 @@ pub(crate) enum ModuleKind {
 
 /// The result of scanning a core module for lifting.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the module")]
 struct ModuleScan {
     /// The interfaces of its verbs.
     verbs: BTreeSet<&'static str>,
