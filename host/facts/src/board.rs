@@ -190,9 +190,9 @@ mod tests {
         (Board::new(config, Box::new(move |facts| own.lock().push(facts.clone()))), published)
     }
 
-    fn reading(facts: usize, value: &str) -> Result<Reading, FetchError> {
+    fn reading(facts: usize, value: &str) -> Reading {
         let facts = FactSource::from_texts((0..facts).map(|key| (key.to_string(), value))).unwrap();
-        Ok(Reading { facts, left_out: 0 })
+        Reading { facts, left_out: 0 }
     }
 
     fn value(facts: &Facts, source: &str) -> Option<String> {
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn only_a_change_is_published_and_with_it_all_sources() {
         let ((board, published), now) = (board(2), Instant::now());
-        board.fetched(0, now, reading(1, "a"));
-        board.fetched(0, now, reading(1, "a"));
-        board.fetched(1, now, reading(1, "b"));
+        board.fetched(0, now, Ok(reading(1, "a")));
+        board.fetched(0, now, Ok(reading(1, "a")));
+        board.fetched(1, now, Ok(reading(1, "b")));
         board.fetched(0, now, Err(FetchError::TooLarge));
         let all = published.lock();
         assert_eq!(all.len(), 2);
@@ -218,9 +218,9 @@ mod tests {
     #[test]
     fn a_source_that_is_too_old_is_published_as_absent() {
         let ((board, published), now) = (board(1), Instant::now());
-        board.fetched(0, now, reading(1, "a"));
+        board.fetched(0, now, Ok(reading(1, "a")));
         let expiry = board.expiry(0).unwrap();
-        board.expire(0, expiry - Duration::from_nanos(1));
+        board.expire(0, now + Duration::from_millis(59_999));
         assert_eq!(published.lock().len(), 1);
         board.expire(0, expiry);
         assert_eq!((published.lock().len(), board.expiry(0)), (2, None));
@@ -234,15 +234,15 @@ mod tests {
         let sources = MAX_TOTAL_FACTS / MAX_FACTS;
         let ((board, _), now) = (board(sources + 1), Instant::now());
         for at in 0..sources {
-            board.fetched(at, now, reading(MAX_FACTS, "1"));
+            board.fetched(at, now, Ok(reading(MAX_FACTS, "1")));
         }
-        board.fetched(sources, now, reading(1, "1"));
+        board.fetched(sources, now, Ok(reading(1, "1")));
         assert!(
             board.statuses()[sources].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
         );
         // A source that replaces its own facts counts once.
-        board.fetched(0, now, reading(MAX_FACTS - 1, "2"));
-        board.fetched(sources, now, reading(1, "1"));
+        board.fetched(0, now, Ok(reading(MAX_FACTS - 1, "2")));
+        board.fetched(sources, now, Ok(reading(1, "1")));
         assert_eq!(board.statuses()[sources].error, None);
     }
 }

@@ -102,7 +102,7 @@ impl SourceState {
 mod tests {
     use super::*;
 
-    const MAX_AGE: Duration = Duration::from_secs(60);
+    const MAX_AGE: Duration = Duration::from_mins(1);
 
     fn reading(value: &str) -> Reading {
         Reading { facts: FactSource::from_texts([("k", value)]).unwrap(), left_out: 3 }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(state.failed("away".to_owned()), Effect { is_change: false, is_news: true });
         assert_eq!(state.failed("away".to_owned()), Effect { is_change: false, is_news: false });
         assert_eq!(state.expiry(), Some(now + MAX_AGE));
-        assert!(!state.expire(now + MAX_AGE - Duration::from_nanos(1)) && state.values.is_some());
+        assert!(!state.expire(now + Duration::from_millis(59_999)) && state.values.is_some());
         assert!(state.expire(now + MAX_AGE) && state.values.is_none());
         assert!(!state.expire(now + 2 * MAX_AGE), "it is over once");
         let later = now + 3 * MAX_AGE;

@@ -9,9 +9,11 @@ mod chart;
 mod component;
 mod control_plane;
 mod objects;
+mod prometheus;
 
 pub use balancer::Balancer;
 pub use burst::{Burst, BurstOutcome};
 pub use chart::{chart, helm, objects, of_kind, render, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use objects::{node, pod};
+pub use prometheus::Prometheus;

@@ -59,6 +59,11 @@ impl FakeServer {
         Ok(Self { address, state })
     }
 
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The URL of a path on it.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)

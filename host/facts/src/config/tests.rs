@@ -118,7 +118,8 @@ fn an_error_names_line_and_field() {
 
 #[test]
 fn each_limit_holds_and_one_more_is_refused() {
-    let many = |count: usize| (0..count).map(|at| format!("s{at}: {{file: {{path: a.csv}}}}\n")).collect::<String>();
+    let many =
+        |count: usize| (0..count).map(|at| format!("s{at}: {{file: {{path: a.csv}}}}\n")).collect::<Vec<_>>().concat();
     assert_eq!(parse(&many(64)).names().count(), 64);
     assert_eq!(error(&many(65)), "65 sources: expected at most 64");
     let query = |bytes: usize| format!("a: {{prometheus: {{url: 'http://p', query: '{}'}}}}\n", "q".repeat(bytes));

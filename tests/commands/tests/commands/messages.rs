@@ -135,8 +135,9 @@ fn a_source_of_facts_that_serve_does_not_have_is_named_in_the_log() {
     fs::write(directory.path().join("prices.csv"), "n1,1\n").unwrap();
     fs::write(directory.path().join("zone-drain.yaml"), "facts: {load: {}, prices: {file: prices.csv}}").unwrap();
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
-    let lost =
-        |line: &Value| line["message"].as_str().is_some_and(|text| text.starts_with("this gateway has no facts"));
+    let lost = |line: &Value| {
+        line["message"].as_str().is_some_and(|text| text.starts_with("no source of facts has this name"))
+    };
     let line = gateway.wait_for_log("the warning", lost).unwrap();
     assert_eq!(line["source"], "load", "{line}");
 }

@@ -8,6 +8,7 @@ mod demo;
 mod extenders;
 mod landing;
 mod leader;
+mod measured_load;
 mod outage;
 mod preemption;
 mod profiles;
