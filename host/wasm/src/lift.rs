@@ -125,6 +125,10 @@ impl ModuleScan {
                 Payload::ExportSection(exports) => {
                     for export in exports {
                         let export = export.map_err(|error| invalid(&error))?;
+                        // Only the adapter of a program may export this.
+                        if export.name.contains(adapter::PACKAGE) {
+                            return Err(RefusedError::UnknownVerb { name: export.name.to_owned() });
+                        }
                         survey.has_start |= export.name == START && export.kind == ExternalKind::Func;
                         survey.verbs.extend(interface_of_core_export(export.name)?);
                     }
@@ -193,5 +197,31 @@ mod tests {
             let error = lift(&module).unwrap_err().to_string();
             assert!(error.starts_with(&format!("it imports {import}; a policy may import")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_module_with_a_world_of_its_own_is_no_program() {
+        let world = "
+            package test:mine@0.1.0;
+            world mine { export plimsoll:adapter/program@0.1.0; }
+            package plimsoll:adapter@0.1.0 { interface program { run: func(); } }";
+        let text = r#"(module (memory (export "memory") 1) (func (export "plimsoll:adapter/program@0.1.0#run")))"#;
+        let mut module = wat::parse_str(text).unwrap();
+        embed(&mut module, world, "mine").unwrap();
+        let error = lift(&module).unwrap_err().to_string();
+        assert!(error.starts_with("it exports plimsoll:adapter/program@0.1.0#run, which is no verb"), "{error}");
+    }
+
+    #[test]
+    fn a_command_of_preview_1_is_a_program_unless_it_exports_a_verb() {
+        let scan = |parts: &str| ModuleScan::of(&wat::parse_str(format!("(module {parts})")).unwrap()).unwrap();
+        let wasi = r#"(import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))"#;
+        let start = r#"(func (export "_start"))"#;
+        let verb = r#"(func (export "plimsoll:policy/rank@0.1.0#rank") (result i32) i32.const 0)"#;
+        assert!(scan(&format!("{wasi}{start}")).is_program());
+        for parts in [start.to_owned(), wasi.to_owned(), format!("{wasi}{start}{verb}")] {
+            assert!(!scan(&parts).is_program(), "{parts}");
+        }
+        assert!(!scan(&format!(r#"{wasi}(global (export "_start") i32 (i32.const 0))"#)).is_program());
     }
 }

@@ -15,6 +15,7 @@ mod profiles;
 mod rbac;
 mod scores;
 mod seats;
+mod stdio;
 mod tls;
 mod watching;
 
