@@ -91,12 +91,6 @@ impl Case {
     pub fn answers(&self) -> Vec<String> {
         self.written.iter().map(|answer| expanded(answer)).collect()
     }
-
-    /// The same case with other answers, to see what a policy that gives them would be told.
-    #[must_use]
-    pub fn expecting(&self, answers: &[&str]) -> Self {
-        Self { written: answers.iter().map(ToString::to_string).collect(), ..self.clone() }
-    }
 }
 
 // === impl Without ===

@@ -1,9 +1,10 @@
 //! The conformance suite, put to the policy `conformance` in every language.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, fs, sync::Arc};
 
 use plimsoll_conformance::{Outcome, cases};
 use plimsoll_core::{Policy, Verb};
+use plimsoll_harness::workspace;
 
 use super::languages::{C, Compiled, GO, PYTHON, RUST, TYPESCRIPT, native};
 
@@ -47,6 +48,24 @@ fn python_passes_every_case() {
 #[test]
 fn typescript_passes_every_case() {
     compiled_passes_every_case(&TYPESCRIPT);
+}
+
+/// A function that is added to the contract needs a line in a topic.
+#[test]
+fn the_policy_calls_every_function_of_the_contract() {
+    let policy = RUST.policy().unwrap();
+    let called: BTreeSet<&str> = policy.imports().iter().map(String::as_str).collect();
+    let wit = fs::read_to_string(workspace().join("plugin-sdk/wit/v0.1.0/policy.wit")).unwrap();
+    let (mut interface, mut functions) = ("", BTreeSet::new());
+    for line in wit.lines() {
+        if let Some(name) = line.strip_prefix("interface ") {
+            interface = name.split(' ').next().unwrap();
+        } else if let Some((function, _)) = line.split_once(": func(") {
+            functions.insert(format!("{interface}.{}", function.trim()));
+        }
+    }
+    assert!(functions.len() > 50, "{functions:?}");
+    assert_eq!(functions.iter().map(String::as_str).collect::<BTreeSet<_>>(), called);
 }
 
 /// A native policy has no limits, and cannot be stopped: only answers are compared.
