@@ -11,12 +11,21 @@ use std::{
 };
 
 pub use self::{
-    python::{python_example, python_sdk_command},
-    typescript::{typescript_example, typescript_sdk_tests},
+    python::{python_example, python_sample, python_sdk_command},
+    typescript::{typescript_example, typescript_sample, typescript_sdk_tests},
 };
 
 /// The result of a build: a module, or why there is none.
 type Built = Result<Vec<u8>, String>;
+
+/// A sample policy with its own tests.
+#[derive(Debug)]
+pub struct Sample {
+    /// The outputs of its tests in its own language, and of type checks that are apart from the build.
+    pub tests: Vec<Output>,
+    /// The module.
+    pub module: Vec<u8>,
+}
 
 const C_ADVICE: &str = "install clang and lld";
 

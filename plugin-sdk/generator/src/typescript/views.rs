@@ -62,9 +62,8 @@ fn class(owner: &str, view: &View) -> anyhow::Result<String> {
     let mut text = format!("/** The reads of `{owner}`. */\nexport abstract class {owner}Reads {{\n");
     if let Some((_, above)) = view.chosen.split_last() {
         writeln!(text, "  /** Its number in the request, from 0. */\n  readonly index: number;")?;
-        let fields: Vec<String> =
-            above.iter().map(|name| format!("protected readonly {}: number", field(name))).collect();
-        let fields: String = fields.into_iter().map(|field| format!(", {field}")).collect();
+        let declared = |name: &String| [", protected readonly ", &field(name), ": number"].concat();
+        let fields: String = above.iter().map(declared).collect();
         writeln!(text, "\n  constructor(protected readonly imports: Imports{fields}, index: number) {{")?;
         writeln!(text, "    this.index = index;\n  }}\n")?;
     } else {

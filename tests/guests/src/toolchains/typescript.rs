@@ -1,12 +1,14 @@
 //! Guests in TypeScript.
 
 use std::{
+    fs, io,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
 };
 
-use super::{Built, finish, module, output, run};
+use super::{Built, Sample, finish, module, output, run};
 
 const NODE_ADVICE: &str = "install Node.js 20 or later, and type npm ci in plugin-sdk/typescript";
 
@@ -34,6 +36,51 @@ pub fn typescript_sdk_tests() -> Option<Output> {
             None
         }
     }
+}
+
+/// The sample policy of this name in TypeScript.
+///
+/// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
+///
+/// # Panics
+/// If its types are wrong, or as for [`super::c_guest`].
+pub fn typescript_sample(name: &str) -> Option<Sample> {
+    match compiled().clone().and_then(|()| build_sample(name)) {
+        Ok(sample) => Some(sample),
+        Err(missing) => {
+            plimsoll_harness::skip(&format!("{name} in TypeScript cannot be built: {missing}"));
+            None
+        }
+    }
+}
+
+/// Builds a sample in a copy of its folder, which has the packages of the SDK in place of those that npm installs.
+fn build_sample(name: &str) -> Result<Sample, String> {
+    let (copy, out) = output(&format!("{name}.wasm"));
+    copy_sources(&folder().join("../../plugins").join(name), &copy).map_err(|error| format!("{name}: {error}"))?;
+    let node = |arguments: &[&str]| run(Command::new("node").current_dir(&copy).args(arguments), NODE_ADVICE);
+    let checked = node(&["node_modules/typescript/bin/tsc", "-p", "."])?;
+    assert!(checked.status.success(), "{name}: tsc failed: {}", String::from_utf8_lossy(&checked.stdout));
+    let tests = node(&["--test", &format!("build/{name}.test.js")])?;
+    let source = format!("{name}.ts");
+    let built = node(&["node_modules/plimsoll/bin/plimsoll-build.mjs", &source, "-o", &out.to_string_lossy()])?;
+    assert!(built.status.success(), "{name}: plimsoll-build failed: {}", String::from_utf8_lossy(&built.stderr));
+    Ok(Sample { tests: vec![tests], module: finish(Ok(()), &copy, &out)? })
+}
+
+fn copy_sources(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        if let (true, Some(name)) = (path.is_file(), path.file_name()) {
+            fs::copy(&path, to.join(name))?;
+        }
+    }
+    fs::create_dir(to.join("node_modules"))?;
+    for entry in fs::read_dir(folder().join("node_modules"))? {
+        let entry = entry?;
+        symlink(fs::canonicalize(entry.path())?, to.join("node_modules").join(entry.file_name()))?;
+    }
+    symlink(fs::canonicalize(folder())?, to.join("node_modules/plimsoll"))
 }
 
 /// Compiles the SDK, its examples and tests: once, since all builds need the result.

@@ -10,4 +10,5 @@ mod papers;
 mod python;
 mod remembered;
 mod rust;
+mod samples;
 mod typescript;

@@ -1,10 +1,10 @@
 use plimsoll_harness::workspace;
 
-/// The packages below `plugins/`.
+/// The sample policies.
 fn plugins() -> Vec<String> {
     let plugins = workspace().join("plugins").read_dir().unwrap().map(Result::unwrap);
-    let packages = plugins.filter(|entry| entry.path().join("Cargo.toml").is_file());
-    packages.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    let folders = plugins.filter(|entry| entry.path().is_dir());
+    folders.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
 #[test]
