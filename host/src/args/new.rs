@@ -29,8 +29,8 @@ pub(crate) enum Language {
     Go,
     /// Needs clang and lld; also for C++
     C,
-    /// Needs Python 3.10 or later, and its packages from PyPI
+    /// Needs Python 3.10 or later; pip installs the rest
     Python,
-    /// Needs Node.js 20 or later, and its packages from npm; also for JavaScript
+    /// Needs Node.js 20 or later; npm installs the rest; also for JavaScript
     Typescript,
 }
