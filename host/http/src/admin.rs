@@ -18,7 +18,7 @@ use crate::{
     AllowedHosts,
     access::Client,
     hosts::{Foreign, check_same_page},
-    server::{self, BodyAwaited, ConnectionBounds},
+    server::{self, ConnectionBounds, RequestBody},
 };
 
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -116,7 +116,7 @@ pub async fn serve_admin(
 impl server::Service for Guarded {
     type Body = axum::body::Body;
 
-    async fn answer(self, request: Request<Incoming>, client: Arc<Client>, _: BodyAwaited) -> Response {
+    async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response {
         if let Err(foreign) = self.check(request.uri(), request.headers(), client.address) {
             tracing::warn!(peer = %client.address, path = request.uri().path(), "an admin page was refused: {foreign}");
             return respond((StatusCode::FORBIDDEN, TEXT, format!("{foreign}\n")));

@@ -1,5 +1,7 @@
 //! Why a request has no decision: a short text for the scheduler and a full one for our log.
 
+use std::error::Error;
+
 use axum::http::StatusCode;
 use plimsoll_core::{DecideError, ObjectError, PodId, Unbound};
 
@@ -140,8 +142,9 @@ impl WireError {
     }
 
     /// The connection failed while the body was read.
-    pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
-        let text = format!("the request broke off: {error}");
+    pub(crate) fn broken(error: &dyn Error) -> Self {
+        // hyper only says that it could not read the body; its source says why.
+        let text = format!("the request broke off: {}", error.source().unwrap_or(error));
         Self { close: true, ..Self::new(StatusCode::BAD_REQUEST, text) }
     }
 

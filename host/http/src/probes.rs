@@ -17,7 +17,7 @@ use tokio::{net::TcpListener, sync::Mutex, task::spawn_blocking, time::Instant};
 use crate::{
     access::Client,
     admin::{Admin, AdminPage, OPEN_METRICS, TEXT, metrics},
-    server::{self, BodyAwaited, ConnectionBounds},
+    server::{self, ConnectionBounds, RequestBody},
 };
 
 /// The time that a rendered page is served from the cache. Probes and scrapers ask every few seconds.
@@ -53,7 +53,7 @@ pub async fn serve_probes(
 impl server::Service for Arc<Probes> {
     type Body = Full<Bytes>;
 
-    async fn answer(self, request: Request<Incoming>, _: Arc<Client>, _: BodyAwaited) -> Response<Full<Bytes>> {
+    async fn answer(self, request: Request<RequestBody>, _: Arc<Client>) -> Response<Full<Bytes>> {
         let mut response = self.page(&request).await;
         if !request.body().is_end_stream() {
             // The request's body is not read.
@@ -70,7 +70,7 @@ impl server::Service for Arc<Probes> {
 // === impl Probes ===
 
 impl Probes {
-    async fn page(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn page(&self, request: &Request<RequestBody>) -> Response<Full<Bytes>> {
         let path = request.uri().path();
         if !PAGES.contains(&path) {
             let text = b"plimsoll's probes are /healthz, /readyz and /metrics; the rest is on the admin listener\n";

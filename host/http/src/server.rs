@@ -1,7 +1,9 @@
 //! Connections: accepted within bounds, cut when they stall, drained at the end.
 
 mod connection;
+mod read_meter;
 mod registry;
+mod request_body;
 mod state;
 mod timeout_io;
 
@@ -25,7 +27,7 @@ use self::{
 };
 use crate::{Tls, WireConfig, access::Client};
 
-pub(crate) use self::state::BodyAwaited;
+pub(crate) use self::request_body::RequestBody;
 
 /// The pause of the server when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -52,12 +54,11 @@ pub(crate) struct ConnectionBounds {
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 
-    /// Answers a request; `awaited` is dropped when the body has arrived, or else with the reply.
+    /// Answers a request. Its body counts as awaited until it is dropped.
     fn answer(
         self,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         client: Arc<Client>,
-        awaited: BodyAwaited,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// The reply if too many requests are in flight; the body is not read.

@@ -39,7 +39,7 @@ use crate::{
     error::WireError,
     hosts,
     memory::MemoryReservation,
-    server::{self, BodyAwaited, ConnectionBounds},
+    server::{self, ConnectionBounds, RequestBody},
 };
 
 /// The group and verb that a [`WireObserver`] gets if the URL names none that exists.
@@ -120,18 +120,12 @@ struct Call<'r> {
 impl server::Service for Arc<Wire> {
     type Body = ReplyBody;
 
-    async fn answer(
-        self,
-        request: Request<Incoming>,
-        client: Arc<Client>,
-        awaited: BodyAwaited,
-    ) -> Response<ReplyBody> {
+    async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
         let call = Call::of(&parts);
         let (answer, reserved) = match call.route() {
             Ok((group, verb)) => {
                 let body = self.body_reader.read(body).await;
-                drop(awaited);
                 match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
                     Ok(body) => self.decide_or_forward(&call, group, verb, body, self.arrival(&call, &client)).await,
                     Err(error) => (verb.error(error), None),

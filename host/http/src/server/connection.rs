@@ -29,18 +29,19 @@ use tokio::{
 use super::{
     ConnectionBounds, Service,
     registry::ConnectionPermit,
+    request_body::RequestBody,
     state::{InFlight, ReaderAwaited},
     timeout_io::TimeoutIo,
 };
 use crate::{Tls, access::Client, tls::ClientIdentity};
 
 /// Requests that one h2 connection may have in flight: kube-scheduler has a few, for binds.
-const MAX_STREAMS: u32 = 64;
+pub(super) const MAX_STREAMS: u32 = 64;
 /// Bytes that h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
-const STREAM_WINDOW: u32 = 1 << 20;
+pub(super) const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 /// Maximum bytes of a head, and of one read of a body. Most requests by name fit into one read.
-const READ_BUFFER: usize = 256 << 10;
+pub(super) const READ_BUFFER: usize = 256 << 10;
 
 /// The state that all connections of a listener share.
 #[derive(Clone)]
@@ -149,7 +150,7 @@ async fn serve<S: Service>(
 ) -> Result<Response<Tracked<S::Body>>, Infallible> {
     let response = if in_flight.is_admitted().await {
         let awaited = in_flight.await_body(request.body().is_end_stream());
-        service.answer(request, client, awaited).await
+        service.answer(request.map(|body| RequestBody::new(body, awaited)), client).await
     } else {
         service.refuse(request)
     };

@@ -33,6 +33,8 @@ pub(super) struct ConnectionState {
     /// the time at which it did.
     head: AtomicU64,
     head_since: AtomicU64,
+    /// Bytes of bodies that services have read.
+    body_bytes: AtomicU64,
     bodies: PendingBodies,
     replies: Waiting,
     /// Whether it was told to make room.
@@ -62,7 +64,7 @@ pub(super) struct InFlight {
 }
 
 /// The body of a request is awaited; a connection that is slow with it is among the first to make room.
-pub(crate) struct BodyAwaited(Option<(Arc<ConnectionState>, u64)>);
+pub(super) struct BodyAwaited(Option<(Arc<ConnectionState>, u64)>);
 
 /// A reply is being written; a connection with a slow reader is evicted early, too.
 pub(super) struct ReaderAwaited(Arc<ConnectionState>);
@@ -79,6 +81,7 @@ impl ConnectionState {
             idle_since: AtomicU64::new(0),
             head: AtomicU64::new(0),
             head_since: AtomicU64::new(0),
+            body_bytes: AtomicU64::new(0),
             bodies: PendingBodies::default(),
             replies: Waiting::default(),
             is_leaving: AtomicBool::new(false),
@@ -95,6 +98,11 @@ impl ConnectionState {
     /// Requests that have begun so far.
     pub(super) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of bodies that services have read so far.
+    pub(super) fn body_bytes(&self) -> u64 {
+        self.body_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether no request is in flight; a reply may still be on its way.
@@ -276,6 +284,15 @@ impl Drop for InFlight {
 }
 
 // === impl BodyAwaited ===
+
+impl BodyAwaited {
+    /// Counts bytes that the service has read.
+    pub(super) fn received(&self, bytes: usize) {
+        if let Some((connection, _)) = &self.0 {
+            connection.body_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+}
 
 impl Drop for BodyAwaited {
     fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! A stream with a timeout for everything that its peer owes.
+//! A stream with a timeout for everything that its peer owes, and bounds for the bytes that it sends.
 //!
 //! There are timeouts for the first byte, for the rest of a request's head, for the next request, and for reading the
 //! reply. The body reader has a timeout of its own.
@@ -21,6 +21,8 @@ use tokio::{
 
 use super::{
     ConnectionBounds,
+    connection::{MAX_STREAMS, READ_BUFFER, STREAM_WINDOW},
+    read_meter::ReadMeter,
     state::{ConnectionState, ReaderAwaited},
 };
 
@@ -30,12 +32,18 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// Minimum interval between two checks of a request in flight.
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
-/// A stream that fails when its peer misses a deadline.
+/// Bytes of bodies that may have been read and not delivered yet: one read in hyper's buffer and one on its way to the
+/// service, or the windows of all h2 streams.
+const HTTP1_AHEAD: u64 = 2 * READ_BUFFER as u64;
+const HTTP2_AHEAD: u64 = MAX_STREAMS as u64 * STREAM_WINDOW as u64;
+
+/// A stream that fails when its peer misses a deadline, or sends too much beside the bodies of its requests.
 pub(super) struct TimeoutIo<S> {
     stream: S,
     connection: Arc<ConnectionState>,
     bounds: ConnectionBounds,
     protocol: Option<Protocol>,
+    meter: ReadMeter,
     /// When the head of the next request began to arrive, and how many requests had begun by then.
     head: Option<(Instant, u64)>,
     reading: Pin<Box<Sleep>>,
@@ -71,6 +79,7 @@ impl<S> TimeoutIo<S> {
             connection,
             bounds,
             protocol: None,
+            meter: ReadMeter::default(),
             head: None,
             reading,
             stalled: None,
@@ -80,8 +89,8 @@ impl<S> TimeoutIo<S> {
         }
     }
 
-    fn received(&mut self, bytes: &[u8]) {
-        let Some(first) = bytes.first() else { return };
+    fn received(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(first) = bytes.first() else { return Ok(()) };
         if self.protocol.is_none() {
             if *first == TLS_HANDSHAKE {
                 tracing::warn!("a client speaks TLS to a plain listener: its urlPrefix should begin with http://");
@@ -98,6 +107,8 @@ impl<S> TimeoutIo<S> {
             self.head = Some((Instant::now(), served));
             self.connection.head_began(served);
         }
+        let ahead = if self.protocol == Some(Protocol::Http2) { HTTP2_AHEAD } else { HTTP1_AHEAD };
+        self.meter.count(bytes.len(), &self.connection, ahead)
     }
 
     /// Whether a request is in flight, or its reply is not completely written.
@@ -181,13 +192,15 @@ impl<S> TimeoutIo<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        ready!(self.meter.poll_turn(cx));
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            Poll::Pending => self.poll_deadline(cx).map(Err),
-            done @ Poll::Ready(_) => {
-                self.received(&buffer.filled()[before..]);
-                done
+            Poll::Pending => {
+                self.meter.end_turn();
+                self.poll_deadline(cx).map(Err)
             }
+            Poll::Ready(Ok(())) => Poll::Ready(self.received(&buffer.filled()[before..])),
+            failed @ Poll::Ready(Err(_)) => failed,
         }
     }
 }

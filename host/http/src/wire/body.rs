@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use tokio::time::{Instant, timeout_at};
 
 use self::pool::BufferPool;
@@ -14,6 +14,7 @@ use crate::{
     WireConfig,
     error::WireError,
     memory::{MemoryReservation, WireMemory},
+    server::RequestBody,
 };
 
 /// Initial buffer capacity per byte that has arrived. The claimed length is not trusted.
@@ -44,7 +45,7 @@ impl BodyReader {
     }
 
     /// The whole body.
-    pub(super) async fn read(&self, mut body: Incoming) -> Result<ReceivedBody, WireError> {
+    pub(super) async fn read(&self, mut body: RequestBody) -> Result<ReceivedBody, WireError> {
         let deadline = Instant::now() + self.timeout;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if claimed > self.limit {
@@ -72,13 +73,13 @@ impl BodyReader {
     }
 
     /// Drains a body that is not needed, so that the connection can be reused.
-    pub(super) async fn skip(&self, body: Incoming) {
+    pub(super) async fn skip(&self, body: RequestBody) {
         // The reply is an error already, and hyper closes a connection whose body is left unread.
         drop(self.discard(body, 0, Instant::now() + self.timeout).await);
     }
 
     /// Drains a body that is too large, up to twice the limit, so that the sender receives the reply.
-    async fn discard(&self, mut body: Incoming, mut read: usize, deadline: Instant) -> WireError {
+    async fn discard(&self, mut body: RequestBody, mut read: usize, deadline: Instant) -> WireError {
         while read / 2 <= self.limit {
             match self.next(&mut body, deadline).await {
                 Ok(Some(piece)) => read = read.saturating_add(piece.len()),
@@ -90,11 +91,11 @@ impl BodyReader {
     }
 
     /// The next piece of data; none at the end.
-    async fn next(&self, body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, WireError> {
+    async fn next(&self, body: &mut RequestBody, deadline: Instant) -> Result<Option<Bytes>, WireError> {
         let too_slow = |_| WireError::too_slow(self.timeout.as_secs_f64());
         while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(too_slow)? {
             // Other frames are trailers, which are ignored.
-            if let Ok(data) = frame.map_err(WireError::broken)?.into_data() {
+            if let Ok(data) = frame.map_err(|error| WireError::broken(&error))?.into_data() {
                 return Ok(Some(data));
             }
         }

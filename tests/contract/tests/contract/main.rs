@@ -7,6 +7,7 @@ mod announced;
 mod bind;
 mod connections;
 mod foreign;
+mod framing;
 mod goldens;
 mod hostile;
 mod keys;
