@@ -21,7 +21,10 @@ pub(crate) use self::store::FactStore;
 pub use self::{
     access::{AbsentFacts, FactAccess, OwnFacts},
     csv::CsvError,
-    source::{FactError, FactSource, FactValue, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES},
+    source::{
+        FactError, FactSource, FactValue, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES,
+        MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS,
+    },
 };
 use crate::{Node, Slots};
 

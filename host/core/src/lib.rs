@@ -77,7 +77,7 @@ pub use decide::{
 };
 pub use facts::{
     AbsentFacts, CsvError, FactAccess, FactError, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES,
-    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, OwnFacts,
+    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, OwnFacts,
 };
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};

@@ -16,6 +16,7 @@ mod change_watch;
 mod config;
 mod entry;
 mod error;
+mod fact_pool;
 mod initial_sidecars;
 mod known_modules;
 mod last_good;

@@ -16,10 +16,11 @@ pub(crate) use self::build::build;
 use crate::{
     DirectoryError,
     config::ReadLimits,
+    fact_pool::FactPool,
     known_modules::KnownModules,
     last_good::{LastGood, StagedVersion},
     scan::{PolicyId, Scan, Sources},
-    source::{Content, ContentDigests, FileRefusal, ModuleReader, Reading, SidecarSummary, Stamps, read_module},
+    source::{Content, ContentDigests, ContentReader, FileRefusal, Reading, SidecarSummary, Stamps, read_module},
 };
 
 /// A version of a policy, and the digests of its files.
@@ -102,6 +103,7 @@ pub(crate) struct LoadContext {
     pub(crate) bounds: ReadLimits,
     pub(crate) loader: Arc<dyn Loader>,
     pub(crate) known_modules: KnownModules,
+    pub(crate) fact_pool: FactPool,
     pub(crate) last_good: Option<Arc<LastGood>>,
 }
 
@@ -121,8 +123,8 @@ impl LoadContext {
     pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
         let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
-        let modules = ModuleReader { known: &self.known_modules, loader: &loader };
-        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, modules);
+        let reader = ContentReader { known: &self.known_modules, loader: &loader, facts: &self.fact_pool };
+        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
         let (result, staged) = match reading.content {
             None => (LoadResult::Changing, None),
             Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
@@ -185,7 +187,7 @@ impl LoadContext {
     /// Loads the last good version from before a restart, if there is one, and it still loads.
     fn last_good_of(&self, job: &LoadJob, loader: &dyn Loader) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
-        let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds).ok()?;
+        let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds, &self.fact_pool).ok()?;
         if content.sidecar.config.mode == Mode::Off {
             return None;
         }

@@ -16,6 +16,7 @@ use self::{
 };
 use crate::{
     config::ReadLimits,
+    fact_pool::FactPool,
     known_modules::KnownModules,
     last_good::StoredVersion,
     scan::{File, PolicyId, Scan, Sources},
@@ -82,11 +83,12 @@ pub(crate) struct SidecarSummary {
     pub(crate) module: Option<File>,
 }
 
-/// Reads modules, except those that the loader would refuse again.
+/// Reads modules, except those that the loader would refuse again, and facts, each content once.
 #[derive(Clone, Copy)]
-pub(crate) struct ModuleReader<'a> {
+pub(crate) struct ContentReader<'a> {
     pub(crate) known: &'a KnownModules,
     pub(crate) loader: &'a dyn Loader,
+    pub(crate) facts: &'a FactPool,
 }
 
 // === impl FileRefusal ===
@@ -123,19 +125,24 @@ impl Content {
         let text = sidecar.map(read_sidecar).transpose()?;
         let parsed = parse_sidecar(None, sidecar, text.as_deref(), bounds)?;
         let directory = sidecar.and_then(Path::parent).unwrap_or(Path::new(""));
-        let facts = FactFiles::read(directory, &parsed)?;
+        let facts = FactFiles::read(directory, &parsed, &FactPool::default())?;
         let bytes = read_module(module, bounds)?;
         let digest = digest(&bytes);
         Self::complete(None, module, (bytes, digest), sidecar, text.as_deref(), (parsed, facts))
     }
 
     /// The content of a stored version.
-    pub(crate) fn of_kept(id: &PolicyId, kept: StoredVersion, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
+    pub(crate) fn of_kept(
+        id: &PolicyId,
+        kept: StoredVersion,
+        bounds: &ReadLimits,
+        pool: &FactPool,
+    ) -> Result<Self, FileRefusal> {
         let label = format!("the last good version of {id}");
         let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
         let sidecar = parse_sidecar(None, path, kept.sidecar.as_deref(), bounds)?;
         let StoredVersion { module, sidecar: sidecar_text, digests, facts } = kept;
-        let facts = FactFiles::parse(Path::new(&label), facts)?;
+        let facts = FactFiles::restore(Path::new(&label), facts, pool)?;
         Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text, facts })
     }
 
@@ -167,11 +174,11 @@ impl Content {
     }
 }
 
-// === impl ModuleReader ===
+// === impl ContentReader ===
 
-impl ModuleReader<'_> {
+impl ContentReader<'_> {
     /// The bytes of a module and their digest.
-    pub(crate) fn read(&self, module: &Path, bounds: &ReadLimits) -> Result<(Vec<u8>, String), FileRefusal> {
+    fn read_module(&self, module: &Path, bounds: &ReadLimits) -> Result<(Vec<u8>, String), FileRefusal> {
         let before = FileStamp::of(module);
         if let Some(error) = self.known.of(before).and_then(|digest| self.loader.refusal(&digest)) {
             return Err(FileRefusal::of_module(&module.display().to_string(), &error));
@@ -218,11 +225,11 @@ impl Reading {
         scan: &Scan,
         sources: &Sources,
         bounds: &ReadLimits,
-        modules: ModuleReader<'_>,
+        reader: ContentReader<'_>,
     ) -> Self {
         let mut stamps: Stamps = sources.files().map(|file| (file.clone(), scan.files.get(file).copied())).collect();
         let mut summary = None;
-        let content = Self::read(root, scan, sources, bounds, modules, &mut stamps, &mut summary);
+        let content = Self::read(root, scan, sources, bounds, reader, &mut stamps, &mut summary);
         let is_still = |(file, stamp): (&File, &Option<FileStamp>)| *stamp == stamp_now(&file.path(root));
         let content = stamps.iter().all(is_still).then_some(content);
         Self { stamps, summary, content }
@@ -233,7 +240,7 @@ impl Reading {
         scan: &Scan,
         sources: &Sources,
         bounds: &ReadLimits,
-        modules: ModuleReader<'_>,
+        reader: ContentReader<'_>,
         stamps: &mut Stamps,
         summary: &mut Option<SidecarSummary>,
     ) -> Result<Content, FileRefusal> {
@@ -252,9 +259,9 @@ impl Reading {
             stamps.entry(file).or_insert(stamp);
         }
         let directory = sidecar.as_deref().and_then(Path::parent).unwrap_or(root);
-        let facts = FactFiles::read(directory, &parsed)?;
+        let facts = FactFiles::read(directory, &parsed, reader.facts)?;
         let path = module.path(root);
-        let read = modules.read(&path, bounds)?;
+        let read = reader.read_module(&path, bounds)?;
         Content::complete(Some(root), &path, read, sidecar.as_deref(), text.as_deref(), (parsed, facts))
     }
 }

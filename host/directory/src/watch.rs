@@ -19,6 +19,7 @@ use plimsoll_core::Loader;
 use self::scan_loop::ScanLoop;
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
+    fact_pool::FactPool,
     initial_sidecars::read_sidecars,
     known_modules::KnownModules,
     last_good::LastGood,
@@ -116,6 +117,7 @@ impl Directory {
             bounds: config.bounds(),
             loader,
             known_modules: KnownModules::default(),
+            fact_pool: FactPool::default(),
             last_good,
         };
         let (sender, events) = mpsc::channel();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::Facts;
+use plimsoll_core::{Facts, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
 use tracing::{debug, info, warn};
 
 use crate::{
@@ -15,12 +15,6 @@ use crate::{
     parse::Reading,
     state::{Effect, SourceState},
 };
-
-/// Maximum facts of all sources together.
-pub(crate) const MAX_TOTAL_FACTS: usize = 500_000;
-
-/// Maximum bytes of all keys and values together.
-pub(crate) const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// All sources.
 pub(crate) struct Board {
@@ -165,7 +159,7 @@ fn check_total(states: &[SourceState], at: usize, reading: Reading) -> Result<Re
     let (facts, bytes) = others.fold((reading.facts.len(), reading.facts.bytes()), |(facts, bytes), values| {
         (facts + values.len(), bytes + values.bytes())
     });
-    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_BYTES { Err(FetchError::Total) } else { Ok(reading) }
+    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES { Err(FetchError::Total) } else { Ok(reading) }
 }
 
 #[cfg(test)]

@@ -2,13 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use plimsoll_core::{CsvError, FactError};
+use plimsoll_core::{CsvError, FactError, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
 use plimsoll_system::bounded_file::ReadFileError;
 
-use crate::{
-    board::{MAX_TOTAL_BYTES, MAX_TOTAL_FACTS},
-    fetch::{MAX_BODY, MAX_REDIRECTS},
-};
+use crate::fetch::{MAX_BODY, MAX_REDIRECTS};
 
 /// Why a source could not be read this time. No text has a token, or the query of a URL.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +56,7 @@ pub(crate) enum FetchError {
     Facts(FactError),
     #[error(
         "with these values all sources would have more than {MAX_TOTAL_FACTS} facts, or more than {} MiB: expected at most that much",
-        MAX_TOTAL_BYTES >> 20
+        MAX_TOTAL_FACT_BYTES >> 20
     )]
     Total,
     #[error("plimsoll failed on the answer: its log says why")]

@@ -16,6 +16,12 @@ pub const MAX_FACTS: usize = 100_000;
 /// Maximum bytes of all keys and values of one source.
 pub const MAX_SOURCE_BYTES: usize = 8 << 20;
 
+/// Maximum facts of all sources of one origin: those that the operator declares, or the files that sidecars name.
+pub const MAX_TOTAL_FACTS: usize = 500_000;
+
+/// Maximum bytes of all keys and values of these sources.
+pub const MAX_TOTAL_FACT_BYTES: usize = 64 << 20;
+
 /// The facts of one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FactSource {

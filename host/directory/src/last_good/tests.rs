@@ -3,7 +3,7 @@
 use plimsoll_system::digest::digest;
 
 use super::*;
-use crate::config::ReadLimits;
+use crate::{config::ReadLimits, fact_pool::FactPool};
 
 fn content(id: &PolicyId, module: &[u8]) -> Content {
     let digests = ContentDigests { module: digest(module), sidecar: None, facts: None };
@@ -12,6 +12,7 @@ fn content(id: &PolicyId, module: &[u8]) -> Content {
         id,
         StoredVersion { module: module.to_vec(), sidecar: None, digests, facts },
         &ReadLimits::default(),
+        &FactPool::default(),
     )
     .unwrap()
 }

@@ -1,22 +1,24 @@
 //! Files with facts, which a sidecar names.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path};
 
-use plimsoll_core::FactSource;
 use plimsoll_system::digest::digest;
 
 use super::{
     FileRefusal,
     files::{leads_out, read_facts},
 };
-use crate::sidecar::Sidecar;
+use crate::{
+    fact_pool::{FactPool, FileFacts},
+    sidecar::Sidecar,
+};
 
 /// The files of one policy, by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FactFiles {
     /// As they were read.
     pub(crate) texts: BTreeMap<String, String>,
-    pub(crate) sources: BTreeMap<String, Arc<FactSource>>,
+    pub(crate) sources: FileFacts,
 }
 
 // === impl FactFiles ===
@@ -25,8 +27,9 @@ impl FactFiles {
     /// Reads the files that a sidecar names, in its directory.
     ///
     /// # Errors
-    /// If one leads out of the directory, cannot be read, or has something else than facts.
-    pub(super) fn read(directory: &Path, sidecar: &Sidecar) -> Result<Self, FileRefusal> {
+    /// If one leads out of the directory, cannot be read, or has something else than facts, or all files
+    /// together have too many.
+    pub(super) fn read(directory: &Path, sidecar: &Sidecar, pool: &FactPool) -> Result<Self, FileRefusal> {
         let mut texts = BTreeMap::new();
         for file in sidecar.facts.iter().filter_map(|own| own.file.as_deref()) {
             let path = directory.join(file);
@@ -38,20 +41,15 @@ impl FactFiles {
             }
             texts.insert(file.to_owned(), read_facts(&path)?);
         }
-        Self::parse(directory, texts)
+        Ok(Self { sources: pool.read(directory, &texts)?, texts })
     }
 
-    /// Parses texts that were read.
+    /// The files of a stored version.
     ///
     /// # Errors
-    /// If one has something else than facts.
-    pub(super) fn parse(directory: &Path, texts: BTreeMap<String, String>) -> Result<Self, FileRefusal> {
-        let mut sources = BTreeMap::new();
-        for (file, text) in &texts {
-            let refused = |error| FileRefusal::new(format!("{}:{error}", directory.join(file).display()));
-            sources.insert(file.clone(), Arc::new(FactSource::from_csv(text).map_err(refused)?));
-        }
-        Ok(Self { texts, sources })
+    /// As for [`Self::read`].
+    pub(super) fn restore(label: &Path, texts: BTreeMap<String, String>, pool: &FactPool) -> Result<Self, FileRefusal> {
+        Ok(Self { sources: pool.restore(label, &texts)?, texts })
     }
 
     /// The digest of all texts; none if there are none.

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink, sync::Arc};
 
-use plimsoll_core::{Member, Roster};
+use plimsoll_core::{FactSource, MAX_FACTS, MAX_TOTAL_FACTS, Member, Roster};
 
 use crate::{
     fake::good,
@@ -44,6 +44,62 @@ fn a_sidecar_names_a_file_of_its_own_directory_and_the_file_is_followed() {
         assert_eq!(price(&watched.roster, "gpu/x").as_deref(), Some("7"), "another group has a file of its own");
         assert_eq!(world.loader.loads_of("v1"), loads, "nothing is compiled for it");
     }
+}
+
+/// The facts of the only file that a policy names.
+fn source(roster: &Roster, policy: &str) -> Option<Arc<FactSource>> {
+    Some(Arc::clone(&member(roster, policy)?.own_facts.first()?.1))
+}
+
+#[test]
+fn policies_share_the_facts_of_one_content() {
+    let world = World::new();
+    world.write("prices.csv", "node-1,0.5\n");
+    world.write("gpu/other.csv", "node-1,0.5\n");
+    world.write("x.wasm", &good("v1"));
+    world.write("x.yaml", "facts: {prices: {file: prices.csv}}\n");
+    world.write("y.yaml", "module: x.wasm\nfacts: {cost: {file: prices.csv}}\n");
+    world.write("gpu/z.yaml", "module: ../x.wasm\nfacts: {prices: {file: other.csv}}\n");
+    let mut watched = world.watch(By::Reports);
+    let source_of = |roster: &Roster, policy: &str| source(roster, policy).unwrap();
+    let first = source_of(&watched.roster, "x");
+    assert!(Arc::ptr_eq(&first, &source_of(&watched.roster, "y")));
+    assert!(Arc::ptr_eq(&first, &source_of(&watched.roster, "gpu/z")));
+    world.put("prices.csv", "node-1,0.25\n");
+    let is_new = |roster: &Roster, policy| !Arc::ptr_eq(&first, &source_of(roster, policy));
+    watched.wait_for("the new price", |roster| is_new(roster, "x") && is_new(roster, "y"));
+    assert!(Arc::ptr_eq(&source_of(&watched.roster, "x"), &source_of(&watched.roster, "y")));
+    assert!(Arc::ptr_eq(&first, &source_of(&watched.roster, "gpu/z")));
+}
+
+#[test]
+fn a_version_with_too_many_facts_for_the_directory_is_refused_and_the_last_good_one_stays() {
+    let world = World::new();
+    let many = |value: usize| (0..MAX_FACTS).map(|key| format!("{key},{value}\n")).collect::<String>();
+    let files = MAX_TOTAL_FACTS / MAX_FACTS;
+    world.write("x.wasm", &good("v1"));
+    for at in 0..files {
+        world.write(&format!("many{at}.csv"), &many(at));
+    }
+    let names: Vec<String> = (0..files).map(|at| format!("s{at}: {{file: many{at}.csv}}")).collect();
+    world.write("x.yaml", &format!("facts: {{{}}}\n", names.join(", ")));
+    let mut watched = world.watch(By::Reports);
+    let before = member(&watched.roster, "x").unwrap();
+    world.write("one.csv", "node-1,0.5\n");
+    world.write("y.yaml", "module: x.wasm\nfacts: {prices: {file: one.csv}}\n");
+    let expected = "one.csv: with it the files that sidecars name would have more than 500000 facts, or more than 64 MiB \
+                    of keys and values: expected at most that much in the whole directory";
+    let is_expected = |error: &str| error.ends_with(expected);
+    watched.wait_for("a failure", |roster| roster.failures().iter().any(|failure| is_expected(&failure.error)));
+    world.put("many0.csv", &many(files));
+    watched.wait_for("new facts", |roster| !Arc::ptr_eq(&before, &member(roster, "x").unwrap()));
+    assert!(member(&watched.roster, "x").is_some_and(|member| member.own_facts.len() == files));
+    world.put("x.yaml", "facts: {prices: {file: many1.csv}}\n");
+    watched.wait_for("room for the other", |roster| price(roster, "y").as_deref() == Some("0.5"));
+    world.put("x.yaml", &format!("facts: {{{}}}\n", names.join(", ")));
+    watched
+        .wait_for("a failure", |roster| roster.failures().iter().any(|failure| failure.error.contains("with it the")));
+    assert!(member(&watched.roster, "x").is_some_and(|member| member.own_facts.len() == 1), "the last good one stays");
 }
 
 #[test]
