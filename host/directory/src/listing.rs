@@ -91,17 +91,17 @@ fn resolve(root: &Path, sources: &Sources) -> Result<(Sidecar, File), FileRefusa
         return Err(FileRefusal::new(problem));
     }
     let path = sources.sidecar.as_ref().map(|file| file.path(root));
-    let text = path.as_deref().map(read_sidecar).transpose()?;
     // The user of a command may read the file that a link leads to, so errors quote it.
-    let parsed = parse_sidecar(None, path.as_deref(), text.as_deref(), &ReadLimits::default())?;
+    let text = path.as_deref().map(|path| read_sidecar(None, path)).transpose()?;
+    let parsed = parse_sidecar(path.as_deref(), text.as_ref(), &ReadLimits::default())?;
     let module = source::module_of(sources, &parsed, path.as_deref())?;
     Ok((parsed, module))
 }
 
 /// The module of a sidecar that may be in a group or in the root.
 fn module_of_sidecar(sidecar: &Path) -> Result<PathBuf, FileRefusal> {
-    let text = read_sidecar(sidecar)?;
-    let parsed = parse_sidecar(None, Some(sidecar), Some(&text), &ReadLimits::default())?;
+    let text = read_sidecar(None, sidecar)?;
+    let parsed = parse_sidecar(Some(sidecar), Some(&text), &ReadLimits::default())?;
     let Some(named) = parsed.module else {
         let module = sidecar.with_extension("wasm");
         return if module.symlink_metadata().is_ok() { Ok(module) } else { Err(no_module(sidecar)) };

@@ -266,5 +266,7 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
 /// # Errors
 /// If it is no regular file, larger than a module may be, or cannot be read.
 pub fn module_bytes(module: &Path) -> Result<Vec<u8>, DirectoryError> {
-    read_module(module, &ReadLimits::default()).map_err(|refusal| DirectoryError::Refused(refusal.text))
+    read_module(None, module, &ReadLimits::default())
+        .map(|module| module.bytes)
+        .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }

@@ -6,13 +6,13 @@ mod files;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use plimsoll_core::{Fault, LoadError, Loader, PolicyConfig, excerpt};
-use plimsoll_system::{FileStamp, digest::digest};
+use plimsoll_system::FileStamp;
 
 pub(crate) use self::facts::digest_of as digest_of_facts;
-pub(crate) use self::files::{parse_sidecar, read_module, read_sidecar};
+pub(crate) use self::files::{SidecarText, parse_sidecar, read_module, read_sidecar};
 use self::{
     facts::FactFiles,
-    files::{leads_out, stamp_now},
+    files::{ModuleFile, stamp_now},
 };
 use crate::{
     config::ReadLimits,
@@ -122,13 +122,12 @@ impl FileRefusal {
 impl Content {
     /// Reads a module and its sidecar where they are.
     pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
-        let text = sidecar.map(read_sidecar).transpose()?;
-        let parsed = parse_sidecar(None, sidecar, text.as_deref(), bounds)?;
+        let text = sidecar.map(|path| read_sidecar(None, path)).transpose()?;
+        let parsed = parse_sidecar(sidecar, text.as_ref(), bounds)?;
         let directory = sidecar.and_then(Path::parent).unwrap_or(Path::new(""));
-        let facts = FactFiles::read(directory, &parsed, &FactPool::default())?;
-        let bytes = read_module(module, bounds)?;
-        let digest = digest(&bytes);
-        Self::complete(None, module, (bytes, digest), sidecar, text.as_deref(), (parsed, facts))
+        let facts = FactFiles::read(None, directory, &parsed, &FactPool::default())?;
+        let module = read_module(None, module, bounds)?;
+        Self::complete(module, sidecar, text, (parsed, facts))
     }
 
     /// The content of a stored version.
@@ -140,25 +139,26 @@ impl Content {
     ) -> Result<Self, FileRefusal> {
         let label = format!("the last good version of {id}");
         let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
-        let sidecar = parse_sidecar(None, path, kept.sidecar.as_deref(), bounds)?;
-        let StoredVersion { module, sidecar: sidecar_text, digests, facts } = kept;
+        let StoredVersion { module, sidecar, digests, facts } = kept;
+        let text = sidecar.map(SidecarText::stored);
+        let sidecar = parse_sidecar(path, text.as_ref(), bounds)?;
+        let sidecar_text = text.map(|text| text.text);
         let facts = FactFiles::restore(Path::new(&label), facts, pool)?;
         Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text, facts })
     }
 
-    /// Checks the module's digest. The digest of a file outside `root`, behind a link, is not shown.
+    /// Checks the module's digest. The digest of a file outside of the root, behind a link, is not shown.
     fn complete(
-        root: Option<&Path>,
-        module: &Path,
-        (bytes, digest): (Vec<u8>, String),
+        module: ModuleFile,
         sidecar: Option<&Path>,
-        text: Option<&str>,
+        text: Option<SidecarText>,
         (parsed, facts): (Sidecar, FactFiles),
     ) -> Result<Self, FileRefusal> {
-        let module_label = module.display().to_string();
+        let ModuleFile { label: module_label, bytes, digest, is_outside } = module;
+        let text = text.map(|text| text.text);
         let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
         if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *digest) {
-            return Err(FileRefusal::new(if root.is_some_and(|root| leads_out(root, module)) {
+            return Err(FileRefusal::new(if is_outside {
                 format!("{module_label}: its digest is not the one that {sidecar_label} says")
             } else {
                 format!("{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}")
@@ -166,27 +166,24 @@ impl Content {
         }
         let digests = ContentDigests {
             module: digest,
-            sidecar: text.map(|text| plimsoll_system::digest::digest(text.as_bytes())),
+            sidecar: text.as_ref().map(|text| plimsoll_system::digest::digest(text.as_bytes())),
             facts: facts.digest(),
         };
-        let sidecar_text = text.map(str::to_owned);
-        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text, facts })
+        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text: text, facts })
     }
 }
 
 // === impl ContentReader ===
 
 impl ContentReader<'_> {
-    /// The bytes of a module and their digest.
-    fn read_module(&self, module: &Path, bounds: &ReadLimits) -> Result<(Vec<u8>, String), FileRefusal> {
+    fn read_module(&self, root: &Path, module: &Path, bounds: &ReadLimits) -> Result<ModuleFile, FileRefusal> {
         let before = FileStamp::of(module);
         if let Some(error) = self.known.of(before).and_then(|digest| self.loader.refusal(&digest)) {
             return Err(FileRefusal::of_module(&module.display().to_string(), &error));
         }
-        let bytes = read_module(module, bounds)?;
-        let digest = digest(&bytes);
-        self.known.note(module, before, &digest);
-        Ok((bytes, digest))
+        let read = read_module(Some(root), module, bounds)?;
+        self.known.note(module, before, &read.digest);
+        Ok(read)
     }
 }
 
@@ -202,8 +199,8 @@ impl SidecarSummary {
             return Err(FileRefusal::new(problem));
         }
         let path = sources.sidecar.as_ref().map(|file| file.path(root));
-        let text = path.as_deref().map(read_sidecar).transpose()?;
-        let parsed = parse_sidecar(Some(root), path.as_deref(), text.as_deref(), bounds)?;
+        let text = path.as_deref().map(|path| read_sidecar(Some(root), path)).transpose()?;
+        let parsed = parse_sidecar(path.as_deref(), text.as_ref(), bounds)?;
         Ok(Self::of(sources, &parsed, path.as_deref()))
     }
 
@@ -248,8 +245,8 @@ impl Reading {
             return Err(FileRefusal::new(problem));
         }
         let sidecar = sources.sidecar.as_ref().map(|file| file.path(root));
-        let text = sidecar.as_deref().map(read_sidecar).transpose()?;
-        let parsed = parse_sidecar(Some(root), sidecar.as_deref(), text.as_deref(), bounds)?;
+        let text = sidecar.as_deref().map(|path| read_sidecar(Some(root), path)).transpose()?;
+        let parsed = parse_sidecar(sidecar.as_deref(), text.as_ref(), bounds)?;
         *summary = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
@@ -259,10 +256,9 @@ impl Reading {
             stamps.entry(file).or_insert(stamp);
         }
         let directory = sidecar.as_deref().and_then(Path::parent).unwrap_or(root);
-        let facts = FactFiles::read(directory, &parsed, reader.facts)?;
-        let path = module.path(root);
-        let read = reader.read_module(&path, bounds)?;
-        Content::complete(Some(root), &path, read, sidecar.as_deref(), text.as_deref(), (parsed, facts))
+        let facts = FactFiles::read(Some(root), directory, &parsed, reader.facts)?;
+        let module = reader.read_module(root, &module.path(root), bounds)?;
+        Content::complete(module, sidecar.as_deref(), text, (parsed, facts))
     }
 }
 

@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use plimsoll_system::digest::digest;
 
-use super::{
-    FileRefusal,
-    files::{leads_out, read_facts},
-};
+use super::{FileRefusal, files::read_facts};
 use crate::{
     fact_pool::{FactPool, FileFacts},
     sidecar::Sidecar,
@@ -29,17 +26,15 @@ impl FactFiles {
     /// # Errors
     /// If one leads out of the directory, cannot be read, or has something else than facts, or all files
     /// together have too many.
-    pub(super) fn read(directory: &Path, sidecar: &Sidecar, pool: &FactPool) -> Result<Self, FileRefusal> {
+    pub(super) fn read(
+        root: Option<&Path>,
+        directory: &Path,
+        sidecar: &Sidecar,
+        pool: &FactPool,
+    ) -> Result<Self, FileRefusal> {
         let mut texts = BTreeMap::new();
         for file in sidecar.facts.iter().filter_map(|own| own.file.as_deref()) {
-            let path = directory.join(file);
-            // A directory that is "" is the current one.
-            let within = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-            if path.symlink_metadata().is_ok() && leads_out(within, &path) {
-                let text = "is a link that leads out of the directory: expected a file of the sidecar's own directory";
-                return Err(FileRefusal::new(format!("{} {text}", path.display())));
-            }
-            texts.insert(file.to_owned(), read_facts(&path)?);
+            texts.insert(file.to_owned(), read_facts(root, directory, &directory.join(file))?);
         }
         Ok(Self { sources: pool.read(directory, &texts)?, texts })
     }
