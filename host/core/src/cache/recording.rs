@@ -29,6 +29,8 @@ pub(crate) struct Recording {
     /// Whether something was read of the nodes of the request together, or of another node than the one in question.
     /// None: nobody asks.
     compares_nodes: Option<Arc<AtomicBool>>,
+    /// Whether a source of facts was read that the sidecar does not name. None: nobody asks.
+    reads_undeclared: Option<Arc<AtomicBool>>,
 }
 
 /// One read and its result, for people.
@@ -56,6 +58,11 @@ impl Recording {
     /// A recording that keeps every read with its value, for people.
     pub(crate) fn with_lines() -> Self {
         Self { lines: Some(Arc::default()), ..Self::default() }
+    }
+
+    /// A recording of a trial call.
+    pub(crate) fn for_trial() -> Self {
+        Self { reads_undeclared: Some(Arc::default()), ..Self::with_lines() }
     }
 
     /// A recording for a bind, which is about one node; see [`SeenValues`](super::SeenValues).
@@ -101,6 +108,9 @@ impl Recording {
         if let Some(compares) = self.compares_nodes.as_ref().filter(|_| compares_nodes(read, position)) {
             compares.store(true, Ordering::Relaxed);
         }
+        if let (Some(undeclared), Err(ReadError::UndeclaredSource(_))) = (&self.reads_undeclared, answer) {
+            undeclared.store(true, Ordering::Relaxed);
+        }
         if let Some(mut lines) = self.lines().filter(|lines| lines.len() < MAX_LINES) {
             let other = match read.scope() {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
@@ -115,6 +125,11 @@ impl Recording {
     /// Whether something was read of the nodes of the request together, or of another node than the one in question.
     pub(crate) fn compares_nodes(&self) -> bool {
         self.compares_nodes.as_ref().is_some_and(|compares| compares.load(Ordering::Relaxed))
+    }
+
+    /// Whether a source of facts was read that the sidecar does not name.
+    pub(crate) fn reads_undeclared(&self) -> bool {
+        self.reads_undeclared.as_ref().is_some_and(|undeclared| undeclared.load(Ordering::Relaxed))
     }
 
     /// The reads since [`Self::begin`].

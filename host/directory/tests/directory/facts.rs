@@ -125,6 +125,21 @@ fn a_bad_file_leaves_the_last_good_facts_in_force() {
 }
 
 #[test]
+fn a_version_that_reads_a_source_its_sidecar_does_not_name_is_refused() {
+    let world = World::new();
+    world.write("x.wasm", &good("reads"));
+    world.write("x.yaml", "facts: [load]\n");
+    let mut watched = world.watch(By::Reports);
+    let before = member(&watched.roster, "x").unwrap();
+    world.put("x.yaml", "facts: [budgt]\n");
+    watched.wait_for("a failure", |roster| !roster.failures().is_empty());
+    let expected = "x.wasm: every call of filter would fail, as a trial did: read: the policy reads the source of facts \
+                    'load', which is not named under `facts` (of its sidecar, or of a case)";
+    assert_eq!(world.failure(&watched.roster), expected);
+    assert!(Arc::ptr_eq(&before, &member(&watched.roster, "x").unwrap()), "the last good one stays");
+}
+
+#[test]
 fn no_file_outside_of_the_sidecars_directory_is_read() {
     let world = World::new();
     world.write("x.wasm", &good("v1"));

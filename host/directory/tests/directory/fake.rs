@@ -149,11 +149,16 @@ impl Policy for FakePolicy {
         }
     }
 
-    /// One whose tag begins with `fails` fails for every pod but that of the trial, from which nobody can tell.
+    /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for every pod but that of the trial, from which nobody can tell.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         self.calls_held.pass(&self.tag);
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
+        }
+        if self.tag.starts_with("reads") {
+            ask.view.read(Read::Pod(PodRead::Name)).unwrap();
+            let load = Read::FactsNumber { source: "load", key: "all" };
+            ask.view.read(load).map_err(|error| Fault::new(FaultKind::Read, error.to_string()))?;
         }
         if self.tag.starts_with("never") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
