@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn a_connection_that_always_has_bytes_yields_and_is_woken() {
-        let (connection, wakes, mut meter) = (connection(), Arc::<Wakes>::default(), ReadMeter::default());
-        let waker = Waker::from(Arc::clone(&wakes));
+        let (connection, count, mut meter) = (connection(), Arc::<Wakes>::default(), ReadMeter::default());
+        let waker = Waker::from(Arc::clone(&count));
         let mut cx = Context::from_waker(&waker);
         for turn in 0..3 {
             for _ in 0..4 {
@@ -115,7 +115,7 @@ mod tests {
                 meter.count(TURN / 4, &connection, 0).unwrap();
             }
             assert!(meter.poll_turn(&mut cx).is_pending());
-            assert_eq!(wakes.0.load(Ordering::Relaxed), turn + 1);
+            assert_eq!(count.0.load(Ordering::Relaxed), turn + 1);
         }
         meter.count(TURN - 1, &connection, 0).unwrap();
         meter.end_turn();

@@ -1,7 +1,8 @@
 //! Requests that are mostly framing: they stop nobody, and are cut off.
 
 use std::{
-    io::{ErrorKind, Write},
+    fmt::Write as _,
+    io::{ErrorKind, Write as _},
     net::{SocketAddr, TcpStream},
     sync::{
         Arc,
@@ -50,19 +51,19 @@ async fn is_cut_while_others_are_served(server: &Server, begin: String, again: V
         move || {
             while !done.load(Ordering::Relaxed) {
                 let sent = send_endlessly(address, &begin, &again);
-                assert!(sent < TOO_MUCH, "{begin:?}: it was let send {sent} bytes");
+                assert!(sent < TOO_MUCH, "{begin:?}: the server took {sent} bytes");
                 cut.fetch_add(1, Ordering::Relaxed);
             }
         }
     };
     let attack = spawn_blocking(attack);
     let mut client = server.client().await.unwrap();
-    let mut served = 0;
+    let mut replies = 0;
     let serving = async {
         // Beyond the first attack: it could come after all requests.
-        while !attack.is_finished() && (served < 50 || cut.load(Ordering::Relaxed) < 2) {
+        while !attack.is_finished() && (replies < 50 || cut.load(Ordering::Relaxed) < 2) {
             assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
-            served += 1;
+            replies += 1;
         }
     };
     let in_time = within("the other client's requests", serving).await;
@@ -95,8 +96,8 @@ async fn endless_framing_is_cut_and_stops_nobody() {
 fn in_chunks(body: &str, length: usize) -> String {
     let mut request = CHUNKED.replace("Host", "Connection: close\r\nHost");
     for chunk in body.as_bytes().chunks(length) {
-        let chunk = std::str::from_utf8(chunk).unwrap();
-        request += &format!("{:x}\r\n{chunk}\r\n", chunk.len());
+        let chunk = str::from_utf8(chunk).unwrap();
+        write!(request, "{:x}\r\n{chunk}\r\n", chunk.len()).unwrap();
     }
     request + "0\r\n\r\n"
 }
