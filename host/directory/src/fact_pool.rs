@@ -170,7 +170,8 @@ mod tests {
     const LIMIT: FactVolume = FactVolume { facts: 10, bytes: 1 << 20 };
 
     fn texts(files: &[(&str, usize, &str)]) -> BTreeMap<String, String> {
-        let text = |facts: usize, value: &str| (0..facts).map(|key| format!("{key},{value}\n")).collect();
+        let text =
+            |facts: usize, value: &str| (0..facts).map(|key| format!("{key},{value}\n")).collect::<Vec<_>>().concat();
         files.iter().map(|(file, facts, value)| ((*file).to_owned(), text(*facts, value))).collect()
     }
 

@@ -75,7 +75,7 @@ fn policies_share_the_facts_of_one_content() {
 #[test]
 fn a_version_with_too_many_facts_for_the_directory_is_refused_and_the_last_good_one_stays() {
     let world = World::new();
-    let many = |value: usize| (0..MAX_FACTS).map(|key| format!("{key},{value}\n")).collect::<String>();
+    let many = |value: usize| (0..MAX_FACTS).map(|key| format!("{key},{value}\n")).collect::<Vec<_>>().concat();
     let files = MAX_TOTAL_FACTS / MAX_FACTS;
     world.write("x.wasm", &good("v1"));
     for at in 0..files {
