@@ -19,8 +19,10 @@ struct ApiConfigMaps(ApiServer);
 pub(crate) fn read(file: &Path, policies: &Path) -> Result<FactsConfig> {
     let config = FactsConfig::read(file)?;
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // A link in the policies directory would have its paths resolved there.
+    let is_inside = |path: &Path| resolved(path).starts_with(resolved(policies));
     ensure!(
-        !resolved(file).starts_with(resolved(policies)),
+        !is_inside(file) && !file.parent().is_some_and(is_inside),
         "{} is in the policies directory: expected a facts file outside of it, since its sources are the operator's",
         file.display()
     );
@@ -37,7 +39,7 @@ pub(crate) fn start(config: FactsConfig, api: Option<&ApiServer>, gateway: &Arc<
             "--facts has a configMap, and this gateway has no API server: expected --kubeconfig, or a service account"
         );
     }
-    info!(sources = config.names().count(), "facts are fetched");
+    info!(sources = config.names().count(), "fetching the sources of --facts");
     let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
     let gateway = Arc::clone(gateway);
     Ok(FactWatch::start(config, config_maps, move |facts| gateway.set_facts(facts)))

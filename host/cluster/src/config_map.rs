@@ -34,7 +34,9 @@ impl ApiServer {
         let answer = self.client().send(request.map(Body::from)).await.map_err(|error| error_text(&error))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
-        let body = body.map_err(|error| format!("the answer of the API server broke off: {error}"))?.to_bytes();
+        let body = body
+            .map_err(|error| format!("the answer of the API server broke off or is too large: {error}"))?
+            .to_bytes();
         if !status.is_success() {
             let message = serde_json::from_slice(&body)
                 .map_or(Cow::Borrowed("it does not say why"), |status: Status| {
@@ -44,6 +46,6 @@ impl ApiServer {
         }
         let read: Result<ConfigMap, _> = serde_json::from_slice(&body);
         read.map(|map| map.data.unwrap_or_default())
-            .map_err(|error| format!("the API server sent what cannot be read: {error}"))
+            .map_err(|error| format!("the API server's answer is not a ConfigMap: {error}"))
     }
 }

@@ -3,20 +3,28 @@
 mod facts;
 mod raw;
 mod resolve;
-mod yaml;
 
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use plimsoll_core::{PolicyConfig, Verbs};
+use plimsoll_yaml::{FieldError, Format};
 
 pub(crate) use facts::FactUse;
 use raw::RawSidecar;
 
 /// Maximum bytes of a sidecar, as of a ConfigMap.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
+
+/// Small limits: a sidecar is written by hand.
+const FORMAT: Format = Format {
+    max_nodes: 100_000,
+    max_depth: 32,
+    free_field: Some("settings"),
+    empty: "the file is empty: expected at least one key, or '{}' for the defaults",
+};
 
 /// The settings of a sidecar, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,23 +55,12 @@ pub(crate) struct ModulePath {
     pub(crate) in_root: bool,
 }
 
-/// An error in a sidecar, and its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SidecarError {
-    /// Line and column, from 1.
-    at: Option<(u64, u64)>,
-    /// The path of the field, such as `match.namespaces[0]`; empty for the whole file.
-    field: String,
-    /// The problem and the expected content.
-    text: String,
-}
-
 // === impl Sidecar ===
 
 impl Sidecar {
     /// Reads the text of a sidecar; `most_memory` bounds the memory that it may give its policy.
-    pub(crate) fn parse(text: &str, most_memory: usize) -> Result<Self, SidecarError> {
-        yaml::read::<RawSidecar>(text).and_then(|raw| raw.resolve(most_memory))
+    pub(crate) fn parse(text: &str, most_memory: usize) -> Result<Self, FieldError> {
+        FORMAT.read::<RawSidecar>(text).and_then(|raw| raw.resolve(most_memory))
     }
 }
 
@@ -75,26 +72,10 @@ impl Default for Sidecar {
     }
 }
 
-// === impl SidecarError ===
-
-impl SidecarError {
-    /// The error of a file that was not written as a sidecar: its place alone, since the text may quote the file.
-    pub(crate) fn unquoted(self) -> Self {
-        let text = "it is no sidecar; nothing of it is quoted, since the link leads out of the directory".to_owned();
-        Self { at: self.at, field: String::new(), text }
-    }
-}
-
-impl fmt::Display for SidecarError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((line, column)) = self.at {
-            write!(f, "{line}:{column}:")?;
-        }
-        if !self.field.is_empty() {
-            write!(f, " {}:", self.field)?;
-        }
-        write!(f, " {}", self.text)
-    }
+/// The error of a file that was not written as a sidecar: its position alone, since the text may quote the file.
+pub(crate) fn unquoted(error: &FieldError) -> FieldError {
+    let text = "it is no sidecar; nothing of it is quoted, since the link leads out of the directory".to_owned();
+    FieldError { position: error.position, field: String::new(), text }
 }
 
 /// The JSON Schema of a sidecar, for editors and linters.

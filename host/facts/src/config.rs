@@ -4,22 +4,29 @@ mod raw;
 mod resolve;
 #[cfg(test)]
 mod tests;
-mod yaml;
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use plimsoll_system::bounded_file::{ReadFileError, read_file};
+use plimsoll_yaml::{FieldError, Format};
 
 use self::raw::RawFile;
 use crate::{round::Round, url::HttpUrl};
 
 /// Maximum bytes of a facts file, as of a ConfigMap.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// Ample for 64 sources.
+const FORMAT: Format = Format {
+    max_nodes: 10_000,
+    max_depth: 16,
+    free_field: None,
+    empty: "the file is empty: expected sources by name, or '{}' for none",
+};
 
 /// The sources that an operator has declared.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +44,7 @@ pub(crate) struct SourceConfig {
     pub(crate) every: Duration,
     /// Time limit of one fetch.
     pub(crate) timeout: Duration,
-    /// The age at which values count no more.
+    /// The age at which values expire.
     pub(crate) max_age: Duration,
     pub(crate) round: Option<Round>,
 }
@@ -87,24 +94,13 @@ pub enum ConfigError {
         cause: ReadFileError,
     },
     /// Its content is wrong.
-    #[error("{}{cause}", path.display())]
+    #[error("{}:{cause}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// The place, the field and the error.
         cause: FieldError,
     },
-}
-
-/// An error in a text, and its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldError {
-    /// Line and column, from 1.
-    at: Option<(u64, u64)>,
-    /// The path of the field, such as `load.prometheus.url`; empty for the whole file.
-    field: String,
-    /// The problem and the expected content.
-    text: String,
 }
 
 // === impl FactsConfig ===
@@ -124,10 +120,7 @@ impl FactsConfig {
     }
 
     fn parse(text: &str, directory: &Path) -> Result<Self, FieldError> {
-        if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
-            return Err(FieldError::of_file("the file is empty: expected sources by name, or '{}' for none"));
-        }
-        resolve::resolve(yaml::read::<RawFile>(text)?, directory)
+        resolve::resolve(FORMAT.read::<RawFile>(text)?, directory)
     }
 
     /// The names of the sources.
@@ -161,26 +154,5 @@ impl SourceKind {
             Self::ConfigMap { namespace, name } => format!("{namespace}/{name}"),
             Self::File(path) => path.display().to_string(),
         }
-    }
-}
-
-// === impl FieldError ===
-
-impl FieldError {
-    fn of_file(text: &str) -> Self {
-        Self { at: None, field: String::new(), text: text.to_owned() }
-    }
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((line, column)) = self.at {
-            write!(f, ":{line}:{column}")?;
-        }
-        f.write_str(": ")?;
-        if !self.field.is_empty() {
-            write!(f, "{}: ", self.field)?;
-        }
-        f.write_str(&self.text)
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of one fetch.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::Utf8Error, time::Duration};
 
 use plimsoll_core::{CsvError, FactError, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
 use plimsoll_system::bounded_file::ReadFileError;
@@ -50,6 +50,8 @@ pub(crate) enum FetchError {
     ManySamples(usize),
     #[error("the text is not JSON with a value for each key: {0}")]
     Json(String),
+    #[error("the text is not UTF-8: {0}")]
+    NotUtf8(Utf8Error),
     #[error("line {0}")]
     Csv(CsvError),
     #[error("{0}")]

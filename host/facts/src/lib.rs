@@ -1,7 +1,7 @@
 //! Facts from outside, fetched from the sources that the operator declares (`serve --facts FILE`).
 //!
 //! ```text
-//!  facts file ──> FactsConfig ──> one task for each source: fetch ──> parse ──> Board ──> publish (Gateway::set_facts)
+//!  facts file ──> FactsConfig ──> one task for each source: fetch ──> parse ──> Sources ──> publish (Gateway::set_facts)
 //!                                   │                                             │
 //!                                   └── Prometheus, HTTP, ConfigMap, file         └── SourceStatus: metrics, /api/facts
 //! ```
@@ -9,17 +9,17 @@
 //! Nothing here runs on the path of a request. The last good values of a source stay until they are older than its
 //! `maxAge`; then it has none. Servers are not trusted: time, size, redirects and the number of facts are bounded.
 
-mod board;
 mod config;
 mod error;
 mod fetch;
 mod parse;
 mod refresh;
 mod round;
+mod sources;
 mod state;
 mod url;
 
-pub use board::SourceStatus;
 pub use config::{ConfigError, FactsConfig};
 pub use fetch::{ConfigMapRead, ConfigMaps};
 pub use refresh::FactWatch;
+pub use sources::SourceStatus;

@@ -25,14 +25,14 @@ pub(crate) enum Content {
 
 /// The facts of one answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ParsedFacts {
     pub(crate) facts: FactSource,
     /// Samples that make no fact: those that are not finite, and those without the label of their key.
     pub(crate) left_out: u64,
 }
 
 /// Reads an answer.
-pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<Reading, FetchError> {
+pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFacts, FetchError> {
     let round = config.round.as_ref();
     match (&config.kind, content) {
         (SourceKind::Prometheus(_, key), Content::Json(bytes) | Content::Csv(bytes)) => {
@@ -43,10 +43,10 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<Reading, 
             reading(&values, 0, round)
         }
         (_, Content::Csv(bytes)) => {
-            let text = str::from_utf8(&bytes).map_err(|error| FetchError::Json(error.to_string()))?;
+            let text = str::from_utf8(&bytes).map_err(FetchError::NotUtf8)?;
             let facts = FactSource::from_csv(text).map_err(FetchError::Csv)?;
             if round.is_none() {
-                return Ok(Reading { facts, left_out: 0 });
+                return Ok(ParsedFacts { facts, left_out: 0 });
             }
             let values = facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned()));
             reading(&values.collect::<Vec<_>>(), 0, round)
@@ -60,13 +60,13 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<Reading, 
 }
 
 /// The facts with these keys and values, rounded.
-fn reading(values: &[(String, String)], left_out: u64, round: Option<&Round>) -> Result<Reading, FetchError> {
+fn reading(values: &[(String, String)], left_out: u64, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     let rounded = values.iter().map(|(key, value)| {
         let value = round.map_or(value.as_str().into(), |round| round.apply(value));
         (key.as_str(), value)
     });
     let facts = FactSource::from_texts(rounded).map_err(FetchError::Facts)?;
-    Ok(Reading { facts, left_out })
+    Ok(ParsedFacts { facts, left_out })
 }
 
 #[cfg(test)]
@@ -108,6 +108,12 @@ mod tests {
         assert_eq!(values(Some(0.05), csv()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
         let entries = BTreeMap::from([("a".to_owned(), "0.12\n".to_owned()), ("b".to_owned(), "x".to_owned())]);
         assert_eq!(values(Some(0.05), Content::Entries(entries)), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf_8_is_refused_as_such() {
+        let error = values(None, Content::Csv(b"a,\xff\n".to_vec())).unwrap_err();
+        assert_eq!(error, "the text is not UTF-8: invalid utf-8 sequence of 1 bytes from index 2");
     }
 
     #[test]

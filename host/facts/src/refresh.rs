@@ -16,29 +16,30 @@ use tokio::{
 };
 
 use crate::{
-    board::{Board, SourceStatus},
     config::FactsConfig,
     error::FetchError,
     fetch::{ConfigMaps, Fetcher},
     parse::parse,
+    sources::{SourceStatus, Sources},
 };
 
-/// Fetches at once: each holds an answer of up to 4 MiB, and what is read from it.
-const MAX_FETCHES: usize = 8;
+/// Answers that are parsed at once: each takes a multiple of its up to 4 MiB. No permit is held while a server is
+/// awaited, so that silent servers hold up no other source.
+const MAX_PARSES: usize = 2;
 
-/// The part of a pause that is left to chance, so that replicas and sources do not fetch at the same time.
+/// The random fraction of a pause, so that replicas and sources do not fetch at the same time.
 const JITTER: f64 = 0.1;
 
 /// Keeps facts up to date until it is dropped.
 pub struct FactWatch {
-    board: Arc<Board>,
+    sources: Arc<Sources>,
     // Dropping it ends the tasks.
     _tasks: JoinSet<()>,
 }
 
 /// The task of one source.
 struct Refresh {
-    board: Arc<Board>,
+    sources: Arc<Sources>,
     fetcher: Arc<Fetcher>,
     permits: Arc<Semaphore>,
     /// The index of the source.
@@ -55,19 +56,19 @@ impl FactWatch {
         config_maps: Option<Arc<dyn ConfigMaps>>,
         publish: impl Fn(&Facts) + Send + Sync + 'static,
     ) -> Self {
-        let board = Arc::new(Board::new(config, Box::new(publish)));
-        let (fetcher, permits) = (Arc::new(Fetcher::new(config_maps)), Arc::new(Semaphore::new(MAX_FETCHES)));
+        let sources = Arc::new(Sources::new(config, Box::new(publish)));
+        let (fetcher, permits) = (Arc::new(Fetcher::new(config_maps)), Arc::new(Semaphore::new(MAX_PARSES)));
         let mut tasks = JoinSet::new();
-        for at in 0..board.sources().len() {
-            let (board, fetcher, permits) = (Arc::clone(&board), Arc::clone(&fetcher), Arc::clone(&permits));
-            tasks.spawn(Refresh { board, fetcher, permits, at }.run());
+        for at in 0..sources.configs().len() {
+            let (sources, fetcher, permits) = (Arc::clone(&sources), Arc::clone(&fetcher), Arc::clone(&permits));
+            tasks.spawn(Refresh { sources, fetcher, permits, at }.run());
         }
-        Self { board, _tasks: tasks }
+        Self { sources, _tasks: tasks }
     }
 
     /// The state of every source, by name.
     pub fn statuses(&self) -> Vec<SourceStatus> {
-        self.board.statuses()
+        self.sources.statuses()
     }
 }
 
@@ -83,26 +84,25 @@ impl Refresh {
     async fn run(self) {
         loop {
             let began = Instant::now();
-            self.while_expiring(self.fetch()).await;
-            let pause = self.board.pause(self.at);
+            self.while_expiring(self.fetch(began)).await;
+            let pause = self.sources.pause(self.at);
             let next = began + pause.mul_f64(1.0 - JITTER * random());
-            self.while_expiring(wait_until(next)).await;
+            self.while_expiring(sleep_until(next)).await;
         }
     }
 
-    async fn fetch(&self) {
+    async fn fetch(&self, began: Instant) {
+        let fetched = self.fetcher.fetch(&self.sources.configs()[self.at]).await;
         // It is never closed.
         let Ok(_permit) = self.permits.acquire().await else { return };
-        let began = Instant::now();
-        let fetched = self.fetcher.fetch(&self.board.sources()[self.at]).await;
-        let (board, at) = (Arc::clone(&self.board), self.at);
-        // Reading megabytes of JSON, and a change of every node, take too long for a thread of async tasks.
+        let (sources, at) = (Arc::clone(&self.sources), self.at);
+        // ParsedFacts megabytes of JSON, and a change of every node, take too long for a thread of async tasks.
         let read = move || {
-            let outcome = fetched.and_then(|content| parse(&board.sources()[at], content));
-            board.fetched(at, began, outcome);
+            let outcome = fetched.and_then(|content| parse(&sources.configs()[at], content));
+            sources.fetched(at, began, outcome);
         };
         if spawn_blocking(read).await.is_err() {
-            self.board.fetched(self.at, began, Err(FetchError::Panicked));
+            self.sources.fetched(self.at, began, Err(FetchError::Panicked));
         }
     }
 
@@ -110,27 +110,27 @@ impl Refresh {
     async fn while_expiring(&self, future: impl Future<Output = ()>) {
         let mut future = pin!(future);
         loop {
-            let expiry = self.board.expiry(self.at);
+            let expiry = self.sources.expiry(self.at);
             tokio::select! {
                 () = &mut future => return,
-                () = wait_until_some(expiry) => {
-                    let (board, at) = (Arc::clone(&self.board), self.at);
+                () = sleep_until_some(expiry) => {
+                    let (sources, at) = (Arc::clone(&self.sources), self.at);
                     // Its only error is a panic, which the panic hook has logged.
-                    let _ = spawn_blocking(move || board.expire(at, Instant::now())).await;
+                    let _ = spawn_blocking(move || sources.expire(at, Instant::now())).await;
                 }
             }
         }
     }
 }
 
-/// Time itself is waited for: the interval of a source, and the age of its values.
-async fn wait_until(moment: Instant) {
+/// Sleeps until a moment.
+async fn sleep_until(moment: Instant) {
     tokio::time::sleep_until(moment.into()).await;
 }
 
-async fn wait_until_some(moment: Option<Instant>) {
+async fn sleep_until_some(moment: Option<Instant>) {
     match moment {
-        Some(moment) => wait_until(moment).await,
+        Some(moment) => sleep_until(moment).await,
         None => pending().await,
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::FactSource;
 
-use crate::parse::Reading;
+use crate::parse::ParsedFacts;
 
 /// The first pause after a failure; it doubles from failure to failure, up to the source's own interval.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -32,11 +32,11 @@ pub(crate) struct SourceState {
 
 /// The effect of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Effect {
-    /// Whether the values in force are others now.
-    pub(crate) is_change: bool,
-    /// Whether the fetches before it went otherwise: the first failure, or the first success after one.
-    pub(crate) is_news: bool,
+pub(crate) struct FetchEffect {
+    /// Whether the values in force changed.
+    pub(crate) values_changed: bool,
+    /// Whether the previous fetch had the other outcome.
+    pub(crate) health_changed: bool,
 }
 
 // === impl SourceState ===
@@ -56,23 +56,23 @@ impl SourceState {
     }
 
     /// A fetch that began then has brought these values.
-    pub(crate) fn succeeded(&mut self, began: Instant, reading: Reading) -> Effect {
-        let is_change = self.values.as_deref() != Some(&reading.facts);
-        if is_change {
+    pub(crate) fn succeeded(&mut self, began: Instant, reading: ParsedFacts) -> FetchEffect {
+        let values_changed = self.values.as_deref() != Some(&reading.facts);
+        if values_changed {
             self.values = Some(Arc::new(reading.facts));
         }
         self.read_at = Some(began);
         self.left_out = reading.left_out;
         self.good += 1;
         self.failures_in_a_row = 0;
-        Effect { is_change, is_news: self.error.take().is_some() }
+        FetchEffect { values_changed, health_changed: self.error.take().is_some() }
     }
 
     /// A fetch has failed: the values before it stay until they are too old.
-    pub(crate) fn failed(&mut self, error: String) -> Effect {
+    pub(crate) fn failed(&mut self, error: String) -> FetchEffect {
         self.failed += 1;
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        Effect { is_change: false, is_news: self.error.replace(error).is_none() }
+        FetchEffect { values_changed: false, health_changed: self.error.replace(error).is_none() }
     }
 
     /// When the values in force are too old.
@@ -104,18 +104,18 @@ mod tests {
 
     const MAX_AGE: Duration = Duration::from_mins(1);
 
-    fn reading(value: &str) -> Reading {
-        Reading { facts: FactSource::from_texts([("k", value)]).unwrap(), left_out: 3 }
+    fn reading(value: &str) -> ParsedFacts {
+        ParsedFacts { facts: FactSource::from_texts([("k", value)]).unwrap(), left_out: 3 }
     }
 
     #[test]
     fn the_same_values_are_no_change_and_stay_the_same_source() {
         let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
-        assert_eq!(state.succeeded(now, reading("1")), Effect { is_change: true, is_news: false });
+        assert_eq!(state.succeeded(now, reading("1")), FetchEffect { values_changed: true, health_changed: false });
         let first = state.values.clone().unwrap();
-        assert_eq!(state.succeeded(now, reading("1")), Effect { is_change: false, is_news: false });
+        assert_eq!(state.succeeded(now, reading("1")), FetchEffect { values_changed: false, health_changed: false });
         assert!(Arc::ptr_eq(&first, state.values.as_ref().unwrap()));
-        assert_eq!(state.succeeded(now, reading("2")), Effect { is_change: true, is_news: false });
+        assert_eq!(state.succeeded(now, reading("2")), FetchEffect { values_changed: true, health_changed: false });
         assert_eq!((state.good, state.failed, state.left_out), (3, 0, 3));
     }
 
@@ -123,14 +123,14 @@ mod tests {
     fn values_outlive_failures_until_they_are_too_old() {
         let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
         state.succeeded(now, reading("1"));
-        assert_eq!(state.failed("away".to_owned()), Effect { is_change: false, is_news: true });
-        assert_eq!(state.failed("away".to_owned()), Effect { is_change: false, is_news: false });
+        assert_eq!(state.failed("away".to_owned()), FetchEffect { values_changed: false, health_changed: true });
+        assert_eq!(state.failed("away".to_owned()), FetchEffect { values_changed: false, health_changed: false });
         assert_eq!(state.expiry(), Some(now + MAX_AGE));
         assert!(!state.expire(now + Duration::from_millis(59_999)) && state.values.is_some());
         assert!(state.expire(now + MAX_AGE) && state.values.is_none());
         assert!(!state.expire(now + 2 * MAX_AGE), "it is over once");
         let later = now + 3 * MAX_AGE;
-        assert_eq!(state.succeeded(later, reading("1")), Effect { is_change: true, is_news: true });
+        assert_eq!(state.succeeded(later, reading("1")), FetchEffect { values_changed: true, health_changed: true });
         assert_eq!((state.expiry(), state.error.as_deref()), (Some(later + MAX_AGE), None));
     }
 

@@ -16,11 +16,11 @@ impl HttpUrl {
     /// # Errors
     /// Says what is wrong, without the URL: it may have a password.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let (scheme, _) = text.split_once("://").ok_or("it is no absolute URL")?;
+        let (scheme, _) = text.split_once("://").ok_or("it is not an absolute URL")?;
         if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
             return Err("its scheme is neither http nor https");
         }
-        let uri: Uri = text.parse().map_err(|_| "it is no URL")?;
+        let uri: Uri = text.parse().map_err(|_| "it is not a URL")?;
         let authority = uri.authority().ok_or("it has no host")?;
         if authority.as_str().contains('@') {
             return Err("it has a user or a password");

@@ -1,11 +1,9 @@
 //! The sources of facts that a sidecar names.
 
 use plimsoll_core::{AbsentFacts, quotable};
+use plimsoll_yaml::FieldError;
 
-use super::{
-    SidecarError,
-    raw::{RawAbsent, RawFactSource, RawFacts},
-};
+use super::raw::{RawAbsent, RawFactSource, RawFacts};
 
 /// Maximum sources of one policy.
 const MAX_SOURCES: usize = 16;
@@ -26,7 +24,7 @@ pub(crate) struct FactUse {
 
 impl RawFacts {
     /// Checks names and files.
-    pub(super) fn resolve(self) -> Result<Vec<FactUse>, SidecarError> {
+    pub(super) fn resolve(self) -> Result<Vec<FactUse>, FieldError> {
         let sources: Vec<(String, Option<RawFactSource>)> = match self {
             Self::Names(names) => names.into_iter().map(|name| (name, None)).collect(),
             Self::Sources(sources) => sources.into_iter().collect(),
@@ -50,7 +48,7 @@ impl RawAbsent {
     }
 }
 
-fn resolve(name: &str, source: RawFactSource) -> Result<FactUse, SidecarError> {
+fn resolve(name: &str, source: RawFactSource) -> Result<FactUse, FieldError> {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_fit) {
         let expected = "expected the name of a source: letters, digits, '.', '_' and '-', at most 63";
@@ -68,6 +66,6 @@ fn is_file_name(file: &str) -> bool {
     !stem.is_empty() && !file.starts_with('.') && !file.contains(['/', '\\', '\0'])
 }
 
-fn wrong(field: &str, text: String) -> SidecarError {
-    SidecarError { at: None, field: field.to_owned(), text }
+fn wrong(field: &str, text: String) -> FieldError {
+    FieldError { position: None, field: field.to_owned(), text }
 }

@@ -6,15 +6,15 @@ use plimsoll_core::{
     LabelSelector, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
     parse_quantity, quotable,
 };
+use plimsoll_yaml::{FieldError, position};
 use serde_saphyr::Spanned;
 
 use super::{
-    MAX_BYTES, ModulePath, Sidecar, SidecarError,
+    MAX_BYTES, ModulePath, Sidecar,
     raw::{
         RawAbsent, RawFacts, RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar,
         RawStdio, RawStdioVerb,
     },
-    yaml::place,
 };
 
 /// Maximum timeout of a policy; kube-scheduler waits for a few seconds.
@@ -27,7 +27,7 @@ const MIN_MEMORY: usize = 64 << 10;
 
 impl RawSidecar {
     /// Checks every value and fills in the defaults.
-    pub(super) fn resolve(self, most_memory: usize) -> Result<Sidecar, SidecarError> {
+    pub(super) fn resolve(self, most_memory: usize) -> Result<Sidecar, FieldError> {
         let default = PolicyConfig::default();
         let has_timeout = self.timeout.is_some();
         let config = PolicyConfig {
@@ -56,12 +56,12 @@ impl RawSidecar {
 // === impl RawStdio ===
 
 impl RawStdio {
-    fn resolve(self) -> Result<Verbs, SidecarError> {
+    fn resolve(self) -> Result<Verbs, FieldError> {
         let Some(verbs) = self.verbs else { return Ok(PROGRAM_VERBS) };
         if verbs.value.is_empty() {
             let text = "an empty list: expected at least one of filter and prioritize; without the key it is filter";
-            let (at, field) = (place(verbs.referenced), "stdio.verbs".to_owned());
-            return Err(SidecarError { at, field, text: text.to_owned() });
+            let (at, field) = (position(verbs.referenced), "stdio.verbs".to_owned());
+            return Err(FieldError { position: at, field, text: text.to_owned() });
         }
         Ok(verbs.value.into_iter().map(RawStdioVerb::resolve).collect())
     }
@@ -105,7 +105,7 @@ impl RawOnError {
 // === impl RawMatch ===
 
 impl RawMatch {
-    fn resolve(self) -> Result<Match, SidecarError> {
+    fn resolve(self) -> Result<Match, FieldError> {
         Ok(Match {
             namespaces: self.namespaces.map(|names| resolve_names(names, "match.namespaces")).transpose()?,
             scheduler_names: self
@@ -121,7 +121,7 @@ impl RawMatch {
 // === impl RawSelector ===
 
 impl RawSelector {
-    fn resolve(self) -> Result<LabelSelector, SidecarError> {
+    fn resolve(self) -> Result<LabelSelector, FieldError> {
         let mut requirements = Vec::new();
         for (key, value) in self.match_labels {
             let key = Spanned::new(key, value.referenced, value.defined);
@@ -131,7 +131,7 @@ impl RawSelector {
         }
         for (index, requirement) in self.match_expressions.into_iter().enumerate() {
             let field = format!("match.podSelector.matchExpressions[{index}]");
-            let at = place(requirement.referenced);
+            let at = position(requirement.referenced);
             requirements.push(requirement.value.resolve(at, &field)?);
         }
         Ok(LabelSelector { requirements })
@@ -141,15 +141,15 @@ impl RawSelector {
 // === impl RawRequirement ===
 
 impl RawRequirement {
-    fn resolve(self, at: Option<(u64, u64)>, field: &str) -> Result<Requirement, SidecarError> {
+    fn resolve(self, at: Option<(u64, u64)>, field: &str) -> Result<Requirement, FieldError> {
         check_filled(&self.key, &format!("{field}.key"))?;
         let (operator, takes_values) = self.operator.resolve();
         if takes_values == self.values.is_empty() {
             let expected = if takes_values { "at least one" } else { "none" };
             let found = if takes_values { "no values" } else { "values" };
             let text = format!("{:?} with {found}: expected {expected}", self.operator);
-            let at = self.values.first().and_then(|value| place(value.referenced)).or(at);
-            return Err(SidecarError { at, field: format!("{field}.values"), text });
+            let at = self.values.first().and_then(|value| position(value.referenced)).or(at);
+            return Err(FieldError { position: at, field: format!("{field}.values"), text });
         }
         let values = self.values.into_iter().map(|value| value.value.into()).collect();
         Ok(Requirement { key: self.key.value.into(), operator, values })
@@ -171,16 +171,16 @@ impl RawOperator {
 }
 
 /// Serializes the settings; expanded YAML aliases count towards the limit.
-fn resolve_settings(settings: &serde_json::Value) -> Result<Arc<str>, SidecarError> {
+fn resolve_settings(settings: &serde_json::Value) -> Result<Arc<str>, FieldError> {
     let json = settings.to_string();
     if json.len() as u64 > MAX_BYTES {
         let text = format!("{} bytes as JSON: expected at most {MAX_BYTES}", json.len());
-        return Err(SidecarError { at: None, field: "settings".to_owned(), text });
+        return Err(FieldError { position: None, field: "settings".to_owned(), text });
     }
     Ok(Arc::from(json))
 }
 
-fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, SidecarError> {
+fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, FieldError> {
     let expected = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let parsed = humantime::parse_duration(&text.value).ok();
     parsed
@@ -188,7 +188,7 @@ fn resolve_timeout(text: &Spanned<String>) -> Result<Duration, SidecarError> {
         .ok_or_else(|| wrong(text, "timeout", expected))
 }
 
-fn resolve_memory(text: &Spanned<String>, most: usize) -> Result<usize, SidecarError> {
+fn resolve_memory(text: &Spanned<String>, most: usize) -> Result<usize, FieldError> {
     let parsed = parse_quantity(&text.value, 1).ok().and_then(|bytes| usize::try_from(bytes).ok());
     parsed.filter(|bytes| (MIN_MEMORY..=most).contains(bytes)).ok_or_else(|| {
         let most = most >> 20;
@@ -200,7 +200,7 @@ fn resolve_memory(text: &Spanned<String>, most: usize) -> Result<usize, SidecarE
     })
 }
 
-fn resolve_digest(text: &Spanned<String>) -> Result<Box<str>, SidecarError> {
+fn resolve_digest(text: &Spanned<String>) -> Result<Box<str>, FieldError> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_digest = |digits: &str| digits.len() == 64 && digits.bytes().all(is_digit);
     if text.value.strip_prefix("sha256:").is_some_and(is_digest) {
@@ -209,7 +209,7 @@ fn resolve_digest(text: &Spanned<String>) -> Result<Box<str>, SidecarError> {
     Err(wrong(text, "digest", "expected sha256: and 64 hexadecimal digits in lower case"))
 }
 
-fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, SidecarError> {
+fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, FieldError> {
     let (name, in_root) = text.value.strip_prefix("../").map_or((text.value.as_str(), false), |name| (name, true));
     let stem = name.strip_suffix(".wasm").unwrap_or_default();
     if stem.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) {
@@ -219,10 +219,14 @@ fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, SidecarError> {
     Ok(ModulePath { name: name.into(), in_root })
 }
 
-fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Vec<Box<str>>, SidecarError> {
+fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Vec<Box<str>>, FieldError> {
     if names.value.is_empty() {
         let text = "an empty list matches no pod: expected at least one name; without the key every pod matches";
-        return Err(SidecarError { at: place(names.referenced), field: field.to_owned(), text: text.to_owned() });
+        return Err(FieldError {
+            position: position(names.referenced),
+            field: field.to_owned(),
+            text: text.to_owned(),
+        });
     }
     let check = |(index, name): (usize, Spanned<String>)| {
         check_filled(&name, &format!("{field}[{index}]"))?;
@@ -232,14 +236,14 @@ fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Ve
 }
 
 /// A name that no object can have would silently match nothing.
-fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), SidecarError> {
+fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), FieldError> {
     if name.value.is_empty() || name.value.contains(char::is_whitespace) {
         return Err(wrong(name, field, "expected a name without spaces"));
     }
     Ok(())
 }
 
-fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> SidecarError {
+fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> FieldError {
     let text = format!("found '{}': {expected}", quotable(&found.value));
-    SidecarError { at: place(found.referenced), field: field.to_owned(), text }
+    FieldError { position: position(found.referenced), field: field.to_owned(), text }
 }

@@ -82,7 +82,7 @@ pub(crate) fn parse_sidecar(
 ) -> Result<Sidecar, FileRefusal> {
     let (Some(path), Some(SidecarText { text, is_outside })) = (path, text) else { return Ok(Sidecar::default()) };
     Sidecar::parse(text, bounds.memory).map_err(|error| {
-        let error = if *is_outside { error.unquoted() } else { error };
+        let error = if *is_outside { sidecar::unquoted(&error) } else { error };
         FileRefusal::new(format!("{}:{error}", path.display()))
     })
 }

@@ -1,4 +1,4 @@
-//! The facts file as it stands in the file.
+//! The facts file as serde reads it, before any check.
 
 use std::collections::BTreeMap;
 

@@ -6,12 +6,12 @@ use std::{
 };
 
 use plimsoll_core::quotable;
+use plimsoll_yaml::{FieldError, position};
 use serde_saphyr::Spanned;
 
 use super::{
-    FactsConfig, FieldError, HttpSource, SampleKey, SourceConfig, SourceKind,
+    FactsConfig, HttpSource, SampleKey, SourceConfig, SourceKind,
     raw::{RawConfigMap, RawFile, RawFileSource, RawHttp, RawPrometheus, RawSource},
-    yaml::place,
 };
 use crate::{
     round::{Round, STEPS},
@@ -69,11 +69,11 @@ pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<FactsConfig, Fi
 }
 
 fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Result<SourceConfig, FieldError> {
-    let at = place(raw.referenced);
+    let position = position(raw.referenced);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_fit) {
         let expected = "expected the name of a source: letters, digits, '.', '_' and '-', at most 63";
-        return Err(FieldError { at, field: quotable(name).into_owned(), text: expected.to_owned() });
+        return Err(FieldError { position, field: quotable(name).into_owned(), text: expected.to_owned() });
     }
     let RawSource { prometheus, http, config_map, file, max_age, round } = raw.value;
     let field = |kind| Field { source: name, kind };
@@ -86,7 +86,7 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
     let mut kinds = kinds.into_iter().flatten();
     let (Some(kind), None) = (kinds.next(), kinds.next()) else {
         let text = format!("expected exactly one of the keys {KINDS}");
-        return Err(FieldError { at, field: name.to_owned(), text });
+        return Err(FieldError { position, field: name.to_owned(), text });
     };
     let Kind { source: kind, every, timeout } = kind?;
     let inner = field(kind.as_str());
@@ -110,10 +110,10 @@ fn resolve_prometheus(raw: RawPrometheus, field: &Field<'_>, directory: &Path) -
     let query = &raw.query;
     if query.value.trim().is_empty() || query.value.len() > MAX_QUERY_BYTES {
         let text = format!("{} bytes: expected a query of 1 to {MAX_QUERY_BYTES}", query.value.len());
-        return Err(field.error("query", place(query.referenced), text));
+        return Err(field.error("query", position(query.referenced), text));
     }
     let url = base.join("/api/v1/query", "query", query.value.trim());
-    let url = url.map_err(|why| field.error("query", place(query.referenced), format!("with this query {why}")))?;
+    let url = url.map_err(|why| field.error("query", position(query.referenced), format!("with this query {why}")))?;
     let key = match (raw.node, raw.key) {
         (None, None) => SampleKey::Single,
         (Some(node), None) => SampleKey::Node(field.label("node", &node)?),
@@ -154,7 +154,7 @@ fn resolve_file(raw: RawFileSource, field: &Field<'_>, directory: &Path) -> Resu
 
 fn resolve_round(step: &Spanned<f64>, field: &Field<'_>) -> Result<Round, FieldError> {
     let text = || format!("found {}: expected a step from {} to {}", step.value, STEPS.start(), STEPS.end());
-    Round::to(step.value).ok_or_else(|| field.error("round", place(step.referenced), text()))
+    Round::to(step.value).ok_or_else(|| field.error("round", position(step.referenced), text()))
 }
 
 // === impl Field ===
@@ -178,7 +178,7 @@ impl Field<'_> {
         // Not quoted: it may have a password.
         let expected = "expected a URL such as https://host:9090/path, without user and password";
         HttpUrl::parse(&text.value)
-            .map_err(|why| self.error("url", place(text.referenced), format!("{why}: {expected}")))
+            .map_err(|why| self.error("url", position(text.referenced), format!("{why}: {expected}")))
     }
 
     fn label(&self, key: &str, text: &Spanned<String>) -> Result<Box<str>, FieldError> {
@@ -195,22 +195,22 @@ impl Field<'_> {
     ) -> Result<HttpSource, FieldError> {
         if let Some(token) = token.as_ref().filter(|_| !url.is_https() && !url.is_loopback()) {
             let text = "the token would be sent in the clear: expected a url with https, or on this machine";
-            return Err(self.error("bearerTokenFile", place(token.referenced), text.to_owned()));
+            return Err(self.error("bearerTokenFile", position(token.referenced), text.to_owned()));
         }
         if let Some(authorities) = authorities.as_ref().filter(|_| !url.is_https()) {
             let text = "a certificate is checked only with https: expected a url with https";
-            return Err(self.error("caFile", place(authorities.referenced), text.to_owned()));
+            return Err(self.error("caFile", position(authorities.referenced), text.to_owned()));
         }
         let path = |text: OptionalText| -> Option<PathBuf> { text.map(|text| directory.join(text.value)) };
         Ok(HttpSource { url, bearer_token_file: path(token), ca_file: path(authorities) })
     }
 
     fn wrong(&self, key: &str, found: &Spanned<String>, expected: &str) -> FieldError {
-        self.error(key, place(found.referenced), format!("found '{}': {expected}", quotable(&found.value)))
+        self.error(key, position(found.referenced), format!("found '{}': {expected}", quotable(&found.value)))
     }
 
-    fn error(&self, key: &str, at: Option<(u64, u64)>, text: String) -> FieldError {
+    fn error(&self, key: &str, position: Option<(u64, u64)>, text: String) -> FieldError {
         let dot = if self.kind.is_empty() { "" } else { "." };
-        FieldError { at, field: format!("{}.{}{dot}{key}", self.source, self.kind), text }
+        FieldError { position, field: format!("{}.{}{dot}{key}", self.source, self.kind), text }
     }
 }

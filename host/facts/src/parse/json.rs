@@ -77,13 +77,17 @@ impl Visitor<'_> for ScalarVisitor {
         Ok(Scalar(number.to_string()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
+    /// As serde_json writes it, and so as files for `run`, `explain` and cases are read.
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Scalar, E> {
+        let number = serde_json::Number::from_f64(number).ok_or_else(|| E::custom("expected a finite number"))?;
         Ok(Scalar(number.to_string()))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::FactSource;
+
     use super::*;
 
     #[test]
@@ -105,6 +109,13 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes()).unwrap_err(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_fetched_value_has_the_text_that_it_has_in_a_file() {
+        let text = r#"{"a": 1.0, "b": 1e21, "c": -0.0, "d": 18446744073709551615, "e": 0.1, "f": true, "g": "1.00"}"#;
+        let fetched = FactSource::from_texts(parse(text.as_bytes()).unwrap()).unwrap();
+        assert_eq!(fetched, FactSource::from_value(&serde_json::from_str(text).unwrap()).unwrap());
     }
 
     #[test]

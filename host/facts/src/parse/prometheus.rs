@@ -6,7 +6,7 @@ use plimsoll_core::{MAX_FACTS, Real, excerpt, looks_secret};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::{Reading, reading};
+use super::{ParsedFacts, reading};
 use crate::{config::SampleKey, error::FetchError, round::Round};
 
 /// The key of a fact that is the only one of its source.
@@ -56,7 +56,7 @@ pub(crate) fn error_of(body: &[u8]) -> Option<String> {
     Some(quoted(&answer.error?))
 }
 
-pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<Reading, FetchError> {
+pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     let malformed = |error: serde_json::Error| FetchError::NotPrometheus(error.to_string());
     let answer: Answer<'_> = serde_json::from_slice(body).map_err(malformed)?;
     if answer.status != "success" {
@@ -70,13 +70,13 @@ pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Resu
     }
 }
 
-fn scalar(Point(_, text): &Point<'_>, round: Option<&Round>) -> Result<Reading, FetchError> {
+fn scalar(Point(_, text): &Point<'_>, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     let value = number(text);
     let left_out = u64::from(value.is_none());
     reading(value.map(|value| (SINGLE.to_owned(), value)).as_slice(), left_out, round)
 }
 
-fn vector(samples: &[Sample<'_>], key: &SampleKey, round: Option<&Round>) -> Result<Reading, FetchError> {
+fn vector(samples: &[Sample<'_>], key: &SampleKey, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     if *key == SampleKey::Single && samples.len() > 1 {
         return Err(FetchError::ManySamples(samples.len()));
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn read(body: &[u8], key: &SampleKey) -> Result<(Vec<(String, String)>, u64), String> {
-        let Reading { facts, left_out } = parse(body, key, None).map_err(|error| error.to_string())?;
+        let ParsedFacts { facts, left_out } = parse(body, key, None).map_err(|error| error.to_string())?;
         let mut values: Vec<_> = facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
         values.sort();
         Ok((values, left_out))

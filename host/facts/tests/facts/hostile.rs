@@ -8,8 +8,12 @@ use crate::World;
 /// The error of a source that gets this answer.
 fn error_of(answer: FakeAnswer, expected: &str) {
     let server = FakeServer::start().unwrap();
+    let timeout = match answer {
+        FakeAnswer::Silence | FakeAnswer::Stalled(_) => ", timeout: 500ms",
+        _ => "",
+    };
     server.set("/api/v1/query", answer);
-    let source = format!("{{url: '{}', query: q, node: instance, timeout: 500ms}}", server.url(""));
+    let source = format!("{{url: '{}', query: q, node: instance{timeout}}}", server.url(""));
     let world = World::start(&format!("load: {{prometheus: {source}}}\n"));
     let status = world.wait_for_error("load", expected);
     assert!(status.is_absent && world.publications() == 0, "{status:?}");

@@ -67,7 +67,7 @@ fn a_server_is_trusted_by_the_authorities_of_the_ca_file_and_no_others() {
 fn without_a_ca_file_the_authorities_of_the_system_decide() {
     let address = serve(&Authority::new("ours").unwrap(), json(r#"{"a": 1}"#));
     let world = World::start(&source(address, ""));
-    let status = world.wait_for_error("a", "");
+    let status = world.wait_for_error("a", "certificate");
     assert!(status.is_absent, "{status:?}");
 }
 

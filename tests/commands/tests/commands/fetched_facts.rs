@@ -45,7 +45,7 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
     prometheus.set("/api/v1/query", FakeAnswer::samples(&[("10.0.0.1:9100", "0.2"), ("n2:9100", "0.9")]));
     let url = prometheus.url("");
     let facts = format!(
-        "load: {{prometheus: {{url: '{url}', query: q, node: instance, every: 1s}}, maxAge: 2s}}\n\
+        "load: {{prometheus: {{url: '{url}', query: q, node: instance, every: 1s}}, maxAge: 5s}}\n\
          calendar: {{configMap: {{namespace: ops, name: calendar, every: 1s}}}}\n"
     );
     fs::write(at("facts.yaml"), facts).unwrap();
@@ -83,13 +83,13 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
     for line in [
         "plimsoll_facts_absent{source=\"load\"} 1",
         "plimsoll_facts_values{source=\"calendar\"} 1",
-        "plimsoll_facts_max_age_seconds{source=\"load\"} 2.0",
+        "plimsoll_facts_max_age_seconds{source=\"load\"} 5.0",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     prometheus.set("/api/v1/query", FakeAnswer::samples(&[("n3", "0.7")]));
     wait_for([5, 5, 7]);
-    gateway.wait_for_log("the recovery", |line| line["message"] == "the source of facts is read again").unwrap();
+    gateway.wait_for_log("the recovery", |line| line["message"] == "the source of facts can be read again").unwrap();
 }
 
 #[test]
@@ -121,4 +121,8 @@ fn a_bad_facts_file_ends_the_start_with_its_place() {
     // A person who may write policies must not make the gateway send requests.
     let error = serve("policies/facts.yaml", "a: {http: {url: 'http://127.0.0.1:1/'}}\n");
     assert!(error.contains("facts.yaml is in the policies directory: expected a facts file outside of it"), "{error}");
+    fs::remove_file(at("policies/facts.yaml")).unwrap();
+    std::os::unix::fs::symlink(at("facts.yaml"), at("policies/link.yaml")).unwrap();
+    let error = serve("policies/link.yaml", "a: {http: {url: 'http://127.0.0.1:1/'}}\n");
+    assert!(error.contains("link.yaml is in the policies directory"), "{error}");
 }

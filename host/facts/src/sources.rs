@@ -12,12 +12,12 @@ use tracing::{debug, info, warn};
 use crate::{
     config::{FactsConfig, SourceConfig},
     error::FetchError,
-    parse::Reading,
-    state::{Effect, SourceState},
+    parse::ParsedFacts,
+    state::{FetchEffect, SourceState},
 };
 
 /// All sources.
-pub(crate) struct Board {
+pub(crate) struct Sources {
     sources: Vec<SourceConfig>,
     /// In the same order.
     states: Mutex<Vec<SourceState>>,
@@ -38,12 +38,12 @@ pub struct SourceStatus {
     pub place: String,
     /// The longest time between two fetches.
     pub every: Duration,
-    /// The age at which its values count no more.
+    /// The age at which its values expire.
     pub max_age: Duration,
     /// The age of its values, in force or not; none if it was never read.
     pub age: Option<Duration>,
     /// The time since the first fetch began.
-    pub running: Duration,
+    pub uptime: Duration,
     /// Whether its facts are absent, because it was never read or its values are too old.
     pub is_absent: bool,
     /// The number of its facts in force.
@@ -60,21 +60,21 @@ pub struct SourceStatus {
     pub error: Option<String>,
 }
 
-// === impl Board ===
+// === impl Sources ===
 
-impl Board {
+impl Sources {
     pub(crate) fn new(config: FactsConfig, publish: Box<dyn Fn(&Facts) + Send + Sync>) -> Self {
         let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
         let (states, publishing) = (Mutex::new(states), Mutex::default());
         Self { sources: config.sources, states, started: Instant::now(), publish, publishing }
     }
 
-    pub(crate) fn sources(&self) -> &[SourceConfig] {
+    pub(crate) fn configs(&self) -> &[SourceConfig] {
         &self.sources
     }
 
-    /// Takes the outcome of a fetch that began then.
-    pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<Reading, FetchError>) {
+    /// Applies the outcome of a fetch that started at `began`.
+    pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, FetchError>) {
         let name = &self.sources[at].name;
         let (outcome, effect) = {
             let mut states = self.states.lock();
@@ -87,16 +87,19 @@ impl Board {
                 }
             }
         };
-        let Effect { is_change, is_news } = effect;
+        let FetchEffect { values_changed, health_changed } = effect;
         match outcome {
-            Ok(values) if is_news => info!(source = &**name, values, "the source of facts is read again"),
-            Ok(values) => debug!(source = &**name, values, is_change, "the source of facts was read"),
-            Err(error) if is_news => {
-                warn!(source = &**name, error, "the source of facts cannot be read: its last values stay until maxAge");
+            Ok(values) if health_changed => info!(source = &**name, values, "the source of facts can be read again"),
+            Ok(values) => debug!(source = &**name, values, values_changed, "the source of facts was read"),
+            Err(error) if health_changed => {
+                warn!(
+                    source = &**name,
+                    error, "the source of facts cannot be read; values read before stay until maxAge"
+                );
             }
             Err(error) => debug!(source = &**name, error, "the source of facts still cannot be read"),
         }
-        if is_change {
+        if values_changed {
             self.publish();
         }
     }
@@ -129,7 +132,7 @@ impl Board {
             every: source.every,
             max_age: source.max_age,
             age: state.read_at.map(|read_at| now.saturating_duration_since(read_at)),
-            running: now.saturating_duration_since(self.started),
+            uptime: now.saturating_duration_since(self.started),
             is_absent: state.values.is_none(),
             values: state.values.as_ref().map_or(0, |values| values.len()),
             bytes: state.values.as_ref().map_or(0, |values| values.bytes()),
@@ -153,7 +156,7 @@ impl Board {
 }
 
 /// The reading, if all sources together stay within their bounds with it.
-fn check_total(states: &[SourceState], at: usize, reading: Reading) -> Result<Reading, FetchError> {
+fn check_total(states: &[SourceState], at: usize, reading: ParsedFacts) -> Result<ParsedFacts, FetchError> {
     let others =
         states.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, state)| state.values.as_ref());
     let (facts, bytes) = others.fold((reading.facts.len(), reading.facts.bytes()), |(facts, bytes), values| {
@@ -170,23 +173,23 @@ mod tests {
 
     use super::*;
 
-    /// A board with this many sources, and the facts that it has published.
-    fn board(sources: usize) -> (Board, Arc<Mutex<Vec<Facts>>>) {
+    /// This many sources, and the facts that they have published.
+    fn sources(count: usize) -> (Sources, Arc<Mutex<Vec<Facts>>>) {
         let directory = plimsoll_harness::tempdir().unwrap();
         let (file, mut text) = (directory.path().join("facts.yaml"), String::new());
-        for at in 0..sources {
+        for at in 0..count {
             writeln!(text, "s{at}: {{file: {{path: a.csv}}, maxAge: 1m}}").unwrap();
         }
         std::fs::write(&file, text).unwrap();
         let published = Arc::<Mutex<Vec<Facts>>>::default();
         let own = Arc::clone(&published);
         let config = FactsConfig::read(Path::new(&file)).unwrap();
-        (Board::new(config, Box::new(move |facts| own.lock().push(facts.clone()))), published)
+        (Sources::new(config, Box::new(move |facts| own.lock().push(facts.clone()))), published)
     }
 
-    fn reading(facts: usize, value: &str) -> Reading {
+    fn reading(facts: usize, value: &str) -> Result<ParsedFacts, FetchError> {
         let facts = FactSource::from_texts((0..facts).map(|key| (key.to_string(), value))).unwrap();
-        Reading { facts, left_out: 0 }
+        Ok(ParsedFacts { facts, left_out: 0 })
     }
 
     fn value(facts: &Facts, source: &str) -> Option<String> {
@@ -195,48 +198,48 @@ mod tests {
 
     #[test]
     fn only_a_change_is_published_and_with_it_all_sources() {
-        let ((board, published), now) = (board(2), Instant::now());
-        board.fetched(0, now, Ok(reading(1, "a")));
-        board.fetched(0, now, Ok(reading(1, "a")));
-        board.fetched(1, now, Ok(reading(1, "b")));
-        board.fetched(0, now, Err(FetchError::TooLarge));
+        let ((sources, published), now) = (sources(2), Instant::now());
+        sources.fetched(0, now, reading(1, "a"));
+        sources.fetched(0, now, reading(1, "a"));
+        sources.fetched(1, now, reading(1, "b"));
+        sources.fetched(0, now, Err(FetchError::TooLarge));
         let all = published.lock();
         assert_eq!(all.len(), 2);
         assert_eq!((value(&all[0], "s0"), value(&all[0], "s1")), (Some("a".to_owned()), None));
         assert_eq!((value(&all[1], "s0"), value(&all[1], "s1")), (Some("a".to_owned()), Some("b".to_owned())));
-        let statuses = board.statuses();
+        let statuses = sources.statuses();
         assert_eq!((statuses[0].good, statuses[0].failed, statuses[0].is_absent), (2, 1, false));
         assert_eq!(statuses[0].error.as_deref(), Some("the answer has more than 4 MiB: expected at most that much"));
     }
 
     #[test]
     fn a_source_that_is_too_old_is_published_as_absent() {
-        let ((board, published), now) = (board(1), Instant::now());
-        board.fetched(0, now, Ok(reading(1, "a")));
-        let expiry = board.expiry(0).unwrap();
-        board.expire(0, now + Duration::from_millis(59_999));
+        let ((sources, published), now) = (sources(1), Instant::now());
+        sources.fetched(0, now, reading(1, "a"));
+        let expiry = sources.expiry(0).unwrap();
+        sources.expire(0, expiry - Duration::from_nanos(1));
         assert_eq!(published.lock().len(), 1);
-        board.expire(0, expiry);
-        assert_eq!((published.lock().len(), board.expiry(0)), (2, None));
+        sources.expire(0, expiry);
+        assert_eq!((published.lock().len(), sources.expiry(0)), (2, None));
         assert!(published.lock()[1].source("s0").is_none());
-        let status = &board.statuses()[0];
+        let status = &sources.statuses()[0];
         assert!(status.is_absent && status.values == 0 && status.age.is_some(), "{status:?}");
     }
 
     #[test]
     fn all_sources_together_are_bounded() {
-        let sources = MAX_TOTAL_FACTS / MAX_FACTS;
-        let ((board, _), now) = (board(sources + 1), Instant::now());
-        for at in 0..sources {
-            board.fetched(at, now, Ok(reading(MAX_FACTS, "1")));
+        let count = MAX_TOTAL_FACTS / MAX_FACTS;
+        let ((sources, _), now) = (sources(count + 1), Instant::now());
+        for at in 0..count {
+            sources.fetched(at, now, reading(MAX_FACTS, "1"));
         }
-        board.fetched(sources, now, Ok(reading(1, "1")));
+        sources.fetched(count, now, reading(1, "1"));
         assert!(
-            board.statuses()[sources].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
+            sources.statuses()[count].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
         );
         // A source that replaces its own facts counts once.
-        board.fetched(0, now, Ok(reading(MAX_FACTS - 1, "2")));
-        board.fetched(sources, now, Ok(reading(1, "1")));
-        assert_eq!(board.statuses()[sources].error, None);
+        sources.fetched(0, now, reading(MAX_FACTS - 1, "2"));
+        sources.fetched(count, now, reading(1, "1"));
+        assert_eq!(sources.statuses()[count].error, None);
     }
 }

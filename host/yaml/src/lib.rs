@@ -1,0 +1,163 @@
+//! Reads YAML that people write: sidecars and the facts file.
+//!
+//! Each error names line, column and field, and says what was expected. Limits bound the parser's time and memory, since
+//! aliases may expand to gigabytes.
+
+use std::fmt::{self, Write as _};
+
+use plimsoll_core::{looks_secret, quotable};
+use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Segment};
+use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
+
+/// A kind of file.
+#[derive(Debug)]
+pub struct Format {
+    /// Maximum scalars, lists and maps.
+    pub max_nodes: usize,
+    /// Maximum depth of lists and maps in each other.
+    pub max_depth: usize,
+    /// The field below which values are the author's own: there a key `value` is a key. Elsewhere serde gives a value
+    /// with its position as a record with such a key, which no error names.
+    pub free_field: Option<&'static str>,
+    /// The error of a file without content.
+    pub empty: &'static str,
+}
+
+/// An error in a text, and its position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// Line and column, from 1.
+    pub position: Option<(u64, u64)>,
+    /// The path of the field, such as `match.namespaces[0]`; empty for the whole file.
+    pub field: String,
+    /// The problem and the expected content.
+    pub text: String,
+}
+
+// === impl Format ===
+
+impl Format {
+    /// Reads one document.
+    ///
+    /// # Errors
+    /// If the text is not YAML, passes a limit, or does not have the form of `T`.
+    pub fn read<T: DeserializeOwned>(&self, text: &str) -> Result<T, FieldError> {
+        if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
+            return Err(FieldError::of_file(self.empty));
+        }
+        let mut field = String::new();
+        let read = serde_saphyr::with_deserializer_from_str_with_options(text, self.options(), |yaml| {
+            serde_path_to_error::deserialize(yaml).map_err(|error| {
+                field = self.field_name(error.path());
+                error.into_inner()
+            })
+        });
+        read.map_err(|error: Error| describe(error.without_snippet(), field))
+    }
+
+    fn options(&self) -> Options {
+        serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_events: 2 * self.max_nodes,
+                max_nodes: self.max_nodes,
+                max_depth: self.max_depth,
+                max_documents: 1,
+                max_anchors: 100,
+                max_aliases: 100,
+            },
+            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 256, max_replay_stack_depth: 8 },
+            strict_booleans: true,
+            with_snippet: false,
+        }
+    }
+
+    /// The field as an author would write it: `match.namespaces[2]`.
+    fn field_name(&self, path: &Path) -> String {
+        let mut name = String::new();
+        for segment in path {
+            match segment {
+                // Writing to a String cannot fail.
+                Segment::Seq { index } => drop(write!(name, "[{index}]")),
+                Segment::Map { key } if key == "value" && !self.is_free(&name) => {}
+                Segment::Map { key } => {
+                    if !name.is_empty() {
+                        name.push('.');
+                    }
+                    name.push_str(&quotable(key));
+                }
+                Segment::Enum { .. } | Segment::Unknown => {}
+            }
+        }
+        name
+    }
+
+    fn is_free(&self, field: &str) -> bool {
+        field.is_empty() || self.free_field.is_some_and(|free| field.starts_with(free))
+    }
+}
+
+// === impl FieldError ===
+
+impl FieldError {
+    /// The error of a whole file.
+    pub fn of_file(text: &str) -> Self {
+        Self { position: None, field: String::new(), text: text.to_owned() }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.position {
+            write!(f, "{line}:{column}:")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, " {}:", self.field)?;
+        }
+        write!(f, " {}", self.text)
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// Line and column of a location, if it is known.
+pub fn position(location: Location) -> Option<(u64, u64)> {
+    (location.line() > 0).then(|| (location.line(), location.column()))
+}
+
+fn describe(error: &Error, mut field: String) -> FieldError {
+    let position = error.location().and_then(position);
+    let text = match error {
+        Error::SerdeUnknownField { field: key, expected, .. } => {
+            // The path ends with the key, which the text repeats.
+            field.truncate(field.rfind('.').unwrap_or(0));
+            format!("unknown key '{}': expected one of {}", quotable(key), expected.join(", "))
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            format!("found '{}': expected one of {}", quotable(variant), expected.join(", "))
+        }
+        Error::SerdeMissingField { field, .. } => format!("the key '{field}' is missing"),
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            format!("found {}: expected {expected}", quotable(unexpected))
+        }
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key '{}' is there twice", quotable(key)),
+        Error::InvalidScalar { ty: "i32", .. } => format!("expected a whole number from {} to {}", i32::MIN, i32::MAX),
+        Error::InvalidScalar { ty: "u32", .. } => format!("expected a whole number from 0 to {}", u32::MAX),
+        Error::InvalidScalar { ty: "f64", .. } => "expected a number".to_owned(),
+        Error::Unexpected { expected: "mapping start", .. } => "expected a mapping of keys to values".to_owned(),
+        Error::Unexpected { expected: "sequence start", .. } => "expected a list".to_owned(),
+        Error::Unexpected { expected: "string scalar", .. } => "expected text".to_owned(),
+        Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => "expected one word".to_owned(),
+        Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
+            "a second document starts here: expected one".to_owned()
+        }
+        other => {
+            let text = other.render_with_options(render_options! { snippets: SnippetMode::Off });
+            // The parser names the position behind its text; the caller prints it.
+            let text = text.split(" at line ").next().unwrap_or_default().trim_end().to_owned();
+            if text.split_whitespace().any(looks_secret) { "this is not YAML".to_owned() } else { text }
+        }
+    };
+    FieldError { position, field, text }
+}
