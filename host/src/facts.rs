@@ -21,11 +21,13 @@ pub(crate) fn read(file: &Path, policies: &Path) -> Result<FactsConfig> {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     // A link in the policies directory would have its paths resolved there.
     let is_inside = |path: &Path| resolved(path).starts_with(resolved(policies));
-    ensure!(
-        !is_inside(file) && !file.parent().is_some_and(is_inside),
-        "{} is in the policies directory: expected a facts file outside of it, since its sources are the operator's",
-        file.display()
-    );
+    for path in config.files().chain([file]) {
+        ensure!(
+            !is_inside(path) && !path.parent().is_some_and(is_inside),
+            "{} is in the policies directory: expected the facts file and its files outside of it, since its sources are the operator's",
+            path.display()
+        );
+    }
     Ok(config)
 }
 

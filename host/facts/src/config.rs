@@ -128,6 +128,11 @@ impl FactsConfig {
         self.sources.iter().map(|source| &source.name)
     }
 
+    /// The files that sources, tokens and authorities are read from.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().flat_map(|source| source.kind.files()).flatten()
+    }
+
     /// Whether a source is read from the API server.
     pub fn needs_api_server(&self) -> bool {
         self.sources.iter().any(|source| matches!(source.kind, SourceKind::ConfigMap { .. }))
@@ -144,6 +149,16 @@ impl SourceKind {
             Self::Http(_) => "http",
             Self::ConfigMap { .. } => "configMap",
             Self::File(_) => "file",
+        }
+    }
+
+    fn files(&self) -> [Option<&Path>; 2] {
+        match self {
+            Self::Prometheus(source, _) | Self::Http(source) => {
+                [source.bearer_token_file.as_deref(), source.ca_file.as_deref()]
+            }
+            Self::ConfigMap { .. } => [None, None],
+            Self::File(path) => [Some(path), None],
         }
     }
 

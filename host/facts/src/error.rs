@@ -1,11 +1,14 @@
 //! Errors of one fetch.
 
-use std::{path::PathBuf, str::Utf8Error, time::Duration};
+use std::{borrow::Cow, path::PathBuf, str::Utf8Error, time::Duration};
 
-use plimsoll_core::{CsvError, FactError, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
+use plimsoll_core::{CsvError, FactError, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, Secrets, excerpt};
 use plimsoll_system::bounded_file::ReadFileError;
 
 use crate::fetch::{MAX_BODY, MAX_REDIRECTS};
+
+/// Maximum bytes of the text of an error; it stands in the log, in metrics and in `/api/facts`.
+const MAX_TEXT_BYTES: usize = 500;
 
 /// Why a source could not be read this time. No text has a token, or the query of a URL.
 #[derive(Debug, thiserror::Error)]
@@ -26,8 +29,6 @@ pub(crate) enum FetchError {
     Redirects,
     #[error("a redirect leads to no URL that may be followed: {0}")]
     Redirect(&'static str),
-    #[error("a redirect leads from https to {0}: expected https")]
-    Downgrade(String),
     #[error("{} {cause}", path.display())]
     File { path: PathBuf, cause: ReadFileError },
     #[error("{} has no token: expected one line of printable ASCII", .0.display())]
@@ -63,4 +64,17 @@ pub(crate) enum FetchError {
     Total,
     #[error("plimsoll failed on the answer: its log says why")]
     Panicked,
+}
+
+// === impl FetchError ===
+
+impl FetchError {
+    /// The text for operators: without the token that the server may have repeated, and of bounded length, since it
+    /// may quote the answer.
+    pub(crate) fn shown(&self, token: Option<&str>) -> String {
+        let text = self.to_string();
+        let secrets = token.map(|token| Secrets::of(&serde_json::json!({"token": token}).to_string()));
+        let text = secrets.as_ref().map_or(Cow::Borrowed(&*text), |secrets| secrets.hide(&text));
+        excerpt(&text, MAX_TEXT_BYTES)
+    }
 }

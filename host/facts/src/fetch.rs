@@ -1,5 +1,6 @@
 //! Fetches the content of a source, once.
 
+mod capped;
 mod http;
 mod tls;
 
@@ -31,6 +32,13 @@ pub trait ConfigMaps: Send + Sync {
     fn read<'f>(&'f self, namespace: &'f str, name: &'f str) -> ConfigMapRead<'f>;
 }
 
+/// The outcome of a fetch.
+pub(crate) struct Fetched {
+    pub(crate) content: Result<Content, FetchError>,
+    /// The token that was sent, which no error may show: the server may have repeated it.
+    pub(crate) token: Option<String>,
+}
+
 /// Fetches the content of sources.
 pub(crate) struct Fetcher {
     http: HttpClient,
@@ -45,20 +53,22 @@ impl Fetcher {
     }
 
     /// Fetches a source within its time limit.
-    pub(crate) async fn fetch(&self, source: &SourceConfig) -> Result<Content, FetchError> {
-        let fetched = timeout(source.timeout, self.fetch_kind(&source.kind)).await;
-        fetched.unwrap_or(Err(FetchError::Timeout(source.timeout)))
+    pub(crate) async fn fetch(&self, source: &SourceConfig) -> Fetched {
+        let mut token = None;
+        let content = timeout(source.timeout, self.fetch_kind(&source.kind, &mut token)).await;
+        Fetched { content: content.unwrap_or(Err(FetchError::Timeout(source.timeout))), token }
     }
 
-    async fn fetch_kind(&self, kind: &SourceKind) -> Result<Content, FetchError> {
+    /// The token that is sent is left in `sent`.
+    async fn fetch_kind(&self, kind: &SourceKind, sent: &mut Option<String>) -> Result<Content, FetchError> {
         match kind {
             SourceKind::Prometheus(source, _) => {
-                let answer = self.get(source).await?;
+                let answer = self.get(source, sent).await?;
                 let message = |body: &[u8]| error_of(body).map(|error| format!(": {error}")).unwrap_or_default();
                 answer.content(message).map(Content::Json)
             }
             SourceKind::Http(source) => {
-                let answer = self.get(source).await?;
+                let answer = self.get(source, sent).await?;
                 let is_csv = answer.is_csv();
                 let content = answer.content(|_| String::new())?;
                 Ok(if is_csv { Content::Csv(content) } else { Content::Json(content) })
@@ -76,17 +86,16 @@ impl Fetcher {
         }
     }
 
-    async fn get(&self, source: &HttpSource) -> Result<http::Answer, FetchError> {
+    async fn get(&self, source: &HttpSource, sent: &mut Option<String>) -> Result<http::Answer, FetchError> {
         // Read each time: a mounted token is renewed.
-        let token = match &source.bearer_token_file {
-            Some(path) => Some(token(path, read(path, MAX_TOKEN).await?)?),
-            None => None,
-        };
+        if let Some(path) = &source.bearer_token_file {
+            *sent = Some(token(path, read(path, MAX_TOKEN).await?)?);
+        }
         let authorities = match &source.ca_file {
             Some(path) => Some((path.clone(), read(path, MAX_BODY as u64).await?)),
             None => None,
         };
-        self.http.get(&source.url, token, authorities).await
+        self.http.get(&source.url, sent.as_deref(), authorities).await
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::{
 use crate::{
     config::FactsConfig,
     error::FetchError,
-    fetch::{ConfigMaps, Fetcher},
+    fetch::{ConfigMaps, Fetched, Fetcher},
     parse::parse,
     sources::{SourceStatus, Sources},
 };
@@ -98,11 +98,12 @@ impl Refresh {
         let (sources, at) = (Arc::clone(&self.sources), self.at);
         // ParsedFacts megabytes of JSON, and a change of every node, take too long for a thread of async tasks.
         let read = move || {
-            let outcome = fetched.and_then(|content| parse(&sources.configs()[at], content));
-            sources.fetched(at, began, outcome);
+            let Fetched { content, token } = fetched;
+            let outcome = content.and_then(|content| parse(&sources.configs()[at], content));
+            sources.fetched(at, began, outcome.map_err(|error| error.shown(token.as_deref())));
         };
         if spawn_blocking(read).await.is_err() {
-            self.sources.fetched(self.at, began, Err(FetchError::Panicked));
+            self.sources.fetched(self.at, began, Err(FetchError::Panicked.to_string()));
         }
     }
 

@@ -74,17 +74,14 @@ impl Sources {
     }
 
     /// Applies the outcome of a fetch that started at `began`.
-    pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, FetchError>) {
+    pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, String>) {
         let name = &self.sources[at].name;
         let (outcome, effect) = {
             let mut states = self.states.lock();
-            let outcome = outcome.and_then(|reading| check_total(&states, at, reading));
+            let outcome = outcome.and_then(|facts| check_total(&states, at, facts).map_err(|error| error.to_string()));
             match outcome {
                 Ok(reading) => (Ok(reading.facts.len()), states[at].succeeded(began, reading)),
-                Err(error) => {
-                    let error = error.to_string();
-                    (Err(error.clone()), states[at].failed(error))
-                }
+                Err(error) => (Err(error.clone()), states[at].failed(error)),
             }
         };
         let FetchEffect { values_changed, health_changed } = effect;
@@ -187,9 +184,9 @@ mod tests {
         (Sources::new(config, Box::new(move |facts| own.lock().push(facts.clone()))), published)
     }
 
-    fn reading(facts: usize, value: &str) -> Result<ParsedFacts, FetchError> {
+    fn reading(facts: usize, value: &str) -> ParsedFacts {
         let facts = FactSource::from_texts((0..facts).map(|key| (key.to_string(), value))).unwrap();
-        Ok(ParsedFacts { facts, left_out: 0 })
+        ParsedFacts { facts, left_out: 0 }
     }
 
     fn value(facts: &Facts, source: &str) -> Option<String> {
@@ -199,10 +196,10 @@ mod tests {
     #[test]
     fn only_a_change_is_published_and_with_it_all_sources() {
         let ((sources, published), now) = (sources(2), Instant::now());
-        sources.fetched(0, now, reading(1, "a"));
-        sources.fetched(0, now, reading(1, "a"));
-        sources.fetched(1, now, reading(1, "b"));
-        sources.fetched(0, now, Err(FetchError::TooLarge));
+        sources.fetched(0, now, Ok(reading(1, "a")));
+        sources.fetched(0, now, Ok(reading(1, "a")));
+        sources.fetched(1, now, Ok(reading(1, "b")));
+        sources.fetched(0, now, Err(FetchError::TooLarge.to_string()));
         let all = published.lock();
         assert_eq!(all.len(), 2);
         assert_eq!((value(&all[0], "s0"), value(&all[0], "s1")), (Some("a".to_owned()), None));
@@ -215,7 +212,7 @@ mod tests {
     #[test]
     fn a_source_that_is_too_old_is_published_as_absent() {
         let ((sources, published), now) = (sources(1), Instant::now());
-        sources.fetched(0, now, reading(1, "a"));
+        sources.fetched(0, now, Ok(reading(1, "a")));
         let expiry = sources.expiry(0).unwrap();
         sources.expire(0, expiry - Duration::from_nanos(1));
         assert_eq!(published.lock().len(), 1);
@@ -231,15 +228,15 @@ mod tests {
         let count = MAX_TOTAL_FACTS / MAX_FACTS;
         let ((sources, _), now) = (sources(count + 1), Instant::now());
         for at in 0..count {
-            sources.fetched(at, now, reading(MAX_FACTS, "1"));
+            sources.fetched(at, now, Ok(reading(MAX_FACTS, "1")));
         }
-        sources.fetched(count, now, reading(1, "1"));
+        sources.fetched(count, now, Ok(reading(1, "1")));
         assert!(
             sources.statuses()[count].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
         );
         // A source that replaces its own facts counts once.
-        sources.fetched(0, now, reading(MAX_FACTS - 1, "2"));
-        sources.fetched(count, now, reading(1, "1"));
+        sources.fetched(0, now, Ok(reading(MAX_FACTS - 1, "2")));
+        sources.fetched(count, now, Ok(reading(1, "1")));
         assert_eq!(sources.statuses()[count].error, None);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct SourceState {
     failures_in_a_row: u32,
     /// The error of the last fetch, if it failed.
     pub(crate) error: Option<String>,
+    /// Whether values have expired since the last good fetch.
+    has_expired: bool,
 }
 
 /// The effect of a fetch.
@@ -35,7 +37,7 @@ pub(crate) struct SourceState {
 pub(crate) struct FetchEffect {
     /// Whether the values in force changed.
     pub(crate) values_changed: bool,
-    /// Whether the previous fetch had the other outcome.
+    /// Whether the previous fetch had the other outcome, or values have expired since it.
     pub(crate) health_changed: bool,
 }
 
@@ -52,6 +54,7 @@ impl SourceState {
             failed: 0,
             failures_in_a_row: 0,
             error: None,
+            has_expired: false,
         }
     }
 
@@ -65,7 +68,8 @@ impl SourceState {
         self.left_out = reading.left_out;
         self.good += 1;
         self.failures_in_a_row = 0;
-        FetchEffect { values_changed, health_changed: self.error.take().is_some() }
+        let was_well = self.error.take().is_none() && !std::mem::take(&mut self.has_expired);
+        FetchEffect { values_changed, health_changed: !was_well }
     }
 
     /// A fetch has failed: the values before it stay until they are too old.
@@ -85,6 +89,7 @@ impl SourceState {
         let is_over = self.expiry().is_some_and(|expiry| now >= expiry);
         if is_over {
             self.values = None;
+            self.has_expired = true;
         }
         is_over
     }
@@ -132,6 +137,15 @@ mod tests {
         let later = now + 3 * MAX_AGE;
         assert_eq!(state.succeeded(later, reading("1")), FetchEffect { values_changed: true, health_changed: true });
         assert_eq!((state.expiry(), state.error.as_deref()), (Some(later + MAX_AGE), None));
+    }
+
+    #[test]
+    fn values_that_come_back_after_they_have_expired_are_a_recovery_even_without_a_failure() {
+        let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
+        state.succeeded(now, reading("1"));
+        assert!(state.expire(now + MAX_AGE));
+        assert!(state.succeeded(now + MAX_AGE, reading("1")).health_changed);
+        assert!(!state.succeeded(now + MAX_AGE, reading("1")).health_changed);
     }
 
     #[test]

@@ -28,6 +28,11 @@ impl HttpUrl {
         if authority.host().is_empty() {
             return Err("it has no host");
         }
+        // The client would take the default port in place of one that it cannot read.
+        let has_port = authority.as_str().len() > authority.host().len();
+        if has_port && !authority.port_u16().is_some_and(|port| port > 0) {
+            return Err("its port is not a number from 1 to 65535");
+        }
         Ok(Self(uri))
     }
 
@@ -47,9 +52,16 @@ impl HttpUrl {
 
     /// Whether both lead to one server: scheme, host and port are equal.
     pub(crate) fn is_same_origin(&self, other: &Self) -> bool {
-        self.is_https() == other.is_https()
-            && self.host().eq_ignore_ascii_case(other.host())
-            && self.port() == other.port()
+        self.is_https() == other.is_https() && self.is_same_host(other) && self.port() == other.port()
+    }
+
+    /// Whether the other one is the same server with TLS: the same host, from http to https.
+    pub(crate) fn is_upgraded_by(&self, other: &Self) -> bool {
+        !self.is_https() && other.is_https() && self.is_same_host(other)
+    }
+
+    fn is_same_host(&self, other: &Self) -> bool {
+        self.host().eq_ignore_ascii_case(other.host())
     }
 
     pub(crate) fn has_query(&self) -> bool {
@@ -84,6 +96,9 @@ impl HttpUrl {
         }
         if location.starts_with('/') {
             return Self::parse(&format!("{}{location}", self.origin()));
+        }
+        if location.is_empty() || location.starts_with('?') {
+            return Self::parse(&format!("{}{}{location}", self.origin(), self.0.path()));
         }
         let directory = self.0.path().rsplit_once('/').map_or("", |(directory, _)| directory);
         Self::parse(&format!("{}{directory}/{location}", self.origin()))
@@ -126,6 +141,8 @@ mod tests {
             assert!(HttpUrl::parse(good).is_ok(), "{good}");
         }
         for bad in ["", "a", "/a", "file:///etc/passwd", "ftp://a/", "http:///a", "http://u:p@a/", "http://u@a", "a:1"]
+            .into_iter()
+            .chain(["http://a:99999/", "http://a:0/", "http://a:/", "http://[::1]:x/"])
         {
             assert!(HttpUrl::parse(bad).is_err(), "{bad}");
         }
@@ -147,6 +164,8 @@ mod tests {
             ("//b.example/c", Ok("https://b.example/c")),
             ("/c?d=e#f", Ok("https://a.example/c?d=e")),
             ("c", Ok("https://a.example/x/c")),
+            ("?c", Ok("https://a.example/x/y?c")),
+            ("", Ok("https://a.example/x/y")),
             ("/c?back=http://b", Ok("https://a.example/c?back=http://b")),
             ("file:///etc/passwd", Err("its scheme is neither http nor https")),
             ("http://u:p@b/", Err("it has a user or a password")),

@@ -23,6 +23,8 @@ pub struct FakeServer {
 pub enum FakeAnswer {
     /// A status, headers and a body.
     Whole(u16, Vec<(&'static str, String)>, Vec<u8>),
+    /// Bytes as they are, from the status line on.
+    Raw(Vec<u8>),
     /// The beginning of a body that never ends.
     Stalled(Vec<u8>),
     /// Nothing, for as long as the client waits.
@@ -120,6 +122,10 @@ impl FakeAnswer {
                 write!(reply, "content-length: {}\r\n\r\n", body.len())?;
                 stream.write_all(&[&reply[..], body].concat())?;
                 Ok(ControlFlow::Continue(()))
+            }
+            Self::Raw(bytes) => {
+                stream.write_all(bytes)?;
+                Ok(ControlFlow::Break(()))
             }
             Self::Stalled(body) => {
                 http::open_reply(stream)?;

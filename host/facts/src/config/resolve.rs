@@ -91,9 +91,11 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
     let Kind { source: kind, every, timeout } = kind?;
     let inner = field(kind.as_str());
     let every = inner.duration("every", every, EVERY, MIN_EVERY..=MAX_EVERY)?;
-    let timeout = inner.duration("timeout", timeout, TIMEOUT, MIN_TIMEOUT..=MAX_TIMEOUT)?;
     let (least, default) = (every * MIN_AGE_INTERVALS, every * MAX_AGE_INTERVALS);
     let max_age = field("").duration("maxAge", max_age, default, least..=MAX_MAX_AGE)?;
+    // The next fetch must end before the values of this one expire.
+    let most = MAX_TIMEOUT.min(max_age - every);
+    let timeout = inner.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most)?;
     let round = round.map(|step| resolve_round(&step, &field(""))).transpose()?;
     Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round })
 }

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -17,7 +17,7 @@ use hyper_util::{
 use plimsoll_system::error_chain;
 use rustls::ClientConfig;
 
-use super::{MAX_BODY, tls};
+use super::{MAX_BODY, capped::Capped, tls};
 use crate::{error::FetchError, url::HttpUrl};
 
 /// Maximum redirects of one fetch.
@@ -26,7 +26,10 @@ pub(crate) const MAX_REDIRECTS: usize = 3;
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// The client: one connection for each request, since the next one follows only after seconds.
-type Connections = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
+type Connections = Client<Capped<HttpsConnector<HttpConnector>>, Empty<Bytes>>;
+
+/// Maximum bytes that hyper reads before it decodes them; between two reads other tasks may run.
+const MAX_BUFFER: usize = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct HttpClient {
@@ -39,29 +42,30 @@ pub(super) struct Answer {
     status: StatusCode,
     content_type: String,
     path: String,
-    body: Bytes,
+    body: Vec<u8>,
 }
 
 // === impl HttpClient ===
 
 impl HttpClient {
-    /// Gets a URL, and follows redirects: never from https to http, and without the token to another server.
+    /// Gets a URL, and follows redirects on the same server: elsewhere the gateway may reach more than its operator
+    /// meant, such as its own admin listener or a cloud's metadata.
     pub(super) async fn get(
         &self,
         url: &HttpUrl,
-        token: Option<String>,
+        mut token: Option<&str>,
         authorities: Option<(PathBuf, Vec<u8>)>,
     ) -> Result<Answer, FetchError> {
         let client = connections(self.tls(url, authorities).await?);
-        let (mut at, mut token) = (url.clone(), token);
+        let mut at = url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let response = client.request(request(&at, token.as_deref())?).await;
+            let response = client.request(request(&at, token)?).await;
             let response = response.map_err(|error| FetchError::Unreachable(error_chain(&error)))?;
             let Some(next) = redirect(&at, &response)? else { return Answer::read(&at, response).await };
-            if at.is_https() && !next.is_https() {
-                return Err(FetchError::Downgrade(next.shown()));
-            }
             if !at.is_same_origin(&next) {
+                if !at.is_upgraded_by(&next) {
+                    return Err(FetchError::Redirect("it leads to another server"));
+                }
                 token = None;
             }
             at = next;
@@ -98,8 +102,9 @@ fn connections(tls: Arc<ClientConfig>) -> Connections {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     let builder = HttpsConnectorBuilder::new().with_tls_config(Arc::unwrap_or_clone(tls));
-    let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
-    Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector)
+    let connector = Capped(builder.https_or_http().enable_http1().wrap_connector(connector));
+    let mut client = Client::builder(TokioExecutor::new());
+    client.pool_max_idle_per_host(0).http1_max_buf_size(MAX_BUFFER).build(connector)
 }
 
 fn request(url: &HttpUrl, token: Option<&str>) -> Result<Request<Empty<Bytes>>, FetchError> {
@@ -142,11 +147,9 @@ impl Answer {
         if !matches!(encoding.as_str(), "" | "identity") {
             return Err(FetchError::Encoded(plimsoll_core::quotable(&encoding).into_owned()));
         }
-        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() { FetchError::TooLarge } else { FetchError::Broken(error_chain(&*error)) }
-        })?;
         let content_type = text(header::CONTENT_TYPE).to_ascii_lowercase();
-        Ok(Self { status: head.status, content_type, path: url.path().to_owned(), body: body.to_bytes() })
+        let body = read_body(body).await?;
+        Ok(Self { status: head.status, content_type, path: url.path().to_owned(), body })
     }
 
     /// Whether its type says that it is CSV, or, where the type says neither that nor JSON, the end of its path.
@@ -161,8 +164,22 @@ impl Answer {
         if self.status != StatusCode::OK {
             return Err(FetchError::Status(self.status.as_u16(), message(&self.body)));
         }
-        Ok(self.body.into())
+        Ok(self.body)
     }
+}
+
+/// Copies the body into one buffer: frames of one byte, kept as they come, would take forty times as much.
+async fn read_body(mut body: Incoming) -> Result<Vec<u8>, FetchError> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| FetchError::Broken(error_chain(&error)))?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > MAX_BODY {
+            return Err(FetchError::TooLarge);
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -180,7 +197,7 @@ mod tests {
             ("", "/a.csv", true),
         ] {
             let (content_type, path) = (content_type.to_owned(), path.to_owned());
-            let answer = Answer { status: StatusCode::OK, content_type, path, body: Bytes::new() };
+            let answer = Answer { status: StatusCode::OK, content_type, path, body: Vec::new() };
             assert_eq!(answer.is_csv(), expected, "{} {}", answer.content_type, answer.path);
         }
     }

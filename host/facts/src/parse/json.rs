@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_core::MAX_FACTS;
+use plimsoll_core::{MAX_FACTS, quotable};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor},
@@ -36,7 +36,9 @@ impl<'de> Visitor<'de> for PairsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
         let mut pairs = Vec::new();
-        while let Some((key, Scalar(value))) = map.next_entry()? {
+        while let Some(key) = map.next_key::<String>()? {
+            let named = |error: A::Error| A::Error::custom(format!("the key '{}': {error}", quotable(&key)));
+            let Scalar(value) = map.next_value().map_err(named)?;
             if pairs.len() == MAX_FACTS {
                 return Err(A::Error::custom(format!("more than {MAX_FACTS} keys")));
             }

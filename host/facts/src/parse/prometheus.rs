@@ -118,7 +118,7 @@ fn key_of(sample: &Sample<'_>, key: &SampleKey) -> Result<Option<String>, FetchE
 
 /// A finite number, written as plimsoll writes numbers: equal numbers are equal texts.
 fn number(text: &str) -> Option<String> {
-    Real::parse(text).map(|number| number.get().to_string())
+    Real::parse(text).map(|_| text.to_owned())
 }
 
 /// The name or address of a node in an `instance` such as `10.0.0.1:9100`, `[fd00::1]:9100` or `node-1:9100`.

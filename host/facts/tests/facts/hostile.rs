@@ -87,3 +87,16 @@ fn three_redirects_are_followed_and_a_loop_is_not() {
     world
         .wait_for_error("out", "a redirect leads to no URL that may be followed: its scheme is neither http nor https");
 }
+
+#[test]
+fn framing_without_an_end_is_given_up_and_a_long_error_is_cut() {
+    let server = FakeServer::start().unwrap();
+    let zeros = [b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), vec![b'0'; 16 << 20]].concat();
+    server.set("/framing", FakeAnswer::Raw(zeros));
+    server.set("/text", FakeAnswer::json(&json!("x".repeat(3 << 20))));
+    let source = |path: &str| format!("{{http: {{url: '{}'}}}}", server.url(path));
+    let world = World::start(&format!("a: {}\nb: {}\n", source("/framing"), source("/text")));
+    world.wait_for_error("a", "more than 8 MiB with headers and framing");
+    let error = world.wait_for_error("b", "invalid type: string").error.unwrap();
+    assert!(error.len() < 1_000, "{} bytes", error.len());
+}

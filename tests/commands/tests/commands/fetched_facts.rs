@@ -120,9 +120,14 @@ fn a_bad_facts_file_ends_the_start_with_its_place() {
     assert!(error.contains("--facts has a configMap, and this gateway has no API server"), "{error}");
     // A person who may write policies must not make the gateway send requests.
     let error = serve("policies/facts.yaml", "a: {http: {url: 'http://127.0.0.1:1/'}}\n");
-    assert!(error.contains("facts.yaml is in the policies directory: expected a facts file outside of it"), "{error}");
+    assert!(
+        error.contains("facts.yaml is in the policies directory: expected the facts file and its files outside of it"),
+        "{error}"
+    );
     fs::remove_file(at("policies/facts.yaml")).unwrap();
     std::os::unix::fs::symlink(at("facts.yaml"), at("policies/link.yaml")).unwrap();
     let error = serve("policies/link.yaml", "a: {http: {url: 'http://127.0.0.1:1/'}}\n");
     assert!(error.contains("link.yaml is in the policies directory"), "{error}");
+    let error = serve("facts.yaml", "a: {file: {path: policies/racks.csv}}\n");
+    assert!(error.contains("racks.csv is in the policies directory"), "{error}");
 }
