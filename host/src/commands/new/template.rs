@@ -21,8 +21,10 @@ pub(super) struct Template {
     pub(super) source: &'static str,
     /// The file with its tests.
     pub(super) tests: &'static str,
+    /// The part of the Makefile that builds the module and runs the native tests.
     makefile: &'static str,
-    toolchain: &'static str,
+    /// The steps of the workflow that bring the tools of the language.
+    workflow: &'static str,
     /// The lines of `.gitignore` about files that the tools of the language make.
     ignored: &'static str,
     /// Further files.
@@ -34,7 +36,7 @@ static RUST: Template = Template {
     source: "src/lib.rs",
     tests: "src/lib.rs",
     makefile: template!("rust/Makefile"),
-    toolchain: template!("rust/workflow.yml"),
+    workflow: template!("rust/workflow.yml"),
     ignored: template!("rust/gitignore"),
     files: &[
         ("Cargo.toml", template!("rust/Cargo.toml")),
@@ -48,7 +50,7 @@ static GO: Template = Template {
     source: "main.go",
     tests: "main_test.go",
     makefile: template!("go/Makefile"),
-    toolchain: template!("go/workflow.yml"),
+    workflow: template!("go/workflow.yml"),
     ignored: "",
     files: &[
         ("go.mod", template!("go/go.mod")),
@@ -62,7 +64,7 @@ static C: Template = Template {
     source: "policy.c",
     tests: "policy_test.c",
     makefile: template!("c/Makefile"),
-    toolchain: template!("c/workflow.yml"),
+    workflow: template!("c/workflow.yml"),
     ignored: "",
     files: &[("policy.c", template!("c/policy.c")), ("policy_test.c", template!("c/policy_test.c"))],
 };
@@ -72,7 +74,7 @@ static PYTHON: Template = Template {
     source: "policy.py",
     tests: "test_policy.py",
     makefile: template!("python/Makefile"),
-    toolchain: template!("python/workflow.yml"),
+    workflow: template!("python/workflow.yml"),
     ignored: template!("python/gitignore"),
     files: &[("policy.py", template!("python/policy.py")), ("test_policy.py", template!("python/test_policy.py"))],
 };
@@ -82,7 +84,7 @@ static TYPESCRIPT: Template = Template {
     source: "policy.ts",
     tests: "policy.test.ts",
     makefile: template!("typescript/Makefile"),
-    toolchain: template!("typescript/workflow.yml"),
+    workflow: template!("typescript/workflow.yml"),
     ignored: template!("typescript/gitignore"),
     files: &[
         ("package.json", template!("typescript/package.json")),
@@ -109,8 +111,8 @@ impl Template {
     pub(super) fn files(&self, name: &str, sdk: &Sdk) -> Vec<(String, String)> {
         let (sdk_path, note) = (sdk.reference(), sdk.note());
         let values = [
-            ("@BUILD@", self.makefile.trim_end()),
-            ("@TOOLCHAIN@", self.toolchain.trim_end()),
+            ("@MAKEFILE@", self.makefile.trim_end()),
+            ("@WORKFLOW@", self.workflow.trim_end()),
             ("@IGNORED@", self.ignored.trim_end()),
             ("@NAME@", name),
             ("@LANGUAGE@", self.language),
