@@ -1,4 +1,5 @@
 #!/usr/bin/env node
 import { main } from "../dist/builder/command.js";
 
-process.exitCode = await main(process.argv.slice(2));
+// Not `exitCode`: a timer that the policy's top level has started would keep Node.js alive.
+process.exit(await main(process.argv.slice(2)));

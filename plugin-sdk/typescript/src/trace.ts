@@ -13,6 +13,9 @@ export const LINE_TABLE = "__plimsollLines";
 /** Maximum frames that are shown: a call logs at most 64 lines. */
 const MAX_FRAMES = 20;
 
+/** A frame, as QuickJS and Node.js write it: `    at name (file:line:column)`; the name and the line. */
+const FRAME = /^\s*at (?:(.*) )?\(?[^()]*:(\d+):\d+\)?$/;
+
 /** An error in one line: its class and its text. */
 export function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
@@ -22,21 +25,35 @@ export function describe(error: unknown): string {
 export function frames(error: unknown): string[] {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const table = (globalThis as Record<string, unknown>)[LINE_TABLE] as LineTable | undefined;
-  const own: string[] = [];
+  if (table === undefined) return [];
+  const frames: string[] = [];
   for (const line of stack.split("\n")) {
-    // The form of QuickJS: `    at name (file:line:column)`.
-    const found = /^\s*at (?:(.*) )?\(?[^()]*:(\d+):\d+\)?$/.exec(line);
-    const place = found && table && placed(table, Number(found[2]));
-    if (!place) continue;
-    const name = found[1] ?? "";
-    own.push(name === "" || name === "<anonymous>" ? place : `${name} (${place})`);
-    if (own.length === MAX_FRAMES) break;
+    const found = FRAME.exec(line);
+    const frame = found && sourceFrame(table, found);
+    if (frame) frames.push(frame);
+    if (frames.length === MAX_FRAMES) break;
   }
-  return own;
+  return frames;
+}
+
+/** The text of an error with its stack: frames have the places in the policy's sources, others are left out. */
+export function inSources(text: string, table: LineTable): string {
+  const lines = text.split("\n").map((line) => {
+    const found = FRAME.exec(line);
+    if (found === null) return line;
+    const frame = sourceFrame(table, found);
+    return frame && `    at ${frame}`;
+  });
+  return lines.filter((line) => line !== undefined).join("\n");
+}
+
+function sourceFrame(table: LineTable, [, name = "", line]: RegExpExecArray): string | undefined {
+  const place = sourcePlace(table, Number(line));
+  return place === undefined || name === "" || name === "<anonymous>" ? place : `${name} (${place})`;
 }
 
 /** The place in the policy's sources of a line of the bundle; none in the code of this package. */
-function placed({ sources, lines }: LineTable, line: number): string | undefined {
+function sourcePlace({ sources, lines }: LineTable, line: number): string | undefined {
   for (let at = 0; at < lines.length; at += 3) {
     if (lines[at] === line) return `${sources[lines[at + 1] ?? 0] ?? ""}:${lines[at + 2]}`;
   }

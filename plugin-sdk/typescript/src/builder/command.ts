@@ -10,7 +10,7 @@ import { componentize } from "componentize-qjs";
 import { build, type BuildOptions } from "esbuild";
 
 import { isPolicy, type Verb, verbsOf } from "../policy.js";
-import { LINE_TABLE } from "../trace.js";
+import { inSources, LINE_TABLE, type LineTable } from "../trace.js";
 import { lineTable, type SourceMap } from "./source-map.js";
 
 const USAGE = `plimsoll-build: makes a module (.wasm) of a policy
@@ -29,8 +29,17 @@ const GUEST = fileURLToPath(new URL("../guest.js", import.meta.url));
 /** The interface of a verb in the contract, where it has another name. */
 const INTERFACES: Readonly<Record<string, string>> = { bind: "binding" };
 
-/** Reasons why there is no module. */
+/** The form in which componentize-qjs passes on an error of the policy's top level. */
+const TOP_LEVEL_ERROR = /^(?:: )?Failed to evaluate user JavaScript module: (?:Failed to [^:]*: )?(.*)$/s;
+
+/** An error in the arguments or the source; exit code 2. */
 class BuildError extends Error {}
+
+/** A policy in one file. */
+interface Bundle {
+  readonly text: string;
+  readonly table: LineTable;
+}
 
 /** Options of a build. */
 export interface Options {
@@ -85,9 +94,14 @@ export async function buildModule(source: string, options: Options = {}): Promis
   try {
     const verbs = await findVerbs(source, folder);
     const wit = join(folder, "policy.wit");
-    await writeFile(wit, (await readFile(WIT, "utf8")) + world(verbs));
-    const jsSource = await bundle(source, verbs);
-    const { component } = await componentize({ witPath: wit, world: "built", jsSource, sync: true, optSize: options.optSize ?? false });
+    await writeFile(wit, (await readFile(WIT, "utf8")) + witWorld(verbs));
+    const bundle = await bundlePolicy(source, verbs);
+    // The table at the end, so that it moves no line that it is about.
+    const jsSource = `${bundle.text}\nglobalThis.${LINE_TABLE} = ${JSON.stringify(bundle.table)};\n`;
+    const optSize = options.optSize ?? false;
+    const { component } = await componentize({ witPath: wit, world: "built", jsSource, sync: true, optSize }).catch(
+      (error: unknown) => rethrown(error, source, bundle.table),
+    );
     // In one step, so that a gateway that follows the directory reads no half of it.
     await writeFile(`${output}.new`, component);
     await rename(`${output}.new`, output);
@@ -96,25 +110,40 @@ export async function buildModule(source: string, options: Options = {}): Promis
   }
 }
 
-/** The verbs of a policy, for which its module is run once. */
+/** The verbs of a policy: its top level runs in Node.js to tell them. */
 async function findVerbs(source: string, folder: string): Promise<Verb[]> {
-  const outfile = join(folder, "policy.mjs");
-  await bundled({ entryPoints: [source], outfile, write: true });
-  const policy = ((await import(pathToFileURL(outfile).href)) as { default?: unknown }).default;
+  const { text, table } = await runEsbuild({ entryPoints: [source] }, source);
+  const file = join(folder, "policy.mjs");
+  await writeFile(file, text);
+  const { href } = pathToFileURL(file);
+  const module: { default?: unknown } = await import(href).catch((error: unknown) => {
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    // Without the frames of Node.js itself.
+    const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || line.includes(href));
+    throw new BuildError(`${source}: its top level fails in Node.js: ${inSources(lines.join("\n"), table)}`);
+  });
+  const policy = module.default;
   if (!isPolicy(policy)) {
     throw new BuildError(`${source}: its default export is no policy; expected export default definePolicy({...})`);
   }
   return verbsOf(policy);
 }
 
+/** The error of componentize-qjs; one of the policy's top level with the places in its sources. */
+function rethrown(error: unknown, source: string, table: LineTable): never {
+  const found = error instanceof Error ? TOP_LEVEL_ERROR.exec(error.message) : null;
+  if (found === null) throw error;
+  throw new BuildError(`${source}: its top level fails in QuickJS: ${inSources(found[1] ?? "", table).trimEnd()}`);
+}
+
 /** The world of a policy with these verbs. */
-function world(verbs: readonly Verb[]): string {
+function witWorld(verbs: readonly Verb[]): string {
   const exports = ["validate", ...verbs].map((verb) => `export ${INTERFACES[verb] ?? verb};`);
   return `\nworld built { include imports; ${exports.join(" ")} }\n`;
 }
 
 /** The policy with all that it needs, as the one module that componentize-qjs takes. */
-async function bundle(source: string, verbs: readonly Verb[]): Promise<string> {
+function bundlePolicy(source: string, verbs: readonly Verb[]): Promise<Bundle> {
   const exported = ["validate", ...verbs].map((verb) => `export const ${INTERFACES[verb] ?? verb} = { ${verb}: guest.${verb} };`);
   const contents = [
     // First, since it defines the console.
@@ -123,27 +152,22 @@ async function bundle(source: string, verbs: readonly Verb[]): Promise<string> {
     "const guest = new Guest(policy);",
     ...exported,
   ].join("\n");
-  const files = await bundled({
-    stdin: { contents, resolveDir: dirname(resolve(source)), loader: "js" },
-    outfile: "policy.js",
-    sourcemap: "external",
-    sourcesContent: false,
-  });
-  const text = (ending: string): string => files.find((file) => file.path.endsWith(ending))?.text ?? "";
-  const table = lineTable(JSON.parse(text(".js.map")) as SourceMap, (path) => ownName(path, source));
-  // At the end: so the lines above are those that the table is about.
-  return `${text(".js")}\nglobalThis.${LINE_TABLE} = ${JSON.stringify(table)};\n`;
+  return runEsbuild({ stdin: { contents, resolveDir: dirname(resolve(source)), loader: "js" } }, source);
 }
 
 /** A source as the author names it; nothing for those of this package, and for the code that joins them. */
-function ownName(path: string, source: string): string | undefined {
+function authorsName(path: string, source: string): string | undefined {
   const absolute = resolve(path);
-  const isOwn = !absolute.startsWith(dirname(GUEST)) && basename(path) !== "<stdin>";
-  return isOwn ? relative(dirname(resolve(source)), absolute) : undefined;
+  const isAuthors = !absolute.startsWith(dirname(GUEST)) && basename(path) !== "<stdin>";
+  return isAuthors ? relative(dirname(resolve(source)), absolute) : undefined;
 }
 
-async function bundled(options: BuildOptions) {
-  const common: BuildOptions = {
+async function runEsbuild(entry: Pick<BuildOptions, "entryPoints" | "stdin">, source: string): Promise<Bundle> {
+  const options: BuildOptions = {
+    ...entry,
+    outfile: "policy.js",
+    sourcemap: "external",
+    sourcesContent: false,
     bundle: true,
     format: "esm",
     platform: "neutral",
@@ -155,7 +179,10 @@ async function bundled(options: BuildOptions) {
     write: false,
   };
   try {
-    return (await build({ ...common, ...options })).outputFiles ?? [];
+    const files = (await build(options)).outputFiles ?? [];
+    const text = (ending: string): string => files.find((file) => file.path.endsWith(ending))?.text ?? "";
+    const table = lineTable(JSON.parse(text(".js.map")) as SourceMap, (path) => authorsName(path, source));
+    return { text: text(".js"), table };
   } catch (error) {
     const { errors } = error as { errors?: { text: string; location: { file: string; line: number } | null }[] };
     if (errors === undefined) throw error;
