@@ -14,8 +14,8 @@ export function installConsole(host: HostImports): Log {
   const at = (level: Level) => (...values: unknown[]): void => {
     if (isOpen) host.log(level, values.map(shown).join(" "));
   };
-  const own = { debug: at("debug"), error: at("error"), info: at("info"), log: at("info"), trace: at("debug"), warn: at("warn") };
-  Object.assign(globalThis, { console: own });
+  const methods = { debug: at("debug"), error: at("error"), info: at("info"), log: at("info"), trace: at("debug"), warn: at("warn") };
+  Object.assign(globalThis, { console: methods });
   return {
     open() {
       isOpen = true;
@@ -24,7 +24,7 @@ export function installConsole(host: HostImports): Log {
 }
 
 /** A value as text: objects as JSON, errors with their message. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value !== "object" || value === null || value instanceof Error) return String(value);
   try {
     return JSON.stringify(value) ?? String(value);

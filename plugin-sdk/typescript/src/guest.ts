@@ -1,7 +1,7 @@
 /** The policy within its component: passes the host's questions on, and its answers back. */
 
 import type { Binding, Preemption, Verdict } from "./answers.js";
-import { installConsole } from "./console.js";
+import { installConsole, shown } from "./console.js";
 import { imports } from "./generated-host.js";
 import type { Pair } from "./generated.js";
 import type { Policy, PolicyDefinition } from "./policy.js";
@@ -17,7 +17,7 @@ interface Variant {
   readonly val?: unknown;
 }
 
-/** The error of a `result` of the contract: componentize-qjs takes an error that is thrown for it. */
+/** A thrown value that componentize-qjs turns into the `err` of a WIT `result`. */
 class Err {
   constructor(readonly value: unknown) {}
 }
@@ -27,15 +27,18 @@ const log = installConsole(imports.host);
 /** One policy. Its settings are read at the first call of an instance. */
 export class Guest {
   readonly #policy: Policy;
-  #settings: Values<Schema> | undefined;
+  /** With all verbs: the module exports those that the policy has, and so the host calls no other. */
+  readonly #definition: Required<PolicyDefinition<Schema>>;
+  #values: Values<Schema> | undefined;
 
   constructor(policy: Policy) {
     this.#policy = policy;
+    this.#definition = policy.definition as Required<PolicyDefinition<Schema>>;
   }
 
   readonly validate = guarded((): void => {
     try {
-      this.#own();
+      this.#settings();
     } catch (error) {
       if (error instanceof SettingsError) throw new Err(error.message);
       throw error;
@@ -43,46 +46,38 @@ export class Guest {
   });
 
   readonly filter = guarded((node: number): Variant =>
-    verdict(this.#ask("filter")(new Pod(imports), new Node(imports, node), this.#own())),
+    verdict(this.#definition.filter(new Pod(imports), new Node(imports, node), this.#settings())),
   );
 
   readonly score = guarded((node: number): number =>
-    score(this.#ask("score")(new Pod(imports), new Node(imports, node), this.#own())),
+    score(this.#definition.score(new Pod(imports), new Node(imports, node), this.#settings())),
   );
 
   readonly rank = guarded((): number[] => {
-    const scores = this.#ask("rank")(new Pod(imports), new Nodes(imports), this.#own());
+    const scores = this.#definition.rank(new Pod(imports), new Nodes(imports), this.#settings());
     return Array.isArray(scores) ? scores.map(score) : unexpected("rank", scores, "an array of scores");
   });
 
   readonly preempt = guarded((candidate: number): Variant =>
-    preemption(this.#ask("preempt")(new Pod(imports), new Candidate(imports, candidate), this.#own())),
+    preemption(this.#definition.preempt(new Pod(imports), new Candidate(imports, candidate), this.#settings())),
   );
 
   readonly bind = guarded((node: number): unknown =>
-    binding(this.#ask("bind")(new Pod(imports), new Node(imports, node), this.#own())),
+    binding(this.#definition.bind(new Pod(imports), new Node(imports, node), this.#settings())),
   );
 
-  #own(): Values<Schema> {
-    this.#settings ??= settingsOf(this.#policy, JSON.parse(imports.host.settings()));
-    return this.#settings;
-  }
-
-  #ask<V extends keyof PolicyDefinition<Schema>>(verb: V): NonNullable<PolicyDefinition<Schema>[V]> {
-    const { definition } = this.#policy;
-    const own = definition[verb];
-    // The exports of the module are the verbs that the policy has.
-    if (typeof own !== "function") throw new TypeError(`the policy has no ${verb}`);
-    return own.bind(definition) as NonNullable<PolicyDefinition<Schema>[V]>;
+  #settings(): Values<Schema> {
+    this.#values ??= settingsOf(this.#policy, JSON.parse(imports.host.settings()));
+    return this.#values;
   }
 }
 
 /** An error that nobody catches is the fault `panic`: with its text and line, and its stack in the log. */
-function guarded<A extends unknown[], T>(own: (...args: A) => T): (...args: A) => T {
+function guarded<A extends unknown[], T>(handler: (...args: A) => T): (...args: A) => T {
   return (...args) => {
     log.open();
     try {
-      return own(...args);
+      return handler(...args);
     } catch (error) {
       if (error instanceof Err) throw error.value;
       const stack = frames(error);
@@ -145,6 +140,6 @@ function score(answer: number): number {
 }
 
 function unexpected(of: string, answer: unknown, expected: string): never {
-  const found = answer instanceof Promise ? "a promise; a policy has nothing to wait for" : String(answer);
+  const found = answer instanceof Promise ? "a promise; a policy has nothing to wait for" : shown(answer);
   throw new TypeError(`${of}: expected ${expected}, found ${found}`);
 }

@@ -37,7 +37,7 @@ export interface PolicyDefinition<S extends Schema> {
   bind?(pod: Pod, node: Node, settings: Values<S>): Binding;
 }
 
-/** What marks a policy: the one of another copy of this package as well, such as in a bundle. */
+/** Marks a policy. `Symbol.for`, since a bundle may have its own copy of this package. */
 const MARK = Symbol.for("plimsoll.policy");
 
 /** A policy that `definePolicy` has checked: the default export of a policy's module. */
@@ -55,10 +55,16 @@ export interface Policy<S extends Schema = Schema> {
  */
 export function definePolicy<S extends Schema = Record<never, never>>(definition: PolicyDefinition<S>): Policy<S> {
   const known: readonly string[] = ["settings", "validate", ...VERBS];
-  for (const [name, own] of Object.entries(definition)) {
+  const prototype = Object.getPrototypeOf(definition) as object | null;
+  // The check below does not see the methods of a class.
+  if (prototype !== null && prototype !== Object.prototype) {
+    const { name } = prototype.constructor;
+    throw new TypeError(`a policy is a plain object such as { filter() { ... } }, found an instance of ${name}`);
+  }
+  for (const [name, member] of Object.entries(definition)) {
     if (!known.includes(name)) throw new TypeError(`a policy has no ${name}; expected ${known.join(", ")}`);
     const expected = name === "settings" ? "object" : "function";
-    if (typeof own !== expected) throw new TypeError(`${name} of a policy: expected a ${expected}, found ${typeof own}`);
+    if (typeof member !== expected) throw new TypeError(`${name} of a policy: expected a ${expected}, found ${typeof member}`);
   }
   const policy = { definition, [MARK]: true as const };
   if (verbsOf(policy).length === 0) throw new TypeError(`a policy needs a verb: ${VERBS.join(", ")}`);

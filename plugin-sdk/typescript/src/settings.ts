@@ -10,7 +10,7 @@ export class SettingsError extends Error {
 /** One setting: it reads its value from JSON. `setting` makes them. */
 export interface Field<T> {
   /** The value where the sidecar does not name the setting; without it the setting must be given. */
-  readonly absent?: { readonly value: T };
+  readonly fallback?: { readonly value: T };
   /**
    * Reads the value. The path names it in errors.
    *
@@ -31,7 +31,7 @@ interface Options<T> {
 }
 
 function field<T>(options: Options<T>, read: Field<T>["read"]): Field<T> {
-  return options.default === undefined ? { read } : { read, absent: { value: options.default } };
+  return options.default === undefined ? { read } : { read, fallback: { value: options.default } };
 }
 
 /** The kinds of settings. Each takes a `default`; without one the setting must be given. */
@@ -56,14 +56,14 @@ export const setting = {
 
   /** An amount: `512Mi`, `500m` or a bare number. */
   quantity: (options: Options<string> = {}): Field<Quantity> => {
-    const own = options.default === undefined ? {} : { default: Quantity.parse(options.default) };
-    return field<Quantity>(own, quantity);
+    const parsed = options.default === undefined ? {} : { default: Quantity.parse(options.default) };
+    return field<Quantity>(parsed, quantity);
   },
 
   /** One of these texts. */
   oneOf: <const T extends string>(choices: readonly T[], options: Options<NoInfer<T>> = {}): Field<T> =>
     field<T>(options, (value, path) => {
-      const choice = choices.find((own) => own === value);
+      const choice = choices.find((choice) => choice === value);
       if (choice !== undefined) return choice;
       throw new SettingsError(`${path}: expected one of ${choices.join(", ")}, found ${shown(value)}`);
     }),
@@ -72,23 +72,23 @@ export const setting = {
   list: <T>(item: Field<T>, options: Options<readonly T[]> = {}): Field<readonly T[]> =>
     field<readonly T[]>(options, (value, path) => {
       if (!Array.isArray(value)) return wrong(path, "a list", value);
-      return value.map((own, at) => item.read(own, `${path}[${at}]`));
+      return value.map((element, at) => item.read(element, `${path}[${at}]`));
     }),
 
   /** Values by names that the operator chooses. */
   map: <T>(item: Field<T>, options: Options<ReadonlyMap<string, T>> = {}): Field<ReadonlyMap<string, T>> =>
     field<ReadonlyMap<string, T>>(options, (value, path) => {
       if (!isObject(value)) return wrong(path, "an object", value);
-      return new Map(Object.entries(value).map(([key, own]) => [key, item.read(own, `${path}.${key}`)]));
+      return new Map(Object.entries(value).map(([key, member]) => [key, item.read(member, `${path}.${key}`)]));
     }),
 
-  /** An object with fields of its own. */
+  /** An object with these fields. */
   object: <S extends Schema>(schema: S, options: Options<Values<S>> = {}): Field<Values<S>> =>
     field<Values<S>>(options, (value, path) => object(schema, value, path, `${path}.`)),
 
   /** A setting that may be left out, or be `null`. */
   optional: <T>(item: Field<T>): Field<T | undefined> => ({
-    absent: { value: undefined },
+    fallback: { value: undefined },
     read: (value, path) => (value === null ? undefined : item.read(value, path)),
   }),
 };
@@ -106,17 +106,17 @@ function object<S extends Schema>(schema: S, value: unknown, path: string, prefi
   if (!isObject(value)) return wrong(path, "an object", value);
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(schema, key)) continue;
-    const expected = Object.keys(schema).map((own) => prefix + own);
+    const expected = Object.keys(schema).map((name) => prefix + name);
     throw new SettingsError(`there is no field ${prefix}${key}; expected ${expected.join(", ") || "none"}`);
   }
-  const read = Object.entries(schema).map(([key, own]) => [key, member(own, value, key, prefix)]);
+  const read = Object.entries(schema).map(([key, item]) => [key, member(item, value, key, prefix)]);
   return Object.fromEntries(read) as Values<S>;
 }
 
-function member(own: Field<unknown>, value: Readonly<Record<string, unknown>>, key: string, prefix: string): unknown {
-  if (Object.hasOwn(value, key)) return own.read(value[key], prefix + key);
-  if (own.absent === undefined) throw new SettingsError(`the field ${prefix}${key} is missing`);
-  return own.absent.value;
+function member(item: Field<unknown>, value: Readonly<Record<string, unknown>>, key: string, prefix: string): unknown {
+  if (Object.hasOwn(value, key)) return item.read(value[key], prefix + key);
+  if (item.fallback === undefined) throw new SettingsError(`the field ${prefix}${key} is missing`);
+  return item.fallback.value;
 }
 
 function quantity(value: unknown, path: string): Quantity {

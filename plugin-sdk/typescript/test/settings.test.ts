@@ -89,6 +89,9 @@ test("a definition that is no policy is refused", () => {
   const define = (definition: object) => () => definePolicy(definition as { filter: () => typeof fits });
   assert.throws(define({}), { message: "a policy needs a verb: filter, score, rank, preempt, bind" });
   assert.throws(define({ fliter: () => fits }), { message: /^a policy has no fliter; expected settings, validate, filter/ });
+  assert.throws(define(new (class Own { fliter = () => fits; filter() { return fits; } })()), {
+    message: "a policy is a plain object such as { filter() { ... } }, found an instance of Own",
+  });
   assert.throws(define({ filter: fits }), { message: "filter of a policy: expected a function, found object" });
 });
 

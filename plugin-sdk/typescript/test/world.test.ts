@@ -74,6 +74,9 @@ test("facts are read", () => {
   assert.equal(nodeOf(nodes, 0).factText("prices"), "1.5");
   assert.deepEqual(nodes.map((node) => node.factNumber("prices")), [1.5, undefined]);
   assert.deepEqual([nodes.facts.number("prices", "spot"), nodes.facts.text("prices", "none")], [3, undefined]);
+  const amounts = new Nodes(importsOf({ nodes: [{ name: "n0" }], facts: { load: { n0: 0.85, tiny: 1e-7, zero: "-0" } } }));
+  assert.deepEqual([nodeOf(amounts, 0).factNumber("load"), nodeOf(amounts, 0).factText("load")], [0.85, "0.85"]);
+  assert.deepEqual([amounts.facts.number("load", "tiny"), amounts.facts.number("load", "zero")], [1e-7, 0]);
   assert.throws(() => nodeOf(nodes, 0).factNumber("load"), { message: /the source of facts load, which the world does not have/ });
 });
 

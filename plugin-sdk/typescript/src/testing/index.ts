@@ -21,7 +21,7 @@ import { settingsOf, type Verb } from "../policy.js";
 import type { Schema, Values } from "../settings.js";
 import * as views from "../views.js";
 import type { Candidate, Node, Pod } from "./objects.js";
-import { answers, type Answers } from "./reads.js";
+import { answers, type Answers, type Facts } from "./reads.js";
 
 export type { Candidate, Node, Pod } from "./objects.js";
 
@@ -35,8 +35,8 @@ export interface WorldOptions {
   readonly candidates?: readonly Candidate[];
   /** The labels of each namespace that the gateway knows. */
   readonly namespaces?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** The facts of each source by key, as text; those about a node have its name as their key. */
-  readonly facts?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** The facts of each source by key; those about a node have its name as their key. */
+  readonly facts?: Facts;
   /** The time of the request. */
   readonly now?: Date;
   /** The gateway has no view of the whole cluster: every read of it is `undefined`. */
@@ -89,7 +89,7 @@ export class World {
     const candidates = this.#options.candidates ?? [];
     const index = candidates.findIndex((candidate) => candidate.node === node);
     if (index < 0) throw new RangeError(`the test asks about a candidate on the node ${node}; there is none`);
-    const imports = this.imports(candidates.map((own) => this.#node(own.node)), candidates);
+    const imports = this.imports(candidates.map((candidate) => this.#node(candidate.node)), candidates);
     const { definition, values } = prepared(policy, "preempt", settings);
     return definition.preempt(new views.Pod(imports), new views.Candidate(imports, index), values);
   }
@@ -113,7 +113,7 @@ export class World {
   }
 
   #node(name: string): Node {
-    const node = this.#options.nodes?.find((own) => own.name === name);
+    const node = this.#options.nodes?.find((other) => other.name === name);
     if (node === undefined) throw new RangeError(`a candidate names the node ${name}; there is no such node`);
     return node;
   }

@@ -85,12 +85,12 @@ export function nodeObject(node: Node): Json {
   const metadata = { name: node.name, ...without({ labels: node.labels, annotations: node.annotations }) };
   const spec = without({ taints: node.taints, unschedulable: node.unschedulable });
   const status = without({
-    conditions: sorted(node.conditions).map(([type, own]) => ({ type, status: own })),
+    conditions: sorted(node.conditions).map(([type, value]) => ({ type, status: value })),
     images: sorted(node.images).map(([image, sizeBytes]) => ({ names: [image], sizeBytes })),
     allocatable: node.allocatable,
     capacity: node.capacity,
   });
-  return steady(merged(node.object ?? {}, { metadata, spec, status }));
+  return withoutUnreadable(merged(node.object ?? {}, { metadata, spec, status }));
 }
 
 /** The JSON text at an RFC 6901 pointer, with the keys of objects in order; `null` for none. */
@@ -123,9 +123,9 @@ function without(entries: Readonly<Json>): Json {
 }
 
 /** The object of a test with the values of its fields. */
-function merged(given: Readonly<Json>, own: Readonly<Json>): Json {
+function merged(given: Readonly<Json>, fields: Readonly<Json>): Json {
   const all: Json = { ...given };
-  for (const [key, value] of Object.entries(own)) {
+  for (const [key, value] of Object.entries(fields)) {
     const outer = all[key];
     all[key] = isObject(outer) && isObject(value) ? merged(outer, value) : value;
   }
@@ -133,19 +133,19 @@ function merged(given: Readonly<Json>, own: Readonly<Json>): Json {
 }
 
 /** A node without the parts that no policy can read. */
-function steady(node: Json): Json {
-  const { kind: _kind, apiVersion: _version, ...own } = node;
-  const { managedFields: _fields, resourceVersion: _resource, ...metadata } = own["metadata"] as Json;
-  const status = own["status"] as Json;
+function withoutUnreadable(node: Json): Json {
+  const { kind: _kind, apiVersion: _version, ...object } = node;
+  const { managedFields: _fields, resourceVersion: _resource, ...metadata } = object["metadata"] as Json;
+  const status = object["status"] as Json;
   const conditions = (status["conditions"] ?? []) as Json[];
-  if (conditions.length === 0) return { ...own, metadata };
-  const beatless = conditions.map(({ lastHeartbeatTime: _time, ...condition }) => condition);
-  return { ...own, metadata, status: { ...status, conditions: beatless } };
+  if (conditions.length === 0) return { ...object, metadata };
+  const withoutHeartbeats = conditions.map(({ lastHeartbeatTime: _time, ...condition }) => condition);
+  return { ...object, metadata, status: { ...status, conditions: withoutHeartbeats } };
 }
 
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
   if (!isObject(value)) return value;
   const entries = Object.entries(value).sort(([a], [b]) => compareTexts(a, b));
-  return Object.fromEntries(entries.map(([key, own]) => [key, inOrder(own)]));
+  return Object.fromEntries(entries.map(([key, member]) => [key, inOrder(member)]));
 }
