@@ -69,6 +69,15 @@ fn ts_type(ty: &Type) -> anyhow::Result<String> {
     })
 }
 
+/// The record or enum that a type is, or holds.
+fn named_type(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Record(name) | Type::Enum(name) => Some(pascal(name)),
+        Type::List(inner) | Type::Option(inner) => named_type(inner),
+        _ => None,
+    }
+}
+
 /// A text of the contract as a comment.
 fn comment(text: &str, indent: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();

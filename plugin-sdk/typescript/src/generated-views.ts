@@ -32,8 +32,8 @@ export abstract class ClusterReads {
   }
 
   /**
-   * Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit needs
-   * no more.
+   * Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit
+   * needs no more.
    */
   atLeast(selector: Selector, n: number): boolean | undefined {
     return this.imports.cluster.atLeast(selector, n) ?? undefined;
@@ -108,16 +108,16 @@ export abstract class NodeReads {
   }
 
   /**
-   * The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
-   * in base units; 0 if the node does not have it.
+   * The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all
+   * else in base units; 0 if the node does not have it.
    */
   capacity(name: string): number {
     return this.imports.nodes.capacity(this.index, name);
   }
 
   /**
-   * The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; `undefined` if the node does not
-   * report it. Its times cannot be read: each heartbeat would end every cached answer.
+   * The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; `undefined` if the
+   * node does not report it. Its times cannot be read: each heartbeat would end every cached answer.
    */
   condition(kind: string): string | undefined {
     return this.imports.nodes.condition(this.index, kind) ?? undefined;
@@ -144,21 +144,21 @@ export abstract class NodeReads {
   }
 
   /**
-   * Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
-   * the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+   * Whether the host knows all pods of the node. Where it does not, `Node.requested` is `undefined`, and the counts
+   * below are of the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
    */
   get placedKnown(): boolean {
     return this.imports.placed.known(this.index);
   }
 
-  /** The number of pods placed on the node; 0 where the host has no view of pods (see `known`). */
+  /** The number of pods placed on the node; 0 where the host has no view of pods (see `Node.placedKnown`). */
   get placedCount(): number {
     return this.imports.placed.count(this.index);
   }
 
   /**
    * The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
-   * pods (see `known`).
+   * pods (see `Node.placedKnown`).
    */
   countLabelled(namespace: string, key: string, value: string): number {
     return this.imports.placed.countLabelled(this.index, namespace, key, value);
@@ -180,8 +180,8 @@ export abstract class NodesReads {
   constructor(protected readonly imports: Imports) {}
 
   /**
-   * `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
-   * known.
+   * `Node.countLabelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are
+   * not known.
    */
   countsLabelled(namespace: string, key: string, value: string): readonly number[] {
     return this.imports.placed.countsLabelled(namespace, key, value);
@@ -213,8 +213,8 @@ export abstract class PlacedReads {
   }
 
   /**
-   * The value of an annotation; `undefined` if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
-   * kept: a value that is not kept ends the call with a fault.
+   * The value of an annotation; `undefined` if the pod does not have it. Of the annotations of a placed pod at most 16
+   * KiB are kept: a value that is not kept ends the call with a fault.
    */
   annotation(key: string): string | undefined {
     return this.imports.placed.annotation(this.ofNode, this.index, key) ?? undefined;
@@ -225,25 +225,25 @@ export abstract class PlacedReads {
     return this.imports.placed.priority(this.ofNode, this.index);
   }
 
-  /** `spec.priorityClassName`; `undefined` if it has `undefined`. */
+  /** `spec.priorityClassName`; `undefined` if it has none. */
   get priorityClass(): string | undefined {
     return this.imports.placed.priorityClass(this.ofNode, this.index) ?? undefined;
   }
 
-  /** The owner that controls the pod: its owner reference with `controller: true`; `undefined` if it has `undefined`. */
+  /** The owner that controls the pod: its owner reference with `controller: true`; `undefined` if it has none. */
   get controller(): Owner | undefined {
     return this.imports.placed.controller(this.ofNode, this.index) ?? undefined;
   }
 
   /**
-   * `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; `undefined` if it has `undefined`. A pod
-   * that has succeeded or failed is not placed any more.
+   * `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; `undefined` if it has
+   * none. A pod that has succeeded or failed is not placed any more.
    */
   get phase(): string | undefined {
     return this.imports.placed.phase(this.ofNode, this.index) ?? undefined;
   }
 
-  /** As in `pod.request`. */
+  /** As in `Pod.request`. */
   request(name: string): number {
     return this.imports.placed.request(this.ofNode, this.index, name);
   }
@@ -296,12 +296,12 @@ export abstract class PodReads {
     return this.imports.pod.priority();
   }
 
-  /** `spec.priorityClassName`; `undefined` if it has `undefined`. */
+  /** `spec.priorityClassName`; `undefined` if it has none. */
   get priorityClass(): string | undefined {
     return this.imports.pod.priorityClass() ?? undefined;
   }
 
-  /** The owner that controls the pod: its owner reference with `controller: true`; `undefined` if it has `undefined`. */
+  /** The owner that controls the pod: its owner reference with `controller: true`; `undefined` if it has none. */
   get controller(): Owner | undefined {
     return this.imports.pod.controller() ?? undefined;
   }

@@ -1,10 +1,15 @@
 //! The reads as methods: a base class for each view, which the SDK extends by hand.
 
-use std::{collections::BTreeMap, fmt::Write};
+mod docs;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use anyhow::Context;
 
-use super::{camel, comment, parameters, pascal, result};
+use super::{camel, comment, named_type, parameters, pascal, result};
 use crate::{Cached, Contract, Function, Interface};
 
 /// Reads that the SDK offers in another form, written by hand.
@@ -37,23 +42,32 @@ struct View {
     methods: String,
 }
 
+/// The place of a read among the views.
+struct Place {
+    /// The view: `Node`.
+    owner: String,
+    /// The number of leading parameters that are fields of the view.
+    fields: usize,
+    /// The name of the method.
+    name: String,
+}
+
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut views: BTreeMap<String, View> = BTreeMap::new();
+    let mut types = BTreeSet::from(["Imports".to_owned()]);
     for interface in &contract.interfaces {
         if let Some(one) = &interface.one {
             views.entry(pascal(one)).or_default().chosen.clone_from(&interface.by);
         }
         for function in interface.reads() {
-            if let Some((owner, method)) = method(interface, function)? {
-                views.entry(owner).or_default().methods += &method;
-            }
+            let Some(place) = place(interface, function) else { continue };
+            let method = method(contract, interface, function, &place)?;
+            views.entry(place.owner).or_default().methods += &method;
+            types.extend(function.params.iter().map(|param| &param.ty).chain(&function.result).filter_map(named_type));
         }
     }
-    let mut types: Vec<String> = contract.records.iter().map(|record| pascal(&record.name)).collect();
+    let types: Vec<String> = types.into_iter().collect();
     let classes = views.iter().map(|(owner, view)| class(owner, view)).collect::<anyhow::Result<String>>()?;
-    types.retain(|name| classes.contains(&format!(": {name}")) || classes.contains(&format!(" {name}[]")));
-    types.push("Imports".to_owned());
-    types.sort_unstable();
     Ok(format!("import type {{ {} }} from \"./generated.js\";\n\n{classes}", types.join(", ")))
 }
 
@@ -72,10 +86,13 @@ fn class(owner: &str, view: &View) -> anyhow::Result<String> {
     Ok(text + view.methods.trim_end() + "\n}\n\n")
 }
 
-fn method(interface: &Interface, function: &Function) -> anyhow::Result<Option<(String, String)>> {
+/// The place of a read; none for those that are written by hand.
+fn place(interface: &Interface, function: &Function) -> Option<Place> {
     let full = format!("{}.{}", interface.name, function.name);
+    if BY_HAND.contains(&full.as_str()) {
+        return None;
+    }
     let of_node = function.has_node();
-    // The parameters that are left out are fields of the view.
     let (owner, fields) = match &interface.one {
         Some(one) if function.of_one => (pascal(one), interface.by.len()),
         Some(_) if of_node => ("Node".to_owned(), 1),
@@ -83,27 +100,28 @@ fn method(interface: &Interface, function: &Function) -> anyhow::Result<Option<(
         None if function.cached == Cached::Cluster => ("Cluster".to_owned(), 0),
         None if function.cached == Cached::Facts && of_node => ("Node".to_owned(), 1),
         None if function.cached == Cached::Facts => ("Facts".to_owned(), 0),
-        None => return Ok(None),
+        None => return None,
     };
-    if BY_HAND.contains(&full.as_str()) {
-        return Ok(None);
-    }
     let renamed = RENAMED.iter().find(|(read, _)| *read == full);
     let name = renamed.map_or_else(|| camel(&function.name), |(_, name)| (*name).to_owned());
-    let (chosen, arguments) = function.params.split_at(fields);
+    Some(Place { owner, fields, name })
+}
+
+fn method(contract: &Contract, interface: &Interface, function: &Function, place: &Place) -> anyhow::Result<String> {
+    let Place { fields, name, .. } = place;
+    let (chosen, arguments) = function.params.split_at(*fields);
     let own = chosen.iter().enumerate().map(|(at, param)| {
-        if at + 1 == fields { "this.index".to_owned() } else { format!("this.{}", field(&param.name)) }
+        if at + 1 == *fields { "this.index".to_owned() } else { format!("this.{}", field(&param.name)) }
     });
     let passed: Vec<String> = own.chain(arguments.iter().map(|param| camel(&param.name))).collect();
-    let (ty, is_optional) = result(function).with_context(|| full.clone())?;
+    let (ty, is_optional) = result(function).with_context(|| format!("{}.{}", interface.name, function.name))?;
     let (ty, absent) = if is_optional { (format!("{ty} | undefined"), " ?? undefined") } else { (ty, "") };
     // A read without arguments looks like a field.
     let head =
         if arguments.is_empty() { format!("get {name}()") } else { format!("{name}({})", parameters(arguments)?) };
     let call = format!("this.imports.{}.{}({})", interface.name, camel(&function.name), passed.join(", "));
-    let docs = if is_optional { function.docs.replace("none", "`undefined`") } else { function.docs.clone() };
-    let docs = comment(&docs, "  ");
-    Ok(Some((owner, format!("{docs}  {head}: {ty} {{\n    return {call}{absent};\n  }}\n\n"))))
+    let docs = comment(&docs::in_typescript(contract, interface, &function.docs), "  ");
+    Ok(format!("{docs}  {head}: {ty} {{\n    return {call}{absent};\n  }}\n\n"))
 }
 
 /// The field for a parameter that chooses: `ofNode`, since a view may have a `node` of its own.
