@@ -57,7 +57,8 @@ struct Kind {
 /// The errors about one field name it with these parts.
 struct Field<'f> {
     source: &'f str,
-    kind: &'static str,
+    /// None for a field outside of the part that the kind decides.
+    kind: Option<&'static str>,
 }
 
 pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<FactsConfig, FieldError> {
@@ -78,10 +79,10 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
     let RawSource { prometheus, http, config_map, file, max_age, round } = raw.value;
     let field = |kind| Field { source: name, kind };
     let kinds = [
-        prometheus.map(|raw| resolve_prometheus(raw, &field("prometheus"), directory)),
-        http.map(|raw| resolve_http(raw, &field("http"), directory)),
-        config_map.map(|raw| resolve_config_map(raw, &field("configMap"))),
-        file.map(|raw| resolve_file(raw, &field("file"), directory)),
+        prometheus.map(|raw| resolve_prometheus(raw, &field(Some("prometheus")), directory)),
+        http.map(|raw| resolve_http(raw, &field(Some("http")), directory)),
+        config_map.map(|raw| resolve_config_map(raw, &field(Some("configMap")))),
+        file.map(|raw| resolve_file(raw, &field(Some("file")), directory)),
     ];
     let mut kinds = kinds.into_iter().flatten();
     let (Some(kind), None) = (kinds.next(), kinds.next()) else {
@@ -89,14 +90,15 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
         return Err(FieldError { position, field: name.to_owned(), text });
     };
     let Kind { source: kind, every, timeout } = kind?;
-    let inner = field(kind.as_str());
+    let inner = field(Some(kind.as_str()));
     let every = inner.duration("every", every, EVERY, MIN_EVERY..=MAX_EVERY)?;
     let (least, default) = (every * MIN_AGE_INTERVALS, every * MAX_AGE_INTERVALS);
-    let max_age = field("").duration("maxAge", max_age, default, least..=MAX_MAX_AGE)?;
+    let outer = field(None);
+    let max_age = outer.duration("maxAge", max_age, default, least..=MAX_MAX_AGE)?;
     // The next fetch must end before the values of this one expire.
     let most = MAX_TIMEOUT.min(max_age - every);
     let timeout = inner.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most)?;
-    let round = round.map(|step| resolve_round(&step, &field(""))).transpose()?;
+    let round = round.map(|step| resolve_round(&step, &outer)).transpose()?;
     Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round })
 }
 
@@ -212,7 +214,7 @@ impl Field<'_> {
     }
 
     fn error(&self, key: &str, position: Option<(u64, u64)>, text: String) -> FieldError {
-        let dot = if self.kind.is_empty() { "" } else { "." };
-        FieldError { position, field: format!("{}.{}{dot}{key}", self.source, self.kind), text }
+        let parts = [Some(self.source), self.kind, Some(key)];
+        FieldError { position, field: parts.into_iter().flatten().collect::<Vec<_>>().join("."), text }
     }
 }
