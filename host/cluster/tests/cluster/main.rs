@@ -12,6 +12,7 @@ use plimsoll_cluster::{read_pod, read_snapshot};
 
 mod api_watch;
 mod binding;
+mod config_maps;
 mod connecting;
 mod errors;
 mod fake_api;
