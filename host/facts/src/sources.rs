@@ -18,7 +18,7 @@ use crate::{
 
 /// All sources.
 pub(crate) struct Sources {
-    sources: Vec<SourceConfig>,
+    configs: Vec<SourceConfig>,
     /// In the same order.
     states: Mutex<Vec<SourceState>>,
     started: Instant,
@@ -66,16 +66,16 @@ impl Sources {
     pub(crate) fn new(config: FactsConfig, publish: Box<dyn Fn(&Facts) + Send + Sync>) -> Self {
         let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
         let (states, publishing) = (Mutex::new(states), Mutex::default());
-        Self { sources: config.sources, states, started: Instant::now(), publish, publishing }
+        Self { configs: config.sources, states, started: Instant::now(), publish, publishing }
     }
 
     pub(crate) fn configs(&self) -> &[SourceConfig] {
-        &self.sources
+        &self.configs
     }
 
     /// Applies the outcome of a fetch that started at `began`.
     pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, String>) {
-        let name = &self.sources[at].name;
+        let name = &self.configs[at].name;
         let (outcome, effect) = {
             let mut states = self.states.lock();
             let outcome = outcome.and_then(|facts| check_total(&states, at, facts).map_err(|error| error.to_string()));
@@ -109,7 +109,7 @@ impl Sources {
     /// Drops the values of a source if they are too old now.
     pub(crate) fn expire(&self, at: usize, now: Instant) {
         if self.states.lock()[at].expire(now) {
-            let SourceConfig { name, max_age, .. } = &self.sources[at];
+            let SourceConfig { name, max_age, .. } = &self.configs[at];
             warn!(source = &**name, ?max_age, "the facts of the source are older than its maxAge: they are absent now");
             self.publish();
         }
@@ -117,7 +117,7 @@ impl Sources {
 
     /// The pause from the start of the last fetch of a source to that of the next.
     pub(crate) fn pause(&self, at: usize) -> Duration {
-        self.states.lock()[at].pause(self.sources[at].every)
+        self.states.lock()[at].pause(self.configs[at].every)
     }
 
     pub(crate) fn statuses(&self) -> Vec<SourceStatus> {
@@ -138,14 +138,14 @@ impl Sources {
             failed: state.failed,
             error: state.error.clone(),
         };
-        self.sources.iter().zip(states.iter()).map(describe).collect()
+        self.configs.iter().zip(states.iter()).map(describe).collect()
     }
 
     fn publish(&self) {
         let _publishing = self.publishing.lock();
         let facts: Facts = {
             let states = self.states.lock();
-            let values = self.sources.iter().zip(states.iter());
+            let values = self.configs.iter().zip(states.iter());
             values.filter_map(|(source, state)| Some((Arc::clone(&source.name), state.values.clone()?))).collect()
         };
         (self.publish)(&facts);
@@ -214,7 +214,7 @@ mod tests {
         let ((sources, published), now) = (sources(1), Instant::now());
         sources.fetched(0, now, Ok(reading(1, "a")));
         let expiry = sources.expiry(0).unwrap();
-        sources.expire(0, expiry - Duration::from_nanos(1));
+        sources.expire(0, now + Duration::from_millis(59_999));
         assert_eq!(published.lock().len(), 1);
         sources.expire(0, expiry);
         assert_eq!((published.lock().len(), sources.expiry(0)), (2, None));

@@ -30,7 +30,7 @@ impl HttpUrl {
         }
         // The client would take the default port in place of one that it cannot read.
         let has_port = authority.as_str().len() > authority.host().len();
-        if has_port && !authority.port_u16().is_some_and(|port| port > 0) {
+        if has_port && matches!(authority.port_u16(), None | Some(0)) {
             return Err("its port is not a number from 1 to 65535");
         }
         Ok(Self(uri))

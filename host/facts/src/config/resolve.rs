@@ -96,7 +96,7 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
     let outer = field(None);
     let max_age = outer.duration("maxAge", max_age, default, least..=MAX_MAX_AGE)?;
     // The next fetch must end before the values of this one expire.
-    let most = MAX_TIMEOUT.min(max_age - every);
+    let most = MAX_TIMEOUT.min(max_age.saturating_sub(every));
     let timeout = inner.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most)?;
     let round = round.map(|step| resolve_round(&step, &outer)).transpose()?;
     Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round })

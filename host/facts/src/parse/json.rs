@@ -79,7 +79,7 @@ impl Visitor<'_> for ScalarVisitor {
         Ok(Scalar(number.to_string()))
     }
 
-    /// As serde_json writes it, and so as files for `run`, `explain` and cases are read.
+    /// As `serde_json` writes it, and so as files for `run`, `explain` and cases are read.
     fn visit_f64<E: Error>(self, number: f64) -> Result<Scalar, E> {
         let number = serde_json::Number::from_f64(number).ok_or_else(|| E::custom("expected a finite number"))?;
         Ok(Scalar(number.to_string()))
