@@ -161,3 +161,49 @@ fn describe(error: &Error, mut field: String) -> FieldError {
     };
     FieldError { position, field, text }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Document {
+        #[allow(dead_code, reason = "only errors are looked at")]
+        names: Vec<String>,
+        #[allow(dead_code, reason = "only errors are looked at")]
+        step: Option<f64>,
+    }
+
+    const FORMAT: Format = Format { max_nodes: 100, max_depth: 4, free_field: None, empty: "the file is empty" };
+
+    #[test]
+    fn an_error_has_its_position_its_field_and_the_expected_content() {
+        for (text, expected) in [
+            ("names: [a]\nnamed: b", "2:1: unknown key 'named': expected one of names, step"),
+            ("step: 1", "1:1: the key 'names' is missing"),
+            ("names: [a]\nstep: fast", "2:7: step: "),
+            ("names: [a, {b: c}]", "1:12: names[1]: expected text"),
+            ("names: a", "1:8: names: expected a list"),
+            ("names: [a]\nnames: [b]", "2:1: the key 'names' is there twice"),
+            ("names: [a]\n---\nnames: [b]", "a second document starts here: expected one"),
+            ("# nothing\n", " the file is empty"),
+        ] {
+            let error = FORMAT.read::<Document>(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn aliases_and_depth_are_bounded() {
+        let deep = format!("names: {}a{}", "[".repeat(50), "]".repeat(50));
+        let wide = format!("names: [{}]", "a, ".repeat(200));
+        let laughs =
+            "names: [&a [x, x, x, x, x, x, x, x], &b [*a, *a, *a, *a, *a, *a, *a, *a], [*b, *b, *b, *b, *b, *b]]";
+        for text in [&*deep, &*wide, laughs] {
+            assert!(FORMAT.read::<Document>(text).is_err(), "{text}");
+        }
+    }
+}
