@@ -19,7 +19,7 @@ class MaintenanceWindow(Policy):
     runtime: str = "example.com/runtime-minutes"
     #: The minutes before a window in which no pod is placed, however soon it is done.
     notice: int = 60
-    #: The time is rounded down to so many minutes: answers stay cached meanwhile.
+    #: Minutes to whose multiple the time is rounded down: answers stay cached meanwhile.
     step: int = 5
 
     def validate(self) -> None:

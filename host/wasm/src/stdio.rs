@@ -10,7 +10,7 @@ use wasmtime::Error;
 use self::input::Input;
 use crate::{limits::MemoryLimiter, stop::Stop};
 
-/// Bytes of an answer to an empty request. An answer may contain each node of the request, encoded anew, so this grows
+/// Bytes of an answer to an empty request. An answer may contain each node of the request, encoded again, so this grows
 /// with the request.
 const MIN_OUTPUT: usize = 1 << 20;
 

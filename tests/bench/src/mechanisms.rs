@@ -66,7 +66,7 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, mechanisms: &[String]) -> 
         let snapshot = snapshot.then(|| world::snapshot(CLUSTER));
         let setting = Setting::new(modules, &samples, snapshot.as_ref().map(String::as_bytes))?;
         let mut rounds: Vec<[Rounds; 2]> = wanted.iter().map(|_| <_>::default()).collect();
-        // Anew for each row: data that one leaves in the caches would serve the next.
+        // Started again for each row: data that one leaves in the caches would serve the next.
         for (row, rounds) in wanted.iter().zip(&mut rounds) {
             for _ in 0..STARTS {
                 row.measure(&mut start(&setting, mechanisms)?, rounds)?;

@@ -1,4 +1,4 @@
-//! The values that one call has read about one node, to be compared with those of a later snapshot.
+//! The values that one call has read about one node, compared later with those of a newer snapshot.
 
 use plimsoll_decision_cache::{Attribute as _, Fingerprint, Parts, Scope};
 

@@ -45,7 +45,7 @@ pub(super) struct Adapter {
 /// For a policy that exports verbs.
 pub(super) static REACTOR: Adapter = Adapter::new("reactor", include_str!("reactor.wat"));
 
-/// For a program that is started anew for each call.
+/// For a program that runs once per call.
 pub(super) static COMMAND: Adapter = Adapter::new("command", include_str!("command.wat"));
 
 // === impl Adapter ===

@@ -1,4 +1,4 @@
-//! The conformance suite, put to the policy `conformance` in every language.
+//! The conformance suite, run against the policy `conformance` in every language.
 
 use std::{collections::BTreeSet, fs, sync::Arc};
 
