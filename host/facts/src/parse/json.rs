@@ -101,9 +101,12 @@ mod tests {
             ("[]", "invalid type: sequence, expected an object of keys and values at line 1 column 0"),
             (
                 r#"{"a": [[[1]]]}"#,
-                "invalid type: sequence, expected a text, a number, true or false at line 1 column 7",
+                "the key 'a': invalid type: sequence, expected a text, a number, true or false at line 1 column 7",
             ),
-            ("{\"a\":\n null}", "invalid type: null, expected a text, a number, true or false at line 2 column 5"),
+            (
+                "{\"a\":\n null}",
+                "the key 'a': invalid type: null, expected a text, a number, true or false at line 2 column 5",
+            ),
             (r#"{"a": 1"#, "EOF while parsing an object at line 1 column 7"),
             ("", "EOF while parsing a value at line 1 column 0"),
             ("<html>", "expected value at line 1 column 1"),

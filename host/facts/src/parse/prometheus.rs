@@ -15,6 +15,9 @@ const SINGLE: &str = "value";
 /// Maximum bytes of a message that is quoted from the answer.
 const MAX_MESSAGE_BYTES: usize = 300;
 
+/// Maximum digits of a number without an exponent; those of counts of bytes are fewer.
+const MAX_DIGITS: usize = 24;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
@@ -117,8 +120,11 @@ fn key_of(sample: &Sample<'_>, key: &SampleKey) -> Result<Option<String>, FetchE
 }
 
 /// A finite number, written as plimsoll writes numbers: equal numbers are equal texts.
+/// The shortest text of a number, so that equal numbers have equal texts; `1e308` has 309 digits without an exponent.
 fn number(text: &str) -> Option<String> {
-    Real::parse(text).map(|_| text.to_owned())
+    let number = Real::parse(text)?.get();
+    let (plain, scientific) = (number.to_string(), format!("{number:e}"));
+    Some(if plain.len() > MAX_DIGITS { scientific } else { plain })
 }
 
 /// The name or address of a node in an `instance` such as `10.0.0.1:9100`, `[fd00::1]:9100` or `node-1:9100`.
@@ -185,6 +191,9 @@ mod tests {
         }
         let body = vector_of(&[sample("10.0.0.1:9100", "0.25"), sample("10.0.0.2:9100", "1e-3")]);
         assert_eq!(read(&body, &node()), Ok((pairs(&[("10.0.0.1", "0.25"), ("10.0.0.2", "0.001")]), 0)));
+        let large = vector_of(&[sample("a", "1e308"), sample("b", "1e-300"), sample("c", "8589934592")]);
+        let expected = pairs(&[("a", "1e308"), ("b", "1e-300"), ("c", "8589934592")]);
+        assert_eq!(read(&large, &node()), Ok((expected, 0)));
         let by_label = read(&body, &SampleKey::Label("instance".into())).unwrap().0;
         assert_eq!(by_label[0].0, "10.0.0.1:9100");
     }
