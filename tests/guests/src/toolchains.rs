@@ -1,6 +1,7 @@
 //! Guests that need a compiler: built once for a test run, below the system's folder for temporary files.
 
 mod python;
+mod samples;
 mod typescript;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
 
 pub use self::{
     python::{python_example, python_sample, python_sdk_command},
+    samples::{c_sample, go_sample},
     typescript::{typescript_example, typescript_sample, typescript_sdk_tests},
 };
 

@@ -1,7 +1,7 @@
-//! The sample policies in Python and TypeScript: their own tests, and their cases with the modules.
+//! The sample policies in other languages than Rust: their own tests, and their cases with the modules.
 
 use plimsoll_cases::cases;
-use plimsoll_guests::toolchains::{Sample, python_sample, typescript_sample};
+use plimsoll_guests::toolchains::{Sample, c_sample, go_sample, python_sample, typescript_sample};
 use plimsoll_harness::workspace;
 use plimsoll_policies::load_bytes;
 
@@ -27,4 +27,16 @@ fn spot_cost_passes_its_tests_and_its_cases() {
 fn maintenance_window_passes_its_tests_and_its_cases() {
     let Some(sample) = python_sample("maintenance-window") else { return };
     assert_passes("maintenance-window", &sample);
+}
+
+#[test]
+fn licence_seats_passes_its_tests_and_its_cases() {
+    let Some(sample) = go_sample("licence-seats") else { return };
+    assert_passes("licence-seats", &sample);
+}
+
+#[test]
+fn numa_fit_passes_its_tests_and_its_cases() {
+    let Some(sample) = c_sample("numa-fit") else { return };
+    assert_passes("numa-fit", &sample);
 }
