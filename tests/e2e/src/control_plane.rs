@@ -88,6 +88,17 @@ impl ControlPlane {
         wait_until_every(KUBECTL, "the API server", || self.kubectl(&["get", "--raw", "/readyz"]).ok()).map(drop)
     }
 
+    /// Compiles the policies of a directory for the gateways of this test run: modules of many megabytes take longer than
+    /// a start may.
+    ///
+    /// # Errors
+    /// If one is refused.
+    pub fn compile(policies: &Path) -> Result<()> {
+        let checked = plimsoll_harness::command().args(["check", "--compile-cache", cache()]).arg(policies).output()?;
+        ensure!(checked.status.success(), "{checked:?}");
+        Ok(())
+    }
+
     /// Starts a plimsoll that watches this cluster, and waits until it is ready.
     ///
     /// # Errors

@@ -171,7 +171,7 @@ fn module(what: &str, built: &Built) -> Option<Vec<u8>> {
     }
 }
 
-/// Builds a policy in C as docs/policy-in-c.md says.
+/// Builds a policy in C as docs/languages/c.md says.
 fn build_c(source: &Path) -> Built {
     let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let (folder, out) = output(&format!("{name}-c.wasm"));
