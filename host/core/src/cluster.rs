@@ -86,6 +86,19 @@ impl Cluster {
         }
     }
 
+    /// A snapshot of these nodes, with all else of this one. It follows no other.
+    #[must_use]
+    pub(crate) fn of_slots(&self, slots: impl Into<Slots>) -> Self {
+        Self {
+            slots: slots.into(),
+            reserved: Arc::clone(&self.reserved),
+            unlisted: Arc::clone(&self.unlisted),
+            namespaces: self.namespaces.clone(),
+            facts: self.facts.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The same snapshot, in which these pods are where they have a place reserved.
     #[must_use]
     pub fn with_reserved(self, reserved: Reserved) -> Self {

@@ -112,12 +112,17 @@ impl Gateway {
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
         self.check_pulse(query.received)?;
         let (name, group) = (group, self.group(group)?);
-        let newest = if self.await_bind_calls(name, &group, query) { self.cluster() } else { None };
+        let is_counting = self.await_bind_calls(name, &group, query);
+        let newest = if is_counting { self.cluster() } else { None };
         let context = match &newest {
             Some(newest) => self.context(&query.of_cluster(newest))?,
             None => self.context(query)?,
         };
-        let (outcome, mut after) = self.decide(query.received, |caller| decide::filter(caller, &group, &context))?;
+        let (outcome, mut after) = self.decide(query.received, |caller| {
+            let outcome = decide::filter(caller, &group, &context)?;
+            let may_bind = is_counting && query.may_bind;
+            Ok(if may_bind { self.leave_to_bind(caller, &group, &context, outcome) } else { outcome })
+        })?;
         self.after_filter(name, &group, query, &outcome);
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))

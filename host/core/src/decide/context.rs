@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, memory::Memories, whole_cluster::WholeCluster,
+    Candidate, Cluster, Node, Pod, Slot, Slots, View, cluster::OwnPlace, facts::Moment, memory::Memories,
+    whole_cluster::WholeCluster,
 };
 
 use super::{DecideError, Nodes, Query, Rejection};
@@ -90,8 +91,28 @@ impl RequestContext {
         self
     }
 
+    /// The known nodes of the request, as if the pods of the cluster were these.
+    pub(crate) fn with_pods_of(&self, cluster: &Arc<Cluster>) -> Self {
+        let NodeSet { pod, cluster: own, slots, now, .. } = &self.node_set;
+        let node = |slot: &u32| own.slots().get(*slot as usize).map(|slot| Arc::clone(&slot.node));
+        let with_pods = |node: Arc<Node>| {
+            let seen = cluster.find(node.name()).and_then(|at| cluster.slots().get(at as usize));
+            Slot { placed: seen.and_then(|slot| slot.placed.clone()), node }
+        };
+        let nodes: Slots = slots.iter().filter_map(node).map(with_pods).collect();
+        let nodes = Arc::new(cluster.of_slots(nodes));
+        let all = Arc::clone(nodes.all_slots());
+        let context = Self::of_slots(Arc::clone(pod), nodes, Some(Arc::clone(cluster)), all, *now);
+        context.without_own_pod(OwnPlace::AsThePodSays)
+    }
+
     pub(crate) fn pod(&self) -> &Pod {
         &self.node_set.pod
+    }
+
+    /// The cluster that was in force; none where the gateway has no view of it.
+    pub(crate) fn seen(&self) -> Option<&Cluster> {
+        self.node_set.whole.cluster()
     }
 
     pub(super) fn node_set(&self) -> &NodeSet {
@@ -103,12 +124,12 @@ impl RequestContext {
     }
 
     /// The number of nodes in the request.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.node_set.slots.len() + self.unknown.len()
     }
 
     /// The index in the request of a node of the set.
-    pub(super) fn request_index(&self, node: u32) -> u32 {
+    pub(crate) fn request_index(&self, node: u32) -> u32 {
         self.known.as_ref().map_or(node, |known| known[node as usize])
     }
 
@@ -140,7 +161,7 @@ impl RequestContext {
         }
     }
 
-    pub(super) fn unknown(&self) -> &[u32] {
+    pub(crate) fn unknown(&self) -> &[u32] {
         &self.unknown
     }
 }

@@ -3,10 +3,18 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use hashbrown::HashSet;
+
 use super::Gateway;
 use crate::{
-    BindQuery, Cluster, FilterOutcome, Group, Pod, Query, Sender, announced::Announced, bind_calls::BindCalls,
+    BindQuery, Cluster, FilterOutcome, Group, Pod, Query, Sender,
+    announced::Announced,
+    bind_calls::BindCalls,
+    decide::{self, Caller, RequestContext},
 };
+
+/// The most nodes of a request that are decided about a second time. kube-scheduler sends a tenth of 5,000 nodes.
+const MAX_LEFT_TO_BIND: usize = 1024;
 
 /// A pod that counts on its node since its bind call arrived. Dropping it withdraws the pod, unless it has a reserved
 /// place by then, or the watch shows it there.
@@ -71,6 +79,32 @@ impl Gateway {
             }
         }
         is_counting
+    }
+
+    /// Where a filter leaves no node, those that announced pods alone have taken: bind decides about them.
+    ///
+    /// An announced pod may yet fail to bind, and has no annotations of its bind. kube-scheduler would take the reply
+    /// for "unschedulable", evict pods for it, and try again when it hears of a change: of a failed bind it hears none.
+    pub(super) fn leave_to_bind(
+        &self,
+        caller: &Caller,
+        group: &Group,
+        context: &RequestContext,
+        outcome: FilterOutcome,
+    ) -> FilterOutcome {
+        let len = context.len();
+        let bound =
+            self.bound_cluster().filter(|bound| !context.seen().is_some_and(|seen| std::ptr::eq(seen, &**bound)));
+        let Some(bound) = bound.filter(|_| outcome.rejected.len() == len && len <= MAX_LEFT_TO_BIND) else {
+            return outcome;
+        };
+        let again = context.with_pods_of(&bound);
+        // If it fails, the first answer stands.
+        let Ok(without) = decide::filter(caller, group, &again) else { return outcome };
+        let full = without.rejected.iter().map(|rejection| context.request_index(rejection.node));
+        let full: HashSet<u32> = full.chain(context.unknown().iter().copied()).collect();
+        let rejected = outcome.rejected.into_iter().filter(|rejection| full.contains(&rejection.node)).collect();
+        FilterOutcome { rejected, ..outcome }
     }
 
     /// After a filter: its reply may be the last word before a bind.

@@ -45,6 +45,8 @@ struct Stage {
 struct Tally {
     pods: usize,
     lost: usize,
+    /// Times that a pod was told that no node has room. There is room for each.
+    unschedulable: usize,
     bound_twice: usize,
     half_allocated: usize,
     over_allocated_devices: usize,
@@ -166,10 +168,11 @@ impl Stage {
     fn finish(&self, what: &str, count: usize) {
         self.wait_for_bound(self.pods);
         let tally = self.tally();
-        let Tally { pods, lost, bound_twice, half_allocated, over_allocated_devices, full_devices } = tally;
+        let Tally { pods, lost, unschedulable, bound_twice, half_allocated, over_allocated_devices, full_devices } =
+            tally;
         println!(
-            "pods {pods}, {what} {count}, bound twice {bound_twice}, lost {lost}, half allocated {half_allocated}, \
-             over-allocated devices {over_allocated_devices}, full devices {full_devices}"
+            "pods {pods}, {what} {count}, bound twice {bound_twice}, lost {lost}, unschedulable {unschedulable}, half \
+             allocated {half_allocated}, over-allocated devices {over_allocated_devices}, full devices {full_devices}"
         );
         let expected = Tally { pods: self.pods, full_devices: NODES * DEVICES as usize, ..Tally::default() };
         assert_eq!(tally, expected);
@@ -197,6 +200,10 @@ impl Stage {
         }
         tally.over_allocated_devices = devices.values().filter(|used| **used > DEVICE_MEMORY).count();
         tally.full_devices = devices.values().filter(|used| **used == DEVICE_MEMORY).count();
+        let failed = get("events", "--field-selector=reason=FailedScheduling");
+        let is_unschedulable =
+            |event: &&Value| event["message"].as_str().is_some_and(|text| text.contains("nodes are available"));
+        tally.unschedulable = failed.iter().filter(is_unschedulable).count();
         let mut scheduled = BTreeSet::new();
         for event in get("events", "--field-selector=reason=Scheduled") {
             let again = !scheduled.insert(event["involvedObject"]["uid"].to_string());

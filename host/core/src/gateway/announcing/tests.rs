@@ -151,6 +151,57 @@ fn a_pod_that_is_announced_does_not_stand_in_its_own_way() {
 }
 
 #[test]
+fn a_pod_that_announced_pods_alone_leave_no_node_for_is_left_to_bind() {
+    let gateway = mk_gateway(Duration::ZERO);
+    gateway.set_cluster(mk_cluster(&[("x0", "n0"), ("y0", "n0"), ("x1", "n1"), ("x2", "n2"), ("y2", "n2")]));
+    filter(&gateway, "counting", "a");
+    let announced = announce(&gateway, "a", "n1").unwrap();
+    assert_eq!(filter(&gateway, "counting", "b"), [1], "a's bind may fail, and nothing would tell kube-scheduler");
+    let whole = |name: &str| {
+        let nodes: Vec<crate::NodeObject> = (0..3)
+            .map(|at| crate::NodeObject::Json(Bytes::from(format!(r#"{{"metadata":{{"name":"n{at}"}}}}"#))))
+            .collect();
+        let query = Query { nodes: Nodes::Objects(&nodes), ..query_of(&gateway, name, &[]) };
+        let (outcome, _) = gateway.filter("counting", &query).unwrap();
+        outcome.rejected.iter().map(|rejection| rejection.node).collect::<Vec<_>>()
+    };
+    assert_eq!(whole("b"), [0, 2]);
+    // A sender that may not bind has no bind that would decide.
+    let names = ["n0", "n1", "n9"].map(Cow::Borrowed);
+    let stranger = Query { may_bind: false, ..query_of(&gateway, "c", &names) };
+    assert_eq!(gateway.filter("counting", &stranger).unwrap().0.rejected.len(), 3);
+    // A name that the cluster does not know stays rejected.
+    let known: Vec<u32> = gateway
+        .filter("counting", &query_of(&gateway, "c", &names))
+        .unwrap()
+        .0
+        .rejected
+        .iter()
+        .map(|r| r.node)
+        .collect();
+    assert_eq!(known, [0, 2]);
+    gateway.set_cluster(mk_cluster(&[
+        ("x0", "n0"),
+        ("y0", "n0"),
+        ("x1", "n1"),
+        ("a", "n1"),
+        ("x2", "n2"),
+        ("y2", "n2"),
+    ]));
+    drop(announced);
+    assert_eq!(filter(&gateway, "counting", "b"), [0; 0], "now its place is reserved");
+}
+
+#[test]
+fn where_another_node_is_left_an_announced_pod_counts() {
+    let gateway = mk_gateway(Duration::ZERO);
+    gateway.set_cluster(mk_cluster(&[("x0", "n0"), ("x1", "n1"), ("x2", "n2")]));
+    filter(&gateway, "counting", "a");
+    let _announced = announce(&gateway, "a", "n1").unwrap();
+    assert_eq!(filter(&gateway, "counting", "b"), [0, 2]);
+}
+
+#[test]
 fn a_pod_that_gets_a_place_is_announced_no_more() {
     let gateway = mk_gateway(Duration::ZERO);
     for name in ["a", "b"] {
