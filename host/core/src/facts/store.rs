@@ -58,7 +58,8 @@ impl FactStore {
                 *source = Arc::clone(known);
             }
         }
-        let is_other = facts != **before;
+        let is_known = |(name, source)| before.sources.get(name).is_some_and(|known| Arc::ptr_eq(known, source));
+        let is_other = facts.sources.len() != before.sources.len() || !facts.sources.iter().all(is_known);
         if is_other {
             self.current.store(Arc::new(facts));
         }

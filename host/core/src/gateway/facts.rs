@@ -15,24 +15,85 @@ impl Gateway {
 
     /// Replaces the facts of the operator's sources. Requests in flight finish with those that they started with.
     pub fn set_facts(&self, facts: &Facts) {
-        // Locked first, so that facts come into force in the order in which they are set.
-        let mut announced = self.announced.lock();
         if self.facts.set_shared(facts) {
-            self.update(&mut announced);
+            self.show_facts();
         }
     }
 
     /// Puts the facts in force that come with the policies of a roster, before the roster is.
     pub(super) fn set_facts_of(&self, roster: &Roster) {
         let own = roster.members().flat_map(|member| member.own_facts.iter().cloned()).collect();
-        let mut announced = self.announced.lock();
         if self.facts.set_own(own) {
-            self.update(&mut announced);
+            self.show_facts();
         }
+    }
+
+    /// Makes a cluster with the facts in force. Binds wait for this lock, so values were compared before. Of two calls
+    /// each shows the newest facts, whichever comes last.
+    fn show_facts(&self) {
+        self.update(&mut self.announced.lock());
     }
 
     /// The time and the facts that a request sees to its end.
     pub(super) fn moment(&self) -> Moment {
         Moment { now: self.clock.unix_seconds(), facts: self.facts.current() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::{Cluster, FactSource, NoObserver, SystemClock};
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn mk_gateway() -> Gateway {
+        let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), PATIENCE);
+        gateway.set_cluster(Arc::new(Cluster::from_objects(vec![], vec![])));
+        gateway
+    }
+
+    fn mk_facts(value: usize) -> Facts {
+        let source = FactSource::from_texts([("k", value.to_string())]).unwrap();
+        Facts::from_iter([(Arc::from("load"), Arc::new(source))])
+    }
+
+    #[test]
+    fn facts_are_compared_while_a_bind_has_the_lock() {
+        let gateway = mk_gateway();
+        gateway.set_facts(&mk_facts(1));
+        let bind = gateway.announced.lock();
+        // Equal facts return, and other ones are in force before the lock is free.
+        thread::scope(|scope| {
+            scope.spawn(|| gateway.set_facts(&mk_facts(1))).join().unwrap();
+            let other = scope.spawn(|| gateway.set_facts(&mk_facts(2)));
+            let started = Instant::now();
+            while *gateway.facts() != mk_facts(2) {
+                assert!(started.elapsed() < PATIENCE, "the new facts wait for the bind");
+                thread::yield_now();
+            }
+            drop(bind);
+            other.join().unwrap();
+        });
+        assert_eq!(**gateway.cluster().unwrap().facts().unwrap(), mk_facts(2));
+    }
+
+    #[test]
+    fn the_newest_facts_are_shown_however_calls_overlap() {
+        let gateway = mk_gateway();
+        for round in 0..50 {
+            thread::scope(|scope| {
+                let gateway = &gateway;
+                for value in 0..4 {
+                    scope.spawn(move || gateway.set_facts(&mk_facts(4 * round + value)));
+                }
+            });
+            assert_eq!(gateway.cluster().unwrap().facts(), Some(&gateway.facts()));
+        }
     }
 }
