@@ -18,7 +18,7 @@ use crate::{
     world,
 };
 
-const NODES: usize = 5_000;
+pub(crate) const NODES: usize = 5_000;
 
 /// The namespace of the pod has a pool, others have theirs.
 const SETTINGS: &str =
@@ -66,7 +66,8 @@ fn view(cluster: &Arc<Cluster>, nodes: &[u32]) -> Result<Arc<View>> {
     Ok(Arc::new(View::new(pod, Arc::clone(cluster), nodes.into(), 0).with_settings(SETTINGS.into())))
 }
 
-fn cluster() -> Result<Arc<Cluster>> {
+/// The cluster of all measurements, without pods.
+pub(crate) fn cluster() -> Result<Arc<Cluster>> {
     let node = |number| Node::from_json(Bytes::from(world::node(number, 2_000).to_string()));
     let nodes = (0..NODES).map(node).collect::<Result<Vec<_>, _>>()?;
     Ok(Arc::new(Cluster::from_objects(nodes, vec![])))

@@ -22,6 +22,7 @@ mod cold;
 mod compare;
 mod echo;
 mod engine;
+mod facts;
 mod interval;
 mod languages;
 mod mechanisms;
@@ -71,6 +72,9 @@ fn main() -> Result<ExitCode> {
     wire::measure(&plan, &modules, &mut report)?;
     if plan.wants("changed names") {
         changed::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("load names") {
+        facts::measure(&plan, &modules, &mut report)?;
     }
     if plan.wants("cold names") {
         cold::measure(&plan, &modules, &mut report)?;
