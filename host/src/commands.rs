@@ -5,6 +5,7 @@ mod completions;
 mod conformance;
 mod credential_plugin;
 mod explain;
+mod lost_facts;
 mod new;
 mod offline;
 mod run;

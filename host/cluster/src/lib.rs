@@ -36,7 +36,7 @@ pub use error::SnapshotError;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, URL_ANNOTATION};
 pub use once::list_once;
 pub use snapshot::{
-    FileFingerprint, RawObjects, read_facts, read_objects, read_pod, read_pods, read_snapshot,
+    FileFingerprint, RawObjects, read_facts, read_objects, read_pod, read_pod_as_json, read_pods, read_snapshot,
     read_snapshot_with_fingerprint,
 };
 pub use snapshot_watch::{SnapshotWatch, watch_snapshot};

@@ -121,15 +121,20 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
             Some("Namespace") => &mut found.namespaces,
             _ => return Ok(()),
         };
-        let mut json: Value = serde_json::from_str(object.json).map_err(|error| object.wrong(error))?;
-        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
-        list.push(json);
+        list.push(json_of(object)?);
         Ok(())
     });
     read.map_err(|cause| malformed(path, cause))?;
     Ok(found)
+}
+
+/// The JSON of an object without `managedFields`.
+fn json_of(object: &DocumentObject<'_>) -> Result<Value, DocumentError> {
+    let mut json: Value = serde_json::from_str(object.json).map_err(|error| object.wrong(error))?;
+    if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Ok(json)
 }
 
 /// Reads one pod from a file, JSON or YAML.
@@ -137,7 +142,18 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
 /// # Errors
 /// As for [`read_snapshot`]; also if there is not exactly one pod, or another object.
 pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
-    let mut pods = read_pods(path)?;
+    only_one(path, read_pods(path)?)
+}
+
+/// Reads the JSON of one pod without `managedFields` from a file, JSON or YAML.
+///
+/// # Errors
+/// As for [`read_pod`].
+pub fn read_pod_as_json(path: &Path) -> Result<Value, SnapshotError> {
+    only_one(path, each_pod(path, json_of)?)
+}
+
+fn only_one<T>(path: &Path, mut pods: Vec<T>) -> Result<T, SnapshotError> {
     let count = pods.len();
     pods.pop().filter(|_| count == 1).ok_or_else(|| SnapshotError::NotOnePod { path: path.to_owned(), count })
 }
@@ -147,6 +163,16 @@ pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
 /// # Errors
 /// As for [`read_snapshot`]; also if there is an object other than a pod.
 pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
+    each_pod(path, |object| {
+        let json = Bytes::copy_from_slice(object.json.as_bytes());
+        Pod::from_json(json).map_err(|error| object.wrong(error))
+    })
+}
+
+fn each_pod<T>(
+    path: &Path,
+    read_one: impl Fn(&DocumentObject<'_>) -> Result<T, DocumentError>,
+) -> Result<Vec<T>, SnapshotError> {
     let text = read_text(path, MAX_PODS_BYTES, "a Pod in YAML or JSON")?;
     let mut pods = Vec::new();
     let read = each_object(&text, |object| {
@@ -155,8 +181,7 @@ pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
             Some(other) => return Err(object.wrong(format_args!("kind {other}: expected a Pod"))),
             None => return Err(object.wrong("the key 'kind' is missing: expected a Pod")),
         }
-        let json = Bytes::copy_from_slice(object.json.as_bytes());
-        pods.push(Pod::from_json(json).map_err(|error| object.wrong(error))?);
+        pods.push(read_one(object)?);
         Ok(())
     });
     read.map_err(|cause| malformed(path, cause))?;

@@ -31,7 +31,7 @@ pub(crate) struct FactVolume {
 
 /// The facts of all files that the policies of one directory name.
 #[derive(Debug)]
-pub(crate) struct FactPool {
+pub struct FactPool {
     limit: FactVolume,
     known: Mutex<KnownFacts>,
 }

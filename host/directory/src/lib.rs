@@ -40,6 +40,7 @@ mod worker_pool;
 pub use change_watch::ChangeWatch;
 pub use config::DirectoryConfig;
 pub use error::DirectoryError;
+pub use fact_pool::FactPool;
 pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};
 pub use load::{load_one, module_bytes};
 pub use scan::ignored_files;

@@ -249,14 +249,20 @@ impl Loader for TimedLoader<'_> {
     }
 }
 
-/// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
+/// Loads one policy from a module and, if there is one, its sidecar, as a directory would. The limits on facts hold for
+/// the members that are alive and have the same pool.
 ///
 /// # Errors
 /// Says which file is refused, where in it, and the expected content.
-pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> Result<Member, DirectoryError> {
+pub fn load_one(
+    module: &Path,
+    sidecar: Option<&Path>,
+    loader: &dyn Loader,
+    facts: &FactPool,
+) -> Result<Member, DirectoryError> {
     let stem = sidecar.unwrap_or(module).file_stem().unwrap_or_default().to_string_lossy();
     let id = PolicyId { group: Arc::from(""), name: Arc::from(stem.as_ref()) };
-    Content::read(module, sidecar, &ReadLimits::default())
+    Content::read(module, sidecar, &ReadLimits::default(), facts)
         .and_then(|content| build(&id, 1, &content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }

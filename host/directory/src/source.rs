@@ -121,11 +121,16 @@ impl FileRefusal {
 
 impl Content {
     /// Reads a module and its sidecar where they are.
-    pub(crate) fn read(module: &Path, sidecar: Option<&Path>, bounds: &ReadLimits) -> Result<Self, FileRefusal> {
+    pub(crate) fn read(
+        module: &Path,
+        sidecar: Option<&Path>,
+        bounds: &ReadLimits,
+        facts: &FactPool,
+    ) -> Result<Self, FileRefusal> {
         let text = sidecar.map(|path| read_sidecar(None, path)).transpose()?;
         let parsed = parse_sidecar(sidecar, text.as_ref(), bounds)?;
         let directory = sidecar.and_then(Path::parent).unwrap_or(Path::new(""));
-        let facts = FactFiles::read(None, directory, &parsed, &FactPool::default())?;
+        let facts = FactFiles::read(None, directory, &parsed, facts)?;
         let module = read_module(None, module, bounds)?;
         Self::complete(module, sidecar, text, (parsed, facts))
     }

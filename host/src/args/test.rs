@@ -63,6 +63,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
 
+    /// Facts from outside, from a file: a map from each source to its facts by key [default: none]
+    #[arg(long, env = "PLIMSOLL_FACTS_SNAPSHOT", value_name = "FILE")]
+    pub(crate) facts_snapshot: Option<PathBuf>,
+
     /// Only these nodes
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,

@@ -8,8 +8,8 @@ mod trial;
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use plimsoll_core::{Fault, Member, PolicyConfig, Verb};
-use plimsoll_directory::PolicyFiles;
+use plimsoll_core::{Fault, Member, OwnFacts, PolicyConfig, Verb};
+use plimsoll_directory::{FactPool, PolicyFiles};
 use plimsoll_wasm::{Inspection, WasmLoader};
 use serde_json::{Value, json};
 
@@ -38,6 +38,8 @@ struct CheckReport {
     calls: Vec<(Verb, Result<CallTime, Fault>)>,
     /// By verb; none unless `--purity` is given and the policy was called.
     purity: Option<Vec<Purity>>,
+    /// Kept to the end, so that they count for the limits of the whole directory.
+    _facts: OwnFacts,
 }
 
 /// A policy with its report, or an ignored file.
@@ -54,7 +56,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
         .into_iter()
         .map(|mut target| {
             let files = std::mem::replace(&mut target.files, Ok(PolicyFiles { module: PathBuf::new(), sidecar: None }));
-            let report = files.and_then(|files| inspect(files, &loader, args.purity));
+            let report = files.and_then(|files| inspect(files, &target.facts, &loader, args.purity));
             CheckedPolicy { target, report, is_strict: args.strict }
         })
         .collect();
@@ -70,16 +72,32 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, purity: bool) -> Result<CheckReport> {
+fn inspect(
+    PolicyFiles { module, sidecar }: PolicyFiles,
+    facts: &FactPool,
+    loader: &WasmLoader,
+    purity: bool,
+) -> Result<CheckReport> {
     let bytes = plimsoll_directory::module_bytes(&module)?;
     let mut inspection = loader.inspect(&bytes)?;
-    let callee = match &sidecar {
-        None => Callee::alone(inspection.policy.clone()),
-        Some(path) => Callee::of(&plimsoll_directory::load_one(&module, Some(path), loader)?),
+    let (callee, own_facts) = match &sidecar {
+        None => (Callee::alone(inspection.policy.clone()), OwnFacts::from([])),
+        Some(path) => {
+            let member = plimsoll_directory::load_one(&module, Some(path), loader, facts)?;
+            (Callee::of(&member), member.own_facts)
+        }
     };
     // The sidecar of a program names its verbs.
     inspection.verbs = callee.policy.verbs();
-    let mut report = CheckReport { file: module, sidecar, inspection, not_called: None, calls: vec![], purity: None };
+    let mut report = CheckReport {
+        file: module,
+        sidecar,
+        inspection,
+        not_called: None,
+        calls: vec![],
+        purity: None,
+        _facts: own_facts,
+    };
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
         // With a sidecar it was refused above.

@@ -9,13 +9,13 @@ use std::{
 
 use anyhow::{Result, bail};
 use plimsoll_cluster::{ApiServer, Credentials};
-use plimsoll_core::{Cluster, Failure, Gateway, NoObserver, Pod, Roster, SystemClock};
+use plimsoll_core::{Cluster, Failure, Gateway, Group, Member, Mode, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
 use crate::{
     args::{AskArgs, ClusterArgs, EngineArgs},
-    commands::PLUGIN_RUNNER,
+    commands::{PLUGIN_RUNNER, lost_facts},
     engine, output, sample, text,
 };
 
@@ -27,6 +27,8 @@ pub(super) struct OfflineGateway {
     pub(super) gateway: Gateway,
     pub(super) cluster: Arc<Cluster>,
     pub(super) origin: ClusterOrigin,
+    /// The file with the facts, if one was named.
+    facts_snapshot: Option<PathBuf>,
 }
 
 /// The cluster that was asked about; every report names it.
@@ -84,7 +86,7 @@ impl OfflineGateway {
             bail!("{} holds no policies: expected .wasm files", policies.display());
         }
         gateway.set_roster(roster);
-        Ok(Self { gateway, cluster, origin })
+        Ok(Self { gateway, cluster, origin, facts_snapshot })
     }
 
     /// The same, for a question about one pod, which is hidden.
@@ -96,7 +98,18 @@ impl OfflineGateway {
         let mut offline = Self::open(&args.policies, &args.cluster, &args.engine)?;
         offline.hide(&pod);
         offline.check_group(&args.group)?;
+        let roster = offline.gateway.roster();
+        let asked = roster.group(&args.group).into_iter().flat_map(Group::members);
+        offline.tell_of_lost_facts(asked.filter(|member| member.config.mode != Mode::Off));
         Ok((offline, pod))
+    }
+
+    /// Remarks on the sources of facts that these policies name and that have no facts here.
+    pub(super) fn tell_of_lost_facts<'m>(&self, members: impl Iterator<Item = &'m Arc<Member>>) {
+        let members = members.map(|member| (member.id(), member.fact_access.as_ref()));
+        if let Some(remark) = lost_facts::remark(members, &self.gateway.facts(), self.facts_snapshot.as_deref()) {
+            output::remark(&remark);
+        }
     }
 
     /// Fails for a group without policies: every node would fit, since nobody is asked.

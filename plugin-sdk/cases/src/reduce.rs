@@ -54,6 +54,7 @@ impl<F: Fn(&World) -> bool> Reducer<F> {
         if !self.try_change(keep_the_nodes_in_question) {
             self.keep_groups();
         }
+        self.drop_facts();
         self.try_change(|world| world.now = 0);
         self.drop_items(|world| &mut world.pods);
         self.try_change(drop_empty_nodes);
@@ -99,6 +100,40 @@ impl<F: Fn(&World) -> bool> Reducer<F> {
             });
         }
         self.try_change(drop_empty_nodes);
+    }
+
+    /// Drops sources that the policy does not read, and of the others the facts that it does not read.
+    fn drop_facts(&mut self) {
+        let sources = self.world.facts.as_object().into_iter().flatten();
+        let keys = |facts: &Value| facts.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+        let sources: Vec<(String, Vec<String>)> = sources.map(|(name, facts)| (name.clone(), keys(facts))).collect();
+        for (source, keys) in sources {
+            if !self.try_change(|world| drop(world.facts.as_object_mut().and_then(|all| all.remove(&source)))) {
+                self.drop_keys(&source, keys);
+            }
+        }
+        if self.world.facts.as_object().is_some_and(serde_json::Map::is_empty) {
+            self.world.facts = Value::Null;
+        }
+    }
+
+    /// Drops runs of keys of a source, from all of them down to single ones.
+    fn drop_keys(&mut self, source: &str, mut keys: Vec<String>) {
+        let mut run = keys.len();
+        while run > 0 {
+            let mut at = 0;
+            while at < keys.len() {
+                let end = (at + run).min(keys.len());
+                let is_dropped = self.try_change(|world| {
+                    let facts = world.facts.get_mut(source).and_then(Value::as_object_mut);
+                    if let Some(facts) = facts {
+                        keys[at..end].iter().for_each(|key| drop(facts.remove(key)));
+                    }
+                });
+                if is_dropped { drop(keys.drain(at..end)) } else { at = end }
+            }
+            run /= 2;
+        }
     }
 
     /// Drops runs of items, from all of them down to single ones.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::{FactSource, Facts};
 
@@ -27,6 +27,15 @@ impl Facts {
 // === impl FactSource ===
 
 impl FactSource {
+    /// Its facts as [`FactSource::from_value`] reads them. A text is a number in it where JSON writes that number so.
+    pub fn to_value(&self) -> Value {
+        let value = |text: &str| match text.parse::<Number>() {
+            Ok(number) if number.to_string() == text => Value::Number(number),
+            _ => Value::String(text.to_owned()),
+        };
+        Value::Object(self.iter().map(|(key, fact)| (key.to_owned(), value(fact.text()))).collect())
+    }
+
     /// Reads a map from keys to texts, numbers, `true` or `false`.
     ///
     /// # Errors
@@ -49,6 +58,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_document_of_facts_has_the_same_texts() {
+        let texts = [("a", "0.5"), ("b", "0.50"), ("c", "10"), ("d", "1e3"), ("e", "true"), ("f", "")];
+        let source = FactSource::from_texts(texts).unwrap();
+        let document = json!({"a": 0.5, "b": "0.50", "c": 10, "d": "1e3", "e": "true", "f": ""});
+        assert_eq!(source.to_value(), document);
+        assert_eq!(FactSource::from_value(&document), Ok(source));
+    }
 
     #[test]
     fn a_document_has_facts_by_source_and_key() {

@@ -1,9 +1,15 @@
 //! The sidecar as it stands in the file; editors show the doc comments.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{
+        MapAccess, SeqAccess, Visitor,
+        value::{MapAccessDeserializer, SeqAccessDeserializer},
+    },
+};
 use serde_saphyr::Spanned;
 
 /// Says how plimsoll uses one policy. It lies beside the module: `gpu.yaml` for `gpu.wasm`.
@@ -70,17 +76,38 @@ pub(crate) enum RawStdioVerb {
 }
 
 /// The sources of facts that a policy reads.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "expected a list of sources, such as [load], or a map, such as {prices: {file: prices.csv}}"
-)]
-#[schemars(rename = "Facts")]
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged, rename = "Facts")]
 pub(crate) enum RawFacts {
     /// Sources of the gateway (`--facts`).
     Names(Vec<String>),
     /// Sources by name; those without a file are of the gateway.
     Sources(BTreeMap<String, Option<RawFactSource>>),
+}
+
+/// Not `untagged`, whose errors name neither the source nor its key.
+impl<'de> Deserialize<'de> for RawFacts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FactsVisitor)
+    }
+}
+
+struct FactsVisitor;
+
+impl<'de> Visitor<'de> for FactsVisitor {
+    type Value = RawFacts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of sources, such as [load], or a map, such as {prices: {file: prices.csv}}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<RawFacts, A::Error> {
+        Deserialize::deserialize(SeqAccessDeserializer::new(names)).map(RawFacts::Names)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, sources: A) -> Result<RawFacts, A::Error> {
+        Deserialize::deserialize(MapAccessDeserializer::new(sources)).map(RawFacts::Sources)
+    }
 }
 
 /// One source of facts.

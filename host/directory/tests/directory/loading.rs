@@ -4,7 +4,7 @@ use std::{
 };
 
 use plimsoll_core::{Mode, PolicyState};
-use plimsoll_directory::{Directory, DirectoryConfig, DirectoryError, PolicyChange, load_one};
+use plimsoll_directory::{Directory, DirectoryConfig, DirectoryError, FactPool, PolicyChange, load_one};
 
 use crate::{
     fake::{FakeLoader, good},
@@ -197,7 +197,7 @@ fn one_policy_is_loaded_by_itself() {
     world.write("strict.yaml", "settings: v1\norder: 7\n");
     let load = |sidecar: Option<&str>| {
         let sidecar = sidecar.map(|name| world.path(name));
-        load_one(&world.path("x.wasm"), sidecar.as_deref(), &FakeLoader::default())
+        load_one(&world.path("x.wasm"), sidecar.as_deref(), &FakeLoader::default(), &FactPool::default())
     };
     assert_eq!(&*load(None).unwrap().name, "x");
     let member = load(Some("strict.yaml")).unwrap();

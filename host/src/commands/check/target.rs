@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Result, anyhow, bail};
-use plimsoll_directory::{ListedPolicy, PolicyFiles};
+use plimsoll_directory::{FactPool, ListedPolicy, PolicyFiles};
 
 /// One policy to check.
 pub(super) struct Target {
@@ -18,6 +19,8 @@ pub(super) struct Target {
     pub(super) is_listed: bool,
     /// Whether `serve` would ignore it.
     pub(super) is_ignored: bool,
+    /// The facts of its directory, whose limits hold for all policies there together.
+    pub(super) facts: Arc<FactPool>,
 }
 
 /// The policies behind these names; a module and its sidecar that are both named are one policy.
@@ -32,7 +35,7 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
         let files = of_file(name);
         if files.as_ref().map_or(true, |files| seen.insert(files.clone())) {
             let name = name.display().to_string();
-            targets.push(Target { name, files, is_listed: false, is_ignored: false });
+            targets.push(Target { name, files, is_listed: false, is_ignored: false, facts: Arc::default() });
         }
     }
     targets
@@ -49,7 +52,9 @@ fn of_file(file: &Path) -> Result<PolicyFiles> {
 /// Every policy of a directory and of its groups, as `serve` would find them.
 fn of_directory(directory: &Path) -> Vec<Target> {
     let shown = directory.display().to_string();
-    let target = |name, files, is_ignored| Target { name, files, is_listed: true, is_ignored };
+    let facts = Arc::<FactPool>::default();
+    let target =
+        |name, files, is_ignored| Target { name, files, is_listed: true, is_ignored, facts: Arc::clone(&facts) };
     let mut targets = match plimsoll_directory::list_policies(directory) {
         Ok(policies) if policies.is_empty() => vec![target(shown.clone(), Err(anyhow!("it holds no policy")), false)],
         Ok(policies) => policies

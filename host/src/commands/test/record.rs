@@ -1,14 +1,17 @@
 //! `plimsoll test --record`: cuts a case out of a request or a snapshot.
 
-use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode};
+use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, Result, bail};
 use plimsoll_cases::Cut;
+use plimsoll_core::Facts;
 use plimsoll_wasm::WasmLoader;
+use serde_json::{Map, Value};
 
 use super::{find, request, run::Loaded};
 use crate::{
     args::{RecordArgs, TestArgs},
+    commands::lost_facts,
     output,
     text::count,
 };
@@ -21,8 +24,9 @@ pub(super) fn record(args: &TestArgs, target: &Path, loader: &WasmLoader) -> Res
     let refused = |why: &String| anyhow::anyhow!("policy {} cannot be loaded: {why}", subject.file.display());
     let files = subject.files.as_ref().map_err(refused)?;
     let policy = Loaded::of(files, loader).map_err(|why| refused(&why))?;
-    let world = request::world(&args.record)?;
+    let mut world = request::world(&args.record)?;
     let stem = subject.file.file_stem().unwrap_or_default().display().to_string();
+    world.facts = facts(&policy, &stem, args.record.facts_snapshot.as_deref())?;
     let cut = Cut {
         policy: policy.policy.as_ref(),
         settings: &policy.settings,
@@ -45,9 +49,24 @@ pub(super) fn record(args: &TestArgs, target: &Path, loader: &WasmLoader) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
+/// The facts that the policy may read, by its own names of the sources: those of its files and of the snapshot.
+fn facts(policy: &Loaded, name: &str, snapshot: Option<&Path>) -> Result<Value> {
+    let mut known: Facts = policy.own_facts.iter().cloned().collect();
+    let read = snapshot.map(plimsoll_cluster::read_facts).transpose()?.unwrap_or_default();
+    read.sources().for_each(|(name, source)| known.insert(Arc::clone(name), Arc::clone(source)));
+    if let Some(remark) = lost_facts::remark([(name, policy.fact_access.as_ref())], &known, snapshot) {
+        output::remark(&remark);
+    }
+    let of = |global| known.source(global).map_or_else(|| Value::Object(Map::new()), |source| source.to_value());
+    let all: Map<String, Value> =
+        policy.fact_access.names().map(|(own, global)| (own.to_owned(), of(global))).collect();
+    Ok(if all.is_empty() { Value::Null } else { Value::Object(all) })
+}
+
 /// The comment on the first line.
 fn origin(args: &RecordArgs, policy: &str) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
-    let files = [&args.request, &args.pod, &args.snapshot].into_iter().flatten().map(|path| name(path));
+    let files =
+        [&args.request, &args.pod, &args.snapshot, &args.facts_snapshot].into_iter().flatten().map(|path| name(path));
     format!("Cut from {}: what {policy} read of it, and what it answered.", files.collect::<Vec<_>>().join(" and "))
 }

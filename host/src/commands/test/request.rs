@@ -46,11 +46,7 @@ fn of_pod(file: &Path, snapshot: Option<RawObjects>) -> Result<World> {
     let Some(RawObjects { nodes, pods, namespaces }) = snapshot else {
         bail!("--record --pod needs --snapshot FILE with the nodes")
     };
-    let mut own = plimsoll_cluster::read_objects(file)?.pods;
-    let count = own.len();
-    let Some(pod) = own.pop().filter(|_| count == 1) else {
-        bail!("{} has {count} pods: expected one", file.display())
-    };
+    let pod = plimsoll_cluster::read_pod_as_json(file)?;
     Ok(World { pod, nodes, pods, namespaces, ..World::default() })
 }
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_cases::{CallLimits, Case, CaseError};
-use plimsoll_core::{Loader, Policy, PolicyConfig};
-use plimsoll_directory::PolicyFiles;
+use plimsoll_core::{FactAccess, Loader, OwnFacts, Policy, PolicyConfig};
+use plimsoll_directory::{FactPool, PolicyFiles};
 use plimsoll_wasm::WasmLoader;
 
 use super::{
@@ -21,6 +21,10 @@ pub(super) struct Loaded {
     pub(super) policy: Arc<dyn Policy>,
     pub(super) settings: Arc<str>,
     pub(super) limits: CallLimits,
+    /// The sources that its sidecar names.
+    pub(super) fact_access: Arc<FactAccess>,
+    /// Those of them that are files beside the sidecar.
+    pub(super) own_facts: OwnFacts,
 }
 
 pub(super) fn run(found: &Found, args: &TestArgs, loader: &WasmLoader) -> TestReport {
@@ -88,15 +92,18 @@ impl Loaded {
     pub(super) fn of(PolicyFiles { module, sidecar }: &PolicyFiles, loader: &WasmLoader) -> Result<Self, String> {
         let limits = |config: &PolicyConfig| CallLimits { timeout: config.timeout, memory: config.memory };
         if let Some(sidecar) = sidecar {
-            let member =
-                plimsoll_directory::load_one(module, Some(sidecar), loader).map_err(|error| error.to_string())?;
+            let member = plimsoll_directory::load_one(module, Some(sidecar), loader, &FactPool::default());
+            let member = member.map_err(|error| error.to_string())?;
+            let limits = limits(&member.config);
             let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
-            return Ok(Self { policy, settings, limits: limits(&member.config) });
+            let (fact_access, own_facts) = (Arc::clone(&member.fact_access), Arc::clone(&member.own_facts));
+            return Ok(Self { policy, settings, limits, fact_access, own_facts });
         }
         let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
         let policy = loader.load(&bytes).map_err(|error| format!("{}: {error}", module.display()))?;
         let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
-        Ok(Self { policy, settings: Arc::from("null"), limits })
+        let (fact_access, own_facts) = (Arc::default(), OwnFacts::from([]));
+        Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, own_facts })
     }
 
     fn outcome(&self, case: Result<Case, CaseError>, explain: bool) -> CaseOutcome {

@@ -88,3 +88,108 @@ fn a_case_has_facts_and_a_source_that_it_does_not_name_cannot_be_read() {
     assert_eq!(bad.code, Some(1), "{bad:?}");
     assert!(bad.out.contains("the policy reads the source of facts 'calendar'"), "{bad:?}");
 }
+
+/// The files of a question about two nodes, beside the policy.
+fn lay_out(at: &dyn Fn(&str) -> std::path::PathBuf) {
+    policies(&at("policies"));
+    fs::write(at("pod.json"), POD).unwrap();
+    fs::write(at("nodes.json"), NODES).unwrap();
+}
+
+#[test]
+fn sources_without_facts_are_named_in_one_line_with_the_flag_that_brings_them() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    lay_out(&at);
+    fs::write(at("facts.yaml"), "prices: {n1: 1}\n").unwrap();
+    let files = ["policies", "pod.json", "nodes.json", "facts.yaml"].map(at);
+    let [policies, pod, nodes, facts] = files.each_ref().map(|file| text(file));
+    let common = ["--no-compile-cache", "--policies", policies, "--pod", pod, "--snapshot", nodes];
+    for command in [&["run"][..], &["explain", "--node", "n1"], &["table", "busy"]] {
+        let printed = run(&[command, &common].concat());
+        let expected = "plimsoll: there are no facts of 'load' (policy busy): --facts-snapshot FILE brings them\n";
+        assert_eq!(printed.err, expected, "{command:?} {printed:?}");
+        let printed = run(&[command, &common, &["--facts-snapshot", facts]].concat());
+        let expected =
+            format!("there are no facts of 'load' (policy busy): expected them in {facts} (--facts-snapshot)");
+        assert!(printed.err.contains(&expected), "{command:?} {printed:?}");
+    }
+    fs::write(at("facts.yaml"), "load: {}\n").unwrap();
+    let printed = run(&[&["run"][..], &common, &["--facts-snapshot", facts]].concat());
+    assert_eq!(printed.err, "", "an empty source is there");
+}
+
+#[test]
+fn a_recorded_case_has_the_facts_that_the_policy_read() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    lay_out(&at);
+    fs::write(at("policies/calendar.csv"), "yesterday,closed\ntoday,\"closed, all day\"\n").unwrap();
+    let others: Vec<String> = (0..1000).map(|node| format!("other-{node}: 0.5")).collect();
+    let facts = format!("load: {{10.0.0.1: 0.25, {}}}\nprices: {{n1: 1}}\n", others.join(", "));
+    fs::write(at("facts.yaml"), facts).unwrap();
+    let files = ["policies/busy.wasm", "pod.json", "nodes.json", "facts.yaml", "case.yaml"].map(at);
+    let [module, pod, nodes, facts, case] = files.each_ref().map(|file| text(file));
+    let from = ["--record", case, "--pod", pod, "--snapshot", nodes];
+    let printed = run(&[&["test", "--no-compile-cache", module, "--facts-snapshot", facts][..], &from].concat());
+    assert_eq!((printed.code, &*printed.err), (Some(0), ""), "{printed:?}");
+    let yaml = fs::read_to_string(at("case.yaml")).unwrap();
+    let expected = "facts: {calendar: {today: closed, all day}, load: {10.0.0.1: 0.25}}\n";
+    assert!(yaml.replace(['\'', '"'], "").contains(expected), "{yaml}");
+    assert!(yaml.contains("\n    n1: 25\n    n2: 50\n"), "{yaml}");
+    assert!(yaml.starts_with("# Cut from pod.json and nodes.json and facts.yaml:"), "{yaml}");
+    let printed = run(&["test", "--no-compile-cache", module, "--cases", case]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    // Without the snapshot the source is there and empty, and the command says so.
+    let printed = run(&["test", "--no-compile-cache", module, "--record", "-", "--pod", pod, "--snapshot", nodes]);
+    assert!(printed.err.contains("there are no facts of 'load' (policy busy): --facts-snapshot FILE"), "{printed:?}");
+    assert!(printed.out.contains("load: {}") && printed.out.contains("n1: 50"), "{printed:?}");
+}
+
+#[test]
+fn a_pod_to_record_that_has_no_kind_is_refused_with_its_place() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    lay_out(&at);
+    let files = ["policies/busy.wasm", "pod.json", "nodes.json"].map(at);
+    let [module, pod, nodes] = files.each_ref().map(|file| text(file));
+    for (content, expected) in [
+        (r#"{"metadata": {"name": "p"}}"#, "the key 'kind' is missing: expected a Pod"),
+        (r#"{"kind": "Node", "metadata": {"name": "p"}}"#, "kind Node: expected a Pod"),
+        (&format!("{POD}\n{POD}"), "has 2 pods: expected one"),
+    ] {
+        fs::write(at("pod.json"), content).unwrap();
+        let record = ["test", "--no-compile-cache", module, "--record", "-", "--pod", pod, "--snapshot", nodes];
+        let printed = run(&record);
+        assert_eq!(printed.code, Some(2), "{printed:?}");
+        assert!(printed.err.contains("pod.json") && printed.err.contains(expected), "{printed:?}");
+    }
+}
+
+#[test]
+fn check_applies_the_limits_on_facts_to_the_whole_directory() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let module = plimsoll_guests::compile("facts", include_str!("../../../guests/guests/good/facts.wat"));
+    fs::create_dir(at("group")).unwrap();
+    // 300,000 facts each, of 500,000 for all.
+    for (policy, first) in [("first", 0), ("group/second", 3)] {
+        let names = (first..first + 3).map(|file| format!("f{file}"));
+        let sources: Vec<String> = names.clone().map(|name| format!("{name}: {{file: {name}.csv}}")).collect();
+        fs::write(at(&format!("{policy}.wasm")), &module).unwrap();
+        let sidecar = format!("facts: {{load: , calendar: , {}}}\n", sources.join(", "));
+        fs::write(at(&format!("{policy}.yaml")), sidecar).unwrap();
+        for name in names {
+            let text: String = (0..100_000).map(|key| format!("{key:05},{}\n", &name[1..])).collect();
+            let file = Path::new(policy).with_file_name(format!("{name}.csv"));
+            fs::write(directory.path().join(file), text).unwrap();
+        }
+    }
+    let printed = run(&["check", "--no-compile-cache", text(directory.path())]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.contains(": first: accepted\n"), "{printed:?}");
+    let why = "with it the files that sidecars name would have more than 500000 facts";
+    let line = printed.out.lines().find(|line| line.contains(": group/second: REFUSED, ")).unwrap();
+    assert!(line.contains(why), "{line}");
+    assert_eq!(run(&["check", "--no-compile-cache", text(&at("group"))]).code, Some(0), "by itself it is within them");
+}
