@@ -13,14 +13,13 @@ use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
     DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb,
 };
-use plimsoll_facts::FactWatch;
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
 use crate::{
     binding::{self, NOBODY_MAY_BIND},
     counting::outrun,
-    facts,
+    facts::{self, FactSources},
     metrics::Metrics,
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
@@ -36,7 +35,7 @@ pub(crate) struct AdminState {
     metrics: Arc<Metrics>,
     watch: Option<Arc<ClusterWatch>>,
     leadership: Option<Arc<Leadership>>,
-    facts: Option<Arc<FactWatch>>,
+    facts: Option<Arc<FactSources>>,
     /// Whether it would bind although no client may ask it to.
     binds_for_nobody: bool,
     max_staleness: Duration,
@@ -80,7 +79,7 @@ impl AdminState {
     }
 
     /// With sources of facts, `/api/facts` shows them.
-    pub(crate) fn fetching(self, facts: Option<Arc<FactWatch>>) -> Self {
+    pub(crate) fn fetching(self, facts: Option<Arc<FactSources>>) -> Self {
         Self { facts, ..self }
     }
 

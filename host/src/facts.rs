@@ -1,56 +1,80 @@
 //! The sources of `--facts`: from the file to the gateway, and their state for operators.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+mod file;
+mod follow;
 
-use anyhow::{Result, bail, ensure};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use anyhow::{Result, bail};
+use parking_lot::Mutex;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::{Gateway, Roster};
 use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, SourceStatus};
 use serde_json::{Value, json};
 use tracing::info;
 
+pub(crate) use self::{file::FactsFile, follow::Reloads};
+
 /// Reads a ConfigMap with the account of the watch.
 struct ApiConfigMaps(ApiServer);
 
-/// Reads the facts file.
-///
-/// # Errors
-/// If it is bad, or lies in the policies directory: a person who may write policies must not declare sources.
-pub(crate) fn read(file: &Path, policies: &Path) -> Result<FactsConfig> {
-    let config = FactsConfig::read(file)?;
-    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    // A link in the policies directory would have its paths resolved there.
-    let is_inside = |path: &Path| resolved(path).starts_with(resolved(policies));
-    for path in config.files().chain([file]) {
-        ensure!(
-            !is_inside(path) && !path.parent().is_some_and(is_inside),
-            "{} is in the policies directory: expected the facts file and its files outside of it, since its sources are the operator's",
-            path.display()
-        );
-    }
-    Ok(config)
+/// The sources of the facts file, which are fetched.
+pub(crate) struct FactSources {
+    file: FactsFile,
+    watch: FactWatch,
+    gateway: Arc<Gateway>,
+    has_api_server: bool,
+    reloads: Mutex<Reloads>,
 }
 
-/// Begins to fetch the sources.
-///
-/// # Errors
-/// If a source is read from the API server and there is none.
-pub(crate) fn start(config: FactsConfig, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<FactWatch> {
-    if config.needs_api_server() && api.is_none() {
+// === impl FactSources ===
+
+impl FactSources {
+    /// Begins to fetch the sources.
+    ///
+    /// # Errors
+    /// If a source is read from the API server and there is none.
+    pub(crate) fn start(file: FactsFile, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<Self> {
+        let config = file.config.clone();
+        check_api_server(&config, api.is_some())?;
+        info!(sources = config.names().count(), "fetching the sources of --facts");
+        let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
+        let published = Arc::clone(gateway);
+        let watch = FactWatch::start(config, config_maps, move |facts| published.set_facts(facts));
+        let (gateway, has_api_server) = (Arc::clone(gateway), api.is_some());
+        Ok(Self { file, watch, gateway, has_api_server, reloads: Mutex::default() })
+    }
+
+    /// Whether a source has this name.
+    pub(crate) fn has(&self, source: &str) -> bool {
+        self.watch.has(source)
+    }
+
+    /// The state of every source, by name.
+    pub(crate) fn statuses(&self) -> Vec<SourceStatus> {
+        self.watch.statuses()
+    }
+}
+
+impl fmt::Debug for FactSources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FactSources").field("watch", &self.watch).finish_non_exhaustive()
+    }
+}
+
+fn check_api_server(config: &FactsConfig, has_api_server: bool) -> Result<()> {
+    if config.needs_api_server() && !has_api_server {
         bail!(
             "--facts has a configMap, and this gateway has no API server: expected --kubeconfig, or a service account"
         );
     }
-    info!(sources = config.names().count(), "fetching the sources of --facts");
-    let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
-    let gateway = Arc::clone(gateway);
-    Ok(FactWatch::start(config, config_maps, move |facts| gateway.set_facts(facts)))
+    Ok(())
 }
 
 /// The content of `/api/facts`: the declared sources, and those that policies name and nobody has declared.
-pub(crate) fn describe(watch: Option<&FactWatch>, roster: &Roster) -> Value {
+pub(crate) fn describe(sources: Option<&FactSources>, roster: &Roster) -> Value {
     let mut users = users(roster);
-    let statuses = watch.map(FactWatch::statuses).unwrap_or_default();
+    let statuses = sources.map(FactSources::statuses).unwrap_or_default();
     let declared: Vec<Value> = statuses
         .iter()
         .map(|status| {
@@ -61,7 +85,18 @@ pub(crate) fn describe(watch: Option<&FactWatch>, roster: &Roster) -> Value {
     let missing = users
         .into_iter()
         .map(|(source, policies)| json!({"source": source, "state": "not-declared", "policies": policies}));
-    json!({"sources": declared.into_iter().chain(missing).collect::<Vec<_>>()})
+    let all: Vec<Value> = declared.into_iter().chain(missing).collect();
+    json!({"file": sources.map(describe_file), "sources": all})
+}
+
+fn describe_file(sources: &FactSources) -> Value {
+    let reloads = sources.reloads();
+    json!({
+        "path": sources.file.path.display().to_string(),
+        "loaded": reloads.loaded,
+        "refused": reloads.refused,
+        "error": reloads.error,
+    })
 }
 
 fn describe_source(status: &SourceStatus, policies: &[String]) -> Value {
@@ -85,7 +120,7 @@ fn describe_source(status: &SourceStatus, policies: &[String]) -> Value {
 }
 
 /// The policies that read each source of the gateway, by its name.
-fn users(roster: &Roster) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn users(roster: &Roster) -> BTreeMap<String, Vec<String>> {
     let mut users = BTreeMap::<_, Vec<_>>::new();
     for member in roster.members() {
         let is_own = |global: &str| member.own_facts.iter().any(|(name, _)| **name == *global);

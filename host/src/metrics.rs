@@ -25,13 +25,14 @@ use parking_lot::Mutex;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{Cluster, PolicyState, Roster};
 use plimsoll_directory::PolicyChange;
-use plimsoll_facts::FactWatch;
 use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
     registry::{Registry, Unit},
 };
+
+use crate::facts::FactSources;
 
 use self::{departed::DepartedPolicies, labels::OneLabel, policies::PolicyMetrics, tls::TlsMetrics, wire::WireMetrics};
 
@@ -65,7 +66,7 @@ pub(crate) struct Metrics {
     /// The election.
     pub(crate) leader: Late<Arc<Leadership>>,
     /// The sources of `--facts`.
-    pub(crate) facts: Late<Arc<FactWatch>>,
+    pub(crate) facts: Late<Arc<FactSources>>,
 }
 
 /// Something that is collected at each scrape, once it is there.

@@ -1,25 +1,22 @@
 //! Brings the policies of the directory into force, and logs it.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
 use plimsoll_directory::{PolicyChange, RosterUpdate};
 use tracing::{error, info, warn};
 
-use crate::{counting::outrun, metrics::Metrics, readiness::Readiness};
+use crate::{counting::outrun, facts::FactSources, metrics::Metrics, readiness::Readiness};
 
 /// The message about a policy that reads placed pods or the whole cluster if the gateway knows none.
 pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
 
 /// The message about a source that nobody has declared.
-const NO_FACTS: &str = "no source of facts has this name: to the policy its facts are absent; declare it in --facts, or name a file of the sidecar's directory";
+pub(crate) const NO_FACTS: &str = "no source of facts has this name: to the policy its facts are absent; declare it in --facts, or name a file of the sidecar's directory";
 
 /// Where updates of the directory go.
 pub(crate) struct Reload {
@@ -35,7 +32,7 @@ pub(crate) struct Reload {
     /// Whether it binds.
     binds: bool,
     /// The sources of `--facts`.
-    sources: BTreeSet<Arc<str>>,
+    facts: Option<Arc<FactSources>>,
 }
 
 // === impl Reload ===
@@ -50,13 +47,12 @@ impl Reload {
     ) -> Self {
         let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
         let (all_tried, is_root_empty) = (AtomicBool::new(false), AtomicBool::new(false));
-        let sources = BTreeSet::new();
-        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds, sources }
+        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds, facts: None }
     }
 
     /// With these sources of facts.
-    pub(crate) fn with_sources(self, sources: BTreeSet<Arc<str>>) -> Self {
-        Self { sources, ..self }
+    pub(crate) fn with_facts(self, facts: Option<Arc<FactSources>>) -> Self {
+        Self { facts, ..self }
     }
 
     /// Puts a roster in force.
@@ -67,7 +63,7 @@ impl Reload {
         } else {
             warn_of_blind(&update);
         }
-        warn_of_lost_facts(&update, &self.sources);
+        warn_of_lost_facts(&update, self.facts.as_deref());
         self.metrics.reloaded(&update.roster, &update.changes);
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
@@ -119,10 +115,10 @@ fn warn_of_blind(update: &RosterUpdate) {
 }
 
 /// A source is a file of the sidecar's directory, or one of `--facts`.
-fn warn_of_lost_facts(update: &RosterUpdate, sources: &BTreeSet<Arc<str>>) {
+fn warn_of_lost_facts(update: &RosterUpdate, sources: Option<&FactSources>) {
     for member in new_members(update) {
-        let is_known =
-            |global: &str| sources.contains(global) || member.own_facts.iter().any(|(name, _)| **name == *global);
+        let is_declared = |global: &str| sources.is_some_and(|sources| sources.has(global));
+        let is_known = |global: &str| is_declared(global) || member.own_facts.iter().any(|(name, _)| **name == *global);
         for (source, _) in member.fact_access.names().filter(|(_, global)| !is_known(global)) {
             warn!(policy = member.id(), source, "{NO_FACTS}");
         }

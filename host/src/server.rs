@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{CacheLimit, Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
-use plimsoll_facts::FactsConfig;
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
@@ -17,7 +16,7 @@ use crate::{
     args::LeaseArgs,
     binding,
     cluster::{ClusterSource, WatchGuard},
-    facts,
+    facts::{FactSources, FactsFile},
     metrics::Metrics,
     readiness::Readiness,
     reload::Reload,
@@ -34,7 +33,7 @@ pub(crate) struct ServerConfig {
     /// The greatest age of the watch's last sign of life.
     pub(crate) max_staleness: Duration,
     /// The sources of `--facts`.
-    pub(crate) facts: Option<FactsConfig>,
+    pub(crate) facts: Option<FactsFile>,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) probes: Option<SocketAddr>,
@@ -96,13 +95,12 @@ impl Server {
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let binds = config.lease.is_some() && cluster.api().is_some();
-        let sources = config.facts.iter().flat_map(FactsConfig::names).cloned().collect();
-        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds).with_sources(sources);
-        let facts = config.facts.map(|facts| facts::start(facts, cluster.api().map(|(api, _)| api), &gateway));
-        let facts = facts.transpose()?.map(Arc::new);
+        let start = |file| FactSources::start(file, cluster.api().map(|(api, _)| api), &gateway);
+        let facts = config.facts.map(start).transpose()?.map(Arc::new);
         if let Some(facts) = &facts {
             metrics.facts.set(Arc::clone(facts));
         }
+        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds).with_facts(facts.clone());
         let watching = watch_directory(config.directory, config.loader, reload).await?;
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
@@ -118,11 +116,14 @@ impl Server {
             .seeing_pods(sees_pods)
             .watching(cluster.watch().cloned(), config.max_staleness)
             .electing(leadership.clone(), binds_for_nobody)
-            .fetching(facts);
+            .fetching(facts.clone());
         let state = Arc::new(state);
         let (stop, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));
         if let Some(tls) = &tls {
-            tokio::spawn(follow_tls(tls.clone(), stopped(&stop)));
+            tokio::spawn(until(stopped(&stop), tls.clone().follow(TLS_INTERVAL)));
+        }
+        if let Some(facts) = facts {
+            tokio::spawn(until(stopped(&stop), facts.follow()));
         }
         let (peers, hosts) = (Arc::new(Peers::new(tls)), wire_config.hosts.clone());
         let Listeners { wire, admin, probes } = listeners;
@@ -240,10 +241,10 @@ async fn follow_probes(
     serve_probes(listener, state, stopped).await
 }
 
-/// Reloads changed certificates until the server stops.
-async fn follow_tls(tls: Arc<Tls>, stopped: impl Future<Output = ()>) {
+/// Follows files until the server stops.
+async fn until(stopped: impl Future<Output = ()>, following: impl Future<Output = ()>) {
     tokio::select! {
-        () = tls.follow(TLS_INTERVAL) => {}
+        () = following => {}
         () = stopped => {}
     }
 }

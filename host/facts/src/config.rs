@@ -111,16 +111,31 @@ impl FactsConfig {
     /// # Errors
     /// If the file cannot be read, or declares something else than sources.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
-        let bytes = read_file(path, MAX_BYTES).map_err(unreadable)?;
+        Self::of_text(path, &Self::text(path)?)
+    }
+
+    /// Reads the text of a facts file.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn text(path: &Path) -> Result<Vec<u8>, ConfigError> {
+        read_file(path, MAX_BYTES).map_err(|cause| ConfigError::Unreadable { path: path.to_owned(), cause })
+    }
+
+    /// Reads the text of the facts file with this path.
+    ///
+    /// # Errors
+    /// If it declares something else than sources.
+    pub fn of_text(path: &Path, text: &[u8]) -> Result<Self, ConfigError> {
         let malformed = |cause| ConfigError::Malformed { path: path.to_owned(), cause };
         let text =
-            String::from_utf8(bytes).map_err(|_| malformed(FieldError::of_file("it is not UTF-8: expected YAML")))?;
-        Self::parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(malformed)
+            str::from_utf8(text).map_err(|_| malformed(FieldError::of_file("it is not UTF-8: expected YAML")))?;
+        Self::parse(text, path.parent().unwrap_or(Path::new(""))).map_err(malformed)
     }
 
     fn parse(text: &str, directory: &Path) -> Result<Self, FieldError> {
-        resolve::resolve(FORMAT.read::<RawFile>(text)?, directory)
+        let file = FORMAT.read::<RawFile>(text).map_err(with_hint)?;
+        resolve::resolve(file, directory)
     }
 
     /// The names of the sources.
@@ -137,6 +152,15 @@ impl FactsConfig {
     pub fn needs_api_server(&self) -> bool {
         self.sources.iter().any(|source| matches!(source.kind, SourceKind::ConfigMap { .. }))
     }
+}
+
+/// Says where a key belongs that every source has, if it is among those of the kind.
+fn with_hint(mut error: FieldError) -> FieldError {
+    let key = ["maxAge", "round"].into_iter().find(|key| error.text.starts_with(&format!("unknown key '{key}'")));
+    if let (Some(key), Some((source, kind))) = (key, error.field.split_once('.')) {
+        error.text = format!("unknown key '{key}': expected it beside '{kind}', as '{source}.{key}'");
+    }
+    error
 }
 
 // === impl SourceKind ===

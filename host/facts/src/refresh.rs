@@ -9,6 +9,7 @@ use std::{
     time::Instant,
 };
 
+use parking_lot::Mutex;
 use plimsoll_core::Facts;
 use tokio::{
     sync::Semaphore,
@@ -20,7 +21,7 @@ use crate::{
     error::FetchError,
     fetch::{ConfigMaps, Fetched, Fetcher},
     parse::parse,
-    sources::{SourceStatus, Sources},
+    sources::{Publish, SourceStatus, Sources},
 };
 
 /// Answers that are parsed at once: each takes a multiple of its up to 4 MiB. No permit is held while a server is
@@ -32,6 +33,13 @@ const JITTER: f64 = 0.1;
 
 /// Keeps facts up to date until it is dropped.
 pub struct FactWatch {
+    running: Mutex<Running>,
+    fetcher: Arc<Fetcher>,
+    permits: Arc<Semaphore>,
+}
+
+/// The sources of one version of the facts file.
+struct Running {
     sources: Arc<Sources>,
     // Dropping it ends the tasks.
     _tasks: JoinSet<()>,
@@ -56,25 +64,59 @@ impl FactWatch {
         config_maps: Option<Arc<dyn ConfigMaps>>,
         publish: impl Fn(&Facts) + Send + Sync + 'static,
     ) -> Self {
-        let sources = Arc::new(Sources::new(config, Box::new(publish)));
+        let publish: Arc<Publish> = Arc::new(publish);
         let (fetcher, permits) = (Arc::new(Fetcher::new(config_maps)), Arc::new(Semaphore::new(MAX_PARSES)));
-        let mut tasks = JoinSet::new();
-        for at in 0..sources.configs().len() {
-            let (sources, fetcher, permits) = (Arc::clone(&sources), Arc::clone(&fetcher), Arc::clone(&permits));
-            tasks.spawn(Refresh { sources, fetcher, permits, at }.run());
-        }
-        Self { sources, _tasks: tasks }
+        let running = Running::start(Arc::new(Sources::new(config, publish)), &fetcher, &permits);
+        Self { running: Mutex::new(running), fetcher, permits }
+    }
+
+    /// Fetches these sources from now on; whether they differ from those before. A source whose name was there before
+    /// keeps its values until it is read, or they are too old. Must be called within a tokio runtime.
+    pub fn replace(&self, config: FactsConfig) -> bool {
+        let sources = {
+            let mut running = self.running.lock();
+            if running.sources.configs() == config.sources {
+                return false;
+            }
+            let sources = Arc::new(running.sources.successor(config));
+            *running = Running::start(Arc::clone(&sources), &self.fetcher, &self.permits);
+            sources
+        };
+        sources.publish();
+        true
+    }
+
+    /// Whether a source has this name.
+    pub fn has(&self, source: &str) -> bool {
+        self.sources().configs().iter().any(|config| *config.name == *source)
     }
 
     /// The state of every source, by name.
     pub fn statuses(&self) -> Vec<SourceStatus> {
-        self.sources.statuses()
+        self.sources().statuses()
+    }
+
+    fn sources(&self) -> Arc<Sources> {
+        Arc::clone(&self.running.lock().sources)
     }
 }
 
 impl fmt::Debug for FactWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FactWatch").field("statuses", &self.statuses()).finish_non_exhaustive()
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    fn start(sources: Arc<Sources>, fetcher: &Arc<Fetcher>, permits: &Arc<Semaphore>) -> Self {
+        let mut tasks = JoinSet::new();
+        for at in 0..sources.configs().len() {
+            let (sources, fetcher, permits) = (Arc::clone(&sources), Arc::clone(fetcher), Arc::clone(permits));
+            tasks.spawn(Refresh { sources, fetcher, permits, at }.run());
+        }
+        Self { sources, _tasks: tasks }
     }
 }
 

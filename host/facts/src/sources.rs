@@ -16,15 +16,26 @@ use crate::{
     state::{FetchEffect, SourceState},
 };
 
+/// Takes all facts after each change.
+pub(crate) type Publish = dyn Fn(&Facts) + Send + Sync;
+
 /// All sources.
 pub(crate) struct Sources {
     configs: Vec<SourceConfig>,
     /// In the same order.
     states: Mutex<Vec<SourceState>>,
     started: Instant,
-    publish: Box<dyn Fn(&Facts) + Send + Sync>,
+    publish: Arc<Publish>,
     /// Held while facts are published, so that they come into force in the order in which they were made.
-    publishing: Mutex<()>,
+    turn: Mutex<Turn>,
+}
+
+/// The right to publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Ours,
+    /// Other sources were declared since: a fetch that ends late must not replace their facts.
+    Over,
 }
 
 /// The state of a source, for operators.
@@ -63,10 +74,24 @@ pub struct SourceStatus {
 // === impl Sources ===
 
 impl Sources {
-    pub(crate) fn new(config: FactsConfig, publish: Box<dyn Fn(&Facts) + Send + Sync>) -> Self {
+    pub(crate) fn new(config: FactsConfig, publish: Arc<Publish>) -> Self {
         let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
-        let (states, publishing) = (Mutex::new(states), Mutex::default());
-        Self { configs: config.sources, states, started: Instant::now(), publish, publishing }
+        let (states, turn) = (Mutex::new(states), Mutex::new(Turn::Ours));
+        Self { configs: config.sources, states, started: Instant::now(), publish, turn }
+    }
+
+    /// The sources of a newer facts file. A source begins with the values and counts of the one with its name; these
+    /// sources publish nothing any more.
+    pub(crate) fn successor(&self, config: FactsConfig) -> Self {
+        *self.turn.lock() = Turn::Over;
+        let states = self.states.lock();
+        let state = |source: &SourceConfig| {
+            let before = self.configs.iter().zip(states.iter()).find(|(before, _)| before.name == source.name);
+            before.map_or_else(|| SourceState::new(source.max_age), |(_, state)| state.declared_again(source.max_age))
+        };
+        let (states, turn) = (config.sources.iter().map(state).collect(), Mutex::new(Turn::Ours));
+        let (states, publish) = (Mutex::new(states), Arc::clone(&self.publish));
+        Self { configs: config.sources, states, started: self.started, publish, turn }
     }
 
     pub(crate) fn configs(&self) -> &[SourceConfig] {
@@ -141,8 +166,12 @@ impl Sources {
         self.configs.iter().zip(states.iter()).map(describe).collect()
     }
 
-    fn publish(&self) {
-        let _publishing = self.publishing.lock();
+    /// Puts the facts of all sources in force as they are now.
+    pub(crate) fn publish(&self) {
+        let turn = self.turn.lock();
+        if *turn == Turn::Over {
+            return;
+        }
         let facts: Facts = {
             let states = self.states.lock();
             let values = self.configs.iter().zip(states.iter());
@@ -172,16 +201,17 @@ mod tests {
 
     /// This many sources, and the facts that they have published.
     fn sources(count: usize) -> (Sources, Arc<Mutex<Vec<Facts>>>) {
-        let directory = plimsoll_harness::tempdir().unwrap();
-        let (file, mut text) = (directory.path().join("facts.yaml"), String::new());
+        let mut text = String::new();
         for at in 0..count {
             writeln!(text, "s{at}: {{file: {{path: a.csv}}, maxAge: 1m}}").unwrap();
         }
-        std::fs::write(&file, text).unwrap();
         let published = Arc::<Mutex<Vec<Facts>>>::default();
         let own = Arc::clone(&published);
-        let config = FactsConfig::read(Path::new(&file)).unwrap();
-        (Sources::new(config, Box::new(move |facts| own.lock().push(facts.clone()))), published)
+        (Sources::new(config(&text), Arc::new(move |facts: &Facts| own.lock().push(facts.clone()))), published)
+    }
+
+    fn config(text: &str) -> FactsConfig {
+        FactsConfig::of_text(Path::new("facts.yaml"), text.as_bytes()).unwrap()
     }
 
     fn reading(facts: usize, value: &str) -> ParsedFacts {
@@ -221,6 +251,25 @@ mod tests {
         assert!(published.lock()[1].source("s0").is_none());
         let status = &sources.statuses()[0];
         assert!(status.is_absent && status.values == 0 && status.age.is_some(), "{status:?}");
+    }
+
+    #[test]
+    fn a_source_that_is_declared_again_keeps_its_values_until_they_are_too_old() {
+        let ((sources, published), now) = (sources(2), Instant::now());
+        sources.fetched(0, now, Ok(reading(1, "a")));
+        sources.fetched(1, now, Ok(reading(1, "b")));
+        let next = sources.successor(config("s1: {file: {path: b.csv}, maxAge: 5m}\ns2: {file: {path: c.csv}}\n"));
+        next.publish();
+        let last = || published.lock().last().cloned().unwrap();
+        assert_eq!((value(&last(), "s0"), value(&last(), "s1")), (None, Some("b".to_owned())));
+        assert_eq!(next.expiry(0), Some(now + Duration::from_mins(5)));
+        assert_eq!(next.statuses().iter().map(|status| status.good).collect::<Vec<_>>(), [1, 0]);
+        // A fetch of the sources before, which ends late, replaces nothing.
+        sources.fetched(1, now, Ok(reading(1, "late")));
+        sources.fetched(0, now, Ok(reading(1, "late")));
+        assert_eq!(published.lock().len(), 3);
+        next.fetched(1, now, Ok(reading(1, "c")));
+        assert_eq!((value(&last(), "s1"), value(&last(), "s2")), (Some("b".to_owned()), Some("c".to_owned())));
     }
 
     #[test]

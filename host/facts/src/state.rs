@@ -13,7 +13,7 @@ use crate::parse::ParsedFacts;
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// The state of a source.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SourceState {
     max_age: Duration,
     /// None: nothing was read yet, or it was too long ago.
@@ -56,6 +56,11 @@ impl SourceState {
             error: None,
             has_expired: false,
         }
+    }
+
+    /// The state under another declaration of the same source, which is fetched at once.
+    pub(crate) fn declared_again(&self, max_age: Duration) -> Self {
+        Self { max_age, failures_in_a_row: 0, ..self.clone() }
     }
 
     /// A fetch that began then has brought these values.

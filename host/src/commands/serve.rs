@@ -13,7 +13,9 @@ use tracing::info;
 use crate::{
     args::{BindClientArgs, LimitArgs, ServeArgs},
     cluster::ClusterSource,
-    descriptors, engine, facts, logging,
+    descriptors, engine,
+    facts::FactsFile,
+    logging,
     runtimes::Runtimes,
     server::{Server, ServerConfig},
 };
@@ -62,7 +64,7 @@ fn stopped_early(signal: &str) -> ExitCode {
 pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
     let ServeArgs { directory, view, facts, listeners, tls, clients, lease, limits, decision_cache, engine, log: _ } =
         args;
-    let facts = facts.facts.map(|file| facts::read(&file, &directory.policies)).transpose()?;
+    let facts = facts.facts.map(|file| FactsFile::read(file, &directory.policies)).transpose()?;
     // clap requires both or neither.
     let pair = tls.tls_cert.zip(tls.tls_key);
     Ok(ServerConfig {

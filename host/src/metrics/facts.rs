@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use plimsoll_facts::{FactWatch, SourceStatus};
+use plimsoll_facts::SourceStatus;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric},
@@ -11,6 +11,7 @@ use prometheus_client::{
 };
 
 use super::Late;
+use crate::facts::{FactSources, Reloads};
 
 /// A gauge: name, help, value.
 type Gauge<T> = (&'static str, &'static str, fn(&SourceStatus) -> T);
@@ -28,10 +29,10 @@ const COUNTS: [Gauge<i64>; 3] = [
     ("facts_absent", "1 while the facts of the source are absent", |status| i64::from(status.is_absent)),
 ];
 
-impl Collector for Late<Arc<FactWatch>> {
+impl Collector for Late<Arc<FactSources>> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(watch) = self.get() else { return Ok(()) };
-        let statuses = watch.statuses();
+        let Some(sources) = self.get() else { return Ok(()) };
+        let statuses = sources.statuses();
         let kind = ConstGauge::new(0.0).metric_type();
         for (name, help, value) in SECONDS {
             let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
@@ -58,6 +59,18 @@ impl Collector for Late<Arc<FactWatch>> {
                 ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
             }
         }
-        Ok(())
+        encode_file(&sources.reloads(), &mut encoder)
     }
+}
+
+/// The metrics of the facts file itself.
+fn encode_file(reloads: &Reloads, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let (help, kind) = ("Changes of the facts file by result", ConstCounter::new(0u64).metric_type());
+    let mut family = encoder.encode_descriptor("facts_file_reloads", help, None, kind)?;
+    for (result, count) in [("loaded", reloads.loaded), ("refused", reloads.refused)] {
+        ConstCounter::new(count).encode(family.encode_family(&[("result", result)])?)?;
+    }
+    let gauge = ConstGauge::new(i64::from(reloads.error.is_some()));
+    let help = "1 while the facts file cannot be used and the sources before stay in force";
+    gauge.encode(encoder.encode_descriptor("facts_file_refused", help, None, gauge.metric_type())?)
 }

@@ -110,12 +110,15 @@ impl Observer for PolicyMetrics {
         }
         let CallOf { request, pod, member, verb } = call;
         let pod = PodId::of(pod);
+        // The key of the sidecar that decides the effect.
+        let (is_absent_fact, config) = (fault.kind == FaultKind::AbsentFact, &member.config);
         tracing::warn!(
             policy = member.id(),
             version = member.version,
-            mode = member.config.mode.as_str(),
+            mode = config.mode.as_str(),
             verb = verb.as_str(),
-            onError = member.config.on_error(verb).as_str(),
+            onError = (!is_absent_fact).then(|| config.on_error(verb).as_str()),
+            absent = is_absent_fact.then(|| config.absent_facts.as_str()),
             pod = pod.map(tracing::field::display),
             uid = pod.map(PodId::uid),
             request = %request,

@@ -131,3 +131,92 @@ fn a_bad_facts_file_ends_the_start_with_its_place() {
     let error = serve("facts.yaml", "a: {file: {path: policies/racks.csv}}\n");
     assert!(error.contains("racks.csv is in the policies directory"), "{error}");
 }
+
+/// The part of `/api/facts` about the facts file.
+fn facts_file(gateway: &Plimsoll) -> Value {
+    serde_json::from_str::<Value>(&gateway.get("/api/facts").unwrap().body).unwrap()["file"].clone()
+}
+
+#[test]
+fn a_changed_facts_file_comes_into_force_as_a_whole_or_the_last_good_one_stays() {
+    let (directory, server) = (tempdir().unwrap(), FakeServer::start().unwrap());
+    let at = |name: &str| directory.path().join(name);
+    policies(&at("policies"));
+    let api = FakeApi::start([node("n1", "10.0.0.1"), node("n2", "10.0.0.2"), node("n3", "10.0.0.3")], []).unwrap();
+    server.set("/one", FakeAnswer::json(&json!({"n1": 0.1, "n2": 0.2, "n3": 0.3})));
+    server.set("/two", FakeAnswer::json(&json!({"n1": 0.7, "n2": 0.8, "n3": 0.9})));
+    let write = |text: &str| {
+        // As a mounted ConfigMap changes.
+        fs::write(at("new.yaml"), text).unwrap();
+        fs::rename(at("new.yaml"), at("facts.yaml")).unwrap();
+    };
+    let load = |path: &str| format!("load: {{http: {{url: '{}', every: 1h}}}}\n", server.url(path));
+    write(&load("/one"));
+    let (file, kubeconfig) = (at("facts.yaml"), api.kubeconfig());
+    let args = ["--no-compile-cache", "--no-bind", "--facts", text(&file), "--kubeconfig", text(&kubeconfig)];
+    let gateway = Plimsoll::serve(&at("policies"), &args).unwrap();
+    wait_until("the cluster", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
+    let wait_for = |expected: [u64; 3]| {
+        let same = || (scores(&gateway) == expected.map(Value::from)).then_some(());
+        wait_until(&format!("the scores {expected:?}"), same).unwrap();
+    };
+    wait_for([1, 2, 3]);
+    // Each is refused as a whole: the good source of the second, too.
+    let policies = at("policies").join("racks.csv");
+    for (number, (bad, why)) in [
+        (
+            "load: {http: {url: 'http://a/', maxAge: 2m}}\n".to_owned(),
+            "load.http: unknown key 'maxAge': expected it beside 'http', as 'load.maxAge'",
+        ),
+        (
+            format!("{}racks: {{file: {{path: {}}}}}\n", load("/two"), policies.display()),
+            "racks.csv is in the policies directory",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        write(&bad);
+        let refused = || {
+            let file = facts_file(&gateway);
+            (file["refused"] == number + 1).then_some(file)
+        };
+        let file = wait_until("the refusal", refused).unwrap();
+        assert!(file["error"].as_str().unwrap().contains(why), "{file}");
+        wait_for([1, 2, 3]);
+    }
+    let metrics = gateway.get("/metrics").unwrap().body;
+    for line in ["plimsoll_facts_file_refused 1", "plimsoll_facts_file_reloads_total{result=\"refused\"} 2"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    gateway
+        .wait_for_log("the refusal", |line| {
+            line["message"] == "the facts file has changed and cannot be used: the sources before stay in force"
+        })
+        .unwrap();
+    write(&load("/two"));
+    wait_for([7, 8, 9]);
+    assert_eq!(facts_file(&gateway), json!({"path": text(&file), "loaded": 1, "refused": 2, "error": null}));
+    assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_facts_file_refused 0"));
+    // A source that is no longer declared has no facts, and the policy that names it is in the log.
+    write("{}");
+    wait_for([5, 5, 5]);
+    gateway.wait_for_log("the warning", |line| line["source"] == "load" && line["policy"] == "busy").unwrap();
+    assert_eq!(source(&gateway, "load")["state"], "not-declared");
+}
+
+#[test]
+fn a_log_line_about_an_absent_fact_names_the_key_that_decides_its_effect() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    policies(&at("policies"));
+    fs::write(at("policies/busy.yaml"), "facts: [load, calendar]\nabsent: ignore\n").unwrap();
+    let api = FakeApi::start(["n1", "n2", "n3"].map(|name| node(name, "10.0.0.1")), []).unwrap();
+    let kubeconfig = api.kubeconfig();
+    let args = ["--no-compile-cache", "--no-bind", "--kubeconfig", text(&kubeconfig)];
+    let gateway = Plimsoll::serve(&at("policies"), &args).unwrap();
+    wait_until("the cluster", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    let line = gateway.wait_for_log("the fault", |line| line["fault"] == "absent-fact").unwrap();
+    assert_eq!((&line["absent"], &line["onError"]), (&json!("ignore"), &Value::Null), "{line}");
+}
