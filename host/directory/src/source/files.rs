@@ -133,7 +133,7 @@ impl SidecarText {
     }
 }
 
-/// The stamp as a scan would find it.
+/// The stamp as a scan would find it, which takes no directory for a file.
 pub(super) fn stamp_now(path: &Path) -> Option<FileStamp> {
-    path.symlink_metadata().ok().map(|_| FileStamp::of(path))
+    path.symlink_metadata().ok().filter(|_| !path.is_dir()).map(|_| FileStamp::of(path))
 }

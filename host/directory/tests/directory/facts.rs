@@ -156,6 +156,10 @@ fn no_file_outside_of_the_sidecars_directory_is_read() {
     let failure = world.failure(&world.open().roster);
     assert_eq!(failure, "prices.csv is larger than 1048576 bytes, the most for a file with facts");
     world.remove("prices.csv");
+    fs::create_dir(world.path("prices.csv")).unwrap();
+    let failure = world.failure(&world.open().roster);
+    assert_eq!(failure, "prices.csv is not a regular file: expected a file with facts");
+    world.remove("prices.csv");
     let failure = world.failure(&world.open().roster);
     assert!(failure.starts_with("prices.csv cannot be read: No such file"), "{failure}");
     for path in ["../secret.csv", "/etc/passwd", "gpu/other.csv", "..", "secret"] {
