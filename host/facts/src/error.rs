@@ -5,7 +5,7 @@ use std::{borrow::Cow, path::PathBuf, str::Utf8Error, time::Duration};
 use plimsoll_core::{CsvError, FactError, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, Secrets, excerpt};
 use plimsoll_system::bounded_file::ReadFileError;
 
-use crate::fetch::{MAX_BODY, MAX_REDIRECTS};
+use crate::fetch::{MAX_BODY, MAX_FRAMES, MAX_REDIRECTS};
 
 /// Maximum bytes of the text of an error; it stands in the log, in metrics and in `/api/facts`.
 const MAX_TEXT_BYTES: usize = 500;
@@ -23,6 +23,8 @@ pub(crate) enum FetchError {
     Status(u16, String),
     #[error("the answer has more than {} MiB: expected at most that much", MAX_BODY >> 20)]
     TooLarge,
+    #[error("the answer comes in more than {MAX_FRAMES} pieces: expected at most that many")]
+    Frames,
     #[error("the answer has the Content-Encoding '{0}': expected none")]
     Encoded(String),
     #[error("more than {MAX_REDIRECTS} redirects: expected an answer by then")]

@@ -10,7 +10,7 @@ use plimsoll_system::bounded_file::read_file;
 use tokio::time::timeout;
 
 use self::http::HttpClient;
-pub(crate) use self::http::MAX_REDIRECTS;
+pub(crate) use self::http::{MAX_FRAMES, MAX_REDIRECTS};
 use crate::{
     config::{HttpSource, SourceConfig, SourceKind},
     error::FetchError,

@@ -23,6 +23,10 @@ use crate::{error::FetchError, url::HttpUrl};
 /// Maximum redirects of one fetch.
 pub(crate) const MAX_REDIRECTS: usize = 3;
 
+/// Maximum frames of an answer: chunks, or reads of a body without them. Chunks of one byte would take a processor for
+/// the whole time of a fetch.
+pub(crate) const MAX_FRAMES: usize = 1 << 16;
+
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// The client: one connection for each request, since the next one follows only after seconds.
@@ -170,8 +174,12 @@ impl Answer {
 
 /// Copies the body into one buffer: frames of one byte, kept as they come, would take forty times as much.
 async fn read_body(mut body: Incoming) -> Result<Vec<u8>, FetchError> {
-    let mut bytes = Vec::new();
+    let (mut bytes, mut frames) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
+        frames += 1;
+        if frames > MAX_FRAMES {
+            return Err(FetchError::Frames);
+        }
         let frame = frame.map_err(|error| FetchError::Broken(error_chain(&error)))?;
         let Some(data) = frame.data_ref() else { continue };
         if bytes.len() + data.len() > MAX_BODY {

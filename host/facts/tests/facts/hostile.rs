@@ -89,6 +89,16 @@ fn three_redirects_are_followed_and_a_loop_is_not() {
 }
 
 #[test]
+fn an_answer_in_chunks_of_a_byte_is_given_up() {
+    let server = FakeServer::start().unwrap();
+    let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+    // 600 kB on the wire and 100 kB without framing, which no other limit refuses.
+    server.set("/", FakeAnswer::Raw([head, b"1\r\n \r\n".repeat(100_000)].concat()));
+    let world = World::start(&format!("a: {{http: {{url: '{}'}}}}\n", server.url("/")));
+    world.wait_for_error("a", "the answer comes in more than 65536 pieces: expected at most that many");
+}
+
+#[test]
 fn framing_without_an_end_is_given_up_and_a_long_error_is_cut() {
     let server = FakeServer::start().unwrap();
     let zeros = [b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), vec![b'0'; 16 << 20]].concat();
