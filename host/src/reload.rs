@@ -9,14 +9,16 @@ use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
 use plimsoll_directory::{PolicyChange, RosterUpdate};
 use tracing::{error, info, warn};
 
-use crate::{counting::outrun, facts::FactSources, metrics::Metrics, readiness::Readiness};
+use crate::{
+    counting::outrun,
+    facts::{FactSources, NO_FACTS},
+    metrics::Metrics,
+    readiness::Readiness,
+};
 
 /// The message about a policy that reads placed pods or the whole cluster if the gateway knows none.
 pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
-
-/// The message about a source that nobody has declared.
-pub(crate) const NO_FACTS: &str = "no source of facts has this name: to the policy its facts are absent; declare it in --facts, or name a file of the sidecar's directory";
 
 /// Where updates of the directory go.
 pub(crate) struct Reload {

@@ -180,7 +180,8 @@ fn check_applies_the_limits_on_facts_to_the_whole_directory() {
         let sidecar = format!("facts: {{load: , calendar: , {}}}\n", sources.join(", "));
         fs::write(at(&format!("{policy}.yaml")), sidecar).unwrap();
         for name in names {
-            let text: String = (0..100_000).map(|key| format!("{key:05},{}\n", &name[1..])).collect();
+            let lines = (0..100_000).map(|key| format!("{key:05},{}\n", &name[1..]));
+            let text = lines.collect::<Vec<_>>().concat();
             let file = Path::new(policy).with_file_name(format!("{name}.csv"));
             fs::write(directory.path().join(file), text).unwrap();
         }

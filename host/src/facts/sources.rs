@@ -1,42 +1,72 @@
-//! Reads the facts file again when it changes.
+//! Fetches the sources of the facts file, and reads the file again when it changes.
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{fmt, path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
+use parking_lot::Mutex;
+use plimsoll_cluster::ApiServer;
+use plimsoll_core::Gateway;
+use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, SourceStatus};
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
 };
 use tracing::{error, info, warn};
 
-use super::{FactSources, check_api_server, users};
-use crate::reload::NO_FACTS;
+use super::{
+    file::FactsFile,
+    reloads::{Debouncer, FileState, Reloads},
+    users::{NO_FACTS, users},
+};
 
 /// The interval at which the facts file is read.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The text of the file, or why it cannot be read.
-type FileState = Result<Vec<u8>, String>;
+/// Reads a ConfigMap with the account of the watch.
+struct ApiConfigMaps(ApiServer);
 
-/// The results of reading the facts file again.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Reloads {
-    pub(crate) loaded: u64,
-    pub(crate) refused: u64,
-    /// Why the file as it is now is not in force.
-    pub(crate) error: Option<String>,
-}
-
-/// Two reads in a row must give the same text, so that a file that is being written is not judged; each text is judged
-/// once.
-struct Debouncer {
-    last: FileState,
-    judged: FileState,
+/// The sources of the facts file, which are fetched.
+pub(crate) struct FactSources {
+    file: FactsFile,
+    watch: FactWatch,
+    gateway: Arc<Gateway>,
+    has_api_server: bool,
+    reloads: Mutex<Reloads>,
 }
 
 // === impl FactSources ===
 
 impl FactSources {
+    /// Begins to fetch the sources.
+    ///
+    /// # Errors
+    /// If a source is read from the API server and there is none.
+    pub(crate) fn start(file: FactsFile, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<Self> {
+        let config = file.config.clone();
+        check_api_server(&config, api.is_some())?;
+        info!(sources = config.names().count(), "fetching the sources of --facts");
+        let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
+        let published = Arc::clone(gateway);
+        let watch = FactWatch::start(config, config_maps, move |facts| published.set_facts(facts));
+        let (gateway, has_api_server) = (Arc::clone(gateway), api.is_some());
+        Ok(Self { file, watch, gateway, has_api_server, reloads: Mutex::default() })
+    }
+
+    /// Whether a source has this name.
+    pub(crate) fn has(&self, source: &str) -> bool {
+        self.watch.has(source)
+    }
+
+    /// The state of every source, by name.
+    pub(crate) fn statuses(&self) -> Vec<SourceStatus> {
+        self.watch.statuses()
+    }
+
+    /// The path of the facts file.
+    pub(super) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
     /// Puts each later version of the facts file in force as a whole, or keeps the one before; it never returns.
     pub(crate) async fn follow(self: Arc<Self>) {
         let mut debouncer = Debouncer::new(self.file.text.clone());
@@ -91,48 +121,25 @@ impl FactSources {
     }
 }
 
-// === impl Debouncer ===
-
-impl Debouncer {
-    fn new(text: Vec<u8>) -> Self {
-        Self { last: Ok(text.clone()), judged: Ok(text) }
-    }
-
-    /// Adds a state, and returns it if it has to be judged.
-    fn add(&mut self, state: FileState) -> Option<FileState> {
-        let before = mem::replace(&mut self.last, state);
-        if before != self.last || self.last == self.judged {
-            return None;
-        }
-        self.judged.clone_from(&self.last);
-        Some(self.last.clone())
+impl fmt::Debug for FactSources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FactSources").field("watch", &self.watch).finish_non_exhaustive()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn check_api_server(config: &FactsConfig, has_api_server: bool) -> Result<()> {
+    if config.needs_api_server() && !has_api_server {
+        bail!(
+            "--facts has a configMap, and this gateway has no API server: expected --kubeconfig, or a service account"
+        );
+    }
+    Ok(())
+}
 
-    #[test]
-    fn a_text_is_judged_once_when_it_stays() {
-        let mut debouncer = Debouncer::new(b"a".to_vec());
-        let (text, gone) = (|text: &str| Ok(text.as_bytes().to_vec()), || Err("gone".to_owned()));
-        let story = [
-            (text("a"), false),
-            (text("b"), false),
-            (text("c"), false),
-            (text("c"), true),
-            (text("c"), false),
-            (gone(), false),
-            (text("c"), false),
-            (text("c"), false),
-            (gone(), false),
-            (gone(), true),
-            (text("c"), false),
-            (text("c"), true),
-        ];
-        for (at, (state, is_judged)) in story.into_iter().enumerate() {
-            assert_eq!(debouncer.add(state).is_some(), is_judged, "{at}");
-        }
+// === impl ApiConfigMaps ===
+
+impl ConfigMaps for ApiConfigMaps {
+    fn read<'f>(&'f self, namespace: &'f str, name: &'f str) -> ConfigMapRead<'f> {
+        Box::pin(self.0.config_map(namespace, name))
     }
 }

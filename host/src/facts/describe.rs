@@ -1,0 +1,55 @@
+//! The content of `/api/facts`.
+
+use plimsoll_core::Roster;
+use plimsoll_facts::SourceStatus;
+use serde_json::{Value, json};
+
+use super::{sources::FactSources, users::users};
+
+/// The content of `/api/facts`: the declared sources, and those that policies name and nobody has declared.
+pub(crate) fn describe(sources: Option<&FactSources>, roster: &Roster) -> Value {
+    let mut users = users(roster);
+    let statuses = sources.map(FactSources::statuses).unwrap_or_default();
+    let declared: Vec<Value> = statuses
+        .iter()
+        .map(|status| {
+            let policies = users.remove(&*status.name).unwrap_or_default();
+            describe_source(status, &policies)
+        })
+        .collect();
+    let missing = users
+        .into_iter()
+        .map(|(source, policies)| json!({"source": source, "state": "not-declared", "policies": policies}));
+    let all: Vec<Value> = declared.into_iter().chain(missing).collect();
+    json!({"file": sources.map(describe_file), "sources": all})
+}
+
+fn describe_file(sources: &FactSources) -> Value {
+    let reloads = sources.reloads();
+    json!({
+        "path": sources.path().display().to_string(),
+        "loaded": reloads.loaded,
+        "refused": reloads.refused,
+        "error": reloads.error,
+    })
+}
+
+fn describe_source(status: &SourceStatus, policies: &[String]) -> Value {
+    let seconds = |duration: std::time::Duration| duration.as_secs_f64();
+    json!({
+        "source": status.name,
+        "state": if status.is_absent { "absent" } else { "in-force" },
+        "kind": status.kind,
+        "place": status.place,
+        "everySeconds": seconds(status.every),
+        "maxAgeSeconds": seconds(status.max_age),
+        "ageSeconds": status.age.map(seconds),
+        "values": status.values,
+        "bytes": status.bytes,
+        "leftOut": status.left_out,
+        "fetches": status.good + status.failed,
+        "failures": status.failed,
+        "error": status.error,
+        "policies": policies,
+    })
+}
