@@ -114,6 +114,8 @@ typedef struct {
   // The status of each condition: {"Ready", "True"}.
   plimsoll_test_entry conditions[PLIMSOLL_TEST_ENTRIES];
   bool unschedulable;
+  // Its IP addresses and host names, by which facts may know it.
+  const char *addresses[PLIMSOLL_TEST_ENTRIES];
   plimsoll_test_image images[PLIMSOLL_TEST_ENTRIES];
   plimsoll_test_pod pods[PLIMSOLL_TEST_PODS];
   // It may have other pods as well, which the gateway does not know.
@@ -428,6 +430,16 @@ PLIMSOLL_INLINE plimsoll_str plimsoll_test_pod_json(const plimsoll_test_pod *pod
 
 PLIMSOLL_INLINE void plimsoll_test_node_status(plimsoll_text *to, const plimsoll_test_node *node) {
   plimsoll_test_open(to, "status", "{");
+  if (node->addresses[0]) {
+    plimsoll_test_open(to, "addresses", "[");
+    for (size_t at = 0; at < PLIMSOLL_TEST_ENTRIES && node->addresses[at]; at++) {
+      plimsoll_test_open(to, NULL, "{");
+      plimsoll_test_field(to, "address", node->addresses[at]);
+      plimsoll_test_field(to, "type", "InternalIP");
+      plimsoll_add(to, PLIMSOLL_STR("}"));
+    }
+    plimsoll_add(to, PLIMSOLL_STR("]"));
+  }
   plimsoll_test_map(to, "allocatable", node->allocatable);
   plimsoll_test_map(to, "capacity", node->capacity);
   if (node->conditions[0].key) {
@@ -870,12 +882,24 @@ bool plimsoll_facts_number(plimsoll_str source, plimsoll_str key, double *out) {
   return true;
 }
 
+// The key of the fact about a node: its name, or the first of its addresses that has one.
+static plimsoll_str plimsoll_test_fact_key(uint32_t node, plimsoll_str source) {
+  const plimsoll_test_node *own = plimsoll_test_at(node);
+  plimsoll_str name = plimsoll_nodes_name(node), text;
+  if (plimsoll_facts_text(source, name, &text)) return name;
+  for (size_t at = 0; at < PLIMSOLL_TEST_ENTRIES && own->addresses[at]; at++) {
+    plimsoll_str address = plimsoll_test_str(own->addresses[at]);
+    if (plimsoll_facts_text(source, address, &text)) return address;
+  }
+  return name;
+}
+
 bool plimsoll_facts_node_text(uint32_t node, plimsoll_str source, plimsoll_str *out) {
-  return plimsoll_facts_text(source, plimsoll_nodes_name(node), out);
+  return plimsoll_facts_text(source, plimsoll_test_fact_key(node, source), out);
 }
 
 bool plimsoll_facts_node_number(uint32_t node, plimsoll_str source, double *out) {
-  return plimsoll_facts_number(source, plimsoll_nodes_name(node), out);
+  return plimsoll_facts_number(source, plimsoll_test_fact_key(node, source), out);
 }
 
 static int plimsoll_test_by_value(const void *a, const void *b) {

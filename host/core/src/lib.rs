@@ -33,6 +33,7 @@ mod matching;
 mod memory;
 mod names;
 mod node_order;
+mod not_counting;
 mod object;
 mod observer;
 mod placed;
@@ -85,20 +86,21 @@ pub use gateway::{After, Announcement, Gateway};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::KnownNodes;
 pub use names::Names;
+pub use not_counting::not_counting;
 pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod,
     Pool, Quantities, Taint,
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy, Program};
+pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy, Program, undecorated};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use real::Real;
 pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
-pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings, unredacted};
+pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings};
 pub use selector::Selector;
 pub use sender::Sender;
 pub use slots::{Slot, Slots};

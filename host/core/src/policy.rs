@@ -68,8 +68,14 @@ pub trait Policy: Send + Sync {
         &[]
     }
 
-    /// The policy behind this one, which only takes secrets out of its texts; see [`crate::redacting`].
-    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
+    /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
+    /// cluster.
+    fn may_count(&self) -> bool {
+        self.imports().iter().any(|import| counts_pods(import))
+    }
+
+    /// The policy as its module is, where this one stands before it; see [`crate::redacting`] and [`crate::not_counting`].
+    fn undecorated(&self) -> Option<Arc<dyn Policy>> {
         None
     }
 
@@ -139,6 +145,21 @@ pub trait Policy: Send + Sync {
 pub trait Program {
     /// The policy that answers these verbs.
     fn answering(&self, verbs: Verbs) -> Arc<dyn Policy>;
+}
+
+/// The policy without what a sidecar has put before it.
+pub fn undecorated(policy: &Arc<dyn Policy>) -> Arc<dyn Policy> {
+    policy.undecorated().unwrap_or_else(|| Arc::clone(policy))
+}
+
+/// Whether a read, as a module imports it (`placed.count`), is of the pods on nodes.
+fn counts_pods(import: &str) -> bool {
+    match import.split_once('.') {
+        Some(("placed", read)) => read != "known",
+        Some(("nodes", read)) => read == "requested",
+        Some(("cluster", read)) => !matches!(read, "nodes-with-label" | "label-values"),
+        _ => false,
+    }
 }
 
 /// Names nodes to a policy, and tells the view of each.

@@ -84,9 +84,24 @@ pub enum ReadError {
         "the policy reads the source of facts '{0}', which is not named under `facts` (of its sidecar, or of a case)"
     )]
     UndeclaredSource(Box<str>),
+    /// A filter asks for a value that changes when a pod is bound, and its sidecar says that it does not.
+    #[error("the filter counts pods, or reads those on a node, and its sidecar says `counts: false`")]
+    Counts,
     /// It asks for a fact that is not there, and the sidecar says that this ends the call.
     #[error("the source '{0}' does not have the fact that the policy reads, or not as a number")]
     AbsentFact(Box<str>),
+}
+
+// === impl ReadAttribute ===
+
+impl<T> ReadAttribute<T> {
+    /// Whether its value may change when a pod is bound.
+    pub(crate) fn counts_pods(&self) -> bool {
+        match self {
+            Self::ClusterNodesWithLabel { .. } | Self::ClusterLabelValues(_) | Self::PlacedKnown => false,
+            read => read.is_of_pods() || read.is_of_cluster() && !read.is_of_facts(),
+        }
+    }
 }
 
 // === impl Read ===
@@ -95,6 +110,15 @@ impl<'a> Read<'a> {
     /// Whether it is about the whole cluster: the first such read with new keys goes over all pods.
     pub fn is_of_cluster(self) -> bool {
         matches!(self.scope(), ReadScope::Cluster(attribute) if !attribute.is_of_facts())
+    }
+
+    /// Whether its value may change when a pod is bound.
+    pub(crate) fn counts_pods(self) -> bool {
+        match self.scope() {
+            ReadScope::Node(_, attribute) | ReadScope::Cluster(attribute) => attribute.counts_pods(),
+            ReadScope::Whole => matches!(self, Self::PlacedCountsLabelled { .. }),
+            ReadScope::Constant | ReadScope::Request(_) => false,
+        }
     }
 
     /// The source of facts that it reads.

@@ -150,25 +150,15 @@ impl Member {
         self.version == 0
     }
 
-    /// Whether it may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
+    /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
     /// cluster.
     pub fn may_count(&self) -> bool {
-        self.policy.imports().iter().any(|import| is_of_placed_pods(import))
+        self.policy.may_count()
     }
 
     /// Whether it is asked this verb about the pod in this mode.
     pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod) -> bool {
         self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod)
-    }
-}
-
-/// Whether a read, as a module imports it (`placed.count`), is of the pods on nodes.
-fn is_of_placed_pods(import: &str) -> bool {
-    match import.split_once('.') {
-        Some(("placed", read)) => read != "known",
-        Some(("nodes", read)) => read == "requested",
-        Some(("cluster", read)) => !matches!(read, "nodes-with-label" | "label-values"),
-        _ => false,
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-pub use self::redacting::{redacting, unredacted};
+pub use self::redacting::redacting;
 use self::{
     found::{SHORTEST, Windows},
     settings::visit,

@@ -2,8 +2,8 @@
 //!
 //! A policy learns nothing but by reads. One that fails before it has read anything of pod or nodes would fail
 //! every call in the same way, so that can be said after a single call about a sample. One that fails after it
-//! has read something may not have expected just that, which says nothing of other pods and nodes: unless that is a
-//! source of facts that its sidecar does not name.
+//! has read something may not have expected just that, which says nothing of other pods and nodes: unless its sidecar
+//! does not declare that read.
 
 use std::{
     sync::Arc,
@@ -54,8 +54,8 @@ pub struct TrialFault {
     pub verb: Verb,
     /// The fault that ended the call.
     pub fault: Fault,
-    /// It had read nothing of pod or nodes, or it has read a source of facts that its sidecar does not name: calls about
-    /// other pods and nodes end in this way, too.
+    /// It had read nothing of pod or nodes, or its sidecar does not declare a read, of a source of facts or a count: calls
+    /// about other pods and nodes end in this way, too.
     pub is_certain: bool,
 }
 
@@ -108,7 +108,7 @@ impl TrialCall {
         let reads = recording.take_lines();
         let settings = Read::HostSettings.to_string();
         // Without room for the call, nobody has asked the policy.
-        // The sources that a policy may read are in its sidecar, so a sample is as good as any pod.
+        // The reads that a policy may make are in its sidecar, so a sample is as good as any pod.
         let is_undeclared = fault.kind == FaultKind::Read && recording.reads_undeclared();
         let is_blind = reads.iter().all(|line| line.read == settings);
         let is_certain = fault.kind != FaultKind::Busy && (is_blind || is_undeclared);

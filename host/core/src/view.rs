@@ -44,6 +44,8 @@ pub struct View {
     facts: Option<Arc<Facts>>,
     /// The sources of facts that the policy may read; none: all.
     fact_access: Option<Arc<FactAccess>>,
+    /// Whether reads of values that change when a pod is bound are errors.
+    refuses_counts: bool,
     now: u64,
     candidates: Arc<[Candidate]>,
     /// By node: the placed pods that are taken as gone, ascending. Empty: none are.
@@ -71,6 +73,7 @@ impl View {
             shapes,
             facts,
             fact_access,
+            refuses_counts: false,
             now,
             candidates,
             gone,
@@ -127,6 +130,13 @@ impl View {
     #[must_use]
     pub fn with_fact_access(mut self, access: Arc<FactAccess>) -> Self {
         self.fact_access = Some(access);
+        self
+    }
+
+    /// The same view for a filter that counts no pods.
+    #[must_use]
+    pub(crate) fn without_counts(mut self) -> Self {
+        self.refuses_counts = true;
         self
     }
 

@@ -87,8 +87,9 @@ fn inspect(
             (Callee::of(&member), member.own_facts)
         }
     };
-    // The sidecar of a program names its verbs.
+    // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
+    inspection.policy = Arc::clone(&callee.policy);
     let mut report = CheckReport {
         file: module,
         sidecar,

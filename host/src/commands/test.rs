@@ -1,5 +1,6 @@
 //! `plimsoll test`: puts test cases in YAML to policies, and shows the differences.
 
+mod copies;
 mod find;
 mod once;
 mod places;

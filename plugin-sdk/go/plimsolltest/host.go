@@ -225,16 +225,27 @@ func (h *host) FactsText(source, key string) (string, bool) {
 
 func (h *host) FactsNumber(source, key string) (float64, bool) {
 	text, _ := h.FactsText(source, key)
-	number, err := strconv.ParseFloat(text, 64)
-	return number, err == nil && !math.IsNaN(number) && !math.IsInf(number, 0)
+	return numeric(text)
 }
 
 func (h *host) FactsNodeText(node uint32, source string) (string, bool) {
-	return h.FactsText(source, h.node(node).Name)
+	own := h.node(node)
+	for _, key := range append([]string{own.Name}, own.Addresses...) {
+		if text, ok := h.FactsText(source, key); ok {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 func (h *host) FactsNodeNumber(node uint32, source string) (float64, bool) {
-	return h.FactsNumber(source, h.node(node).Name)
+	text, _ := h.FactsNodeText(node, source)
+	return numeric(text)
+}
+
+func numeric(text string) (float64, bool) {
+	number, err := strconv.ParseFloat(text, 64)
+	return number, err == nil && !math.IsNaN(number) && !math.IsInf(number, 0)
 }
 
 func (h *host) PlacedKnown(node uint32) bool   { return h.node(node).isKnown }

@@ -52,6 +52,8 @@ type Node struct {
 	// The status of each condition: {"Ready": "True"}.
 	Conditions    map[string]string
 	Unschedulable bool
+	// Its IP addresses and host names, by which facts may know it.
+	Addresses []string
 	// The bytes of each image that it has pulled.
 	Images map[string]uint64
 	// The pods placed on it.
@@ -172,7 +174,10 @@ func (n *node) json() any {
 	metadata := object{"name": n.Name}
 	addMap(metadata, n.Labels, n.Annotations)
 	spec, status := object{}, object{}
-	var taints, conditions, images []any
+	var taints, conditions, images, addresses []any
+	for _, address := range n.Addresses {
+		addresses = append(addresses, object{"type": "InternalIP", "address": address})
+	}
 	for _, taint := range n.Taints {
 		taints = append(taints, object{"key": taint.Key, "value": taint.Value, "effect": taint.Effect})
 	}
@@ -186,7 +191,7 @@ func (n *node) json() any {
 		of    object
 		key   string
 		items []any
-	}{{spec, "taints", taints}, {status, "conditions", conditions}, {status, "images", images}} {
+	}{{spec, "taints", taints}, {status, "conditions", conditions}, {status, "images", images}, {status, "addresses", addresses}} {
 		if list.items != nil {
 			list.of[list.key] = list.items
 		}

@@ -93,3 +93,24 @@ func TestThePodOfTheRequestAndFinishedPodsDoNotCount(t *testing.T) {
 		return plimsoll.Fits()
 	}), "n")
 }
+
+func TestAFactAboutANodeHasItsNameOrOneOfItsAddresses(t *testing.T) {
+	nodes := []Node{
+		{Name: "n0", Addresses: []string{"10.0.0.1", "n0.example"}},
+		{Name: "n1", Addresses: []string{"n1", "10.0.0.2"}},
+		{Name: "n2"},
+	}
+	facts := map[string]map[string]string{"load": {"n0.example": "1", "n1": "2", "10.0.0.2": "3"}}
+	host := newHost(World{Nodes: nodes, Facts: facts}, nodes)
+	for node, expected := range []float64{1, 2, 0} {
+		number, ok := host.FactsNodeNumber(uint32(node), "load")
+		text, hasText := host.FactsNodeText(uint32(node), "load")
+		if number != expected || ok != (expected > 0) || hasText != ok || ok && text == "" {
+			t.Errorf("node %d: %v, %q", node, number, text)
+		}
+	}
+	addresses, _ := host.NodesField(0, "/status/addresses/1")
+	if addresses != `{"address":"n0.example","type":"InternalIP"}` {
+		t.Error(addresses)
+	}
+}

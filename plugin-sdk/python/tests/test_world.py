@@ -72,6 +72,14 @@ def test_facts_are_read() -> None:
         nodes[0].fact_number("load")
 
 
+def test_a_fact_about_a_node_has_its_name_or_one_of_its_addresses() -> None:
+    addressed = [Node("n0", addresses=["10.0.0.1", "n0.example"]), Node("n1", addresses=["n1", "10.0.0.2"]), Node("n2")]
+    nodes = views.Nodes(host(World(nodes=addressed, facts={"load": {"n0.example": "1", "n1": "2", "10.0.0.2": "3"}})))
+    assert [node.fact_number("load") for node in nodes] == [1.0, 2.0, None]
+    addresses = [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "InternalIP", "address": "n0.example"}]
+    assert [node.field("/status/addresses") for node in nodes][::2] == [addresses, None]
+
+
 def test_what_the_gateway_does_not_know_is_none() -> None:
     for world in (World(nodes=WORLD.nodes, without_cluster=True), World(nodes=WORLD.nodes, without_pods=True)):
         cluster = views.Cluster(host(world))

@@ -80,6 +80,19 @@ test("facts are read", () => {
   assert.throws(() => nodeOf(nodes, 0).factNumber("load"), { message: /the source of facts load, which the world does not have/ });
 });
 
+test("a fact about a node has its name or one of its addresses", () => {
+  const addressed = [
+    { name: "n0", addresses: ["10.0.0.1", "n0.example"] },
+    { name: "n1", addresses: ["n1", "10.0.0.2"] },
+    { name: "n2" },
+  ];
+  const facts = { load: { "n0.example": 1, n1: 2, "10.0.0.2": 3 } };
+  const nodes = new Nodes(importsOf({ nodes: addressed, facts }));
+  assert.deepEqual(nodes.map((node) => node.factNumber("load")), [1, 2, undefined]);
+  const addresses = [{ type: "InternalIP", address: "10.0.0.1" }, { type: "InternalIP", address: "n0.example" }];
+  assert.deepEqual([0, 2].map((index) => nodeOf(nodes, index).field("/status/addresses")), [addresses, undefined]);
+});
+
 test("a read of what the gateway does not know is undefined", () => {
   for (const without of [{ withoutCluster: true }, { withoutPods: true }]) {
     const cluster = new Cluster(importsOf({ ...OPTIONS, ...without }));

@@ -123,14 +123,8 @@ impl Attribute {
     /// Whether its value may change when a pod is bound.
     pub(super) fn counts_pods(&self) -> bool {
         match &self.of {
-            AttributeOf::Read(
-                ReadAttribute::ClusterNodesWithLabel { .. }
-                | ReadAttribute::ClusterLabelValues(_)
-                | ReadAttribute::PlacedKnown,
-            )
-            | AttributeOf::NodeRecord
-            | AttributeOf::FactsRecord => false,
-            AttributeOf::Read(read) => read.is_of_pods() || read.is_of_cluster() && !read.is_of_facts(),
+            AttributeOf::Read(read) => read.counts_pods(),
+            AttributeOf::NodeRecord | AttributeOf::FactsRecord => false,
             AttributeOf::PlacedRecord => true,
         }
     }

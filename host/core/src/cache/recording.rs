@@ -29,7 +29,7 @@ pub(crate) struct Recording {
     /// Whether something was read of the nodes of the request together, or of another node than the one in question.
     /// None: nobody asks.
     compares_nodes: Option<Arc<AtomicBool>>,
-    /// Whether a source of facts was read that the sidecar does not name. None: nobody asks.
+    /// Whether something was read that the sidecar does not declare: a source of facts, or a count. None: nobody asks.
     reads_undeclared: Option<Arc<AtomicBool>>,
 }
 
@@ -108,7 +108,8 @@ impl Recording {
         if let Some(compares) = self.compares_nodes.as_ref().filter(|_| compares_nodes(read, position)) {
             compares.store(true, Ordering::Relaxed);
         }
-        if let (Some(undeclared), Err(ReadError::UndeclaredSource(_))) = (&self.reads_undeclared, answer) {
+        let is_undeclared = matches!(answer, Err(ReadError::UndeclaredSource(_) | ReadError::Counts));
+        if let Some(undeclared) = self.reads_undeclared.as_ref().filter(|_| is_undeclared) {
             undeclared.store(true, Ordering::Relaxed);
         }
         if let Some(mut lines) = self.lines().filter(|lines| lines.len() < MAX_LINES) {
@@ -127,7 +128,7 @@ impl Recording {
         self.compares_nodes.as_ref().is_some_and(|compares| compares.load(Ordering::Relaxed))
     }
 
-    /// Whether a source of facts was read that the sidecar does not name.
+    /// Whether something was read that the sidecar does not declare: a source of facts, or a count.
     pub(crate) fn reads_undeclared(&self) -> bool {
         self.reads_undeclared.as_ref().is_some_and(|undeclared| undeclared.load(Ordering::Relaxed))
     }

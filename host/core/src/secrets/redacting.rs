@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::Secrets;
 use crate::{
     Ask, BindAnswer, Fault, MAX_REASON_BYTES, NodeSource, Policy, Preemption, Program, Verbs, Verdict,
-    answer::VerbAnswer, bounded,
+    answer::VerbAnswer, bounded, undecorated,
 };
 
 /// The most bytes of a text about settings that are shown; a reply or a line of the log has fewer.
@@ -30,11 +30,6 @@ pub fn redacting(policy: Arc<dyn Policy>, settings: &str) -> Arc<dyn Policy> {
     if secrets.is_empty() { policy } else { Arc::new(RedactingPolicy { policy, secrets }) }
 }
 
-/// The policy as it was before [`redacting`].
-pub fn unredacted(policy: &Arc<dyn Policy>) -> Arc<dyn Policy> {
-    policy.unredacted().unwrap_or_else(|| Arc::clone(policy))
-}
-
 // === impl RedactingPolicy ===
 
 impl Policy for RedactingPolicy {
@@ -46,8 +41,12 @@ impl Policy for RedactingPolicy {
         self.policy.imports()
     }
 
-    fn unredacted(&self) -> Option<Arc<dyn Policy>> {
-        Some(Arc::clone(&self.policy))
+    fn may_count(&self) -> bool {
+        self.policy.may_count()
+    }
+
+    fn undecorated(&self) -> Option<Arc<dyn Policy>> {
+        Some(undecorated(&self.policy))
     }
 
     fn program(&self) -> Option<&dyn Program> {

@@ -7,9 +7,10 @@ impl View {
     /// Answers one read.
     ///
     /// # Errors
-    /// If it names a node, pod or candidate that the request does not have, or passes a limit of the contract.
+    /// If it names a node, pod or candidate that the request does not have, or passes a limit of the contract, or of the policy's sidecar.
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         let (read, answer) = match self.named_globally(read) {
+            Ok(read) if self.refuses_counts && read.counts_pods() => (read, Err(ReadError::Counts)),
             Ok(read) => (read, self.admit(&read).and_then(|()| self.answer(read))),
             Err(error) => (read, Err(error)),
         };

@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, OwnFacts, Policy, PolicyConfig, Secrets, TrialCall,
-    TrialFault, Verb, View, redacting, unredacted,
+    TrialFault, Verb, View, redacting, undecorated,
 };
 
 use super::program;
@@ -28,7 +28,7 @@ pub(crate) fn build(
     loader: &dyn Loader,
 ) -> Result<Member, FileRefusal> {
     let policy = match current.filter(|member| *member.digest == *content.digests.module) {
-        Some(member) => unredacted(&member.policy),
+        Some(member) => undecorated(&member.policy),
         None => loader.load(&content.module).map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
     };
     let (policy, config) = program::configured(content, policy)?;

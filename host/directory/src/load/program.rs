@@ -1,15 +1,15 @@
-//! The parts of a sidecar that are different for a program that answers on standard output.
+//! The parts of a sidecar that depend on the kind of module: a program that answers on standard output, or not.
 
 use std::sync::Arc;
 
-use plimsoll_core::{PROGRAM_VERBS, Policy, PolicyConfig};
+use plimsoll_core::{PROGRAM_VERBS, Policy, PolicyConfig, not_counting};
 
 use crate::source::{Content, FileRefusal};
 
 /// The settings of a policy without settings.
 const NO_SETTINGS: &str = "null";
 
-/// The policy with the verbs that its sidecar names, if it is a program, and its configuration.
+/// The policy with what its sidecar says of its verbs (of a program) or its reads (of all others), and its configuration.
 ///
 /// # Errors
 /// If the sidecar has a key that has no effect on this kind of module.
@@ -24,7 +24,8 @@ pub(super) fn configured(
             Some(_) => {
                 refused("stdio: the module says by its exports which verbs it answers; this key is for a program")
             }
-            None => Ok((policy, sidecar.config.clone())),
+            None if sidecar.counts => Ok((policy, sidecar.config.clone())),
+            None => Ok((not_counting(policy), sidecar.config.clone())),
         };
     };
     if *sidecar.settings != *NO_SETTINGS {
@@ -32,6 +33,9 @@ pub(super) fn configured(
     }
     if !sidecar.facts.is_empty() {
         return refused("facts: a program on standard input gets no facts, only the pod and the nodes");
+    }
+    if !sidecar.counts {
+        return refused("counts: a program on standard input reads only the pod and the nodes, so it counts no pods");
     }
     let mut config = sidecar.config.clone();
     if !sidecar.has_timeout {

@@ -44,6 +44,9 @@ pub(crate) struct RawSidecar {
     pub(crate) facts: Option<RawFacts>,
     /// The effect of reading a fact that is not there. Default: default.
     pub(crate) absent: Option<RawAbsent>,
+    /// Whether the policy's filter may count pods or read those on a node; if not, such a read is a fault. Default: if its
+    /// module imports such a function.
+    pub(crate) counts: Option<bool>,
     /// The part in decisions of a program that answers on standard output. Only for a module with `_start` and without
     /// verbs.
     pub(crate) stdio: Option<RawStdio>,

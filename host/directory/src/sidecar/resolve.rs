@@ -45,6 +45,7 @@ impl RawSidecar {
             digest: self.digest.map(|text| resolve_digest(&text)).transpose()?,
             config,
             settings: resolve_settings(&self.settings.unwrap_or_default())?,
+            counts: self.counts.unwrap_or(true),
             weighted: self.weight.is_some(),
             has_timeout,
             stdio: self.stdio.map(RawStdio::resolve).transpose()?,

@@ -65,6 +65,7 @@ absent: fail
     assert_eq!(&*sidecar.settings, r#"{"pools":["a","b"],"strict":true}"#);
     let fact = |name: &str, file: Option<&str>| FactUse { name: name.into(), file: file.map(Into::into) };
     assert_eq!(sidecar.facts, [fact("load", None), fact("prices", Some("prices.csv"))]);
+    assert!(sidecar.counts && !parse("counts: false").unwrap().counts);
     assert_eq!(parse("facts: [load, budget]").unwrap().facts, [fact("load", None), fact("budget", None)]);
 }
 
@@ -98,8 +99,7 @@ fn a_source_is_a_name_or_a_csv_file_of_the_same_directory() {
 #[test]
 fn keys_without_value_and_no_keys_mean_the_defaults() {
     assert_eq!(parse("{}"), Ok(Sidecar::default()));
-    let nulls =
-        "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\nfacts:\nabsent:\n";
+    let nulls = "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\nfacts:\nabsent:\ncounts:\n";
     assert_eq!(parse(nulls), Ok(Sidecar::default()));
 }
 
@@ -122,7 +122,8 @@ fn settings_are_the_json_of_their_yaml() {
 
 #[test]
 fn each_mistake_is_told_with_place_field_and_expectation() {
-    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, stdio, match, settings";
+    let keys =
+        "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, stdio, match, settings";
     let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi (--max-policy-memory)";
     let digest = "expected sha256: and 64 hexadecimal digits in lower case";

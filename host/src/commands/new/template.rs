@@ -13,6 +13,13 @@ macro_rules! template {
     };
 }
 
+/// For a language whose modules import every function of the contract, whichever the policy calls.
+const COUNTS: &str = "\
+# The filter does not count pods: a read of placed pods, of requests on a node or of a count would be a fault. Remove this
+# line to let it count.
+counts: false
+";
+
 /// The templates of a language.
 pub(super) struct Template {
     /// The language's name.
@@ -27,6 +34,8 @@ pub(super) struct Template {
     workflow: &'static str,
     /// The lines of `.gitignore` about files that the tools of the language make.
     ignored: &'static str,
+    /// Further lines of the sidecar.
+    sidecar: &'static str,
     /// Further files.
     files: &'static [(&'static str, &'static str)],
 }
@@ -38,6 +47,7 @@ static RUST: Template = Template {
     makefile: template!("rust/Makefile"),
     workflow: template!("rust/workflow.yml"),
     ignored: template!("rust/gitignore"),
+    sidecar: "",
     files: &[
         ("Cargo.toml", template!("rust/Cargo.toml")),
         ("src/lib.rs", template!("rust/lib.rs")),
@@ -52,6 +62,7 @@ static GO: Template = Template {
     makefile: template!("go/Makefile"),
     workflow: template!("go/workflow.yml"),
     ignored: "",
+    sidecar: "",
     files: &[
         ("go.mod", template!("go/go.mod")),
         ("main.go", template!("go/main.go")),
@@ -66,6 +77,7 @@ static C: Template = Template {
     makefile: template!("c/Makefile"),
     workflow: template!("c/workflow.yml"),
     ignored: "",
+    sidecar: "",
     files: &[("policy.c", template!("c/policy.c")), ("policy_test.c", template!("c/policy_test.c"))],
 };
 
@@ -76,6 +88,7 @@ static PYTHON: Template = Template {
     makefile: template!("python/Makefile"),
     workflow: template!("python/workflow.yml"),
     ignored: template!("python/gitignore"),
+    sidecar: COUNTS,
     files: &[("policy.py", template!("python/policy.py")), ("test_policy.py", template!("python/test_policy.py"))],
 };
 
@@ -86,6 +99,7 @@ static TYPESCRIPT: Template = Template {
     makefile: template!("typescript/Makefile"),
     workflow: template!("typescript/workflow.yml"),
     ignored: template!("typescript/gitignore"),
+    sidecar: COUNTS,
     files: &[
         ("package.json", template!("typescript/package.json")),
         ("tsconfig.json", template!("typescript/tsconfig.json")),
@@ -114,6 +128,7 @@ impl Template {
             ("@MAKEFILE@", self.makefile.trim_end()),
             ("@WORKFLOW@", self.workflow.trim_end()),
             ("@IGNORED@", self.ignored.trim_end()),
+            ("@SIDECAR@", self.sidecar),
             ("@NAME@", name),
             ("@LANGUAGE@", self.language),
             ("@SOURCE@", self.source),

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use plimsoll_cases::Case;
 use plimsoll_directory::PolicyFiles;
 
-use super::{places::CasesRoot, report::Skipped, walk::Walk};
+use super::{copies::Copies, places::CasesRoot, report::Skipped, walk::Walk};
 use crate::{args::TestArgs, text::count};
 
 /// A policy with the files of its cases.
@@ -65,6 +65,7 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
         None => used.extend(take_cases(&mut subjects, None)?),
     }
     leave_out(&mut subjects);
+    leave_one_of_copies(&mut subjects);
     let mut skipped = orphans(&walk, &used);
     skipped.extend(ignored(&walk, used)?);
     Ok(Found { subjects, skipped })
@@ -92,12 +93,14 @@ fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
 /// Gives each policy its cases, and returns their directories: the real path of each, and the one that is shown.
 fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let is_usable = |subject: &&Subject| subject.files.is_ok();
-    let is_only = subjects.iter().filter(is_usable).count() == 1;
+    // A build and what was deployed from it have one name, and the cases are for both.
+    let names: BTreeSet<String> = subjects.iter().filter(is_usable).map(Subject::name).collect();
+    let is_only = names.len() == 1;
     let folders: Vec<PathBuf> = subjects.iter().filter(is_usable).map(Subject::folder).collect();
     let mut used = BTreeMap::new();
     for subject in subjects {
         let is_usable = subject.files.is_ok();
-        let name = subject.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = subject.name();
         let folder = subject.folder();
         let is_only_there = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
         let is_sole = is_usable && is_only;
@@ -131,6 +134,15 @@ fn leave_out(subjects: &mut Vec<Subject>) {
         });
         let is_other = subject.files.is_err() && subject.file.extension().is_some_and(|ending| ending != "wasm");
         !subject.is_searched || !subject.cases.is_empty() || !(is_library || is_other)
+    });
+}
+
+/// Leaves the first by path of policies that are the same, and each that was named on the command line.
+fn leave_one_of_copies(subjects: &mut Vec<Subject>) {
+    let mut copies = Copies::among(subjects.iter().map(Subject::name));
+    subjects.retain(|subject| {
+        let is_copy = |files| copies.is_copy(subject.name(), files, &subject.cases);
+        !subject.files.as_ref().is_ok_and(is_copy) || !subject.is_searched
     });
 }
 
@@ -171,6 +183,10 @@ impl Subject {
         let file = tidy(file);
         let files = plimsoll_directory::policy_files(&file).map_err(|error| error.to_string());
         Self { file, files, cases: Vec::new(), is_searched }
+    }
+
+    fn name(&self) -> String {
+        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     fn folder(&self) -> PathBuf {

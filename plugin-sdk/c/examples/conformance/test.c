@@ -117,6 +117,16 @@ static void without_a_view_of_the_cluster_every_read_of_it_has_no_value(void) {
   check_told(&own, "namespace", "namespace-unknown");
 }
 
+static void a_fact_about_a_node_has_its_name_or_one_of_its_addresses(void) {
+  plimsoll_test_world own = world;
+  own.facts[0].key = own.nodes[0].addresses[1] = "10.0.0.1";
+  own.nodes[0].addresses[0] = "node-1.example";
+  check_told(&own, "facts", "facts");
+  plimsoll_str addresses;
+  PLIMSOLL_CHECK(plimsoll_nodes_field(0, PLIMSOLL_STR("/status/addresses/1"), &addresses));
+  PLIMSOLL_CHECK_STR(addresses, "{\"address\":\"10.0.0.1\",\"type\":\"InternalIP\"}");
+}
+
 static void every_kind_of_answer_is_that_of_the_node(void) {
   topic = PLIMSOLL_STR("pool");
   PLIMSOLL_CHECK(plimsoll_test_filter(&world, filter, "node-1").kind == PLIMSOLL_FITS);
@@ -248,6 +258,7 @@ int main(int count, char **arguments) {
   for (int at = 0; at < 3000; at++) memcpy(large + 2 * at, "é", 2);
   PLIMSOLL_TEST(every_read_gives_what_the_host_gives);
   PLIMSOLL_TEST(without_a_view_of_the_cluster_every_read_of_it_has_no_value);
+  PLIMSOLL_TEST(a_fact_about_a_node_has_its_name_or_one_of_its_addresses);
   PLIMSOLL_TEST(every_kind_of_answer_is_that_of_the_node);
   PLIMSOLL_TEST(a_rank_sees_all_nodes_at_once);
   PLIMSOLL_TEST(every_kind_of_preemption);

@@ -45,6 +45,8 @@ class Node:
     #: The status of each condition: {"Ready": "True"}.
     conditions: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool = False
+    #: Its IP addresses and host names, by which facts may know it.
+    addresses: Sequence[str] = ()
     #: The bytes of each image that it has pulled.
     images: Mapping[str, int] = field(default_factory=dict)
     pods: Sequence[Pod] = ()
@@ -96,6 +98,7 @@ def node_object(node: Node) -> Any:
         images=[{"names": [image], "sizeBytes": size} for image, size in sorted(node.images.items())],
         allocatable=dict(node.allocatable),
         capacity=dict(node.capacity),
+        addresses=[{"type": "InternalIP", "address": address} for address in node.addresses],
     )
     all_ = _merged(node.object, {"metadata": metadata, "spec": spec, "status": status})
     _steady(all_)

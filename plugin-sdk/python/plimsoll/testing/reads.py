@@ -307,10 +307,12 @@ class _FactsReads:
         return _number(self.text(source, key))
 
     def node_text(self, node: int, source: str, /) -> Optional[str]:
-        return self.text(source, _at("node", self._nodes, node).spec.name)
+        spec = _at("node", self._nodes, node).spec
+        texts = (self.text(source, name) for name in (spec.name, *spec.addresses))
+        return next((text for text in texts if text is not None), None)
 
     def node_number(self, node: int, source: str, /) -> Optional[float]:
-        return self.number(source, _at("node", self._nodes, node).spec.name)
+        return _number(self.node_text(node, source))
 
 
 class _HostReads:

@@ -39,6 +39,8 @@ export interface Node {
   /** The status of each condition: `{ Ready: "True" }`. */
   readonly conditions?: Texts;
   readonly unschedulable?: boolean;
+  /** Its IP addresses and host names, by which facts may know it. */
+  readonly addresses?: readonly string[];
   /** The bytes of each image that it has pulled. */
   readonly images?: Readonly<Record<string, number>>;
   readonly pods?: readonly Pod[];
@@ -85,6 +87,7 @@ export function nodeObject(node: Node): Json {
   const metadata = { name: node.name, ...without({ labels: node.labels, annotations: node.annotations }) };
   const spec = without({ taints: node.taints, unschedulable: node.unschedulable });
   const status = without({
+    addresses: (node.addresses ?? []).map((address) => ({ type: "InternalIP", address })),
     conditions: sorted(node.conditions).map(([type, value]) => ({ type, status: value })),
     images: sorted(node.images).map(([image, sizeBytes]) => ({ names: [image], sizeBytes })),
     allocatable: node.allocatable,

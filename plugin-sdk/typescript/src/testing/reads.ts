@@ -137,12 +137,15 @@ function factsReads(nodes: readonly KnownNode[], facts: Facts): FactsImports {
     const fact = entry(facts[source], key);
     return fact === null ? null : String(fact);
   };
-  const name = (node: number): string => at("node", nodes, node).spec.name;
+  const nodeText = (node: number, source: string): string | null => {
+    const { name, addresses = [] } = at("node", nodes, node).spec;
+    return [name, ...addresses].map((key) => text(source, key)).find((own) => own !== null) ?? null;
+  };
   return {
     text,
     number: (source, key) => numeric(text(source, key)),
-    nodeText: (node, source) => text(source, name(node)),
-    nodeNumber: (node, source) => numeric(text(source, name(node))),
+    nodeText,
+    nodeNumber: (node, source) => numeric(nodeText(node, source)),
   };
 }
 

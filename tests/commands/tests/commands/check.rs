@@ -3,8 +3,8 @@
 use std::fs;
 
 use plimsoll_commands::{matches_golden, plimsoll, plimsoll_with, steady};
-use plimsoll_harness::{guest, policies, tempdir};
-use serde_json::Value;
+use plimsoll_harness::{guest, policies, tempdir, workspace};
+use serde_json::{Value, json};
 
 use crate::{POD, hostile, run, text};
 
@@ -271,4 +271,24 @@ fn check_of_a_directory_has_a_line_for_each_policy_of_each_group() {
     fs::create_dir(at("empty")).unwrap();
     let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "empty"]).unwrap();
     assert_eq!((printed.code, printed.out.as_str()), (Some(1), "empty: REFUSED, it holds no policy\n"));
+}
+
+/// A module of Python or TypeScript imports every function, as this one does.
+#[test]
+fn a_filter_that_counts_nothing_says_so_in_its_sidecar_and_is_held_to_that() {
+    let directory = tempdir().unwrap();
+    let module = workspace().join("target/wasm/wasm32-unknown-unknown/policy/examples/conformance.wasm");
+    let counts = |sidecar: &str| {
+        fs::copy(&module, directory.path().join("all.wasm")).unwrap();
+        fs::write(directory.path().join("all.yaml"), sidecar).unwrap();
+        let printed = run(&["check", "--no-compile-cache", "--output", "json", text(directory.path())]);
+        let report: Value = serde_json::from_str(&printed.out).unwrap();
+        (report[0]["accepted"].clone(), report[0]["counts"].clone(), report[0]["error"].clone())
+    };
+    assert_eq!(counts("settings: {topic: pool}\n"), (json!(true), json!(true), Value::Null));
+    assert_eq!(counts("settings: {topic: pool}\ncounts: false\n"), (json!(true), json!(false), Value::Null));
+    let (accepted, _, error) = counts("settings: {topic: placed}\ncounts: false\n");
+    assert_eq!(accepted, false);
+    let expected = "the filter counts pods, or reads those on a node, and its sidecar says `counts: false`";
+    assert!(error.as_str().unwrap().contains(expected), "{error}");
 }

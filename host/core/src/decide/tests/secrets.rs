@@ -64,9 +64,9 @@ fn a_reason_that_quotes_a_secret_is_told_without_it_everywhere() {
     assert!(told.contains("<not shown>") && !told.contains("hunter2"), "{told}");
     assert!(!format!("{:?}", fixture.gateway.decision_tables("p").unwrap()).contains("hunter2"));
     // The bytes of one module serve with other settings later on.
-    assert!(member.policy.unredacted().is_some() && crate::unredacted(&member.policy).unredacted().is_none());
-    let open = crate::redacting(crate::unredacted(&member.policy), r#"{"pool":"a"}"#);
-    assert!(open.unredacted().is_none(), "without secrets nothing stands in between");
+    assert!(member.policy.undecorated().is_some() && crate::undecorated(&member.policy).undecorated().is_none());
+    let open = crate::redacting(crate::undecorated(&member.policy), r#"{"pool":"a"}"#);
+    assert!(open.undecorated().is_none(), "without secrets nothing stands in between");
 }
 
 /// A guest's time ends between two of its answers, so that the search in each of them is bounded by it.
