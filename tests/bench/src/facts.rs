@@ -177,7 +177,7 @@ fn csv(reading: usize) -> String {
     text
 }
 
-/// From -1 to 1, the same in each run (SplitMix64).
+/// From -1 to 1, the same in each run (`SplitMix64`).
 fn random(seed: u64) -> f64 {
     let mut mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
