@@ -10,7 +10,7 @@ use crate::{
     cache::{Columns, FACTS, NODE, PODS},
     node_order::NodeOrder,
     placed_order,
-    tally::{Measure, Population, Shape, Tallies, TooManyValues},
+    tally::{Measure, PopulationRef, Shape, Tallies, TooManyValues},
 };
 
 /// Nodes by slot, and slots by name.
@@ -198,12 +198,12 @@ impl Cluster {
     /// Takes over columns and totals from the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
         self.columns.follow(&before.columns, || changed(before, self));
-        self.tallies.follow(&before.tallies, || [before.population(), self.population()]);
+        self.tallies.follow(&before.tallies, [before.population(), self.population()]);
     }
 
     /// The total of a measure over all pods or nodes that a selector matches; none without a view of pods.
     pub(crate) fn total(&self, selector: &Selector<&str>, measure: Measure<&str>) -> Option<i128> {
-        self.has_totals_of(measure).then(|| self.tallies.total(selector, measure, || self.population()))
+        self.has_totals_of(measure).then(|| self.tallies.total(selector, measure, self.population()))
     }
 
     /// Whether a total has to be worked out from all pods or nodes first.
@@ -222,8 +222,8 @@ impl Cluster {
     }
 
     /// All nodes and pods.
-    pub(crate) fn population(&self) -> Population {
-        Population::new(self.slots.clone(), Arc::clone(&self.unlisted))
+    pub(crate) fn population(&self) -> PopulationRef<'_> {
+        PopulationRef::new(&self.slots, &self.unlisted)
     }
 
     pub(crate) fn tallies(&self) -> &Tallies {

@@ -1,14 +1,13 @@
 //! The nodes of a cluster by slot, of which one snapshot shares most with the next.
 
-use std::{
-    ops::Index,
-    sync::{Arc, OnceLock},
-};
+use std::{iter, ops::Index, sync::Arc};
 
 use crate::{Node, Placed};
 
-/// So many slots are shared or copied together.
-const PART: usize = 64;
+/// Slots of a leaf, and leaves of a branch. A change copies one leaf, one branch and the list of branches, and so counts
+/// up as many references, each of which may be in no cache of the processor: for 15,000 nodes, about a hundred.
+const LEAF: usize = 16;
+const BRANCH: usize = 32;
 
 /// Stands for the slot of a name that the cluster does not know.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
@@ -25,39 +24,38 @@ pub struct Slot {
 /// A list of slots. A copy costs little, and so does a change of one.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
-    /// All but the last are full, and none is empty.
-    parts: Vec<Arc<Part>>,
+    /// All but the last branch are full, and so are all but the last leaf; none is empty.
+    branches: Vec<Branch>,
+    len: usize,
+    /// The number of pods placed on all nodes together.
+    pods: usize,
 }
 
-#[derive(Debug, Default)]
-struct Part {
-    slots: Vec<Slot>,
-    /// The number of pods placed on its nodes.
-    pods: OnceLock<usize>,
-}
+type Branch = Arc<[Leaf]>;
+type Leaf = Arc<[Slot]>;
 
 // === impl Slots ===
 
 impl Slots {
     /// The number of slots.
     pub fn len(&self) -> usize {
-        self.parts.last().map_or(0, |last| (self.parts.len() - 1) * PART + last.slots.len())
+        self.len
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.len == 0
     }
 
     /// One slot.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&Slot> {
-        self.parts.get(at / PART)?.slots.get(at % PART)
+        self.branches.get(at / (BRANCH * LEAF))?.get(at / LEAF % BRANCH)?.get(at % LEAF)
     }
 
     /// Every slot in order.
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.parts.iter().flat_map(|part| &part.slots)
+        self.branches.iter().flat_map(|branch| branch.iter()).flat_map(|leaf| leaf.iter())
     }
 
     /// A list of them that is not shared.
@@ -67,55 +65,100 @@ impl Slots {
 
     /// Adds one at the end.
     pub fn push(&mut self, slot: Slot) {
-        match self.parts.last_mut() {
-            Some(last) if last.slots.len() < PART => Part::own(last).push(slot),
-            _ => self.parts.push(Arc::new(Part::of(vec![slot]))),
+        self.pods += slot.pods();
+        let at = self.len;
+        self.len += 1;
+        if at.is_multiple_of(BRANCH * LEAF) {
+            self.branches.push([Leaf::from([slot])].into());
+        } else if let Some(last) = self.branches.last_mut() {
+            if at.is_multiple_of(LEAF) {
+                *last = last.iter().cloned().chain([Leaf::from([slot])]).collect();
+            } else if let Some(leaf) = Arc::make_mut(last).last_mut() {
+                *leaf = leaf.iter().cloned().chain([slot]).collect();
+            }
         }
     }
 
     /// Puts another in the place of one, which is returned; none if there is no such place.
     pub fn replace(&mut self, at: usize, slot: Slot) -> Option<Slot> {
-        let own = Part::own(self.parts.get_mut(at / PART)?).get_mut(at % PART)?;
-        Some(std::mem::replace(own, slot))
+        let pods = slot.pods();
+        let branch = Arc::make_mut(self.branches.get_mut(at / (BRANCH * LEAF))?);
+        let own = Arc::make_mut(branch.get_mut(at / LEAF % BRANCH)?).get_mut(at % LEAF)?;
+        let before = std::mem::replace(own, slot);
+        self.pods = self.pods + pods - before.pods();
+        Some(before)
     }
 
     /// Takes one away, into whose place the last one moves; none if there is no such place.
     pub fn swap_remove(&mut self, at: usize) -> Option<Slot> {
-        if at >= self.len() {
+        if at >= self.len {
             return None;
         }
-        let last = self.parts.last_mut()?;
-        let moved = Part::own(last).pop()?;
-        if last.slots.is_empty() {
-            self.parts.pop();
-        }
-        if at == self.len() { Some(moved) } else { self.replace(at, moved) }
+        let moved = self.pop()?;
+        if at == self.len { Some(moved) } else { self.replace(at, moved) }
     }
 
-    /// The places at which these may differ from others; those that only one of both has are among them.
-    pub(crate) fn differing(&self, others: &Self) -> impl Iterator<Item = usize> {
-        let is_shared =
-            |(at, part): &(usize, &Arc<Part>)| others.parts.get(*at).is_some_and(|other| Arc::ptr_eq(part, other));
-        let parts = self.parts.iter().enumerate().filter(move |part| !is_shared(part));
-        let own = parts.flat_map(|(at, part)| at * PART..at * PART + part.slots.len());
-        own.chain(self.len()..others.len())
+    fn pop(&mut self) -> Option<Slot> {
+        let slot = self.get(self.len.checked_sub(1)?)?.clone();
+        self.pods -= slot.pods();
+        self.len -= 1;
+        let last = self.branches.last_mut()?;
+        if self.len.is_multiple_of(BRANCH * LEAF) {
+            self.branches.pop();
+        } else if self.len.is_multiple_of(LEAF) {
+            *last = last[..last.len() - 1].into();
+        } else if let Some(leaf) = Arc::make_mut(last).last_mut() {
+            *leaf = leaf[..leaf.len() - 1].into();
+        }
+        Some(slot)
+    }
+
+    /// The places at which these are other records than others; those that only one of both has are among them.
+    pub(crate) fn differing<'s>(&'s self, others: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
+        let leaves = differing(&self.branches, &others.branches, Arc::ptr_eq).flat_map(|(at, own, other)| {
+            let leaves = differing(own, other.map_or(&[][..], |other| other), Arc::ptr_eq);
+            leaves.map(move |(inner, own, other)| (at * BRANCH + inner, own, other))
+        });
+        let slots = leaves.flat_map(|(at, own, other)| {
+            let slots = differing(own, other.map_or(&[][..], |other| other), Slot::is_same);
+            slots.map(move |(inner, ..)| at * LEAF + inner)
+        });
+        slots.chain(self.len..others.len)
     }
 
     /// The number of pods placed on all nodes together.
     pub(crate) fn pod_count(&self) -> usize {
-        self.parts.iter().map(|part| part.pod_count()).sum()
+        self.pods
     }
+}
+
+/// The places of a list at which another one has something else, or nothing.
+fn differing<'s, T>(
+    own: &'s [T],
+    others: &'s [T],
+    is_same: impl Fn(&T, &T) -> bool,
+) -> impl Iterator<Item = (usize, &'s T, Option<&'s T>)> {
+    let others = others.iter().map(Some).chain(iter::repeat(None));
+    let pairs = own.iter().zip(others).enumerate().map(|(at, (own, other))| (at, own, other));
+    pairs.filter(move |(_, own, other)| !other.is_some_and(|other| is_same(own, other)))
 }
 
 impl FromIterator<Slot> for Slots {
     fn from_iter<I: IntoIterator<Item = Slot>>(slots: I) -> Self {
-        let (mut slots, mut parts) = (slots.into_iter(), Vec::new());
+        let (mut slots, mut all) = (slots.into_iter(), Self::default());
+        let mut next_leaf = || {
+            let leaf: Leaf = slots.by_ref().take(LEAF).collect();
+            (!leaf.is_empty()).then_some(leaf)
+        };
         loop {
-            let part: Vec<Slot> = slots.by_ref().take(PART).collect();
-            if part.is_empty() {
-                return Self { parts };
+            let branch: Branch = iter::from_fn(&mut next_leaf).take(BRANCH).collect();
+            if branch.is_empty() {
+                return all;
             }
-            parts.push(Arc::new(Part::of(part)));
+            let slots = || branch.iter().flat_map(|leaf| leaf.iter());
+            all.len += slots().count();
+            all.pods += slots().map(Slot::pods).sum::<usize>();
+            all.branches.push(branch);
         }
     }
 }
@@ -130,31 +173,25 @@ impl Index<usize> for Slots {
     type Output = Slot;
 
     fn index(&self, at: usize) -> &Slot {
-        &self.parts[at / PART].slots[at % PART]
+        &self.branches[at / (BRANCH * LEAF)][at / LEAF % BRANCH][at % LEAF]
     }
 }
 
-// === impl Part ===
+// === impl Slot ===
 
-impl Part {
-    fn of(slots: Vec<Slot>) -> Self {
-        Self { slots, pods: OnceLock::new() }
+impl Slot {
+    /// The number of pods placed on the node.
+    fn pods(&self) -> usize {
+        self.placed.as_ref().map_or(0, |placed| placed.pods().len())
     }
 
-    /// Its slots, to be changed: others that share it keep theirs.
-    fn own(part: &mut Arc<Self>) -> &mut Vec<Slot> {
-        if Arc::get_mut(part).is_none() {
-            *part = Arc::new(Self::of(part.slots.clone()));
-        }
-        // It is shared with nobody: that was made sure of just now.
-        let own = Arc::get_mut(part).unwrap_or_else(|| unreachable!("a part that is not shared"));
-        own.pods = OnceLock::new();
-        &mut own.slots
-    }
-
-    fn pod_count(&self) -> usize {
-        let placed = |slot: &Slot| slot.placed.as_ref().map_or(0, |placed| placed.pods().len());
-        *self.pods.get_or_init(|| self.slots.iter().map(placed).sum())
+    /// Whether both have the same records.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_placed_same = match (&self.placed, &other.placed) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        Arc::ptr_eq(&self.node, &other.node) && is_placed_same
     }
 }
 
@@ -180,10 +217,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn they_are_a_list_and_a_copy_does_not_change(
-            first in 0..200usize,
-            steps in vec((0..4u8, 0..200usize, 0..1_000usize), 0..80),
+            first in prop_oneof![0..100usize, 500..600usize, 1_000..1_100usize],
+            steps in vec((0..4u8, 0..1_100usize, 0..1_000usize), 0..40),
         ) {
             let mut list: Vec<Slot> = (0..first).map(slot).collect();
             let mut slots = Slots::from(list.clone());
@@ -210,7 +249,7 @@ mod tests {
                     (Some(one), Some(other)) => Arc::ptr_eq(&one.node, &other.node),
                     _ => false,
                 };
-                prop_assert!((0..slots.len().max(copy.len())).all(|at| same(&at) || differing.contains(&at)));
+                prop_assert!((0..slots.len().max(copy.len())).all(|at| same(&at) != differing.contains(&at)));
             }
         }
     }

@@ -13,6 +13,7 @@
 
 mod changes;
 mod groups;
+mod index;
 mod label_values;
 mod shape;
 mod shape_limit;
@@ -31,7 +32,7 @@ use self::{
     table::{Table, Tables},
 };
 pub(crate) use self::{
-    changes::Population,
+    changes::{Population, PopulationRef},
     label_values::TooManyValues,
     shape::{Measure, Shape},
     shape_limit::{MAX_KEY_BYTES, MAX_SHAPES, NotAdmitted},
@@ -82,14 +83,14 @@ impl Tallies {
         &self,
         selector: &Selector<&str>,
         measure: Measure<&str>,
-        population: impl FnOnce() -> Population,
+        population: PopulationRef<'_>,
     ) -> i128 {
         let shape = Shape::of(selector, measure);
         let now = self.chain().time.load(Ordering::Relaxed);
         if let Some(table) = self.tables.load().get(&shape) {
             return table.total(selector, now);
         }
-        self.make(&shape, population()).total(selector, now)
+        self.make(&shape, population).total(selector, now)
     }
 
     /// Whether the total of this shape costs no walk over all pods.
@@ -118,7 +119,7 @@ impl Tallies {
     }
 
     /// Takes over the tables of the snapshot before this one; `populations` are those before and after.
-    pub(crate) fn follow(&self, earlier: &Self, populations: impl FnOnce() -> [Population; 2]) {
+    pub(crate) fn follow(&self, earlier: &Self, [before, after]: [PopulationRef<'_>; 2]) {
         let chain = earlier.chain();
         if self.chain.set(Arc::clone(chain)).is_err() {
             return;
@@ -132,11 +133,10 @@ impl Tallies {
             return;
         }
         chain.time.fetch_add(1, Ordering::Relaxed);
-        let [before, after] = populations();
-        let mut next = tables.after(&Changes::between(&before, &after));
+        let mut next = tables.after(&Changes::between(before, after));
         for late in late {
             if next.get(&late.shape.borrowed()).is_none() {
-                Arc::make_mut(&mut next).insert(&late.shape, &late.table_of(&after));
+                Arc::make_mut(&mut next).insert(&late.shape, &late.table_of(after));
             }
         }
         self.tables.store(next);
@@ -149,23 +149,24 @@ impl Tallies {
 
     /// Makes the table of a shape: from one of another snapshot, if there is one, or from all pods.
     #[cold]
-    fn make(&self, shape: &Shape<&str>, population: Population) -> Arc<Table> {
+    fn make(&self, shape: &Shape<&str>, population: PopulationRef<'_>) -> Arc<Table> {
         // A reader that needs a table that exists must not wait until another one is made.
-        if let Some(table) = self.take_late_over(shape, &population) {
+        if let Some(table) = self.take_late_over(shape, population) {
             return table;
         }
         let _making = self.chain().making.lock();
         let made_meanwhile = self.tables.load().get(shape).cloned();
-        if let Some(table) = made_meanwhile.or_else(|| self.take_late_over(shape, &population)) {
+        if let Some(table) = made_meanwhile.or_else(|| self.take_late_over(shape, population)) {
             return table;
         }
         let shape = Arc::new(shape.to_owned());
-        let table = Arc::new(Table::of(&shape, &population));
+        let table = Arc::new(Table::of(&shape, population));
         let mut late = self.late();
         if self.is_followed.load(Ordering::Relaxed) {
             if late.len() >= MAX_LATE {
                 late.remove(0);
             }
+            let population = population.to_owned();
             late.push(Late { shape: Arc::clone(&shape), table: Arc::clone(&table), population });
         }
         self.change(&late, |tables| tables.insert(&shape, &table));
@@ -173,7 +174,7 @@ impl Tallies {
     }
 
     /// The table of a shape, from one of another snapshot.
-    fn take_late_over(&self, shape: &Shape<&str>, population: &Population) -> Option<Arc<Table>> {
+    fn take_late_over(&self, shape: &Shape<&str>, population: PopulationRef<'_>) -> Option<Arc<Table>> {
         let known = self.late().iter().find(|late| late.shape.borrowed() == *shape).cloned()?;
         let table = known.table_of(population);
         self.change(&self.late(), |tables| tables.insert(&known.shape, &table));
@@ -201,9 +202,9 @@ impl Tallies {
 
 impl Late {
     /// The table as it is with other pods.
-    fn table_of(&self, population: &Population) -> Arc<Table> {
-        let changes = Changes::between(&self.population, population);
-        self.table.after(&self.shape, &changes).unwrap_or_else(|| Arc::clone(&self.table))
+    fn table_of(&self, population: PopulationRef<'_>) -> Arc<Table> {
+        let changes = Changes::between(self.population.borrowed(), population);
+        Arc::new(self.table.after(&self.shape, &changes))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Versions of a snapshot, and the rows that the last ones have changed.
 
+use std::{collections::VecDeque, sync::Arc};
+
 use crate::{
     attribute::{Parts, Row},
     memory::tick,
@@ -14,11 +16,14 @@ pub(crate) struct Version {
     number: u64,
 }
 
-/// The version of a snapshot, and the changes that led to it, oldest first.
+/// The version of a snapshot, and the changes that led to it.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeLog {
     version: Version,
-    changes: Vec<Change>,
+    /// Oldest first, each with at least [`BLOCK`] changes. Shared with the logs before and after.
+    blocks: VecDeque<Arc<[Change]>>,
+    /// The changes after those of the blocks: the next log has a copy.
+    last: Vec<Change>,
     /// Every change after the version with this number is listed, or is one of `all_changed`.
     complete_after: u64,
     /// By part the number of the last version in which it counts as changed in every row; 0: none.
@@ -35,12 +40,16 @@ struct Change {
 /// Maximum changes in the list. Values from before the list are read again for every row.
 const MAX_CHANGES: usize = 2_048;
 
+/// As soon as the last changes are this many, they are shared.
+const BLOCK: usize = 64;
+
 impl ChangeLog {
     /// The log of a snapshot that follows no other.
     pub(crate) fn first() -> Self {
         let number = tick();
         let version = Version { lineage: number, number };
-        Self { version, changes: Vec::new(), complete_after: number, all_changed: [0; Parts::COUNT] }
+        let (blocks, last) = (VecDeque::new(), Vec::new());
+        Self { version, blocks, last, complete_after: number, all_changed: [0; Parts::COUNT] }
     }
 
     /// The log of the next snapshot, in which these rows have changed.
@@ -56,15 +65,20 @@ impl ChangeLog {
                     *changed = number;
                 }
             }
-            return Self { version, changes: self.changes.clone(), complete_after: self.complete_after, all_changed };
+            return Self { version, all_changed, ..self.clone() };
         }
-        let room = MAX_CHANGES - changed.len();
-        let (gone, kept) = self.changes.split_at(self.changes.len().saturating_sub(room));
-        // Either all changes of a version are listed or none.
-        let complete_after = gone.last().map_or(self.complete_after, |last| last.number);
-        let kept = kept.iter().copied().filter(|change| change.number > complete_after);
-        let new = changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts });
-        Self { version, changes: kept.chain(new).collect(), complete_after, all_changed: self.all_changed }
+        let mut next = Self { version, ..self.clone() };
+        next.last.extend(changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts }));
+        if next.last.len() >= BLOCK {
+            next.blocks.push_back(std::mem::take(&mut next.last).into());
+        }
+        while next.changes().count() > MAX_CHANGES
+            && let Some(gone) = next.blocks.pop_front()
+        {
+            // Changes of that version in the next block are not complete, and count as not listed.
+            next.complete_after = gone.last().map_or(next.complete_after, |last| last.number);
+        }
+        next
     }
 
     /// The rows below `rows` whose values of these parts, read at version `made`, may be stale. Some may come twice.
@@ -80,11 +94,15 @@ impl ChangeLog {
         let is_stale = |change: &&Change| {
             change.number > made.number && change.parts.intersects(parts) && (change.row as usize) < rows
         };
-        self.changes.iter().filter(is_stale).map(|change| change.row).collect()
+        self.changes().filter(is_stale).map(|change| change.row).collect()
     }
 
     pub(crate) fn version(&self) -> Version {
         self.version
+    }
+
+    fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.blocks.iter().flat_map(|block| block.iter()).chain(&self.last)
     }
 }
 

@@ -8,11 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use plimsoll_core::{
     Ask, BindError, BindQuery, Binder, Binding, Cluster, Fault, Gateway, IsUnchanged, Member, NoObserver, Node,
     NodeRead, NodeSource, NotReserved, Placed, Pod, PodRead, Policy, PolicyConfig, Read, Reservation, Roster, Selector,
-    Slot, SystemClock, Turn, Value, Verb, Verbs, Verdict, View,
+    Sender, Slot, SystemClock, Turn, Value, Verb, Verbs, Verdict, View,
 };
 use plimsoll_http::{RequestCache, answer_with};
 
@@ -26,7 +27,7 @@ const PODS_PER_NODE: usize = 10;
 /// A limit that is not reached, so that both replies are the same.
 const NEVER: u64 = 1_000_000;
 
-criterion_group!(whole_cluster, event, first_read, read, filter, bind);
+criterion_group!(whole_cluster, event, first_read, read, filter, filter_by_node, announce, bind);
 criterion_main!(whole_cluster);
 
 /// One event of the watch: a pod is placed on a node, or leaves it. Without selectors it is the price of a new snapshot.
@@ -101,10 +102,72 @@ fn filter(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A policy whose answer about each node follows from a count of its own, after all nodes have been asked about.
+fn filter_by_node(criterion: &mut Criterion) {
+    let cluster = cluster();
+    let mut group = criterion.benchmark_group("filter by names, cached, a count for each of 15,000 nodes");
+    for nodes in [500, 5_000] {
+        let member = Member::new("", "per-node", PolicyConfig::default(), Arc::new(PerNode));
+        let (gateway, cache) = (gateway(vec![Arc::new(member)]), RequestCache::default());
+        gateway.set_cluster(Arc::new(cluster.successor(cluster.slots().clone())));
+        let ask = |body: &Bytes| answer_with(&gateway, &cache, "/filter", body, Instant::now());
+        (0..3).for_each(|_| ask(&world::names_body(NODES)).after.run());
+        let body = world::names_body(nodes);
+        group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| {
+            bencher.iter(|| {
+                let answer = ask(&body);
+                assert_eq!(answer.status, 200);
+                black_box(answer.body())
+            });
+        });
+    }
+    group.finish();
+}
+
+/// A pod of a label's value on each node of that name.
+struct PerNode;
+
 /// Seats of a licence in each zone, as the SDK's example `licence_seats` counts them.
 struct Seats {
     reads_cluster: bool,
     imports: Vec<String>,
+}
+
+/// A bind call arrives, and its pod is withdrawn again, while other pods are announced.
+fn announce(criterion: &mut Criterion) {
+    let cluster = cluster();
+    let mut group = criterion.benchmark_group("announce and withdraw a pod, 150,000 pods");
+    for others in [0, 64] {
+        let seats = Seats { reads_cluster: true, imports: vec!["cluster.at-least".to_owned()] };
+        let member = Member::new("", "seats", PolicyConfig::default(), Arc::new(seats));
+        let gateway = Arc::new(gateway(vec![Arc::new(member)]));
+        gateway.set_cluster(Arc::clone(&cluster));
+        gateway.set_binder(Arc::new(Store { gateway: OnceLock::new(), pods: vec![], held: Mutex::default() }));
+        let query = |number: usize| {
+            let (uid, node) = (format!("new-{number}"), cluster.slots()[number * 97].node.name().to_string());
+            BindQuery {
+                namespace: "ml".into(),
+                name: uid.clone().into(),
+                uid: uid.into(),
+                node: node.into(),
+                received: Instant::now(),
+            }
+        };
+        let filter = |query: &BindQuery<'_>| {
+            let metadata =
+                serde_json::json!({"namespace": "ml", "name": query.name, "uid": query.uid, "labels": {"app": "web"}});
+            let body = serde_json::json!({"Pod": {"metadata": metadata}, "NodeNames": [query.node]}).to_string().into();
+            answer_with(&gateway, &RequestCache::default(), "/filter", &body, Instant::now());
+        };
+        let announce = |query: &BindQuery<'_>| gateway.announce(Sender::default(), query).unwrap();
+        let queries: Vec<_> = (1..=others).map(query).collect();
+        let others: Vec<_> = queries.iter().inspect(|query| filter(query)).map(announce).collect();
+        let query = query(0);
+        group.bench_function(BenchmarkId::from_parameter(others.len()), |bencher| {
+            bencher.iter_batched(|| filter(&query), |()| drop(announce(&query)), criterion::BatchSize::PerIteration);
+        });
+    }
+    group.finish();
 }
 
 /// A store that holds its lock while it compares and publishes, as the watch does; something changes between any two looks.
@@ -144,6 +207,10 @@ fn bind(criterion: &mut Criterion) {
         });
     });
     let mut held = store.held.lock().unwrap().clone();
+    if held.is_empty() {
+        // The bench is left out by a filter.
+        return;
+    }
     held.sort_unstable();
     let at = |percent: usize| held[(held.len() - 1) * percent / 100];
     println!("the store was locked {} times: {:?} (median), {:?} (p99)", held.len(), at(50), at(99));
@@ -208,6 +275,23 @@ impl Policy for Seats {
             };
             let is_full = self.reads_cluster
                 && ask.view.read(Read::ClusterAtLeast { selector, n: NEVER }) == Ok(Value::Number(1));
+            nodes.answer(if is_full { Verdict::Unschedulable("full".into()) } else { Verdict::Fits });
+        }
+        Ok(())
+    }
+}
+
+impl Policy for PerNode {
+    fn verbs(&self) -> Verbs {
+        [Verb::Filter].into_iter().collect()
+    }
+
+    fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+        while let Some(node) = nodes.next() {
+            let name = ask.view.read(Read::Node(node, NodeRead::Name));
+            let Ok(Value::Text(name)) = name else { return Ok(()) };
+            let selector = Selector { label: Some(("for-node", name.as_ref())), ..Selector::all() };
+            let is_full = ask.view.read(Read::ClusterAtLeast { selector, n: NEVER }) == Ok(Value::Number(1));
             nodes.answer(if is_full { Verdict::Unschedulable("full".into()) } else { Verdict::Fits });
         }
         Ok(())

@@ -11,6 +11,13 @@ pub(crate) struct Population {
     unlisted: Unlisted,
 }
 
+/// The same, borrowed from a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PopulationRef<'c> {
+    slots: &'c Slots,
+    unlisted: &'c Unlisted,
+}
+
 /// The pods and nodes that came (1) or went (-1).
 #[derive(Debug, Default)]
 pub(super) struct Changes<'c> {
@@ -21,22 +28,34 @@ pub(super) struct Changes<'c> {
 // === impl Population ===
 
 impl Population {
-    pub(crate) fn new(slots: Slots, unlisted: Unlisted) -> Self {
+    pub(super) fn borrowed(&self) -> PopulationRef<'_> {
+        PopulationRef::new(&self.slots, &self.unlisted)
+    }
+}
+
+// === impl PopulationRef ===
+
+impl<'c> PopulationRef<'c> {
+    pub(crate) fn new(slots: &'c Slots, unlisted: &'c Unlisted) -> Self {
         Self { slots, unlisted }
     }
 
+    pub(crate) fn to_owned(self) -> Population {
+        Population { slots: self.slots.clone(), unlisted: Arc::clone(self.unlisted) }
+    }
+
     /// Whether another snapshot has the same pods on the same nodes, and the same labels of nodes.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(self, other: Self) -> bool {
         let Changes { pods, nodes } = Changes::between(self, other);
         pods.is_empty() && nodes.is_empty()
     }
 
-    pub(super) fn slots(&self) -> &Slots {
-        &self.slots
+    pub(super) fn slots(self) -> &'c Slots {
+        self.slots
     }
 
     /// Every pod, with its node where that is known.
-    pub(super) fn pods(&self) -> impl Iterator<Item = (&Pod, Option<&Node>)> {
+    pub(super) fn pods(self) -> impl Iterator<Item = (&'c Pod, Option<&'c Node>)> {
         let listed =
             self.slots.iter().flat_map(|slot| pods(slot).iter().map(|pod| (pod.as_ref(), Some(slot.node.as_ref()))));
         let unlisted = self
@@ -53,12 +72,12 @@ impl<'c> Changes<'c> {
     /// The difference: taken from `before` and added to it, it makes `after`.
     ///
     /// It is right for any two, and quick if they share most of their records.
-    pub(super) fn between(before: &'c Population, after: &'c Population) -> Self {
+    pub(super) fn between(before: PopulationRef<'c>, after: PopulationRef<'c>) -> Self {
         let mut changes = Self::default();
-        for at in after.slots.differing(&before.slots) {
+        for at in after.slots.differing(before.slots) {
             changes.add_slot(before.slots.get(at), after.slots.get(at));
         }
-        if !Arc::ptr_eq(&before.unlisted, &after.unlisted) {
+        if !Arc::ptr_eq(before.unlisted, after.unlisted) {
             for (name, old) in before.unlisted.iter() {
                 changes.add_placed(unlisted(Some(old)), unlisted(after.unlisted.get(name)));
             }

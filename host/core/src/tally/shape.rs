@@ -83,15 +83,30 @@ impl Shape<Box<str>> {
         self.map(AsRef::as_ref)
     }
 
+    /// The label of pods that it names.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
     /// The group of a pod and the amount that it adds there; none if it has not all that the shape names, or adds
     /// nothing.
     pub(super) fn of_pod(&self, pod: &Pod, node: Option<&Node>) -> Option<(Fingerprint, i128)> {
+        let label = value(self.label.as_deref(), || Some(pod.labels()))?;
+        self.of_pod_with(label, pod, node)
+    }
+
+    /// The same for a pod whose value of the [`label`](Self::label) is known.
+    pub(super) fn of_pod_with(
+        &self,
+        label: Option<&str>,
+        pod: &Pod,
+        node: Option<&Node>,
+    ) -> Option<(Fingerprint, i128)> {
         let amount = match &self.measure {
             Measure::Pods => 1,
             Measure::Requested(name) => i128::from(pod.requests().get(name)),
             Measure::Nodes => return None,
         };
-        let label = value(self.label.as_deref(), || Some(pod.labels()))?;
         let annotation = value(self.annotation.as_deref(), || Some(pod.annotations()))?;
         let node_label = value(self.node_label.as_deref(), || Some(node?.labels()))?;
         let namespace = self.by_namespace.then(|| pod.namespace());
