@@ -20,6 +20,10 @@ pub(crate) const MISS: u32 = u32::MAX;
 /// Maximum attributes of a class. A class with more is emptied.
 const MAX_CLASS_ATTRIBUTES: usize = 16 << 10;
 
+/// Maximum attributes of the snapshot on which the answers of a table depend: they are compared at each look-up, in
+/// about a microsecond each. With more the trie is walked for each row, and only those on its path are read.
+const MAX_SNAPSHOT_VALUES: usize = 64;
+
 /// Stale values are dropped once a step has more than `2 * rows + SPARE_EDGES` values.
 const SPARE_EDGES: usize = 64;
 
@@ -107,11 +111,13 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         Ok(Self::new(self.subject.clone(), own, trie, false))
     }
 
-    /// The row attributes that the answers depend on; `None` if they are too many for a table.
+    /// The row attributes that the answers depend on; `None` if these, or those of the snapshot, are too many for a
+    /// table.
     pub(crate) fn row_attributes(&self) -> Option<Vec<&T>> {
-        let of_rows = self.attributes.as_slice().iter().filter(|attribute| attribute.scope() == Scope::Row);
-        let of_rows: Vec<&T> = of_rows.take(MAX_WIDTH + 1).collect();
-        (of_rows.len() <= MAX_WIDTH).then_some(of_rows)
+        let of = |scope| self.attributes.as_slice().iter().filter(move |attribute| attribute.scope() == scope);
+        let of_rows: Vec<&T> = of(Scope::Row).take(MAX_WIDTH + 1).collect();
+        let has_table = of_rows.len() <= MAX_WIDTH && of(Scope::Snapshot).nth(MAX_SNAPSHOT_VALUES).is_none();
+        has_table.then_some(of_rows)
     }
 
     /// Finds the answers about these rows.
@@ -130,7 +136,7 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         })
     }
 
-    /// The answers by class of rows, and the classes of the source's rows; `None` if the table would be too large.
+    /// The answers by class of rows, and the classes of the source's rows; `None` if the answers depend on too much.
     pub(crate) fn table(
         &self,
         recent: &RecentRowClasses<T>,

@@ -1,6 +1,6 @@
 //! The source of the values that a function reads.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
@@ -64,6 +64,8 @@ pub(crate) struct Reader {
 enum ReadFrom {
     /// One value for all rows.
     Shared(Fingerprint),
+    /// The same, read when a row needs it: there may be as many such attributes as rows.
+    Snapshot(OnceLock<Fingerprint>),
     Column(Arc<Column>),
     /// Read from the source directly: attributes named by row values can be too many for one column each.
     Row,
@@ -120,6 +122,7 @@ impl Reader {
                 column.peek(row).unwrap_or_else(|| fill(column, source, attributes.get(number), row, next()))
             }
             ReadFrom::Shared(value) => *value,
+            ReadFrom::Snapshot(value) => *value.get_or_init(|| source.shared_fingerprint(attributes.get(number))),
             ReadFrom::Row => source.row_fingerprint(attributes.get(number), row),
         }
     }
@@ -133,7 +136,8 @@ impl ReadFrom {
                 None if number < MAX_WIDTH => Self::Column(source.columns().get(attribute, source.row_count())),
                 None => Self::Row,
             },
-            Scope::Subject | Scope::Snapshot => Self::Shared(source.shared_fingerprint(attribute)),
+            Scope::Subject => Self::Shared(source.shared_fingerprint(attribute)),
+            Scope::Snapshot => Self::Snapshot(OnceLock::new()),
         }
     }
 }

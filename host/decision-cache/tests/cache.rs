@@ -133,6 +133,22 @@ fn a_count_that_changes_affects_only_the_rows_that_read_it() {
 }
 
 #[test]
+fn of_a_count_for_each_row_only_those_of_the_rows_that_are_asked_about_are_read() {
+    let (cache, mut world) = (Cache::default(), world(1_000, |row| row as i64 + 1));
+    let function = |reads: &Reads<'_>| {
+        let name = reads.read(&Of::Row(0));
+        reads.read(&Of::Count(0, name)).to_string()
+    };
+    assert_eq!(evaluated(&cache, &world, function), 1_000);
+    world.snapshot = Arc::new(world.snapshot.next(world.snapshot.rows.clone()));
+    let some: Vec<Row> = (0..1_000).step_by(100).collect();
+    let (answers, evaluated) = ask(&cache, &world, &some, function).unwrap();
+    assert_eq!((answers, evaluated), (vec!["1".to_owned(); 10], 0));
+    let read = world.snapshot.shared_fingerprints.load(Ordering::Relaxed);
+    assert_eq!(read, 20, "by the look-up, and by the witnesses of its answers");
+}
+
+#[test]
 fn a_function_that_keeps_the_subject_from_row_to_row_depends_on_it_everywhere() {
     let cache = Cache::default();
     let mut world = world(3, |row| row as i64);

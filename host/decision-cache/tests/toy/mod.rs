@@ -40,6 +40,8 @@ pub struct Snapshot {
     columns: Columns<Of>,
     /// The number of times the fingerprint of a row was asked for.
     pub fingerprints: AtomicUsize,
+    /// The same of the subject, or of the snapshot as a whole.
+    pub shared_fingerprints: AtomicUsize,
 }
 
 #[derive(Debug, Clone)]
@@ -167,6 +169,7 @@ impl Source for World {
     }
 
     fn shared_fingerprint(&self, attribute: &Of) -> Fingerprint {
+        self.snapshot.shared_fingerprints.fetch_add(1, Ordering::Relaxed);
         self.fingerprint(attribute, 0)
     }
 
