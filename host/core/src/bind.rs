@@ -67,6 +67,22 @@ pub enum BindError {
     Api(String),
 }
 
+// === impl BindQuery ===
+
+impl BindQuery<'_> {
+    /// The same with texts of its own.
+    pub fn into_owned(self) -> BindQuery<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        BindQuery {
+            namespace: own(self.namespace),
+            name: own(self.name),
+            uid: own(self.uid),
+            node: own(self.node),
+            received: self.received,
+        }
+    }
+}
+
 /// Says whether the policies would read the same in another cluster. It calls no guest, waits for nothing and takes
 /// microseconds.
 pub type IsUnchanged<'a> = dyn Fn(&Arc<Cluster>) -> bool + 'a;

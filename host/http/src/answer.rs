@@ -1,11 +1,11 @@
 //! One request from body to reply, without a server around it.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Borrow, sync::Arc, time::Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::{
-    After, BindOutcome, Cluster, DecideError, Gateway, Pod, PodId, Query, ScoreScale, Sender, TieBreak,
+    After, BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, Query, ScoreScale, Sender, TieBreak,
 };
 
 use crate::{
@@ -155,10 +155,7 @@ impl ExtenderVerb {
                 |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
             Self::Preempt => preempt((gateway, cache), group, body, arrival, memory),
-            Self::Bind => {
-                let handled = bind(gateway, group, body, arrival.received);
-                return handled.unwrap_or_else(|error| Handling::Reply(self.error(error)));
-            }
+            Self::Bind => return answer_bind(gateway, group, decode::binding_args(body, arrival.received)),
         };
         Handling::Reply(reply.unwrap_or_else(|error| self.error(error)))
     }
@@ -314,10 +311,19 @@ fn about(pod: &Pod, error: DecideError) -> WireError {
     WireError::from(error).about(PodId::of(pod))
 }
 
-fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Handling, WireError> {
-    let query = decode::binding_args(body, received)?;
-    let bound = gateway.bind(group, &query);
-    Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
+/// Binds, or replies why the request cannot be read.
+pub(crate) fn answer_bind<'q>(
+    gateway: &Gateway,
+    group: &str,
+    query: Result<impl Borrow<BindQuery<'q>>, WireError>,
+) -> Handling {
+    let handled = query.and_then(|query| bind(gateway, group, query.borrow()));
+    handled.unwrap_or_else(|error| Handling::Reply(ExtenderVerb::Bind.error(error)))
+}
+
+fn bind(gateway: &Gateway, group: &str, query: &BindQuery<'_>) -> Result<Handling, WireError> {
+    let bound = gateway.bind(group, query);
+    Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(query))))? {
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
             Handling::Reply(ExtenderReply::decided(encode::bound(), 1, after))
         }

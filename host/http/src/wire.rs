@@ -26,6 +26,7 @@ use plimsoll_core::{Announcement, Gateway, PodId, RequestId};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
 use self::{
+    announcing::BindCall,
     body::{BodyReader, ReceivedBody},
     concurrency::ConcurrencyLimits,
     log::{log_error, request_id},
@@ -34,7 +35,7 @@ use self::{
 use crate::{
     AllowedHosts, BindAccess, FORWARDED, Forward, RequestCache, WireConfig,
     access::Client,
-    answer::{Arrival, ExtenderReply, ExtenderVerb, Handling},
+    answer::{Arrival, ExtenderReply, ExtenderVerb, Handling, answer_bind},
     decode,
     error::WireError,
     hosts,
@@ -180,11 +181,14 @@ impl Wire {
         body: ReceivedBody,
         arrival: Arrival,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
-        // No other verb is forwarded.
-        let bytes = if verb == ExtenderVerb::Bind { body.bytes.clone() } else { Bytes::new() };
         // Before it waits for a permit: the next filter counts the pod already.
-        let announcement = announcing::announce(&self.gateway, &bytes, arrival);
-        let (handling, reserved, announcement) = self.decide(call, group, verb, body, arrival, announcement).await;
+        let bind = (verb == ExtenderVerb::Bind).then(|| BindCall::announce(&self.gateway, &body.bytes, arrival));
+        // No other verb is forwarded.
+        let (query, bytes) = match &bind {
+            Some(BindCall { query: Ok(query), .. }) => (Some(Arc::clone(query)), body.bytes.clone()),
+            _ => (None, Bytes::new()),
+        };
+        let (handling, reserved, announcement) = self.decide(call, group, verb, body, arrival, bind).await;
         let reply = match handling {
             Handling::Reply(reply) => reply,
             Handling::Forward(peer) => {
@@ -194,9 +198,8 @@ impl Wire {
                     shown.end();
                 }
                 reply.unwrap_or_else(|why| {
-                    let pod = decode::binding_args(&bytes, call.received).ok();
                     let error = WireError::not_forwarded(&peer, why);
-                    verb.error(error.about(pod.as_ref().map(PodId::of_bind)))
+                    verb.error(error.about(query.as_deref().map(PodId::of_bind)))
                 })
             }
         };
@@ -243,7 +246,7 @@ impl Wire {
         verb: ExtenderVerb,
         body: ReceivedBody,
         arrival: Arrival,
-        announcement: Option<Announcement>,
+        bind: Option<BindCall>,
     ) -> (Handling, Option<MemoryReservation>, Option<Announcement>) {
         let own = if self.knows(group) { group } else { "" };
         let (exists, deadline) = (|group: &str| self.knows(group), self.gateway.deadline(call.received));
@@ -258,12 +261,16 @@ impl Wire {
             // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;
             let ReceivedBody { bytes, mut reserved } = body;
-            let reply = id.scope(|| verb.answer((&gateway, &cache), &group, &bytes, arrival, &mut reserved));
+            let (query, announcement) = bind.map(|BindCall { query, announcement }| (query, announcement)).unzip();
+            let reply = id.scope(|| match query {
+                Some(query) => answer_bind(&gateway, &group, query),
+                None => verb.answer((&gateway, &cache), &group, &bytes, arrival, &mut reserved),
+            });
             // From here on only the reply is held.
             drop(bytes);
             reserved.shrink_to(if let Handling::Reply(answer) = &reply { answer.body.len() } else { 0 });
             // If the caller has left, the pod counts until here.
-            (reply, Some(reserved), announcement)
+            (reply, Some(reserved), announcement.flatten())
         };
         let decision =
             if is_short && verb != ExtenderVerb::Bind { inline::spawn(decide) } else { spawn_blocking(decide) };

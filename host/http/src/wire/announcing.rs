@@ -3,25 +3,29 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use plimsoll_core::{Announcement, Gateway};
+use plimsoll_core::{Announcement, BindQuery, Gateway};
 use tokio::{task::AbortHandle, time::sleep};
 
-use crate::{answer::Arrival, decode};
+use crate::{answer::Arrival, decode, error::WireError};
 
 /// The longest time that a pod which another replica has bound counts here before the watch shows it.
 const MAX_WATCH_LAG: Duration = Duration::from_secs(5);
 
-/// Announces the pod of a bind call; `body` is empty for other calls.
-pub(super) fn announce(
-    gateway: &Arc<Gateway>,
-    body: &Bytes,
-    Arrival { received, sender, .. }: Arrival,
-) -> Option<Announcement> {
-    if body.is_empty() {
-        return None;
+/// A bind call. It is read once, and its pod counts on the node from then on.
+pub(super) struct BindCall {
+    pub(super) query: Result<Arc<BindQuery<'static>>, WireError>,
+    /// None if no filter counts, or the body cannot be read.
+    pub(super) announcement: Option<Announcement>,
+}
+
+// === impl BindCall ===
+
+impl BindCall {
+    pub(super) fn announce(gateway: &Arc<Gateway>, body: &Bytes, Arrival { received, sender, .. }: Arrival) -> Self {
+        let query = decode::binding_args(body, received).map(|query| Arc::new(query.into_owned()));
+        let announcement = query.as_ref().ok().and_then(|query| gateway.announce(sender, query));
+        Self { query, announcement }
     }
-    // A body that cannot be read is refused when it is decided.
-    gateway.announce(sender, &decode::binding_args(body, received).ok()?)
 }
 
 /// The announcement of a pod that another replica binds.
