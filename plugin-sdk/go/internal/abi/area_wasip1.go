@@ -18,12 +18,17 @@ var (
 	underWay int
 )
 
-// cabiRealloc gives the host memory for a text or list that an import returns. It must not allocate.
+// cabiRealloc gives the host memory for a text or list that an import returns, or more of it: then it keeps what is
+// there. It must not allocate.
 //
 //go:nosplit
 //go:wasmexport cabi_realloc
 func cabiRealloc(old unsafe.Pointer, oldSize, align, size uint32) unsafe.Pointer {
-	return take(uintptr(size), uintptr(align))
+	at := take(uintptr(size), uintptr(align))
+	for i := range min(oldSize, size) {
+		*(*byte)(unsafe.Add(at, i)) = *(*byte)(unsafe.Add(old, i))
+	}
+	return at
 }
 
 //go:nosplit
