@@ -1,19 +1,48 @@
 //! The policy loader, as the flags configure it.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+};
 
 use anyhow::Result;
-use plimsoll_wasm::{ChildConfig, EngineConfig, EngineError, WasmLoader};
+use plimsoll_wasm::{ChildConfig, CompileReport, CompileReporter, EngineConfig, EngineError, WasmLoader};
 
-use crate::args::EngineArgs;
+use crate::{args::EngineArgs, text};
 
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
 
-/// The policy loader, configured by the flags.
+/// The policy loader of `serve`, configured by the flags; it logs the compiles of large modules.
 ///
-/// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root.
+/// # Errors
+/// If there is no engine, or the cache that the user named does not work.
 pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
+    loader_with(args, None)
+}
+
+/// The policy loader of a command, which tells of compiles on a terminal.
+///
+/// # Errors
+/// As for [`loader`].
+pub(crate) fn loader_of_command(args: &EngineArgs) -> Result<WasmLoader> {
+    loader_with(args, Some(if io::stderr().is_terminal() { tell } else { |_| {} }))
+}
+
+/// Leaves the line open until the compile ends.
+fn tell(CompileReport { name, bytes, took }: CompileReport<'_>) {
+    // A terminal that is gone is no reason to stop.
+    let _ = match took {
+        None => {
+            let name = text::one_line(name);
+            write!(io::stderr(), "compiling {name} ({}), once for each version ... ", text::size(bytes))
+        }
+        Some(took) => writeln!(io::stderr(), "{}", text::duration(took)),
+    };
+}
+
+/// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root.
+fn loader_with(args: &EngineArgs, reporter: Option<CompileReporter>) -> Result<WasmLoader> {
     let memory = args.compile_memory as u64;
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
     let defaults = EngineConfig::new(child);
@@ -23,6 +52,7 @@ pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
         guest_memory: args.guest_memory.or_else(guest_memory_of_container).unwrap_or(defaults.guest_memory),
+        reporter: reporter.unwrap_or(defaults.reporter),
         ..defaults
     };
     match WasmLoader::new(config.clone()) {

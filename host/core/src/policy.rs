@@ -194,6 +194,15 @@ pub trait Loader: Send + Sync {
     /// Says what is wrong with the module and what was expected, and whether it is worth another try.
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
 
+    /// The same; `name` is the policy's, for a report of progress.
+    ///
+    /// # Errors
+    /// As for [`Loader::load`].
+    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+        let _ = name;
+        self.load(module)
+    }
+
     /// The error that `load` would return at once for the module with this digest (`sha256:…`), since it was refused
     /// before; `None` if it would be tried.
     fn refusal(&self, digest: &str) -> Option<LoadError> {

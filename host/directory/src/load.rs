@@ -238,8 +238,12 @@ impl TimedLoader<'_> {
 
 impl Loader for TimedLoader<'_> {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+        self.load_named("", module)
+    }
+
+    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let started = Instant::now();
-        let loaded = self.loader.load(module);
+        let loaded = self.loader.load_named(name, module);
         *self.taken.lock() += started.elapsed();
         loaded
     }

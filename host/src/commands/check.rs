@@ -51,7 +51,7 @@ struct CheckedPolicy {
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let loader = engine::loader(&args.engine)?;
+    let loader = engine::loader_of_command(&args.engine)?;
     let all: Vec<CheckedPolicy> = targets(&args.files)
         .into_iter()
         .map(|mut target| {
@@ -79,7 +79,7 @@ fn inspect(
     purity: bool,
 ) -> Result<CheckReport> {
     let bytes = plimsoll_directory::module_bytes(&module)?;
-    let mut inspection = loader.inspect(&bytes)?;
+    let mut inspection = loader.inspect_named(&module.display().to_string(), &bytes)?;
     let (callee, own_facts) = match &sidecar {
         None => (Callee::alone(inspection.policy.clone()), OwnFacts::from([])),
         Some(path) => {

@@ -29,7 +29,7 @@ pub(super) fn conformance(args: &ConformanceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let wanted = wanted(args.filter.as_deref())?;
-    let loader = engine::loader(&args.engine)?;
+    let loader = engine::loader_of_command(&args.engine)?;
     let report = match inspect(file, &loader)? {
         Err(why) => ConformanceReport::refused(file, why),
         Ok(inspection) => {
@@ -62,7 +62,7 @@ fn wanted(filter: Option<&str>) -> Result<Vec<&'static Case>> {
 /// If the file cannot be read.
 fn inspect(file: &Path, loader: &WasmLoader) -> Result<Result<Inspection, String>> {
     let bytes = plimsoll_directory::module_bytes(file)?;
-    Ok(loader.inspect(&bytes).map_err(|error| error.to_string()))
+    Ok(loader.inspect_named(&file.display().to_string(), &bytes).map_err(|error| error.to_string()))
 }
 
 fn put_all(wanted: &[&'static Case], policy: &dyn Policy) -> Vec<CaseReport> {

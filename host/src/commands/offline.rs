@@ -262,7 +262,7 @@ fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
 
 /// Loads every policy of a directory, which may be empty.
 pub(super) fn load_all(policies: &Path, engine: &EngineArgs) -> Result<Arc<Roster>> {
-    let loader = Arc::new(engine::loader(engine)?);
+    let loader = Arc::new(engine::loader_of_command(engine)?);
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
     let (_, RosterUpdate { roster, .. }) = Directory::open(directory, loader)?;
     refuse_failures(&roster)?;

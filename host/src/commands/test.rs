@@ -18,7 +18,7 @@ use anyhow::Result;
 use crate::{args::TestArgs, engine};
 
 pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
-    let loader = engine::loader(&args.engine)?;
+    let loader = engine::loader_of_command(&args.engine)?;
     if let Some(target) = &args.record.target {
         return record::record(args, target, &loader);
     }

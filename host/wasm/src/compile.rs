@@ -32,7 +32,7 @@ pub use self::{
     config::{ChildConfig, Compiler},
     process::{ProcessLimits, compile_module},
 };
-use crate::{code::CompiledCode, lift::ModuleKind};
+use crate::{code::CompiledCode, lift::ModuleKind, progress::Progress};
 
 /// The compiler that the engine uses.
 pub(crate) enum Backend {
@@ -50,7 +50,7 @@ impl Backend {
         }
     }
 
-    /// The compiled module, and its code to be kept; `queued` grows by the time in which it waited for others.
+    /// The compiled module, and its code to be kept; `progress` is told if it is a large one, and `queued` grows by the time in which it waited for others.
     ///
     /// # Errors
     /// If the module is invalid, or could not be compiled now.
@@ -59,6 +59,7 @@ impl Backend {
         module: &[u8],
         kind: ModuleKind,
         engine: &Engine,
+        progress: &Progress<'_>,
         queued: &mut Duration,
     ) -> Result<(Component, CompiledCode), CompileError> {
         let code = match self {
@@ -67,7 +68,7 @@ impl Backend {
                 let code = CompiledCode::of(&component)?;
                 return Ok((component, code));
             }
-            Self::Child(child) => child.compile(module, queued)?,
+            Self::Child(child) => child.compile(module, progress, queued)?,
         };
         Ok((code.load(engine)?, code))
     }

@@ -9,6 +9,7 @@ use crate::{
     compile::{ChildConfig, Compiler},
     limits::TABLE_ELEMENTS,
     pool_worker::{MAX_USED, PoolWorker},
+    progress::{self, CompileReporter},
     shares::Shares,
     store::StoreData,
     ticker::{TICK, Ticker},
@@ -58,6 +59,8 @@ pub struct EngineConfig {
     pub guest_memory: usize,
     /// Maximum warm instances, at most `max_calls`; 0 creates every instance in its call.
     pub max_spares: u32,
+    /// Is told when the compile of a large module begins and ends; by default it writes to the log.
+    pub reporter: CompileReporter,
 }
 
 /// Why there is no engine.
@@ -122,6 +125,7 @@ impl EngineConfig {
             max_calls: 64,
             guest_memory: 1 << 30,
             max_spares: 64,
+            reporter: progress::log,
         }
     }
 

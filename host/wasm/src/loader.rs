@@ -25,6 +25,7 @@ use crate::{
     instance_pool::InstancePool,
     lift::{self, ModuleKind},
     program,
+    progress::{CompileReporter, Progress},
     shares::SharesInUse,
     wasi::WasiImport,
 };
@@ -58,6 +59,7 @@ pub struct Inspection {
 struct Inner {
     host: Arc<Host>,
     backend: Backend,
+    reporter: CompileReporter,
     cache: Option<ModuleCache>,
     /// Loaded policies by digest: equal modules share their code.
     loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
@@ -65,6 +67,9 @@ struct Inner {
     loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
     failures: FailedModules,
 }
+
+/// The name of a module that is loaded without one.
+const UNNAMED: &str = "a module";
 
 /// A policy, and whether its code came from the cache.
 type Loaded = (Arc<GuestPolicy>, bool);
@@ -80,9 +85,9 @@ impl WasmLoader {
         let host = Arc::new(Host::new(&config)?);
         let open = |directory: PathBuf| ModuleCache::open(&directory, config.cache_size, host.engine());
         let cache = config.cache.map(open).transpose()?;
-        let backend = Backend::new(config.compiler);
+        let (backend, reporter) = (Backend::new(config.compiler), config.reporter);
         let (loading, failures) = (SingleFlight::new(), FailedModules::default());
-        Ok(Self(Arc::new(Inner { host, backend, cache, loaded: Mutex::default(), loading, failures })))
+        Ok(Self(Arc::new(Inner { host, backend, reporter, cache, loaded: Mutex::default(), loading, failures })))
     }
 
     /// The number of warm instances.
@@ -100,9 +105,17 @@ impl WasmLoader {
     /// # Errors
     /// As for [`Loader::load`].
     pub fn inspect(&self, module: &[u8]) -> Result<Inspection, LoadError> {
+        self.inspect_named(UNNAMED, module)
+    }
+
+    /// The same; `name` is for a report of progress.
+    ///
+    /// # Errors
+    /// As for [`Loader::load`].
+    pub fn inspect_named(&self, name: &str, module: &[u8]) -> Result<Inspection, LoadError> {
         let started = Instant::now();
         let digest = sha256(module);
-        let (guest, from_cache) = self.0.load_once(module, &digest)?;
+        let (guest, from_cache) = self.0.load_once(name, module, &digest)?;
         let (imports, wasi) =
             (guest.imports().to_vec(), guest.wasi().iter().map(|name| WasiImport::of(name)).collect());
         let policy = program::policy_of(guest);
@@ -122,7 +135,11 @@ impl WasmLoader {
 
 impl Loader for WasmLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let (guest, _) = self.0.load_once(module, &sha256(module))?;
+        self.load_named(UNNAMED, module)
+    }
+
+    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+        let (guest, _) = self.0.load_once(name, module, &sha256(module))?;
         Ok(program::policy_of(guest))
     }
 
@@ -141,15 +158,15 @@ impl fmt::Debug for WasmLoader {
 
 impl Inner {
     /// Loads a module, or waits for a concurrent load of the same module (single flight).
-    fn load_once(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+    fn load_once(&self, name: &str, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
         if let Some(policy) = self.in_use(digest) {
             return Ok((policy, true));
         }
-        self.loading.run(*digest, || self.load_unless_failed(module, digest))
+        self.loading.run(*digest, || self.load_unless_failed(name, module, digest))
     }
 
     /// Loads a module unless it has failed recently.
-    fn load_unless_failed(&self, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+    fn load_unless_failed(&self, name: &str, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
         // Another load may have ended just before this one began.
         if let Some(policy) = self.in_use(digest) {
             return Ok((policy, true));
@@ -159,7 +176,9 @@ impl Inner {
             return Err(error);
         }
         let mut queued = Duration::ZERO;
-        let result = self.guarded(module, digest, &mut queued);
+        let progress = Progress::new(self.reporter, name, module);
+        let result = self.guarded(&progress, module, digest, &mut queued);
+        drop(progress);
         match &result {
             Ok(_) => self.failures.remove(digest),
             Err(error) => {
@@ -172,13 +191,25 @@ impl Inner {
     }
 
     /// A bug of ours that a module may set off refuses the module and nothing else.
-    fn guarded(&self, module: &[u8], digest: &[u8; 32], queued: &mut Duration) -> Result<Loaded, LoadError> {
-        catch_unwind(AssertUnwindSafe(|| self.load(module, digest, queued)))
+    fn guarded(
+        &self,
+        progress: &Progress<'_>,
+        module: &[u8],
+        digest: &[u8; 32],
+        queued: &mut Duration,
+    ) -> Result<Loaded, LoadError> {
+        catch_unwind(AssertUnwindSafe(|| self.load(progress, module, digest, queued)))
             .map_err(|_| LoadError::transient("plimsoll itself failed while it compiled the module"))?
             .map_err(LoadError::from)
     }
 
-    fn load(&self, module: &[u8], digest: &[u8; 32], queued: &mut Duration) -> Result<Loaded, CompileError> {
+    fn load(
+        &self,
+        progress: &Progress<'_>,
+        module: &[u8],
+        digest: &[u8; 32],
+        queued: &mut Duration,
+    ) -> Result<Loaded, CompileError> {
         let kind = lift::kind(module)?;
         let engine = self.host.engine();
         let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
@@ -186,7 +217,7 @@ impl Inner {
         let checked = if let Some(component) = cached {
             compile::check(&component, &self.host.linker, kind)?
         } else {
-            let (component, code) = self.backend.compile(module, kind, engine, queued)?;
+            let (component, code) = self.backend.compile(module, kind, engine, progress, queued)?;
             let checked = compile::check(&component, &self.host.linker, kind)?;
             if let Some(cache) = &self.cache {
                 cache.put(digest, &code);

@@ -29,7 +29,9 @@ pub(crate) fn build(
 ) -> Result<Member, FileRefusal> {
     let policy = match current.filter(|member| *member.digest == *content.digests.module) {
         Some(member) => undecorated(&member.policy),
-        None => loader.load(&content.module).map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
+        None => loader
+            .load_named(&Member::id_of(&id.group, &id.name), &content.module)
+            .map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
     };
     let (policy, config) = program::configured(content, policy)?;
     let policy = redacting(policy, &content.sidecar.settings);

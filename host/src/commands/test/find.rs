@@ -94,8 +94,7 @@ fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
 fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let is_usable = |subject: &&Subject| subject.files.is_ok();
     // A build and what was deployed from it have one name, and the cases are for both.
-    let names: BTreeSet<String> = subjects.iter().filter(is_usable).map(Subject::name).collect();
-    let is_only = names.len() == 1;
+    let is_only = subjects.iter().filter(is_usable).map(Subject::name).collect::<BTreeSet<_>>().len() == 1;
     let folders: Vec<PathBuf> = subjects.iter().filter(is_usable).map(Subject::folder).collect();
     let mut used = BTreeMap::new();
     for subject in subjects {

@@ -100,7 +100,9 @@ impl Loaded {
             return Ok(Self { policy, settings, limits, fact_access, own_facts });
         }
         let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
-        let policy = loader.load(&bytes).map_err(|error| format!("{}: {error}", module.display()))?;
+        let policy = loader
+            .load_named(&module.display().to_string(), &bytes)
+            .map_err(|error| format!("{}: {error}", module.display()))?;
         let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
         let (fact_access, own_facts) = (Arc::default(), OwnFacts::from([]));
         Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, own_facts })

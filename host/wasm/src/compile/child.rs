@@ -15,7 +15,7 @@ use super::{
     config::ChildConfig,
     error::{CompileError, StoppedError, harmless, is_shortage},
 };
-use crate::code::CompiledCode;
+use crate::{code::CompiledCode, progress::Progress};
 
 /// Threads of one compile; more would only add stacks to its memory.
 const MAX_THREADS: usize = 4;
@@ -66,10 +66,18 @@ impl ChildCompiler {
     ///
     /// # Errors
     /// If the module is wrong, or could not be compiled now.
-    pub(crate) fn compile(&self, module: &[u8], queued: &mut Duration) -> Result<CompiledCode, CompileError> {
+    pub(crate) fn compile(
+        &self,
+        module: &[u8],
+        progress: &Progress<'_>,
+        queued: &mut Duration,
+    ) -> Result<CompiledCode, CompileError> {
         let size = module.len() as u64;
         let class = CompileClass::of(size);
         let permit = self.enter(class, size, queued)?;
+        if class == CompileClass::Large {
+            progress.begin();
+        }
         match self.once(module, &permit) {
             // A module that looked small takes its turn among the large ones.
             Err(CompileError::Stopped(StoppedError::Memory(had)))
@@ -238,7 +246,7 @@ mod tests {
             let second = scope.spawn(|| {
                 let (started, mut queued) = (Instant::now(), Duration::ZERO);
                 begun.wait();
-                assert!(compiler.compile(&large, &mut queued).is_err());
+                assert!(compiler.compile(&large, &Progress::new(|_| {}, "large", &large), &mut queued).is_err());
                 (started.elapsed(), queued)
             });
             begun.wait();

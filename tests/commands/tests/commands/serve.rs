@@ -42,6 +42,24 @@ fn a_policy_dropped_into_the_directory_answers_without_a_restart() {
 }
 
 #[test]
+fn serve_logs_by_name_that_a_large_module_is_compiled_and_commands_without_a_terminal_do_not() {
+    let directory = tempdir().unwrap();
+    let module = fs::read(guest("zone_drain_v1")).unwrap();
+    // A custom section of 2 MiB, with its size in LEB128.
+    let section = [&[0, 0x80, 0x80, 0x80, 0x01, 1, b'p'][..], &vec![0; (2 << 20) - 2]].concat();
+    let module = [module, section].concat();
+    fs::write(directory.path().join("large.wasm"), &module).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
+    for message in ["compiling a large module", "compiled a large module"] {
+        let is_told =
+            |line: &Value| line["message"] == message && line["policy"] == "large" && line["bytes"] == module.len();
+        gateway.wait_for_log(message, is_told).unwrap();
+    }
+    let checked = plimsoll(directory.path(), &["check", "--no-compile-cache", "large.wasm"]).unwrap();
+    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{checked:?}");
+}
+
+#[test]
 fn a_bad_file_keeps_the_last_good_version_and_says_so() {
     let directory = tempdir().unwrap();
     put(directory.path(), "zone_drain_v1");
