@@ -93,11 +93,12 @@ impl Gateway {
         outcome: FilterOutcome,
     ) -> FilterOutcome {
         let len = context.len();
-        let bound =
-            self.bound_cluster().filter(|bound| !context.seen().is_some_and(|seen| std::ptr::eq(seen, &**bound)));
-        let Some(bound) = bound.filter(|_| outcome.rejected.len() == len && len <= MAX_LEFT_TO_BIND) else {
+        if outcome.rejected.len() < len || len > MAX_LEFT_TO_BIND {
             return outcome;
-        };
+        }
+        let was_asked =
+            |cluster: &Arc<Cluster>| context.seen().is_some_and(|seen| std::ptr::eq(seen, Arc::as_ptr(cluster)));
+        let Some(bound) = self.bound_cluster().filter(|bound| !was_asked(bound)) else { return outcome };
         let again = context.with_pods_of(&bound);
         // If it fails, the first answer stands.
         let Ok(without) = decide::filter(caller, group, &again) else { return outcome };
