@@ -110,7 +110,7 @@ impl Announced {
             reserved.extend(pods.iter().map(|own| (own.pod.uid().into(), Arc::clone(node.name()))));
             self.nodes.insert(name.into(), ShownNode { base: Arc::clone(placed), numbers, placed: shown });
         }
-        Some(base.successor(slots).with_reserved(Arc::new(reserved)))
+        Some(base.successor(slots).with_reserved(Arc::new(reserved)).with_unannounced(Arc::clone(base)))
     }
 }
 

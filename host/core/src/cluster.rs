@@ -28,6 +28,8 @@ pub struct Cluster {
     namespaces: Option<Namespaces>,
     /// The facts from outside. None are set before the snapshot is put in force.
     facts: OnceLock<Arc<Facts>>,
+    /// The snapshot without the announced pods; none if no pod is announced in this one.
+    unannounced: Option<Arc<Self>>,
 }
 
 /// The namespaces of a cluster by name.
@@ -86,17 +88,36 @@ impl Cluster {
         }
     }
 
-    /// A snapshot of these nodes, with all else of this one. It follows no other.
-    #[must_use]
-    pub(crate) fn of_slots(&self, slots: impl Into<Slots>) -> Self {
+    /// A snapshot of these nodes with the pods that this one has on them, and these facts. It follows no other.
+    pub(crate) fn with_nodes<'n>(
+        &self,
+        nodes: impl Iterator<Item = &'n Arc<Node>>,
+        facts: Option<&Arc<Facts>>,
+    ) -> Self {
+        let slot = |node: &Arc<Node>| Slot { placed: self.placed_on(node.name()), node: Arc::clone(node) };
         Self {
-            slots: slots.into(),
+            slots: nodes.map(slot).collect(),
             reserved: Arc::clone(&self.reserved),
             unlisted: Arc::clone(&self.unlisted),
             namespaces: self.namespaces.clone(),
-            facts: self.facts.clone(),
+            facts: facts.map_or_else(OnceLock::new, |facts| OnceLock::from(Arc::clone(facts))),
             ..Self::default()
         }
+    }
+
+    /// The pods on the node with this name; none where they are not known.
+    pub(crate) fn placed_on(&self, node: &str) -> Option<Arc<Placed>> {
+        self.slots.get(self.find(node)? as usize)?.placed.clone()
+    }
+
+    /// The same snapshot, in which pods are announced; `unannounced` is the one without them.
+    pub(crate) fn with_unannounced(self, unannounced: Arc<Self>) -> Self {
+        Self { unannounced: Some(unannounced), ..self }
+    }
+
+    /// The snapshot without the announced pods; none if no pod is announced in this one.
+    pub(crate) fn unannounced(&self) -> Option<&Arc<Self>> {
+        self.unannounced.as_ref()
     }
 
     /// The same snapshot, in which these pods are where they have a place reserved.

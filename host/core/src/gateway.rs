@@ -121,7 +121,7 @@ impl Gateway {
         let (outcome, mut after) = self.decide(query.received, |caller| {
             let outcome = decide::filter(caller, &group, &context)?;
             let may_bind = is_counting && query.may_bind;
-            Ok(if may_bind { self.leave_to_bind(caller, &group, &context, outcome) } else { outcome })
+            Ok(if may_bind { Self::leave_to_bind(caller, &group, &context, outcome) } else { outcome })
         })?;
         self.after_filter(name, &group, query, &outcome);
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);

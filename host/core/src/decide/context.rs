@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Candidate, Cluster, Node, Pod, Slot, Slots, View, cluster::OwnPlace, facts::Moment, memory::Memories,
-    whole_cluster::WholeCluster,
+    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, memory::Memories, whole_cluster::WholeCluster,
 };
 
 use super::{DecideError, Nodes, Query, Rejection};
@@ -91,28 +90,19 @@ impl RequestContext {
         self
     }
 
-    /// The known nodes of the request, as if the pods of the cluster were these.
-    pub(crate) fn with_pods_of(&self, cluster: &Arc<Cluster>) -> Self {
-        let NodeSet { pod, cluster: own, slots, now, .. } = &self.node_set;
-        let node = |slot: &u32| own.slots().get(*slot as usize).map(|slot| Arc::clone(&slot.node));
-        let with_pods = |node: Arc<Node>| {
-            let seen = cluster.find(node.name()).and_then(|at| cluster.slots().get(at as usize));
-            Slot { placed: seen.and_then(|slot| slot.placed.clone()), node }
-        };
-        let nodes: Slots = slots.iter().filter_map(node).map(with_pods).collect();
-        let nodes = Arc::new(cluster.of_slots(nodes));
+    /// The same request about its known nodes, without the announced pods; none if no pod is announced.
+    pub(crate) fn without_announced(&self) -> Option<Self> {
+        let NodeSet { pod, cluster, whole, slots, now } = &self.node_set;
+        let unannounced = whole.cluster()?.unannounced()?;
+        let nodes = slots.iter().filter_map(|slot| cluster.slots().get(*slot as usize)).map(|slot| &slot.node);
+        let nodes = Arc::new(unannounced.with_nodes(nodes, cluster.facts()));
         let all = Arc::clone(nodes.all_slots());
-        let context = Self::of_slots(Arc::clone(pod), nodes, Some(Arc::clone(cluster)), all, *now);
-        context.without_own_pod(OwnPlace::AsThePodSays)
+        let context = Self::of_slots(Arc::clone(pod), nodes, Some(Arc::clone(unannounced)), all, *now);
+        Some(context.without_own_pod(OwnPlace::AsThePodSays))
     }
 
     pub(crate) fn pod(&self) -> &Pod {
         &self.node_set.pod
-    }
-
-    /// The cluster that was in force; none where the gateway has no view of it.
-    pub(crate) fn seen(&self) -> Option<&Cluster> {
-        self.node_set.whole.cluster()
     }
 
     pub(super) fn node_set(&self) -> &NodeSet {

@@ -79,8 +79,7 @@ impl NodeSnapshot {
 
 /// A node with the pods that a cluster has on it.
 pub(super) fn slot(node: Arc<Node>, seen: Option<&Arc<Cluster>>) -> Slot {
-    let placed = |cluster: &Arc<Cluster>| cluster.slots().get(cluster.find(node.name())? as usize)?.placed.clone();
-    Slot { placed: seen.and_then(placed), node }
+    Slot { placed: seen.and_then(|seen| seen.placed_on(node.name())), node }
 }
 
 /// The snapshot with the places that the cluster in force has reserved.

@@ -10,14 +10,14 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    Ask, BindCallWait, BindError, Binder, Binding, Fault, Member, Mode, NoObserver, Node, NodeSource, Nodes,
-    NotReserved, Policy, PolicyConfig, Read, Reservation, Roster, Selector, SystemClock, Turn, Value, Verb, Verbs,
-    Verdict, View,
+    AbsentFacts, Ask, BindCallWait, BindError, Binder, Binding, FactAccess, Fault, Member, Mode, NoObserver, Node,
+    NodeSource, Nodes, NotReserved, Policy, PolicyConfig, Read, Reservation, Roster, Selector, SystemClock, Turn,
+    Value, Verb, Verbs, Verdict, View,
 };
 
 const LONG: Duration = Duration::from_mins(1);
 
-/// At most 2 pods on each node.
+/// At most 2 pods on each node, and none on one whose load is high.
 struct TwoPerNode {
     imports: Vec<String>,
 }
@@ -34,7 +34,9 @@ impl Policy for TwoPerNode {
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         while let Some(node) = nodes.next() {
             let is_full = matches!(ask.view.read(Read::PlacedCount(node)), Ok(Value::Number(2..)));
-            nodes.answer(if is_full { Verdict::Unschedulable("full".into()) } else { Verdict::Fits });
+            let load = Read::FactsNodeText { node, source: "load" };
+            let is_loaded = matches!(ask.view.read(load), Ok(Value::Text(load)) if load == "high");
+            nodes.answer(if is_full || is_loaded { Verdict::Unschedulable("full".into()) } else { Verdict::Fits });
         }
         Ok(())
     }
@@ -65,7 +67,8 @@ impl Binder for Idle {
 fn mk_group(import: &str, mode: Mode) -> Group {
     let config = PolicyConfig { mode, ..PolicyConfig::default() };
     let policy = TwoPerNode { imports: vec![import.to_owned()] };
-    Group::new(vec![Arc::new(Member::new("", "two", config, Arc::new(policy)))])
+    let fact_access = Arc::new(FactAccess::new([("load", "load")], AbsentFacts::Default));
+    Group::new(vec![Arc::new(Member { fact_access, ..Member::new("", "two", config, Arc::new(policy)) })])
 }
 
 /// A gateway that binds, whose group `counting` counts, and whose group `other` does not.
@@ -190,6 +193,20 @@ fn a_pod_that_announced_pods_alone_leave_no_node_for_is_left_to_bind() {
     ]));
     drop(announced);
     assert_eq!(filter(&gateway, "counting", "b"), [0; 0], "now its place is reserved");
+}
+
+#[test]
+fn without_announced_pods_the_facts_are_those_of_the_request() {
+    let gateway = mk_gateway(Duration::ZERO);
+    gateway.set_cluster(mk_cluster(&[("x0", "n0"), ("x1", "n1"), ("x2", "n2")]));
+    filter(&gateway, "counting", "a");
+    let _announced = announce(&gateway, "a", "n1").unwrap();
+    let facts = |load: serde_json::Value| crate::Facts::from_value(&serde_json::json!({"load": load})).unwrap();
+    // The cluster without announced pods was made before.
+    gateway.set_facts(&facts(serde_json::json!({"n0": "high", "n1": "high", "n2": "high"})));
+    assert_eq!(filter(&gateway, "counting", "b"), [0; 0], "no bind asks a filter that counts nothing");
+    gateway.set_facts(&facts(serde_json::json!({"n0": "high", "n2": "high"})));
+    assert_eq!(filter(&gateway, "counting", "b"), [1]);
 }
 
 #[test]
