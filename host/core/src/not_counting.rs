@@ -145,7 +145,7 @@ mod tests {
             let (policy, ask) = (reading(import, read), asked());
             assert!(policy.filter(&ask, &[0]).is_ok(), "{import}");
             let bound = not_counting(Arc::clone(&policy));
-            let refused = bound.filter(&ask, &[0]).err().map(|fault| fault.detail.to_string());
+            let refused = bound.filter(&ask, &[0]).err().map(|fault| fault.detail);
             assert_eq!(refused, policy.may_count().then(|| ReadError::Counts.to_string()), "{import}");
             assert!(!bound.may_count() && bound.imports() == policy.imports(), "{import}");
         }

@@ -41,8 +41,8 @@ pub(super) struct Table {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     index: Arc<ShapeIndex>,
-    /// By the number of their shape.
-    tables: Vec<Arc<Table>>,
+    /// Each has the number of its shape in the index.
+    by_number: Vec<Arc<Table>>,
     label_values: Arc<LabelValuesByKey>,
 }
 
@@ -103,16 +103,16 @@ impl Clone for Table {
 
 impl Tables {
     pub(super) fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.label_values.is_empty()
+        self.by_number.is_empty() && self.label_values.is_empty()
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.tables.len()
+        self.by_number.len()
     }
 
     pub(super) fn get(&self, shape: &Shape<&str>) -> Option<&Arc<Table>> {
-        self.tables.get(self.index.number(shape)?)
+        self.by_number.get(self.index.number(shape)?)
     }
 
     pub(super) fn label_values(&self, key: &str) -> Option<&LabelValuesResult> {
@@ -121,7 +121,7 @@ impl Tables {
 
     /// Adds a table. The least recently read ones go while there is too much: they are made again when they are read.
     pub(super) fn insert(&mut self, shape: &Arc<Shape<Box<str>>>, table: &Arc<Table>) {
-        let own = self.index.shapes().iter().cloned().zip(self.tables.iter().cloned());
+        let own = self.index.shapes().iter().cloned().zip(self.by_number.iter().cloned());
         let mut all: Vec<_> = own.filter(|(own, _)| own != shape).collect();
         let groups = |all: &[(_, Arc<Table>)]| all.iter().map(|(_, table)| table.groups.count()).sum::<usize>();
         while all.len() >= MAX_TABLES || groups(&all) + table.groups.count() > MAX_GROUPS {
@@ -131,7 +131,7 @@ impl Tables {
         }
         all.push((Arc::clone(shape), Arc::clone(table)));
         let (shapes, tables) = all.into_iter().unzip();
-        (self.index, self.tables) = (Arc::new(ShapeIndex::new(shapes)), tables);
+        (self.index, self.by_number) = (Arc::new(ShapeIndex::new(shapes)), tables);
     }
 
     pub(super) fn insert_label_values(&mut self, key: &str, values: &LabelValuesResult) {
@@ -167,7 +167,7 @@ impl Tables {
 
     fn add(&mut self, number: usize, counted: Option<(Fingerprint, i128)>, sign: i128) {
         if counted.is_some()
-            && let Some(table) = self.tables.get_mut(number)
+            && let Some(table) = self.by_number.get_mut(number)
         {
             Arc::make_mut(table).add(counted, sign);
         }
@@ -196,7 +196,7 @@ impl Tables {
         let values = |(key, values): (&Arc<str>, &LabelValuesResult)| {
             key.len() + values.as_ref().map_or(0, |values| values.bytes())
         };
-        self.index.shapes().iter().zip(&self.tables).map(table).sum::<usize>()
+        self.index.shapes().iter().zip(&self.by_number).map(table).sum::<usize>()
             + self.label_values.iter().map(values).sum::<usize>()
     }
 }

@@ -61,10 +61,13 @@ fn policies_in_every_language_decide_together_and_go_on_when_one_crashes_on_ever
     assert!(["go", "program"].contains(&node.as_str()), "{node}");
 }
 
+/// Builds a module; none where its toolchain is missing.
+type Build = fn() -> Option<Vec<u8>>;
+
 /// Writes all policies but the sidecar of the one in Go; none where a toolchain is missing.
 fn lay_policies(directory: &Path) -> Option<()> {
     // Each on a thread of its own, because Python alone takes half a minute.
-    let builds: [(&str, fn() -> Option<Vec<u8>>); 5] = [
+    let builds: [(&str, Build); 5] = [
         ("go", || go_example("conformance")),
         ("c", || c_example("needs-label")),
         ("python", || python_example("needs_label")),
