@@ -20,7 +20,14 @@ const KEPT_VERSIONS: usize = 2;
 type TextDigest = [u8; 32];
 
 /// The facts of one policy's files, by file name.
-pub(crate) type FileFacts = BTreeMap<String, Arc<FactSource>>;
+pub(crate) type FileFacts = BTreeMap<String, FileContent>;
+
+/// One content of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileContent {
+    pub(crate) digest: TextDigest,
+    pub(crate) facts: Arc<FactSource>,
+}
 
 /// A number of facts, and the bytes of their keys and values.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +97,7 @@ impl FactPool {
             let source = known
                 .source_of(digest, text)
                 .map_err(|error| FileRefusal::new(format!("{}:{error}", path.display())))?;
-            facts.insert(file.clone(), source);
+            facts.insert(file.clone(), FileContent { digest, facts: source });
             let all = self.limit.times(KEPT_VERSIONS);
             if newest(known, &path, digest).exceeds(self.limit) {
                 return Err(too_many(&path, "the files that sidecars name", self.limit));
@@ -183,7 +190,7 @@ mod tests {
     fn one_content_is_in_memory_once_and_only_while_it_is_used() {
         let pool = FactPool::new(LIMIT);
         let (one, other) = (read(&pool, "a.csv", 10, "1").unwrap(), read(&pool, "b.csv", 10, "1").unwrap());
-        assert!(Arc::ptr_eq(&one["a.csv"], &other["b.csv"]));
+        assert!(Arc::ptr_eq(&one["a.csv"].facts, &other["b.csv"].facts));
         assert!(read(&pool, "c.csv", 1, "other").is_err());
         drop((one, other));
         assert!(read(&pool, "c.csv", 1, "other").is_ok());

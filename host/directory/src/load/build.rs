@@ -9,15 +9,21 @@ use plimsoll_core::{
     Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, OwnFacts, Policy, PolicyConfig, Secrets, TrialCall,
     TrialFault, Verb, View, redacting, undecorated,
 };
+use plimsoll_system::digest::hex;
 
 use super::program;
 use crate::{
+    fact_pool::FileContent,
     scan::{File, PolicyId},
+    sidecar::FactUse,
     source::{Content, FileRefusal},
 };
 
 /// Timeout of the call that validates a policy's settings.
 const VALIDATE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Bytes of a content's digest in the name of its facts: enough to tell the contents of one file apart.
+const NAMED_DIGEST_BYTES: usize = 8;
 
 /// Compiles and validates; reuses the compiled code of a member with the same module.
 pub(crate) fn build(
@@ -50,24 +56,28 @@ pub(crate) fn build(
     })
 }
 
-/// The name among all facts of a file with facts: two groups may have two files of one name.
-fn global_name(id: &PolicyId, file: &str) -> String {
-    format!("file:{}", File { group: Arc::clone(&id.group), name: file.into() })
+/// The name among all facts of a file with facts. Two groups may have two files of one name, and two versions in force
+/// may have read one file at two moments: each has its own name.
+fn global_name(id: &PolicyId, file: &str, content: &FileContent) -> String {
+    let file = File { group: Arc::clone(&id.group), name: file.into() };
+    format!("file:{file}@{}", hex(&content.digest[..NAMED_DIGEST_BYTES]))
 }
 
 /// The sources of facts that the sidecar names.
 fn access_of(id: &PolicyId, content: &Content) -> FactAccess {
-    let global = |file: Option<&str>, name: &str| file.map_or_else(|| name.to_owned(), |file| global_name(id, file));
+    let global = |used: &FactUse| {
+        let file = used.file.as_deref().and_then(|file| content.facts.sources.get_key_value(file));
+        file.map_or_else(|| used.name.to_string(), |(file, content)| global_name(id, file, content))
+    };
     let uses = &content.sidecar.facts;
-    let names: Vec<(&str, String)> =
-        uses.iter().map(|own| (&*own.name, global(own.file.as_deref(), &own.name))).collect();
+    let names: Vec<(&str, String)> = uses.iter().map(|used| (&*used.name, global(used))).collect();
     FactAccess::new(names.iter().map(|(own, global)| (*own, global.as_str())), content.sidecar.config.absent_facts)
 }
 
 /// The facts of the files that the sidecar names.
 fn own_facts_of(id: &PolicyId, content: &Content) -> OwnFacts {
-    let sources = content.facts.sources.iter();
-    sources.map(|(file, source)| (global_name(id, file).into(), Arc::clone(source))).collect()
+    let files = content.facts.sources.iter();
+    files.map(|(file, content)| (global_name(id, file, content).into(), Arc::clone(&content.facts))).collect()
 }
 
 /// Calls the policy's validation of its settings, unless it is switched off.

@@ -1,8 +1,9 @@
 //! Facts in files that sidecars name.
 
-use std::{fs, os::unix::fs::symlink, sync::Arc};
+use std::{fs, os::unix::fs::symlink, sync::Arc, time::Duration};
 
-use plimsoll_core::{FactSource, MAX_FACTS, MAX_TOTAL_FACTS, Member, Roster};
+use plimsoll_core::{FactSource, Gateway, MAX_FACTS, MAX_TOTAL_FACTS, Member, NoObserver, Roster, SystemClock};
+use plimsoll_system::digest::{hex, sha256};
 
 use crate::{
     fake::good,
@@ -37,12 +38,41 @@ fn a_sidecar_names_a_file_of_its_own_directory_and_the_file_is_followed() {
         let names: Vec<(String, String)> =
             first.fact_access.names().map(|(own, global)| (own.to_owned(), global.to_owned())).collect();
         let pair = |own: &str, global: &str| (own.to_owned(), global.to_owned());
-        assert_eq!(names, [pair("load", "load"), pair("prices", "file:prices.csv")]);
+        let file = format!("file:prices.csv@{}", hex(&sha256(b"# EUR\nnode-1,0.5\n")[..8]));
+        assert_eq!(names, [pair("load", "load"), pair("prices", &file)]);
         let loads = world.loader.loads_of("v1");
         world.write("prices.csv", "node-1,0.25\n");
         watched.wait_for("the new price", |roster| price(roster, "x").as_deref() == Some("0.25"));
         assert_eq!(price(&watched.roster, "gpu/x").as_deref(), Some("7"), "another group has a file of its own");
         assert_eq!(world.loader.loads_of("v1"), loads, "nothing is compiled for it");
+    }
+}
+
+#[test]
+fn versions_that_read_one_file_at_two_moments_each_have_their_facts_in_force() {
+    let world = World::new();
+    world.write("prices.csv", "node-1,0.5\n");
+    world.write("x.wasm", &good("v1"));
+    let sidecar = "module: x.wasm\nfacts: {prices: {file: prices.csv}}\n";
+    for policy in ["w", "x", "y"] {
+        world.write(&format!("{policy}.yaml"), sidecar);
+    }
+    let mut watched = world.watch(By::Reports);
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(1));
+    let in_force = |policy: &str, roster: &Roster| {
+        let member = member(roster, policy).unwrap();
+        let global = member.fact_access.names().next().unwrap().1.to_owned();
+        gateway.facts().source(&global).and_then(|source| Some(source.by_key("node-1")?.text().to_owned()))
+    };
+    // The versions of two policies stay in force with their facts, on both sides of the new one.
+    world.put("w.yaml", &format!("{sidecar}bad: 1\n"));
+    world.put("y.yaml", &format!("{sidecar}bad: 1\n"));
+    watched.wait_for("two failures", |roster| roster.failures().len() == 2);
+    world.put("prices.csv", "node-1,0.25\n");
+    watched.wait_for("the new price", |roster| price(roster, "x").as_deref() == Some("0.25"));
+    gateway.set_roster(Arc::new(Roster::clone(&watched.roster)));
+    for (policy, expected) in [("w", "0.5"), ("x", "0.25"), ("y", "0.5")] {
+        assert_eq!(in_force(policy, &watched.roster).as_deref(), Some(expected), "{policy}");
     }
 }
 
