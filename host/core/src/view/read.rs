@@ -1,4 +1,4 @@
-//! The one door through which a policy learns anything.
+//! The one function through which a policy learns anything.
 
 use super::View;
 use crate::{Read, ReadError, Value};
