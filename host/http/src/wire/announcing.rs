@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use plimsoll_core::{Announcement, BindQuery, Gateway};
 use tokio::{task::AbortHandle, time::sleep};
 
@@ -29,18 +30,26 @@ impl BindCall {
 }
 
 /// The announcement of a pod that another replica binds.
-pub(super) struct KeptAnnouncement(Option<AbortHandle>);
+pub(super) struct KeptAnnouncement(Option<Kept>);
+
+struct Kept {
+    /// Shared with the task, which drops it when the watch has not shown the pod in time.
+    announcement: Arc<Mutex<Option<Announcement>>>,
+    task: AbortHandle,
+}
 
 /// Keeps the announcement of a pod that another replica binds, even if its reply is lost or the caller leaves. The first
 /// cluster that shows the pod ends it.
 pub(super) fn keep_until_shown(announcement: Option<Announcement>) -> KeptAnnouncement {
     let keep = |announcement| {
-        let kept = tokio::spawn(async move {
+        let announcement = Arc::new(Mutex::new(Some(announcement)));
+        let of_task = Arc::clone(&announcement);
+        let task = tokio::spawn(async move {
             #[expect(clippy::disallowed_methods, reason = "the watch may never show the pod")]
             sleep(MAX_WATCH_LAG).await;
-            drop(announcement);
+            drop(of_task.lock().take());
         });
-        kept.abort_handle()
+        Kept { announcement, task: task.abort_handle() }
     };
     KeptAnnouncement(announcement.map(keep))
 }
@@ -48,10 +57,12 @@ pub(super) fn keep_until_shown(announcement: Option<Announcement>) -> KeptAnnoun
 // === impl KeptAnnouncement ===
 
 impl KeptAnnouncement {
-    /// The other replica has refused to bind the pod.
+    /// The other replica has refused to bind the pod: it counts no more when this returns.
     pub(super) fn end(self) {
-        if let Some(kept) = self.0 {
-            kept.abort();
+        if let Some(Kept { announcement, task }) = self.0 {
+            // Aborting alone would drop it at some later moment, after the reply.
+            drop(announcement.lock().take());
+            task.abort();
         }
     }
 }
