@@ -146,7 +146,8 @@ mod tests {
             assert!(policy.filter(&ask, &[0]).is_ok(), "{import}");
             let bound = not_counting(Arc::clone(&policy));
             let refused = bound.filter(&ask, &[0]).err().map(|fault| fault.detail);
-            assert_eq!(refused, policy.may_count().then(|| ReadError::Counts.to_string()), "{import}");
+            let expected = policy.may_count().then(|| ReadError::Counts(read.to_string().into()).to_string());
+            assert_eq!(refused, expected, "{import}");
             assert!(!bound.may_count() && bound.imports() == policy.imports(), "{import}");
         }
     }

@@ -85,8 +85,10 @@ pub enum ReadError {
     )]
     UndeclaredSource(Box<str>),
     /// A filter asks for a value that changes when a pod is bound, and its sidecar says that it does not.
-    #[error("the filter counts pods, or reads those on a node, and its sidecar says `counts: false`")]
-    Counts,
+    #[error(
+        "the filter counts pods, or reads those on a node ({0}), and its sidecar says `counts: false`: remove that line"
+    )]
+    Counts(Box<str>),
     /// It asks for a fact that is not there, and the sidecar says that this ends the call.
     #[error("the source '{0}' does not have the fact that the policy reads, or not as a number")]
     AbsentFact(Box<str>),

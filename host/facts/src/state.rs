@@ -73,8 +73,9 @@ impl SourceState {
         self.left_out = reading.left_out;
         self.good += 1;
         self.failures_in_a_row = 0;
-        let was_well = self.error.take().is_none() && !std::mem::take(&mut self.has_expired);
-        FetchEffect { values_changed, health_changed: !was_well }
+        // Both are reset: an absence mostly has failures too, and is one recovery.
+        let (had_failed, had_expired) = (self.error.take().is_some(), std::mem::take(&mut self.has_expired));
+        FetchEffect { values_changed, health_changed: had_failed || had_expired }
     }
 
     /// A fetch has failed: the values before it stay until they are too old.
@@ -151,6 +152,16 @@ mod tests {
         assert!(state.expire(now + MAX_AGE));
         assert!(state.succeeded(now + MAX_AGE, reading("1")).health_changed);
         assert!(!state.succeeded(now + MAX_AGE, reading("1")).health_changed);
+    }
+
+    #[test]
+    fn an_absence_after_failures_is_one_recovery() {
+        let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
+        state.succeeded(now, reading("1"));
+        state.failed("away".to_owned());
+        assert!(state.expire(now + MAX_AGE));
+        let recoveries = (0..3).filter(|_| state.succeeded(now + MAX_AGE, reading("1")).health_changed).count();
+        assert_eq!(recoveries, 1);
     }
 
     #[test]

@@ -17,11 +17,24 @@ impl Facts {
         let expected = "expected a map from each source to its facts";
         let sources = value.as_object().ok_or_else(|| expected.to_owned())?;
         let read = |(name, value): (&String, &Value)| {
+            if is_declaration(value) {
+                return Err(format!(
+                    "{}: this declares a source, as the file of `serve --facts` does; expected its facts, as in \
+                     {{load: {{node-1: 0.85}}}}",
+                    crate::quotable(name)
+                ));
+            }
             let source = FactSource::from_value(value).map_err(|error| format!("{name}: {error}"))?;
             Ok((Arc::from(name.as_str()), Arc::new(source)))
         };
         sources.iter().map(read).collect()
     }
+}
+
+/// Whether it says where facts come from, and not which they are.
+fn is_declaration(value: &Value) -> bool {
+    let has_place = |kind: &&str| value.get(kind).is_some_and(Value::is_object);
+    ["prometheus", "http", "configMap", "file"].iter().any(has_place)
 }
 
 // === impl FactSource ===
@@ -78,6 +91,9 @@ mod tests {
         let error = |value| Facts::from_value(&value).unwrap_err();
         assert_eq!(error(json!([])), "expected a map from each source to its facts");
         assert_eq!(error(json!({"load": 1})), "load: expected a map from keys to texts or numbers");
+        let declared = "budget: this declares a source, as the file of `serve --facts` does; expected its facts, as in \
+                        {load: {node-1: 0.85}}";
+        assert_eq!(error(json!({"budget": {"file": {"path": "a.csv"}, "maxAge": "1m"}})), declared);
         assert_eq!(error(json!({"load": {"n1": [1]}})), "load: n1: expected a map from keys to texts or numbers");
     }
 }

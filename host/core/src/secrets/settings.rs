@@ -17,6 +17,12 @@ const KEY_COMPANIONS: [&str; 4] = ["value", "values", "operator", "effect"];
 /// An object with a name and no more fields than this is a pair, whatever its other fields are called.
 const PAIR_FIELDS: usize = 3;
 
+/// Kubernetes allows a label's name no more bytes.
+const MAX_LABEL_NAME_BYTES: usize = 63;
+
+/// Kubernetes allows the domain before the name no more bytes.
+const MAX_LABEL_DOMAIN_BYTES: usize = 253;
+
 /// Visits each secret that is no list and no object, also those among the keys; and tells whether a name says so.
 pub(super) fn visit(value: &mut Value, is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {
     match value {
@@ -59,11 +65,40 @@ fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut im
     let names_secret =
         |(key, value): (&String, &Value)| is_one_of(key, &NAME_FIELDS) && value.as_str().is_some_and(is_secret_name);
     let is_secret_pair = is_pair && fields.iter().any(names_secret);
+    let by_other_field = |key: &str| is_pair && fields.iter().any(|field| field.0 != key && names_secret(field));
+    let label_keys: Vec<String> = fields
+        .iter()
+        .filter(|(key, field)| key.eq_ignore_ascii_case("key") && is_label_key(field) && !by_other_field(key))
+        .map(|(key, _)| key.clone())
+        .collect();
     for (key, field) in fields {
-        let is_name = is_one_of(key, &NAME_FIELDS) && (key_is_name || !is_secret_name(key));
+        let is_shown = key_is_name || !is_secret_name(key) || label_keys.contains(key);
+        let is_name = is_one_of(key, &NAME_FIELDS) && is_shown;
         let by_name = !is_name && (is_secret_pair || is_secret_name(key));
         visit(field, is_secret || by_name, found);
     }
+}
+
+/// Whether it is the key of a label or an annotation with its domain, as in `example.com/licence`. A digit in the name
+/// could be part of a token, as in `example.com/9f86d081`: such a text is none.
+fn is_label_key(value: &Value) -> bool {
+    let Some((domain, name)) = value.as_str().and_then(|text| text.split_once('/')) else { return false };
+    let is_part = |part: &str| {
+        let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        part.bytes().all(is_fit) && !part.is_empty() && !part.starts_with('-') && !part.ends_with('-')
+    };
+    let ends_in_letters = |domain: &str| {
+        domain
+            .rsplit_once('.')
+            .is_some_and(|(_, last)| last.len() > 1 && last.bytes().all(|byte| byte.is_ascii_lowercase()))
+    };
+    let is_name = |name: &str| {
+        let is_fit = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.');
+        let has_ends = name.starts_with(|first: char| first.is_ascii_alphabetic())
+            && name.ends_with(|last: char| last.is_ascii_alphabetic());
+        name.len() <= MAX_LABEL_NAME_BYTES && has_ends && name.bytes().all(is_fit)
+    };
+    domain.len() <= MAX_LABEL_DOMAIN_BYTES && domain.split('.').all(is_part) && ends_in_letters(domain) && is_name(name)
 }
 
 fn visit_items(items: &mut [Value], is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {

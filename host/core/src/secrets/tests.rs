@@ -45,6 +45,49 @@ fn the_value_of_a_pair_is_a_secret_if_its_name_says_so() {
 }
 
 #[test]
+fn a_key_that_is_a_label_key_with_a_domain_is_shown() {
+    for key in ["example.com/licence", "example.com/license", "topology.kubernetes.io/zone", "a-1.example.com/numaZone"]
+    {
+        let settings =
+            serde_json::json!({"key": key, "in": "label", "pool": "example.com/pool", "seats": {"matlab": 4}});
+        let shown: Value = serde_json::from_str(&shown_settings(&settings.to_string())).unwrap();
+        assert_eq!(shown, settings);
+        let secrets = Secrets::of(&settings.to_string());
+        assert_eq!(secrets.hide(&format!("no label {key}")), format!("no label {key}"));
+    }
+}
+
+#[test]
+fn a_key_that_may_be_a_secret_is_hidden_as_before() {
+    let shown = |settings: Value| serde_json::from_str::<Value>(&shown_settings(&settings.to_string())).unwrap();
+    for key in [
+        "hunter",
+        "aGVsbG8/d29ybGQ",
+        "example.com",
+        "example.com/9f86d081884c7d65",
+        "example.com/a/b",
+        "Example.com/licence",
+        "example.1/licence",
+        ".com/licence",
+        "example.com/-licence",
+        "https://example.com/licence",
+    ] {
+        assert_eq!(shown(serde_json::json!({"key": key})), serde_json::json!({"key": HIDDEN}), "{key}");
+    }
+    for name in ["apiKey", "privateKey", "secretKey", "encryption_key", "keys", "token"] {
+        assert_eq!(
+            shown(serde_json::json!({name: "example.com/licence"})),
+            serde_json::json!({name: HIDDEN}),
+            "{name}"
+        );
+    }
+    let above = serde_json::json!({"credentials": {"key": "example.com/licence"}});
+    assert_eq!(shown(above), serde_json::json!({"credentials": {"key": HIDDEN}}));
+    let pair = serde_json::json!({"name": "password", "key": "example.com/licence"});
+    assert_eq!(shown(pair), serde_json::json!({"name": "password", "key": HIDDEN}));
+}
+
+#[test]
 fn the_part_of_a_text_that_is_secret_is_found_by_itself() {
     let secrets = Secrets::of(r#"{"url":"https://example.com/a?token=correct-horse","words":"a b"}"#);
     assert_eq!(secrets.hide("sent correct-horse to example.com"), "sent <not shown> to example.com");

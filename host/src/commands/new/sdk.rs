@@ -191,7 +191,10 @@ impl Sdk {
             Source::Copied => format!("The SDK is in {FOLDER}/, a copy of that of plimsoll {version}."),
             Source::Checkout(path) => format!("The SDK is in {}.", path.display()),
             Source::Repository => {
-                format!("The SDK is v{version} of {}, which needs the network.", env!("CARGO_PKG_REPOSITORY"))
+                let repository = env!("CARGO_PKG_REPOSITORY");
+                format!(
+                    "The SDK is v{version} of {repository}, which needs the network; --sdk DIR takes it from a checkout."
+                )
             }
         }
     }

@@ -223,7 +223,7 @@ impl RunReport {
             None if self.left() > 0 && !self.is_scored => "; no policy scores them".to_owned(),
             None => String::new(),
         };
-        let are = if self.left() == 1 { "is" } else { "are" };
+        let are = if self.left() == 1 || self.rows.len() == 1 { "is" } else { "are" };
         format!("{} of {} {are} left{best}", self.left(), count(self.rows.len(), "node"))
     }
 

@@ -289,6 +289,7 @@ fn a_filter_that_counts_nothing_says_so_in_its_sidecar_and_is_held_to_that() {
     assert_eq!(counts("settings: {topic: pool}\ncounts: false\n"), (json!(true), json!(false), Value::Null));
     let (accepted, _, error) = counts("settings: {topic: placed}\ncounts: false\n");
     assert_eq!(accepted, false);
-    let expected = "the filter counts pods, or reads those on a node, and its sidecar says `counts: false`";
+    let expected = "the filter counts pods, or reads those on a node (placed.";
+    assert!(error.as_str().unwrap().contains("its sidecar says `counts: false`: remove that line"), "{error}");
     assert!(error.as_str().unwrap().contains(expected), "{error}");
 }

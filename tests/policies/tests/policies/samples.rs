@@ -1,8 +1,10 @@
 //! The sample policies in other languages than Rust: their own tests, and their cases with the modules.
 
+use std::fs;
+
 use plimsoll_cases::cases;
 use plimsoll_guests::toolchains::{Sample, c_sample, go_sample, python_sample, typescript_sample};
-use plimsoll_harness::workspace;
+use plimsoll_harness::{command, tempdir, workspace};
 use plimsoll_policies::load_bytes;
 
 fn assert_passes(name: &str, sample: &Sample) {
@@ -15,6 +17,22 @@ fn assert_passes(name: &str, sample: &Sample) {
     let failed: Vec<String> =
         cases.iter().filter_map(|case| case.check(&*policy).err()).map(|error| error.to_string()).collect();
     assert!(failed.is_empty(), "{} of {} cases failed:\n{}", failed.len(), cases.len(), failed.join("\n"));
+    assert_passes_beside_its_sidecar(name, sample);
+}
+
+/// As its README says: `plimsoll test` takes the sidecar beside the module for cases without settings.
+fn assert_passes_beside_its_sidecar(name: &str, sample: &Sample) {
+    let (folder, own) = (tempdir().unwrap(), workspace().join("plugins").join(name));
+    for entry in fs::read_dir(&own).unwrap().map(Result::unwrap) {
+        if entry.path().extension().is_some_and(|ending| ending == "yaml" || ending == "csv") {
+            fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+        }
+    }
+    let module = folder.path().join(format!("{name}.wasm"));
+    fs::write(&module, &sample.module).unwrap();
+    let output = command().arg("test").arg(module).arg("--cases").arg(own.join("cases")).output().unwrap();
+    let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
+    assert!(output.status.success(), "{name}: {text}");
 }
 
 #[test]
