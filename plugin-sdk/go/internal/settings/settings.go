@@ -15,7 +15,7 @@ func Decode(policy any, text string) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(policy); err != nil {
-		return explained(err, policy)
+		return explained(err, policy, text)
 	}
 	if own, ok := policy.(interface{ Validate() error }); ok {
 		return own.Validate()
@@ -24,10 +24,14 @@ func Decode(policy any, text string) error {
 }
 
 // explained says where the settings are wrong and what was expected, in the words of an operator.
-func explained(err error, policy any) error {
+func explained(err error, policy any, text string) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		field := wrong.Field
+		// The decoder names no keys of maps.
+		if path := pathAt(text, wrong.Offset); strings.HasPrefix(path, field+".") {
+			field = path
+		}
 		if field == "" {
 			field = "the settings"
 		}
@@ -37,6 +41,46 @@ func explained(err error, policy any) error {
 		return fmt.Errorf("there is no field %s; expected %s", strings.Trim(name, `"`), fields(policy))
 	}
 	return err
+}
+
+// pathAt is the path of the value whose first token ends at the offset or after it: the keys of the objects around it.
+func pathAt(text string, offset int64) string {
+	type level struct {
+		key               string
+		isObject, hasName bool
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	levels := []level{{}}
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return ""
+		}
+		top := &levels[len(levels)-1]
+		if token == json.Delim('}') || token == json.Delim(']') {
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		if key, isText := token.(string); isText && top.isObject && !top.hasName {
+			top.key, top.hasName = key, true
+			continue
+		}
+		if decoder.InputOffset() >= offset {
+			break
+		}
+		top.hasName = false
+		if token == json.Delim('{') || token == json.Delim('[') {
+			// The key stays until the value is over: it is the path of what is within.
+			levels = append(levels, level{isObject: token == json.Delim('{')})
+		}
+	}
+	var keys []string
+	for _, level := range levels {
+		if level.isObject {
+			keys = append(keys, level.key)
+		}
+	}
+	return strings.Join(keys, ".")
 }
 
 // fields lists the settings that a policy has, with those of the structs within it.
