@@ -274,17 +274,8 @@ fn without_name(error: &str, name: &str) -> String {
     }
 }
 
-/// A shorter time would be printed as 0.0 us: on a busy machine the difference of two measurements is noise.
-const SHORTEST_TIME: Duration = Duration::from_nanos(50);
-
 fn call_text(time: &Result<CallTime, Fault>) -> String {
     match time {
-        Ok(CallTime { first, further: Some(further) }) if *further < SHORTEST_TIME => {
-            format!(
-                "{} for a fresh instance and a node, too little to measure for each further node",
-                text::duration(*first)
-            )
-        }
         Ok(CallTime { first, further: Some(further) }) => format!(
             "{} for a fresh instance and a node, {} for each further node",
             text::duration(*first),
