@@ -61,9 +61,10 @@ impl Tls {
         match material {
             Ok(material) => {
                 let expires = humantime::format_rfc3339_seconds(material.not_after);
-                tracing::info!(file = %self.files.cert.display(), %expires, "TLS: other certificates are in force");
                 self.observer.expires(material.not_after);
                 self.material.store(Arc::new(material));
+                // The line is true once it is read: the certificates and their metric come first.
+                tracing::info!(file = %self.files.cert.display(), %expires, "TLS: other certificates are in force");
             }
             Err(error) => {
                 tracing::error!(error, "TLS: the files cannot be used: the certificates in force stay");

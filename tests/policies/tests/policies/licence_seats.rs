@@ -82,8 +82,7 @@ fn an_answer_is_cached_until_the_last_seat_is_taken_and_after_it_is_given_back()
 }
 
 /// Each attempt reads a label of its own, so that its table of 300,000 pods has to be made, which takes longer than the
-/// policy has; on a busy machine the rest of a call may take
-/// longer than the policy has.
+/// policy has; on a busy machine the rest of a call may take longer, too.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "an attempt on a busy machine counts only if the time was needed")]
 fn the_first_read_of_a_total_is_not_charged_to_the_policy() {
