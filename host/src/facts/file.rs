@@ -35,7 +35,7 @@ impl FactsFile {
         Ok(FactsConfig::text(&self.path)?)
     }
 
-    /// The sources of a later text.
+    /// Parses the text that the file has now.
     ///
     /// # Errors
     /// As for [`Self::read`].
