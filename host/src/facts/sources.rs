@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::Gateway;
 use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, SourceStatus};
+use plimsoll_system::Debouncer;
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
@@ -15,7 +16,7 @@ use tracing::{error, info, warn};
 
 use super::{
     file::FactsFile,
-    reloads::{Debouncer, FileState, Reloads},
+    reloads::{FileState, Reloads},
     users::{NO_FACTS, users},
 };
 
@@ -69,7 +70,7 @@ impl FactSources {
 
     /// Puts each later version of the facts file in force as a whole, or keeps the one before; it never returns.
     pub(crate) async fn follow(self: Arc<Self>) {
-        let mut debouncer = Debouncer::new(self.file.text.clone());
+        let mut debouncer = Debouncer::new(FileState::Ok(self.file.text.clone()));
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -78,7 +79,7 @@ impl FactSources {
             // The file may be on a slow volume.
             let read = spawn_blocking(move || own.file.text_now().map_err(|error| format!("{error:#}")));
             let Ok(state) = read.await else { continue };
-            if let Some(state) = debouncer.add(state) {
+            if let Some(state) = debouncer.add(state, false).cloned() {
                 let own = Arc::clone(&self);
                 // Its only error is a panic, which the panic hook has logged.
                 let _ = spawn_blocking(move || own.judge(state)).await;

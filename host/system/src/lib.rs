@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · FileStamp · uptime · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · Debouncer · FileStamp · uptime · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -10,6 +10,7 @@
 
 pub mod bounded_file;
 pub mod cgroup;
+mod debouncer;
 pub mod digest;
 mod error_chain;
 mod file_stamp;
@@ -17,6 +18,7 @@ mod private_dir;
 mod process_memory;
 mod uptime;
 
+pub use debouncer::Debouncer;
 pub use error_chain::error_chain;
 pub use file_stamp::{FileIdentity, FileStamp};
 pub use private_dir::{DirLimit, PrivateDir};

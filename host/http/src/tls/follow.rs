@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use plimsoll_system::Debouncer;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Contents, Material, Tls, TlsError};
@@ -12,14 +13,9 @@ use super::{Contents, Material, Tls, TlsError};
 /// The result of one read of the files; errors as text, so that they can be compared.
 type FileState = Result<Contents, String>;
 
-/// Debounces changes: the last state that was read, and the last one that was reported.
-///
-/// Two reads in a row must give the same state before it is reported, so a pair of files that is being written is
-/// neither loaded nor logged. Each state is reported once, and again when one of its certificates becomes valid or
-/// expires.
-struct Debouncer {
-    last: FileState,
-    judged: FileState,
+/// Debounces changes. A state is judged again when one of its certificates becomes valid or expires.
+struct Changes {
+    states: Debouncer<FileState>,
     judge_again: Option<SystemTime>,
 }
 
@@ -31,7 +27,7 @@ impl Tls {
     /// Certificate, key and client CA are replaced together or not at all: if they do not fit, the old ones stay in
     /// force, and the log says why.
     pub async fn follow(self: Arc<Self>, every: Duration) {
-        let mut debouncer = Debouncer::new(self.loaded.clone(), SystemTime::now());
+        let mut changes = Changes::new(self.loaded.clone(), SystemTime::now());
         let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut expired = false;
@@ -41,7 +37,7 @@ impl Tls {
             // The files may be on a slow volume.
             let state = tokio::task::spawn_blocking(move || Contents::read(&tls.files).map_err(|error| chain(&error)));
             let Ok(state) = state.await else { continue };
-            if let Some(state) = debouncer.add(state, SystemTime::now()) {
+            if let Some(state) = changes.add(state, SystemTime::now()) {
                 self.judge(state);
             }
             let now_expired = self.material.load().not_after < SystemTime::now();
@@ -73,26 +69,19 @@ impl Tls {
     }
 }
 
-// === impl Debouncer ===
+// === impl Changes ===
 
-impl Debouncer {
+impl Changes {
     fn new(loaded: Contents, now: SystemTime) -> Self {
-        Self { judge_again: loaded.next_change(now), last: Ok(loaded.clone()), judged: Ok(loaded) }
+        Self { judge_again: loaded.next_change(now), states: Debouncer::new(Ok(loaded)) }
     }
 
-    /// Adds a state, and returns it if it is stable and has to be judged.
+    /// Adds a state, and returns it if it has settled and must be judged.
     fn add(&mut self, state: FileState, now: SystemTime) -> Option<&FileState> {
-        if state != self.last {
-            self.last = state;
-            return None;
-        }
         let is_due = self.judge_again.is_some_and(|at| at < now);
-        if state == self.judged && !is_due {
-            return None;
-        }
+        let state = self.states.add(state, is_due)?;
         self.judge_again = state.as_ref().ok().and_then(|contents| contents.next_change(now));
-        self.judged = state;
-        Some(&self.judged)
+        Some(state)
     }
 }
 
@@ -106,35 +95,6 @@ fn chain(error: &TlsError) -> String {
 mod tests {
     use super::*;
 
-    fn contents(text: &str) -> Contents {
-        Contents { cert: text.into(), key: vec![], client_ca: None }
-    }
-
-    #[test]
-    fn a_change_is_judged_once_when_it_has_settled() {
-        let now = SystemTime::now();
-        let mut debouncer = Debouncer::new(contents("a"), now);
-        // The state that is read, and whether it is reported.
-        let (gone, state) = (|| Err("gone".to_owned()), |text| Ok(contents(text)));
-        let story = [
-            (state("a"), false),
-            (state("b"), false),
-            (state("c"), false),
-            (state("c"), true),
-            (state("c"), false),
-            (gone(), false),
-            (state("c"), false),
-            (state("c"), false),
-            (gone(), false),
-            (gone(), true),
-            (gone(), false),
-            (state("c"), false),
-            (state("c"), true),
-        ];
-        for (at, (seen, judged)) in story.into_iter().enumerate() {
-            assert_eq!(debouncer.add(seen.clone(), now).is_some(), judged, "look {at}");
-        }
-    }
     #[test]
     fn a_state_is_judged_again_when_a_certificate_becomes_valid_and_when_one_expires() {
         let certificate = |from: i32, to: i32| {
@@ -147,8 +107,8 @@ mod tests {
         let (cert, client_ca) = (certificate(2030, 2040), Some(certificate(2001, 2035)));
         let state = Contents { cert, key: vec![], client_ca };
         let at = |year: u32| humantime::parse_rfc3339(&format!("{year}-06-01T00:00:00Z")).unwrap();
-        let mut debouncer = Debouncer::new(state.clone(), at(2029));
-        let mut judged = |year| debouncer.add(Ok(state.clone()), at(year)).is_some();
+        let mut changes = Changes::new(state.clone(), at(2029));
+        let mut judged = |year| changes.add(Ok(state.clone()), at(year)).is_some();
         let years = [2029, 2030, 2030, 2034, 2035, 2036, 2040, 2041].map(|year| (year, judged(year)));
         let expected = [2029, 2030, 2030, 2034, 2035, 2036, 2040, 2041];
         let changes = [false, true, false, false, true, false, true, false];
