@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) use self::store::FactStore;
 pub use self::{
-    access::{AbsentFacts, FactAccess, OwnFacts},
+    access::{AbsentFacts, FactAccess, OwnFacts, check_source_name},
     csv::CsvError,
     source::{
         FactError, FactSource, FactValue, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES,
@@ -34,7 +34,8 @@ pub struct Facts {
     sources: BTreeMap<Arc<str>, Arc<FactSource>>,
 }
 
-/// The time and the facts, which a request finds beside the cluster.
+/// The time of a request, and the facts for views that do not take them from the cluster in force: whole nodes, victims
+/// and binds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moment {
     /// Unix seconds.

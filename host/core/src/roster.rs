@@ -145,6 +145,12 @@ impl Member {
         request.with_settings(Arc::clone(&self.settings)).with_shapes(&self.shapes).with_fact_access(access)
     }
 
+    /// The sources of the gateway that it may read: its name for each, and the name among all facts.
+    pub fn gateway_sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_own = |global: &str| self.own_facts.iter().any(|(name, _)| **name == *global);
+        self.fact_access.names().filter(move |(_, global)| !is_own(global))
+    }
+
     /// Whether it is no loaded module: it answers by a fault until one is loaded.
     pub fn is_stand_in(&self) -> bool {
         self.version == 0

@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::FactSource;
 
+/// Maximum bytes of the name by which the operator or a policy calls a source.
+const MAX_NAME_BYTES: usize = 63;
+
 crate::words! {
     /// The effect of reading a fact that is not there.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +31,18 @@ pub struct FactAccess {
 
 /// The sources that come with a policy's own files, by their name among all [`Facts`](super::Facts).
 pub type OwnFacts = Arc<[(Arc<str>, Arc<FactSource>)]>;
+
+/// Checks the name by which the operator or a policy calls a source.
+///
+/// # Errors
+/// If it is no such name: the expected form.
+pub fn check_source_name(name: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_fit) {
+        return Err("expected the name of a source: letters, digits, '.', '_' and '-', at most 63");
+    }
+    Ok(())
+}
 
 // === impl FactAccess ===
 

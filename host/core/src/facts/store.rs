@@ -1,4 +1,4 @@
-//! The facts in force, from the operator's sources and from those of policies.
+//! The facts in force, from the sources of the gateway and from those of policies.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{FactSource, Facts};
 
-type Sources = BTreeMap<Arc<str>, Arc<FactSource>>;
+type SourceMap = BTreeMap<Arc<str>, Arc<FactSource>>;
 
 /// Holds the facts in force.
 #[derive(Debug, Default)]
@@ -18,12 +18,12 @@ pub(crate) struct FactStore {
 
 #[derive(Debug, Default)]
 struct Origins {
-    /// Those of the operator.
-    shared: Sources,
+    /// Those of the gateway, which the operator declares.
+    gateway: SourceMap,
     /// Those that come with the policies of the roster in force.
-    own: Sources,
+    own: SourceMap,
     /// Those of the roster before: requests in flight may still ask its policies.
-    before: Sources,
+    before: SourceMap,
 }
 
 // === impl FactStore ===
@@ -34,13 +34,13 @@ impl FactStore {
         self.current.load_full()
     }
 
-    /// Replaces the operator's sources; whether anything changes.
-    pub(crate) fn set_shared(&self, facts: &Facts) -> bool {
-        self.change(|origins| origins.shared.clone_from(&facts.sources))
+    /// Replaces the sources of the gateway; whether anything changes.
+    pub(crate) fn set_gateway_sources(&self, facts: &Facts) -> bool {
+        self.change(|origins| origins.gateway.clone_from(&facts.sources))
     }
 
     /// Replaces the sources that come with policies; whether anything changes.
-    pub(crate) fn set_own(&self, own: Sources) -> bool {
+    pub(crate) fn set_own(&self, own: SourceMap) -> bool {
         self.change(|origins| origins.before = std::mem::replace(&mut origins.own, own))
     }
 
@@ -48,7 +48,7 @@ impl FactStore {
         let mut origins = self.origins.lock();
         change(&mut origins);
         let mut facts = Facts::default();
-        for (name, source) in origins.before.iter().chain(&origins.own).chain(&origins.shared) {
+        for (name, source) in origins.before.iter().chain(&origins.own).chain(&origins.gateway) {
             facts.insert(Arc::clone(name), Arc::clone(source));
         }
         let before = self.current.load();
@@ -83,17 +83,17 @@ mod tests {
     fn the_same_values_change_nothing() {
         let store = FactStore::default();
         let of = |value| Facts::from_iter([(Arc::from("load"), source(value))]);
-        assert!(store.set_shared(&of("1")));
+        assert!(store.set_gateway_sources(&of("1")));
         let first = store.current();
-        assert!(!store.set_shared(&of("1")));
+        assert!(!store.set_gateway_sources(&of("1")));
         assert!(Arc::ptr_eq(&first, &store.current()));
-        assert!(store.set_shared(&of("2")));
+        assert!(store.set_gateway_sources(&of("2")));
     }
 
     #[test]
     fn the_sources_of_the_roster_before_stay_for_requests_in_flight() {
         let store = FactStore::default();
-        let own = |name: &str, value| Sources::from([(Arc::from(name), source(value))]);
+        let own = |name: &str, value| SourceMap::from([(Arc::from(name), source(value))]);
         store.set_own(own("file:a.csv", "1"));
         store.set_own(own("file:b.csv", "2"));
         assert_eq!(value(&store, "file:a.csv").as_deref(), Some("1"));

@@ -45,6 +45,9 @@ impl After {
 
 impl fmt::Debug for After {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("After").field("learn", &self.cache_inserts.len()).field("ask", &self.guest_calls.len()).finish()
+        f.debug_struct("After")
+            .field("cache_inserts", &self.cache_inserts.len())
+            .field("guest_calls", &self.guest_calls.len())
+            .finish()
     }
 }

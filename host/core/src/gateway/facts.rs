@@ -13,9 +13,9 @@ impl Gateway {
         self.facts.current()
     }
 
-    /// Replaces the facts of the operator's sources. Requests in flight finish with those that they started with.
+    /// Replaces the facts of the sources of the gateway. Requests in flight finish with those that they started with.
     pub fn set_facts(&self, facts: &Facts) {
-        if self.facts.set_shared(facts) {
+        if self.facts.set_gateway_sources(facts) {
             self.show_facts();
         }
     }
@@ -28,8 +28,8 @@ impl Gateway {
         }
     }
 
-    /// Makes a cluster with the facts in force. Binds wait for this lock, so values were compared before. Of two calls
-    /// each shows the newest facts, whichever comes last.
+    /// Publishes a cluster with the facts in force. Binds wait for this lock, so the facts are compared before it is
+    /// taken. If calls overlap, each publishes the newest facts.
     fn show_facts(&self) {
         self.update(&mut self.announced.lock());
     }

@@ -1,15 +1,12 @@
 //! The sources of facts that a sidecar names.
 
-use plimsoll_core::{AbsentFacts, quotable};
+use plimsoll_core::{AbsentFacts, check_source_name, quotable};
 use plimsoll_yaml::FieldError;
 
 use super::raw::{RawAbsent, RawFactSource, RawFacts};
 
 /// Maximum sources of one policy.
 const MAX_SOURCES: usize = 16;
-
-/// Maximum characters of a source's name.
-const MAX_NAME_BYTES: usize = 63;
 
 /// A source of facts that a policy reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +46,8 @@ impl RawAbsent {
 }
 
 fn resolve(name: &str, source: RawFactSource) -> Result<FactUse, FieldError> {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_fit) {
-        let expected = "expected the name of a source: letters, digits, '.', '_' and '-', at most 63";
-        return Err(wrong("facts", format!("found '{}': {expected}", quotable(name))));
-    }
+    let wrong_name = |expected: &str| wrong("facts", format!("found '{}': {expected}", quotable(name)));
+    check_source_name(name).map_err(wrong_name)?;
     if let Some(file) = source.file.as_deref().filter(|file| !is_file_name(file)) {
         let expected = "expected a .csv file of the sidecar's own directory, without a path";
         return Err(wrong(&format!("facts.{name}.file"), format!("found '{}': {expected}", quotable(file))));

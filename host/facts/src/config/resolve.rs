@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_core::quotable;
+use plimsoll_core::{check_source_name, quotable};
 use plimsoll_yaml::{FieldError, position};
 use serde_saphyr::Spanned;
 
@@ -20,9 +20,6 @@ use crate::{
 
 /// Maximum sources; each has a task.
 const MAX_SOURCES: usize = 64;
-
-/// Maximum characters of a source's name, as in a sidecar.
-const MAX_NAME_BYTES: usize = 63;
 
 /// Maximum bytes of a query. Encoded, it must fit into the URL of a request.
 const MAX_QUERY_BYTES: usize = 4 << 10;
@@ -71,11 +68,9 @@ pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<FactsConfig, Fi
 
 fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Result<SourceConfig, FieldError> {
     let position = position(raw.referenced);
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_fit) {
-        let expected = "expected the name of a source: letters, digits, '.', '_' and '-', at most 63";
-        return Err(FieldError { position, field: quotable(name).into_owned(), text: expected.to_owned() });
-    }
+    let wrong_name =
+        |expected: &str| FieldError { position, field: quotable(name).into_owned(), text: expected.to_owned() };
+    check_source_name(name).map_err(wrong_name)?;
     let RawSource { prometheus, http, config_map, file, max_age, round } = raw.value;
     let field = |kind| Field { source: name, kind };
     let kinds = [
