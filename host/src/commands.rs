@@ -5,7 +5,6 @@ mod completions;
 mod conformance;
 mod credential_plugin;
 mod explain;
-mod lost_facts;
 mod new;
 mod offline;
 mod run;
@@ -13,6 +12,7 @@ mod scheduler_config;
 pub(crate) mod serve;
 mod table;
 mod test;
+mod undeclared_sources;
 mod version;
 
 use std::process::ExitCode;

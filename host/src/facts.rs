@@ -2,8 +2,10 @@
 
 mod describe;
 mod file;
+mod policies_by_source;
 mod reloads;
 mod sources;
-mod users;
 
-pub(crate) use self::{describe::describe, file::FactsFile, reloads::Reloads, sources::FactSources, users::NO_FACTS};
+pub(crate) use self::{
+    describe::describe, file::FactsFile, policies_by_source::UNDECLARED_SOURCE, reloads::Reloads, sources::FactSources,
+};

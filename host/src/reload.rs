@@ -11,7 +11,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     counting::outrun,
-    facts::{FactSources, NO_FACTS},
+    facts::{FactSources, UNDECLARED_SOURCE},
     metrics::Metrics,
     readiness::Readiness,
 };
@@ -65,7 +65,7 @@ impl Reload {
         } else {
             warn_of_blind(&update);
         }
-        warn_of_lost_facts(&update, self.facts.as_deref());
+        warn_of_undeclared_sources(&update, self.facts.as_deref());
         self.metrics.reloaded(&update.roster, &update.changes);
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
@@ -117,12 +117,11 @@ fn warn_of_blind(update: &RosterUpdate) {
 }
 
 /// A source is a file of the sidecar's directory, or one of `--facts`.
-fn warn_of_lost_facts(update: &RosterUpdate, sources: Option<&FactSources>) {
+fn warn_of_undeclared_sources(update: &RosterUpdate, sources: Option<&FactSources>) {
     for member in new_members(update) {
         let is_declared = |global: &str| sources.is_some_and(|sources| sources.has(global));
-        let is_known = |global: &str| is_declared(global) || member.own_facts.iter().any(|(name, _)| **name == *global);
-        for (source, _) in member.fact_access.names().filter(|(_, global)| !is_known(global)) {
-            warn!(policy = member.id(), source, "{NO_FACTS}");
+        for (source, _) in member.gateway_sources().filter(|(_, global)| !is_declared(global)) {
+            warn!(policy = member.id(), source, "{UNDECLARED_SOURCE}");
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::{round::Round, url::HttpUrl};
 /// Maximum bytes of a facts file, as of a ConfigMap.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Ample for 64 sources.
+/// Far more than 64 sources need.
 const FORMAT: Format = Format {
     max_nodes: 10_000,
     max_depth: 16,
@@ -111,22 +111,22 @@ impl FactsConfig {
     /// # Errors
     /// If the file cannot be read, or declares something else than sources.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        Self::of_text(path, &Self::text(path)?)
+        Self::from_text(path, &Self::read_text(path)?)
     }
 
-    /// Reads the text of a facts file.
+    /// Returns the bytes of a facts file.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn text(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    pub fn read_text(path: &Path) -> Result<Vec<u8>, ConfigError> {
         read_file(path, MAX_BYTES).map_err(|cause| ConfigError::Unreadable { path: path.to_owned(), cause })
     }
 
-    /// Reads the text of the facts file with this path.
+    /// Parses the text of the facts file at `path`.
     ///
     /// # Errors
     /// If it declares something else than sources.
-    pub fn of_text(path: &Path, text: &[u8]) -> Result<Self, ConfigError> {
+    pub fn from_text(path: &Path, text: &[u8]) -> Result<Self, ConfigError> {
         let malformed = |cause| ConfigError::Malformed { path: path.to_owned(), cause };
         let text =
             str::from_utf8(text).map_err(|_| malformed(FieldError::of_file("it is not UTF-8: expected YAML")))?;
@@ -148,16 +148,17 @@ impl FactsConfig {
         self.sources.iter().flat_map(|source| source.kind.files()).flatten()
     }
 
-    /// Whether a source is read from the API server.
-    pub fn needs_api_server(&self) -> bool {
-        self.sources.iter().any(|source| matches!(source.kind, SourceKind::ConfigMap { .. }))
+    /// The first source that is read from the API server.
+    pub fn first_config_map(&self) -> Option<&str> {
+        let source = self.sources.iter().find(|source| matches!(source.kind, SourceKind::ConfigMap { .. }));
+        source.map(|source| &*source.name)
     }
 }
 
 /// Says where a key belongs that every source has, if it is among those of the kind.
 fn with_hint(mut error: FieldError) -> FieldError {
     let key = ["maxAge", "round"].into_iter().find(|key| error.text.starts_with(&format!("unknown key '{key}'")));
-    if let (Some(key), Some((source, kind))) = (key, error.field.split_once('.')) {
+    if let (Some(key), Some((source, kind))) = (key, error.field.rsplit_once('.')) {
         error.text = format!("unknown key '{key}': expected it beside '{kind}', as '{source}.{key}'");
     }
     error

@@ -39,6 +39,8 @@ pub(crate) enum FetchError {
     Authorities { path: PathBuf, why: String },
     #[error("the certificates of the system's authorities cannot be used: {0}: name a caFile")]
     SystemRoots(String),
+    #[error("TLS 1.2 and 1.3 cannot be used: {0}: expected at least one of them")]
+    TlsVersions(String),
     #[error("the ConfigMap cannot be read: {0}")]
     ConfigMap(String),
     #[error("the answer is not that of Prometheus' query API: {0}")]
@@ -47,7 +49,7 @@ pub(crate) enum FetchError {
     Refused(String),
     #[error("the result is of the type '{0}': expected vector or scalar, as of a query for one moment")]
     ResultType(String),
-    #[error("no sample of the result has the label '{0}', which names nodes or keys")]
+    #[error("no sample of the result has the label '{0}', which names nodes or keys: expected it on each sample")]
     NoLabel(Box<str>),
     #[error("the result has {0} samples: expected one, or `node` or `key` with the label that tells them apart")]
     ManySamples(usize),

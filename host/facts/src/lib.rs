@@ -1,7 +1,7 @@
 //! Facts from outside, fetched from the sources that the operator declares (`serve --facts FILE`).
 //!
 //! ```text
-//!  facts file ──> FactsConfig ──> one task for each source: fetch ──> parse ──> Sources ──> publish (Gateway::set_facts)
+//!  facts file ──> FactsConfig ──> one task for each source: fetch ──> parse ──> SourceTable ──> publish (Gateway::set_facts)
 //!                                   │                                             │
 //!                                   └── Prometheus, HTTP, ConfigMap, file         └── SourceStatus: metrics, /api/facts
 //! ```

@@ -40,7 +40,7 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFac
         }
         (_, Content::Json(bytes)) => {
             let values = json::parse(&bytes).map_err(FetchError::Json)?;
-            reading(&values, 0, round)
+            parsed_facts(&values, 0, round)
         }
         (_, Content::Csv(bytes)) => {
             let text = str::from_utf8(&bytes).map_err(FetchError::NotUtf8)?;
@@ -49,18 +49,18 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFac
                 return Ok(ParsedFacts { facts, left_out: 0 });
             }
             let values = facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned()));
-            reading(&values.collect::<Vec<_>>(), 0, round)
+            parsed_facts(&values.collect::<Vec<_>>(), 0, round)
         }
         // A line end behind a value comes from the way in which YAML was written.
         (_, Content::Entries(entries)) => {
             let values = entries.into_iter().map(|(key, value)| (key, value.trim().to_owned()));
-            reading(&values.collect::<Vec<_>>(), 0, round)
+            parsed_facts(&values.collect::<Vec<_>>(), 0, round)
         }
     }
 }
 
 /// The facts with these keys and values, rounded.
-fn reading(values: &[(String, String)], left_out: u64, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
+fn parsed_facts(values: &[(String, String)], left_out: u64, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     let rounded = values.iter().map(|(key, value)| {
         let value = round.map_or(value.as_str().into(), |round| round.apply(value));
         (key.as_str(), value)
@@ -87,9 +87,9 @@ mod tests {
     }
 
     fn values(round: Option<f64>, content: Content) -> Result<Vec<(String, String)>, String> {
-        let reading = parse(&config(round), content).map_err(|error| error.to_string())?;
+        let parsed = parse(&config(round), content).map_err(|error| error.to_string())?;
         let mut values: Vec<_> =
-            reading.facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
+            parsed.facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
         values.sort();
         Ok(values)
     }

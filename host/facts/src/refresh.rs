@@ -21,7 +21,7 @@ use crate::{
     error::FetchError,
     fetch::{ConfigMaps, Fetched, Fetcher},
     parse::parse,
-    sources::{Publish, SourceStatus, Sources},
+    sources::{Publish, SourceStatus, SourceTable},
 };
 
 /// Answers that are parsed at once: each takes a multiple of its up to 4 MiB. No permit is held while a server is
@@ -40,14 +40,14 @@ pub struct FactWatch {
 
 /// The sources of one version of the facts file.
 struct Running {
-    sources: Arc<Sources>,
+    sources: Arc<SourceTable>,
     // Dropping it ends the tasks.
     _tasks: JoinSet<()>,
 }
 
 /// The task of one source.
 struct Refresh {
-    sources: Arc<Sources>,
+    sources: Arc<SourceTable>,
     fetcher: Arc<Fetcher>,
     permits: Arc<Semaphore>,
     /// The index of the source.
@@ -66,7 +66,7 @@ impl FactWatch {
     ) -> Self {
         let publish: Arc<Publish> = Arc::new(publish);
         let (fetcher, permits) = (Arc::new(Fetcher::new(config_maps)), Arc::new(Semaphore::new(MAX_PARSES)));
-        let running = Running::start(Arc::new(Sources::new(config, publish)), &fetcher, &permits);
+        let running = Running::start(Arc::new(SourceTable::new(config, publish)), &fetcher, &permits);
         Self { running: Mutex::new(running), fetcher, permits }
     }
 
@@ -96,7 +96,7 @@ impl FactWatch {
         self.sources().statuses()
     }
 
-    fn sources(&self) -> Arc<Sources> {
+    fn sources(&self) -> Arc<SourceTable> {
         Arc::clone(&self.running.lock().sources)
     }
 }
@@ -110,7 +110,7 @@ impl fmt::Debug for FactWatch {
 // === impl Running ===
 
 impl Running {
-    fn start(sources: Arc<Sources>, fetcher: &Arc<Fetcher>, permits: &Arc<Semaphore>) -> Self {
+    fn start(sources: Arc<SourceTable>, fetcher: &Arc<Fetcher>, permits: &Arc<Semaphore>) -> Self {
         let mut tasks = JoinSet::new();
         for at in 0..sources.configs().len() {
             let (sources, fetcher, permits) = (Arc::clone(&sources), Arc::clone(fetcher), Arc::clone(permits));
@@ -135,11 +135,13 @@ impl Refresh {
 
     async fn fetch(&self, began: Instant) {
         let fetched = self.fetcher.fetch(&self.sources.configs()[self.at]).await;
-        // It is never closed.
-        let Ok(_permit) = self.permits.acquire().await else { return };
+        // The semaphore is never closed.
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
         let (sources, at) = (Arc::clone(&self.sources), self.at);
-        // ParsedFacts megabytes of JSON, and a change of every node, take too long for a thread of async tasks.
+        // Parsing megabytes of JSON, or changing the facts of every node, takes too long for an async thread. That thread
+        // holds the permit: it parses to the end, even if this task is aborted.
         let read = move || {
+            let _permit = permit;
             let Fetched { content, token } = fetched;
             let outcome = content.and_then(|content| parse(&sources.configs()[at], content));
             sources.fetched(at, began, outcome.map_err(|error| error.shown(token.as_deref())));

@@ -20,11 +20,10 @@ use crate::{
 pub(crate) type Publish = dyn Fn(&Facts) + Send + Sync;
 
 /// All sources.
-pub(crate) struct Sources {
+pub(crate) struct SourceTable {
     configs: Vec<SourceConfig>,
     /// In the same order.
     states: Mutex<Vec<SourceState>>,
-    started: Instant,
     publish: Arc<Publish>,
     /// Held while facts are published, so that they come into force in the order in which they were made.
     turn: Mutex<Turn>,
@@ -53,8 +52,8 @@ pub struct SourceStatus {
     pub max_age: Duration,
     /// The age of its values, in force or not; none if it was never read.
     pub age: Option<Duration>,
-    /// The time since the first fetch began.
-    pub uptime: Duration,
+    /// The time since it was declared.
+    pub declared_for: Duration,
     /// Whether its facts are absent, because it was never read or its values are too old.
     pub is_absent: bool,
     /// The number of its facts in force.
@@ -71,13 +70,13 @@ pub struct SourceStatus {
     pub error: Option<String>,
 }
 
-// === impl Sources ===
+// === impl SourceTable ===
 
-impl Sources {
+impl SourceTable {
     pub(crate) fn new(config: FactsConfig, publish: Arc<Publish>) -> Self {
         let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
         let (states, turn) = (Mutex::new(states), Mutex::new(Turn::Ours));
-        Self { configs: config.sources, states, started: Instant::now(), publish, turn }
+        Self { configs: config.sources, states, publish, turn }
     }
 
     /// The sources of a newer facts file. A source begins with the values and counts of the one with its name; these
@@ -91,21 +90,24 @@ impl Sources {
         };
         let (states, turn) = (config.sources.iter().map(state).collect(), Mutex::new(Turn::Ours));
         let (states, publish) = (Mutex::new(states), Arc::clone(&self.publish));
-        Self { configs: config.sources, states, started: self.started, publish, turn }
+        Self { configs: config.sources, states, publish, turn }
     }
 
     pub(crate) fn configs(&self) -> &[SourceConfig] {
         &self.configs
     }
 
-    /// Applies the outcome of a fetch that started at `began`.
+    /// Applies the outcome of a fetch that started at `began`, unless other sources were declared since.
     pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, String>) {
+        if *self.turn.lock() == Turn::Over {
+            return;
+        }
         let name = &self.configs[at].name;
         let (outcome, effect) = {
             let mut states = self.states.lock();
             let outcome = outcome.and_then(|facts| check_total(&states, at, facts).map_err(|error| error.to_string()));
             match outcome {
-                Ok(reading) => (Ok(reading.facts.len()), states[at].succeeded(began, reading)),
+                Ok(parsed) => (Ok(parsed.facts.len()), states[at].succeeded(began, parsed)),
                 Err(error) => (Err(error.clone()), states[at].failed(error)),
             }
         };
@@ -154,7 +156,7 @@ impl Sources {
             every: source.every,
             max_age: source.max_age,
             age: state.read_at.map(|read_at| now.saturating_duration_since(read_at)),
-            uptime: now.saturating_duration_since(self.started),
+            declared_for: now.saturating_duration_since(state.declared_at),
             is_absent: state.values.is_none(),
             values: state.values.as_ref().map_or(0, |values| values.len()),
             bytes: state.values.as_ref().map_or(0, |values| values.bytes()),
@@ -181,14 +183,14 @@ impl Sources {
     }
 }
 
-/// The reading, if all sources together stay within their bounds with it.
-fn check_total(states: &[SourceState], at: usize, reading: ParsedFacts) -> Result<ParsedFacts, FetchError> {
+/// Returns the parsed facts if the total of all sources stays within its limits.
+fn check_total(states: &[SourceState], at: usize, parsed: ParsedFacts) -> Result<ParsedFacts, FetchError> {
     let others =
         states.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, state)| state.values.as_ref());
-    let (facts, bytes) = others.fold((reading.facts.len(), reading.facts.bytes()), |(facts, bytes), values| {
+    let (facts, bytes) = others.fold((parsed.facts.len(), parsed.facts.bytes()), |(facts, bytes), values| {
         (facts + values.len(), bytes + values.bytes())
     });
-    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES { Err(FetchError::Total) } else { Ok(reading) }
+    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES { Err(FetchError::Total) } else { Ok(parsed) }
 }
 
 #[cfg(test)]
@@ -200,21 +202,21 @@ mod tests {
     use super::*;
 
     /// This many sources, and the facts that they have published.
-    fn sources(count: usize) -> (Sources, Arc<Mutex<Vec<Facts>>>) {
+    fn sources(count: usize) -> (SourceTable, Arc<Mutex<Vec<Facts>>>) {
         let mut text = String::new();
         for at in 0..count {
             writeln!(text, "s{at}: {{file: {{path: a.csv}}, maxAge: 1m}}").unwrap();
         }
         let published = Arc::<Mutex<Vec<Facts>>>::default();
         let own = Arc::clone(&published);
-        (Sources::new(config(&text), Arc::new(move |facts: &Facts| own.lock().push(facts.clone()))), published)
+        (SourceTable::new(config(&text), Arc::new(move |facts: &Facts| own.lock().push(facts.clone()))), published)
     }
 
     fn config(text: &str) -> FactsConfig {
-        FactsConfig::of_text(Path::new("facts.yaml"), text.as_bytes()).unwrap()
+        FactsConfig::from_text(Path::new("facts.yaml"), text.as_bytes()).unwrap()
     }
 
-    fn reading(facts: usize, value: &str) -> ParsedFacts {
+    fn parsed_facts(facts: usize, value: &str) -> ParsedFacts {
         let facts = FactSource::from_texts((0..facts).map(|key| (key.to_string(), value))).unwrap();
         ParsedFacts { facts, left_out: 0 }
     }
@@ -226,9 +228,9 @@ mod tests {
     #[test]
     fn only_a_change_is_published_and_with_it_all_sources() {
         let ((sources, published), now) = (sources(2), Instant::now());
-        sources.fetched(0, now, Ok(reading(1, "a")));
-        sources.fetched(0, now, Ok(reading(1, "a")));
-        sources.fetched(1, now, Ok(reading(1, "b")));
+        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
+        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
+        sources.fetched(1, now, Ok(parsed_facts(1, "b")));
         sources.fetched(0, now, Err(FetchError::TooLarge.to_string()));
         let all = published.lock();
         assert_eq!(all.len(), 2);
@@ -242,7 +244,7 @@ mod tests {
     #[test]
     fn a_source_that_is_too_old_is_published_as_absent() {
         let ((sources, published), now) = (sources(1), Instant::now());
-        sources.fetched(0, now, Ok(reading(1, "a")));
+        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
         let expiry = sources.expiry(0).unwrap();
         sources.expire(0, now + Duration::from_millis(59_999));
         assert_eq!(published.lock().len(), 1);
@@ -256,8 +258,8 @@ mod tests {
     #[test]
     fn a_source_that_is_declared_again_keeps_its_values_until_they_are_too_old() {
         let ((sources, published), now) = (sources(2), Instant::now());
-        sources.fetched(0, now, Ok(reading(1, "a")));
-        sources.fetched(1, now, Ok(reading(1, "b")));
+        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
+        sources.fetched(1, now, Ok(parsed_facts(1, "b")));
         let next = sources.successor(config("s1: {file: {path: b.csv}, maxAge: 5m}\ns2: {file: {path: c.csv}}\n"));
         next.publish();
         let last = || published.lock().last().cloned().unwrap();
@@ -265,10 +267,11 @@ mod tests {
         assert_eq!(next.expiry(0), Some(now + Duration::from_mins(5)));
         assert_eq!(next.statuses().iter().map(|status| status.good).collect::<Vec<_>>(), [1, 0]);
         // A fetch of the sources before, which ends late, replaces nothing.
-        sources.fetched(1, now, Ok(reading(1, "late")));
-        sources.fetched(0, now, Ok(reading(1, "late")));
+        sources.fetched(1, now, Ok(parsed_facts(1, "late")));
+        sources.fetched(0, now, Ok(parsed_facts(1, "late")));
         assert_eq!(published.lock().len(), 3);
-        next.fetched(1, now, Ok(reading(1, "c")));
+        assert_eq!(sources.statuses()[0].good, 1);
+        next.fetched(1, now, Ok(parsed_facts(1, "c")));
         assert_eq!((value(&last(), "s1"), value(&last(), "s2")), (Some("b".to_owned()), Some("c".to_owned())));
     }
 
@@ -277,15 +280,15 @@ mod tests {
         let count = MAX_TOTAL_FACTS / MAX_FACTS;
         let ((sources, _), now) = (sources(count + 1), Instant::now());
         for at in 0..count {
-            sources.fetched(at, now, Ok(reading(MAX_FACTS, "1")));
+            sources.fetched(at, now, Ok(parsed_facts(MAX_FACTS, "1")));
         }
-        sources.fetched(count, now, Ok(reading(1, "1")));
+        sources.fetched(count, now, Ok(parsed_facts(1, "1")));
         assert!(
             sources.statuses()[count].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
         );
         // A source that replaces its own facts counts once.
-        sources.fetched(0, now, Ok(reading(MAX_FACTS - 1, "2")));
-        sources.fetched(count, now, Ok(reading(1, "1")));
+        sources.fetched(0, now, Ok(parsed_facts(MAX_FACTS - 1, "2")));
+        sources.fetched(count, now, Ok(parsed_facts(1, "1")));
         assert_eq!(sources.statuses()[count].error, None);
     }
 }

@@ -16,6 +16,8 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(crate) struct SourceState {
     max_age: Duration,
+    /// When a source with this name was declared first.
+    pub(crate) declared_at: Instant,
     /// None: nothing was read yet, or it was too long ago.
     pub(crate) values: Option<Arc<FactSource>>,
     /// When the last good fetch began: its values are not newer than that.
@@ -47,6 +49,7 @@ impl SourceState {
     pub(crate) fn new(max_age: Duration) -> Self {
         Self {
             max_age,
+            declared_at: Instant::now(),
             values: None,
             read_at: None,
             left_out: 0,
@@ -64,13 +67,13 @@ impl SourceState {
     }
 
     /// A fetch that began then has brought these values.
-    pub(crate) fn succeeded(&mut self, began: Instant, reading: ParsedFacts) -> FetchEffect {
-        let values_changed = self.values.as_deref() != Some(&reading.facts);
+    pub(crate) fn succeeded(&mut self, began: Instant, parsed: ParsedFacts) -> FetchEffect {
+        let values_changed = self.values.as_deref() != Some(&parsed.facts);
         if values_changed {
-            self.values = Some(Arc::new(reading.facts));
+            self.values = Some(Arc::new(parsed.facts));
         }
         self.read_at = Some(began);
-        self.left_out = reading.left_out;
+        self.left_out = parsed.left_out;
         self.good += 1;
         self.failures_in_a_row = 0;
         // Both are reset: an absence mostly has failures too, and is one recovery.
@@ -115,25 +118,34 @@ mod tests {
 
     const MAX_AGE: Duration = Duration::from_mins(1);
 
-    fn reading(value: &str) -> ParsedFacts {
+    fn parsed_facts(value: &str) -> ParsedFacts {
         ParsedFacts { facts: FactSource::from_texts([("k", value)]).unwrap(), left_out: 3 }
     }
 
     #[test]
     fn the_same_values_are_no_change_and_stay_the_same_source() {
         let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
-        assert_eq!(state.succeeded(now, reading("1")), FetchEffect { values_changed: true, health_changed: false });
+        assert_eq!(
+            state.succeeded(now, parsed_facts("1")),
+            FetchEffect { values_changed: true, health_changed: false }
+        );
         let first = state.values.clone().unwrap();
-        assert_eq!(state.succeeded(now, reading("1")), FetchEffect { values_changed: false, health_changed: false });
+        assert_eq!(
+            state.succeeded(now, parsed_facts("1")),
+            FetchEffect { values_changed: false, health_changed: false }
+        );
         assert!(Arc::ptr_eq(&first, state.values.as_ref().unwrap()));
-        assert_eq!(state.succeeded(now, reading("2")), FetchEffect { values_changed: true, health_changed: false });
+        assert_eq!(
+            state.succeeded(now, parsed_facts("2")),
+            FetchEffect { values_changed: true, health_changed: false }
+        );
         assert_eq!((state.good, state.failed, state.left_out), (3, 0, 3));
     }
 
     #[test]
     fn values_outlive_failures_until_they_are_too_old() {
         let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
-        state.succeeded(now, reading("1"));
+        state.succeeded(now, parsed_facts("1"));
         assert_eq!(state.failed("away".to_owned()), FetchEffect { values_changed: false, health_changed: true });
         assert_eq!(state.failed("away".to_owned()), FetchEffect { values_changed: false, health_changed: false });
         assert_eq!(state.expiry(), Some(now + MAX_AGE));
@@ -141,26 +153,29 @@ mod tests {
         assert!(state.expire(now + MAX_AGE) && state.values.is_none());
         assert!(!state.expire(now + 2 * MAX_AGE), "it is over once");
         let later = now + 3 * MAX_AGE;
-        assert_eq!(state.succeeded(later, reading("1")), FetchEffect { values_changed: true, health_changed: true });
+        assert_eq!(
+            state.succeeded(later, parsed_facts("1")),
+            FetchEffect { values_changed: true, health_changed: true }
+        );
         assert_eq!((state.expiry(), state.error.as_deref()), (Some(later + MAX_AGE), None));
     }
 
     #[test]
     fn values_that_come_back_after_they_have_expired_are_a_recovery_even_without_a_failure() {
         let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
-        state.succeeded(now, reading("1"));
+        state.succeeded(now, parsed_facts("1"));
         assert!(state.expire(now + MAX_AGE));
-        assert!(state.succeeded(now + MAX_AGE, reading("1")).health_changed);
-        assert!(!state.succeeded(now + MAX_AGE, reading("1")).health_changed);
+        assert!(state.succeeded(now + MAX_AGE, parsed_facts("1")).health_changed);
+        assert!(!state.succeeded(now + MAX_AGE, parsed_facts("1")).health_changed);
     }
 
     #[test]
     fn an_absence_after_failures_is_one_recovery() {
         let (mut state, now) = (SourceState::new(MAX_AGE), Instant::now());
-        state.succeeded(now, reading("1"));
+        state.succeeded(now, parsed_facts("1"));
         state.failed("away".to_owned());
         assert!(state.expire(now + MAX_AGE));
-        let recoveries = (0..3).filter(|_| state.succeeded(now + MAX_AGE, reading("1")).health_changed).count();
+        let recoveries = (0..3).filter(|_| state.succeeded(now + MAX_AGE, parsed_facts("1")).health_changed).count();
         assert_eq!(recoveries, 1);
     }
 
@@ -174,7 +189,7 @@ mod tests {
             pauses.push(state.pause(every).as_secs());
         }
         assert_eq!((&pauses[..4], pauses[39]), (&[1, 2, 4, 5][..], 5));
-        state.succeeded(Instant::now(), reading("1"));
+        state.succeeded(Instant::now(), parsed_facts("1"));
         assert_eq!(state.pause(every), every);
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{AskArgs, ClusterArgs, EngineArgs},
-    commands::{PLUGIN_RUNNER, lost_facts},
+    commands::{PLUGIN_RUNNER, undeclared_sources},
     engine, output, sample, text,
 };
 
@@ -100,14 +100,15 @@ impl OfflineGateway {
         offline.check_group(&args.group)?;
         let roster = offline.gateway.roster();
         let asked = roster.group(&args.group).into_iter().flat_map(Group::members);
-        offline.tell_of_lost_facts(asked.filter(|member| member.config.mode != Mode::Off));
+        offline.tell_of_undeclared_sources(asked.filter(|member| member.config.mode != Mode::Off));
         Ok((offline, pod))
     }
 
     /// Remarks on the sources of facts that these policies name and that have no facts here.
-    pub(super) fn tell_of_lost_facts<'m>(&self, members: impl Iterator<Item = &'m Arc<Member>>) {
+    pub(super) fn tell_of_undeclared_sources<'m>(&self, members: impl Iterator<Item = &'m Arc<Member>>) {
         let members = members.map(|member| (member.id(), member.fact_access.as_ref()));
-        if let Some(remark) = lost_facts::remark(members, &self.gateway.facts(), self.facts_snapshot.as_deref()) {
+        if let Some(remark) = undeclared_sources::remark(members, &self.gateway.facts(), self.facts_snapshot.as_deref())
+        {
             output::remark(&remark);
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     ensure!(!pods.is_empty(), "--pod names no pod: there is nothing to ask about");
     let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
     let member = find(&offline, args)?;
-    offline.tell_of_lost_facts(std::iter::once(&member));
+    offline.tell_of_undeclared_sources(std::iter::once(&member));
     let group = Group::new(vec![by_itself(&member)]);
     let alone = Roster::new([(Arc::clone(&member.group), group)].into(), vec![]);
     offline.gateway.set_roster(Arc::new(alone));

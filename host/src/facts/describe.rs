@@ -4,23 +4,23 @@ use plimsoll_core::Roster;
 use plimsoll_facts::SourceStatus;
 use serde_json::{Value, json};
 
-use super::{sources::FactSources, users::users};
+use super::{policies_by_source::policies_by_source, sources::FactSources};
 
 /// The content of `/api/facts`: the declared sources, and those that policies name and nobody has declared.
 pub(crate) fn describe(sources: Option<&FactSources>, roster: &Roster) -> Value {
-    let mut users = users(roster);
+    let mut policies_by_source = policies_by_source(roster);
     let statuses = sources.map(FactSources::statuses).unwrap_or_default();
     let declared: Vec<Value> = statuses
         .iter()
         .map(|status| {
-            let policies = users.remove(&*status.name).unwrap_or_default();
+            let policies = policies_by_source.remove(&*status.name).unwrap_or_default();
             describe_source(status, &policies)
         })
         .collect();
-    let missing = users
+    let undeclared = policies_by_source
         .into_iter()
         .map(|(source, policies)| json!({"source": source, "state": "not-declared", "policies": policies}));
-    let all: Vec<Value> = declared.into_iter().chain(missing).collect();
+    let all: Vec<Value> = declared.into_iter().chain(undeclared).collect();
     json!({"file": sources.map(describe_file), "sources": all})
 }
 

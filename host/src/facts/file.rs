@@ -22,7 +22,7 @@ impl FactsFile {
     /// # Errors
     /// If it is bad, or lies in the policies directory.
     pub(crate) fn read(path: PathBuf, policies: &Path) -> Result<Self> {
-        let text = FactsConfig::text(&path)?;
+        let text = FactsConfig::read_text(&path)?;
         let config = checked(&path, policies, &text)?;
         Ok(Self { path, policies: policies.to_owned(), text, config })
     }
@@ -32,7 +32,7 @@ impl FactsFile {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn text_now(&self) -> Result<Vec<u8>> {
-        Ok(FactsConfig::text(&self.path)?)
+        Ok(FactsConfig::read_text(&self.path)?)
     }
 
     /// Parses the text that the file has now.
@@ -46,7 +46,7 @@ impl FactsFile {
 
 /// A person who may write policies must not declare sources.
 fn checked(path: &Path, policies: &Path, text: &[u8]) -> Result<FactsConfig> {
-    let config = FactsConfig::of_text(path, text)?;
+    let config = FactsConfig::from_text(path, text)?;
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     // A link in the policies directory would have its paths resolved there.
     let is_inside = |path: &Path| resolved(path).starts_with(resolved(policies));

@@ -16,8 +16,8 @@ use tracing::{error, info, warn};
 
 use super::{
     file::FactsFile,
+    policies_by_source::{UNDECLARED_SOURCE, policies_by_source},
     reloads::{FileState, Reloads},
-    users::{NO_FACTS, users},
 };
 
 /// The interval at which the facts file is read.
@@ -44,7 +44,7 @@ impl FactSources {
     /// If a source is read from the API server and there is none.
     pub(crate) fn start(file: FactsFile, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<Self> {
         let config = file.config.clone();
-        check_api_server(&config, api.is_some())?;
+        check_api_server(&file.path, &config, api.is_some())?;
         info!(sources = config.names().count(), "fetching the sources of --facts");
         let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
         let published = Arc::clone(gateway);
@@ -94,31 +94,37 @@ impl FactSources {
 
     fn judge(&self, state: FileState) {
         let replaced = state.map_err(|error| anyhow!(error)).and_then(|text| self.replace(&text));
-        let refusal = replaced.err().map(|error| format!("{error:#}"));
-        match &refusal {
-            None => info!(file = %self.file.path.display(), "the facts file has changed: its sources are in force"),
-            Some(error) => {
-                error!(error, "the facts file has changed and cannot be used: the sources before stay in force");
+        let file = self.file.path.display();
+        let refusal = match replaced {
+            Ok(is_changed) => {
+                info!(%file, sources_changed = is_changed, "the facts file has changed: its sources are in force");
+                None
             }
-        }
+            Err(error) => {
+                let error = format!("{error:#}");
+                error!(%file, error, "the facts file has changed and cannot be used: the sources before stay in force");
+                Some(error)
+            }
+        };
         let mut reloads = self.reloads.lock();
         let count = if refusal.is_none() { &mut reloads.loaded } else { &mut reloads.refused };
         *count += 1;
         reloads.error = refusal;
     }
 
-    fn replace(&self, text: &[u8]) -> Result<()> {
+    /// Whether the sources of the text differ from those before.
+    fn replace(&self, text: &[u8]) -> Result<bool> {
         let config = self.file.config_of(text)?;
-        check_api_server(&config, self.has_api_server)?;
+        check_api_server(&self.file.path, &config, self.has_api_server)?;
         let before: Vec<Arc<str>> = self.statuses().into_iter().map(|status| status.name).collect();
-        self.watch.replace(config);
-        let mut users = users(&self.gateway.roster());
+        let is_changed = self.watch.replace(config);
+        let mut policies = policies_by_source(&self.gateway.roster());
         for source in before.iter().filter(|source| !self.has(source)) {
-            for policy in users.remove(&**source).unwrap_or_default() {
-                warn!(policy, source = &**source, "{NO_FACTS}");
+            for policy in policies.remove(&**source).unwrap_or_default() {
+                warn!(policy, source = &**source, "{UNDECLARED_SOURCE}");
             }
         }
-        Ok(())
+        Ok(is_changed)
     }
 }
 
@@ -128,10 +134,11 @@ impl fmt::Debug for FactSources {
     }
 }
 
-fn check_api_server(config: &FactsConfig, has_api_server: bool) -> Result<()> {
-    if config.needs_api_server() && !has_api_server {
+fn check_api_server(path: &Path, config: &FactsConfig, has_api_server: bool) -> Result<()> {
+    if let Some(source) = config.first_config_map().filter(|_| !has_api_server) {
         bail!(
-            "--facts has a configMap, and this gateway has no API server: expected --kubeconfig, or a service account"
+            "{}: {source}.configMap: this gateway has no API server: expected --kubeconfig, or a service account",
+            path.display()
         );
     }
     Ok(())

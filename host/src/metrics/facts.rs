@@ -17,9 +17,11 @@ use crate::facts::{FactSources, Reloads};
 type Gauge<T> = (&'static str, &'static str, fn(&SourceStatus) -> T);
 
 const SECONDS: [Gauge<f64>; 2] = [
-    ("facts_age", "Age of the last values that were read, or the time since the start if there were none", |status| {
-        status.age.unwrap_or(status.uptime).as_secs_f64()
-    }),
+    (
+        "facts_age",
+        "Age of the last values that were read, or the time since it was declared if there were none",
+        |status| status.age.unwrap_or(status.declared_for).as_secs_f64(),
+    ),
     ("facts_max_age", "The maxAge of the source", |status| status.max_age.as_secs_f64()),
 ];
 

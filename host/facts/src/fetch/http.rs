@@ -137,7 +137,7 @@ fn redirect<B>(from: &HttpUrl, response: &Response<B>) -> Result<Option<HttpUrl>
         return Ok(None);
     }
     let location = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
-    let location = location.ok_or(FetchError::Redirect("it has no Location"))?;
+    let location = location.ok_or(FetchError::Redirect("the answer has no Location"))?;
     from.redirect(location).map(Some).map_err(FetchError::Redirect)
 }
 

@@ -42,5 +42,5 @@ pub(super) fn without_authorities() -> Result<ClientConfig, FetchError> {
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, FetchError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    builder.with_protocol_versions(&VERSIONS).map_err(|error| FetchError::SystemRoots(error.to_string()))
+    builder.with_protocol_versions(&VERSIONS).map_err(|error| FetchError::TlsVersions(error.to_string()))
 }

@@ -40,7 +40,7 @@ impl<'de> Visitor<'de> for PairsVisitor {
             let named = |error: A::Error| A::Error::custom(format!("the key '{}': {error}", quotable(&key)));
             let Scalar(value) = map.next_value().map_err(named)?;
             if pairs.len() == MAX_FACTS {
-                return Err(A::Error::custom(format!("more than {MAX_FACTS} keys")));
+                return Err(A::Error::custom(format!("more than {MAX_FACTS} keys: expected at most that many")));
             }
             pairs.push((key, value));
         }

@@ -2,11 +2,11 @@
 
 use std::{borrow::Cow, collections::BTreeMap, net::IpAddr};
 
-use plimsoll_core::{MAX_FACTS, Real, excerpt, looks_secret};
+use plimsoll_core::{FactError, MAX_FACTS, Real, excerpt, looks_secret};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::{ParsedFacts, reading};
+use super::{ParsedFacts, parsed_facts};
 use crate::{config::SampleKey, error::FetchError, round::Round};
 
 /// The key of a fact that is the only one of its source.
@@ -76,7 +76,7 @@ pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Resu
 fn scalar(Point(_, text): &Point<'_>, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     let value = number(text);
     let left_out = u64::from(value.is_none());
-    reading(value.map(|value| (SINGLE.to_owned(), value)).as_slice(), left_out, round)
+    parsed_facts(value.map(|value| (SINGLE.to_owned(), value)).as_slice(), left_out, round)
 }
 
 fn vector(samples: &[Sample<'_>], key: &SampleKey, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
@@ -95,14 +95,14 @@ fn vector(samples: &[Sample<'_>], key: &SampleKey, round: Option<&Round>) -> Res
             None => left_out += 1,
         }
         if values.len() > MAX_FACTS {
-            break;
+            return Err(FetchError::Facts(FactError::TooMany));
         }
     }
     match key {
         SampleKey::Node(label) | SampleKey::Label(label) if without_key > 0 && without_key == samples.len() => {
             Err(FetchError::NoLabel(label.clone()))
         }
-        _ => reading(&values, left_out + without_key as u64, round),
+        _ => parsed_facts(&values, left_out + without_key as u64, round),
     }
 }
 
@@ -119,7 +119,6 @@ fn key_of(sample: &Sample<'_>, key: &SampleKey) -> Result<Option<String>, FetchE
     Ok(value.map(|value| if is_node { without_port(value) } else { value.clone().into_owned() }))
 }
 
-/// A finite number, written as plimsoll writes numbers: equal numbers are equal texts.
 /// The shortest text of a number, so that equal numbers have equal texts; `1e308` has 309 digits without an exponent.
 fn number(text: &str) -> Option<String> {
     let number = Real::parse(text)?.get();
@@ -205,7 +204,10 @@ mod tests {
         let samples = [sample("a", "1"), sample("b", "NaN"), sample("c", "+Inf"), histogram, nameless];
         assert_eq!(read(&vector_of(&samples), &node()), Ok((pairs(&[("a", "1")]), 4)));
         let error = read(&vector_of(&samples), &SampleKey::Node("node".into())).unwrap_err();
-        assert_eq!(error, "no sample of the result has the label 'node', which names nodes or keys");
+        assert_eq!(
+            error,
+            "no sample of the result has the label 'node', which names nodes or keys: expected it on each sample"
+        );
         assert_eq!(read(&vector_of(&[]), &node()), Ok((vec![], 0)), "no sample is an answer");
     }
 

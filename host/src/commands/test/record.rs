@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{find, request, run::Loaded};
 use crate::{
     args::{RecordArgs, TestArgs},
-    commands::lost_facts,
+    commands::undeclared_sources,
     output,
     text::count,
 };
@@ -54,7 +54,7 @@ fn facts(policy: &Loaded, name: &str, snapshot: Option<&Path>) -> Result<Value> 
     let mut known: Facts = policy.own_facts.iter().cloned().collect();
     let read = snapshot.map(plimsoll_cluster::read_facts).transpose()?.unwrap_or_default();
     read.sources().for_each(|(name, source)| known.insert(Arc::clone(name), Arc::clone(source)));
-    if let Some(remark) = lost_facts::remark([(name, policy.fact_access.as_ref())], &known, snapshot) {
+    if let Some(remark) = undeclared_sources::remark([(name, policy.fact_access.as_ref())], &known, snapshot) {
         output::remark(&remark);
     }
     let of = |global| known.source(global).map_or_else(|| Value::Object(Map::new()), |source| source.to_value());

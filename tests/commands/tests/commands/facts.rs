@@ -107,7 +107,7 @@ fn sources_without_facts_are_named_in_one_line_with_the_flag_that_brings_them() 
     let common = ["--no-compile-cache", "--policies", policies, "--pod", pod, "--snapshot", nodes];
     for command in [&["run"][..], &["explain", "--node", "n1"], &["table", "busy"]] {
         let printed = run(&[command, &common].concat());
-        let expected = "plimsoll: there are no facts of 'load' (policy busy): --facts-snapshot FILE brings them\n";
+        let expected = "plimsoll: there are no facts of 'load' (policy busy): name them with --facts-snapshot FILE\n";
         assert_eq!(printed.err, expected, "{command:?} {printed:?}");
         let printed = run(&[command, &common, &["--facts-snapshot", facts]].concat());
         let expected =
@@ -142,7 +142,10 @@ fn a_recorded_case_has_the_facts_that_the_policy_read() {
     assert_eq!(printed.code, Some(0), "{printed:?}");
     // Without the snapshot the source is there and empty, and the command says so.
     let printed = run(&["test", "--no-compile-cache", module, "--record", "-", "--pod", pod, "--snapshot", nodes]);
-    assert!(printed.err.contains("there are no facts of 'load' (policy busy): --facts-snapshot FILE"), "{printed:?}");
+    assert!(
+        printed.err.contains("there are no facts of 'load' (policy busy): name them with --facts-snapshot FILE"),
+        "{printed:?}"
+    );
     assert!(printed.out.contains("load: {}") && printed.out.contains("n1: 50"), "{printed:?}");
 }
 

@@ -133,7 +133,7 @@ fn sources_of_facts_come_with_the_rights_and_the_file_that_they_need() {
     serve.args(["serve", "--allow-empty", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--no-compile-cache"]);
     let output = serve.arg("--policies").arg(policies).arg("--facts").arg(file).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("--facts has a configMap, and this gateway has no API server"), "{error}");
+    assert!(error.contains(".configMap: this gateway has no API server"), "{error}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn remark<'p>(
     let sources: Vec<String> = users.iter().map(|(source, policies)| named(source, policies)).collect();
     let sources = sources.join(", ");
     let remark = match snapshot {
-        None => format!("there are no facts of {sources}: --facts-snapshot FILE brings them"),
+        None => format!("there are no facts of {sources}: name them with --facts-snapshot FILE"),
         Some(file) => {
             format!("there are no facts of {sources}: expected them in {} (--facts-snapshot)", file.display())
         }
@@ -53,7 +53,7 @@ mod tests {
         let known = Facts::from_iter([(Arc::from("zones"), Arc::default())]);
         let remark = |snapshot| remark([("a", &one), ("gpu/b", &other)], &known, snapshot).unwrap();
         let sources = "there are no facts of 'budget' (policy a), 'load' (policy a and 1 more): ";
-        assert_eq!(remark(None), format!("{sources}--facts-snapshot FILE brings them"));
+        assert_eq!(remark(None), format!("{sources}name them with --facts-snapshot FILE"));
         assert_eq!(remark(Some(Path::new("f.yaml"))), format!("{sources}expected them in f.yaml (--facts-snapshot)"));
         assert_eq!(super::remark([("b", &access(&["zones"]))], &known, None), None);
     }
