@@ -198,6 +198,11 @@ impl Admin for AdminState {
     fn facts(&self) -> Value {
         facts::describe(self.facts.as_deref(), &self.gateway.roster())
     }
+
+    fn fact_values(&self, sources: &[&str]) -> Result<Value, String> {
+        let is_declared = |name: &str| self.facts.as_ref().is_some_and(|facts| facts.has(name));
+        facts::values(sources, is_declared, &self.gateway.facts())
+    }
 }
 
 /// By verb: `true` if answers are cached, or the reason why not.

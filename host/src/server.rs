@@ -201,7 +201,7 @@ impl Listeners {
         };
         let address = admin.local_addr()?;
         if !address.ip().to_canonical().is_loopback() {
-            warn!(admin = %address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read; --probes is made for strangers");
+            warn!(admin = %address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read, and all facts; --probes is made for strangers");
         }
         Ok(Self { wire, admin, probes })
     }

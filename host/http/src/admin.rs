@@ -1,5 +1,7 @@
 //! The admin listener: read-only pages for operators and scrapers.
 
+pub(crate) mod pages;
+
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
@@ -11,7 +13,11 @@ use axum::{
 };
 use bytes::Bytes;
 use hyper::{HeaderMap, Request, Uri, body::Incoming};
-use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
+use tokio::{
+    net::TcpListener,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 use tower::ServiceExt;
 
 use crate::{
@@ -45,6 +51,12 @@ pub trait Admin: Send + Sync {
     /// The sources of facts.
     fn facts(&self) -> serde_json::Value;
 
+    /// The facts in force of these sources, by source and key.
+    ///
+    /// # Errors
+    /// Says which source there is not, or that they are too large for one page.
+    fn fact_values(&self, sources: &[&str]) -> Result<serde_json::Value, String>;
+
     /// The decision tables that a policy has shown so far; none if there is no such policy.
     fn table(&self, policy: &str) -> Option<serde_json::Value>;
 
@@ -61,8 +73,11 @@ const MAX_POD: usize = 2 << 20;
 /// Explanations at once: the objects made of one pod may take 70 MiB, which no other bound counts.
 const MAX_EXPLANATIONS: usize = 2;
 
-/// The time that an explanation waits for others to end.
-const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pages with facts at once. Each has up to 8 MiB of keys and values, which take a multiple of that as JSON.
+const MAX_FACT_PAGES: usize = 1;
+
+/// The time that an explanation, or a page with facts, waits for others to end.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time in which the pod of an explanation must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,16 +104,19 @@ pub async fn serve_admin(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let explanations = Arc::new(Semaphore::new(MAX_EXPLANATIONS));
+    let fact_pages = Arc::new(Semaphore::new(MAX_FACT_PAGES));
     let router = Router::new()
         .route("/healthz", get(async || respond((StatusCode::OK, TEXT, "ok\n".into()))))
-        .route("/readyz", get(|State(admin)| show(admin, ready)))
-        .route("/metrics", get(|State(admin)| show(admin, metrics)))
-        .route("/api/policies", get(|State(admin)| show(admin, policies)))
-        .route("/api/leader", get(|State(admin)| show(admin, leader)))
-        .route("/api/facts", get(|State(admin)| show(admin, facts)))
+        .route("/readyz", get(|State(admin)| show(admin, pages::ready)))
+        .route("/metrics", get(|State(admin)| show(admin, pages::metrics)))
+        .route("/api/policies", get(|State(admin)| show(admin, pages::policies)))
+        .route("/api/leader", get(|State(admin)| show(admin, pages::leader)))
+        .route("/api/facts", get(move |State(admin), RawQuery(query)| facts(admin, query, Arc::clone(&fact_pages))))
         .route(
             "/api/table",
-            get(|State(admin), RawQuery(query): RawQuery| show(admin, move |admin| table(admin, query.as_deref()))),
+            get(|State(admin), RawQuery(query): RawQuery| {
+                show(admin, move |admin| pages::table(admin, query.as_deref()))
+            }),
         )
         .route(
             "/api/explain",
@@ -107,8 +125,8 @@ pub async fn serve_admin(
             })
             .layer(DefaultBodyLimit::max(MAX_POD)),
         )
-        .fallback(async || respond(not_found()))
-        .method_not_allowed_fallback(async || respond(read_only()))
+        .fallback(async || respond(pages::not_found()))
+        .method_not_allowed_fallback(async || respond(pages::read_only()))
         .with_state(admin);
     server::serve(listener, Guarded { router, hosts }, ConnectionBounds::of_admin(), None, shutdown).await
 }
@@ -150,52 +168,25 @@ async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> AdminPage 
     }))
 }
 
-fn ready(admin: &dyn Admin) -> AdminPage {
-    match admin.ready() {
-        Ok(notes) => {
-            let notes = notes.iter().map(|note| format!("note: {note}"));
-            (StatusCode::OK, TEXT, lines(std::iter::once("ok".to_owned()).chain(notes)))
-        }
-        Err(reasons) if reasons.is_empty() => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "not ready\n".to_owned()),
-        Err(reasons) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, lines(reasons.into_iter())),
-    }
-}
-
-/// Each text on a line of its own: a line break in one, as in the name of a file, must not look like two.
-fn lines(texts: impl Iterator<Item = String>) -> String {
-    texts.map(|text| plimsoll_core::escaped(&text, |_| false).into_owned() + "\n").collect()
-}
-
-pub(crate) fn metrics(admin: &dyn Admin) -> AdminPage {
-    (StatusCode::OK, OPEN_METRICS, admin.metrics())
-}
-
-fn policies(admin: &dyn Admin) -> AdminPage {
-    (StatusCode::OK, JSON, format!("{:#}\n", admin.policies()))
-}
-
-fn leader(admin: &dyn Admin) -> AdminPage {
-    (StatusCode::OK, JSON, format!("{:#}\n", admin.leader()))
-}
-
-fn facts(admin: &dyn Admin) -> AdminPage {
-    (StatusCode::OK, JSON, format!("{:#}\n", admin.facts()))
-}
-
-/// A value of the query; names are plain ASCII, so nothing is escaped but the slash.
-fn value(query: Option<&str>, key: &str) -> Option<String> {
-    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(own, _)| *own == key).map(|(_, value)| value.replace("%2F", "/").replace("%2f", "/"))
-}
-
-fn table(admin: &dyn Admin, query: Option<&str>) -> AdminPage {
-    let Some(policy) = value(query, "policy") else {
-        return (StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into());
+/// The sources of facts, or with `?values=SOURCE,SOURCE` their facts.
+async fn facts(admin: Arc<dyn Admin>, query: Option<String>, fact_pages: Arc<Semaphore>) -> Response {
+    let Some(sources) = pages::value(query.as_deref(), "values") else { return show(admin, pages::facts).await };
+    let permit = match permit(fact_pages, "another page with facts is under way: try again\n").await {
+        Ok(permit) => permit,
+        Err(busy) => return respond(busy),
     };
-    match admin.table(&policy) {
-        Some(table) => (StatusCode::OK, JSON, format!("{table:#}\n")),
-        None => (StatusCode::NOT_FOUND, TEXT, "there is no such policy: /api/policies lists them\n".into()),
-    }
+    show(admin, move |admin| {
+        let page = pages::fact_values(admin, &sources);
+        drop(permit);
+        page
+    })
+    .await
+}
+
+/// Waits for the right to make a page of which only some are made at once.
+async fn permit(pages: Arc<Semaphore>, busy: &str) -> Result<OwnedSemaphorePermit, AdminPage> {
+    let permit = timeout(PERMIT_TIMEOUT, pages.acquire_owned()).await;
+    permit.ok().and_then(Result::ok).ok_or_else(|| (StatusCode::SERVICE_UNAVAILABLE, TEXT, busy.to_owned()))
 }
 
 /// The permit is taken before the pod is read, so that those that wait hold no memory.
@@ -205,9 +196,9 @@ async fn explain_in_turn(
     request: PageRequest,
     explanations: Arc<Semaphore>,
 ) -> Response {
-    let Ok(Ok(permit)) = timeout(EXPLAIN_TIMEOUT, explanations.acquire_owned()).await else {
-        let text = "other explanations are under way: try again\n".to_owned();
-        return respond((StatusCode::SERVICE_UNAVAILABLE, TEXT, text));
+    let permit = match permit(explanations, "other explanations are under way: try again\n").await {
+        Ok(permit) => permit,
+        Err(busy) => return respond(busy),
     };
     // A client that stalls must not keep the permit.
     let pod = match timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await {
@@ -219,36 +210,11 @@ async fn explain_in_turn(
         }
     };
     show(admin, move |admin| {
-        let page = explain(admin, query.as_deref(), pod);
+        let page = pages::explain(admin, query.as_deref(), pod);
         drop(permit);
         page
     })
     .await
-}
-
-fn explain(admin: &dyn Admin, query: Option<&str>, pod: Bytes) -> AdminPage {
-    let Some(node) = value(query, "node") else {
-        let expected =
-            "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
-        return (StatusCode::BAD_REQUEST, TEXT, expected.into());
-    };
-    match admin.explain(&value(query, "group").unwrap_or_default(), &node, pod) {
-        Ok(explanation) => (StatusCode::OK, JSON, format!("{explanation:#}\n")),
-        Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
-    }
-}
-
-fn not_found() -> AdminPage {
-    let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/facts, /api/table and /api/explain\n";
-    (StatusCode::NOT_FOUND, TEXT, text.into())
-}
-
-fn read_only() -> AdminPage {
-    (
-        StatusCode::METHOD_NOT_ALLOWED,
-        TEXT,
-        "plimsoll's admin side is read-only: use GET; for /api/explain, POST the pod's JSON\n".into(),
-    )
 }
 
 fn respond((status, kind, text): AdminPage) -> Response {

@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, sync::Mutex, task::spawn_blocking, time::Instant};
 
 use crate::{
     access::Client,
-    admin::{Admin, AdminPage, OPEN_METRICS, TEXT, metrics},
+    admin::{Admin, AdminPage, OPEN_METRICS, TEXT, pages::metrics},
     server::{self, ConnectionBounds, RequestBody},
 };
 

@@ -93,6 +93,56 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
 }
 
 #[test]
+fn facts_in_force_are_written_as_snapshot_commands_read_them() {
+    let (directory, prometheus) = (tempdir().unwrap(), FakeServer::start().unwrap());
+    let at = |name: &str| directory.path().join(name);
+    policies(&at("policies"));
+    let nodes = [node("n1", "10.0.0.1"), node("n2", "10.0.0.2"), node("n3", "10.0.0.3")];
+    let api = FakeApi::start(nodes.clone(), []).unwrap();
+    prometheus.set("/api/v1/query", FakeAnswer::samples(&[("10.0.0.1:9100", "0.2"), ("n2:9100", "0.9")]));
+    fs::write(at("calendar.csv"), "today,\"closed, \"\"all\"\" day\"\n").unwrap();
+    let facts = format!(
+        "load: {{prometheus: {{url: '{}', query: q, node: instance}}}}\ncalendar: {{file: {{path: calendar.csv}}}}\n",
+        prometheus.url("")
+    );
+    fs::write(at("facts.yaml"), facts).unwrap();
+    let (file, kubeconfig) = (at("facts.yaml"), api.kubeconfig());
+    let args = ["--no-compile-cache", "--no-bind", "--facts", text(&file), "--kubeconfig", text(&kubeconfig)];
+    let gateway = Plimsoll::serve(&at("policies"), &args).unwrap();
+    wait_until("the facts", || (scores(&gateway) == [2, 9, 5].map(Value::from)).then_some(())).unwrap();
+    wait_until("the calendar", || (source(&gateway, "calendar")["state"] == "in-force").then_some(())).unwrap();
+    let page = gateway.get("/api/facts?values=load,calendar").unwrap();
+    let expected = json!({"load": {"10.0.0.1": 0.2, "n2": 0.9}, "calendar": {"today": "closed, \"all\" day"}});
+    assert_eq!(serde_json::from_str::<Value>(&page.body).unwrap(), expected);
+    assert_eq!(
+        gateway.get("/api/facts?values=budget").unwrap().body,
+        "there is no source of facts 'budget': /api/facts lists them\n"
+    );
+    // The same answers follow from the page and from the sources.
+    let items: Vec<Value> = nodes.into_iter().map(with_kind).collect();
+    fs::write(at("nodes.json"), json!({"kind": "List", "items": items}).to_string()).unwrap();
+    fs::write(at("pod.json"), POD).unwrap();
+    fs::write(at("facts-snapshot.json"), page.body).unwrap();
+    let files = ["policies", "pod.json", "nodes.json", "facts-snapshot.json"].map(at);
+    let [policies, pod, nodes, snapshot] = files.each_ref().map(|file| text(file));
+    let from = ["--policies", policies, "--pod", pod, "--snapshot", nodes, "--facts-snapshot", snapshot];
+    let printed = run(&[&["run", "--no-compile-cache", "--output", "json"][..], &from].concat());
+    assert_eq!((printed.code, &*printed.err), (Some(0), ""), "{printed:?}");
+    let answers: Value = serde_json::from_str(&printed.out).unwrap();
+    let failed = &gateway.ask("/filter", &request()).unwrap()["FailedNodes"];
+    for (node, score) in [(0, 20), (1, 90), (2, 50)] {
+        let shown = &answers["nodes"][node];
+        assert_eq!(shown["decision"]["reason"], failed[shown["node"].as_str().unwrap()], "{shown}");
+        assert_eq!(shown["answers"][1]["answer"]["score"], json!(score), "{shown}");
+    }
+}
+
+fn with_kind(mut node: Value) -> Value {
+    node["kind"] = "Node".into();
+    node
+}
+
+#[test]
 fn a_source_that_nobody_has_declared_is_named() {
     let directory = tempdir().unwrap();
     policies(&directory.path().join("policies"));

@@ -40,6 +40,10 @@ impl Admin for Fixed {
     fn facts(&self) -> Value {
         json!({"sources": []})
     }
+
+    fn fact_values(&self, sources: &[&str]) -> Result<Value, String> {
+        if sources.contains(&"none") { Err("no such source".into()) } else { Ok(json!(sources)) }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +58,9 @@ async fn each_page_has_its_status_type_and_text() {
         ("/api/policies", 200, "application/json", "{\n  \"policies\": []\n}\n"),
         ("/api/leader", 200, "application/json", "{\n  \"state\": \"off\"\n}\n"),
         ("/api/facts", 200, "application/json", "{\n  \"sources\": []\n}\n"),
+        ("/api/facts?values=load", 200, "application/json", "[\n  \"load\"\n]\n"),
+        ("/api/facts?values=a,b%2Cc", 200, "application/json", "[\n  \"a\",\n  \"b\",\n  \"c\"\n]\n"),
+        ("/api/facts?values=load,none", 422, "text/plain; charset=utf-8", "no such source\n"),
         ("/api/table?policy=gpu/binpack", 200, "application/json", "{\n  \"policy\": \"gpu/binpack\"\n}\n"),
         ("/api/table?x=y&policy=gpu%2Fbinpack", 200, "application/json", "{\n  \"policy\": \"gpu/binpack\"\n}\n"),
         (
