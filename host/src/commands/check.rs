@@ -2,64 +2,51 @@
 
 mod imports;
 mod purity;
+mod report;
 mod target;
 mod trial;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
-use plimsoll_core::{Fault, Member, OwnFacts, PolicyConfig, Verb};
+use plimsoll_core::{OwnFacts, Verb};
 use plimsoll_directory::{FactPool, PolicyFiles};
-use plimsoll_wasm::{Inspection, WasmLoader};
+use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
 
 use crate::{
     args::{CheckArgs, ReportFormat},
-    counting::counts,
     engine, output,
     render::junit::{self, TestCase, TestOutcome, TestSuite},
     text,
 };
 
 use purity::Purity;
+use report::CheckReport;
 use target::{Target, targets};
-use trial::{CallTime, Callee};
-
-/// The remark about a filter that may count pods.
-const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be passed by others";
-
-/// The report on one policy.
-struct CheckReport {
-    file: PathBuf,
-    sidecar: Option<PathBuf>,
-    inspection: Inspection,
-    /// Why it was not called, if it could not be.
-    not_called: Option<String>,
-    calls: Vec<(Verb, Result<CallTime, Fault>)>,
-    /// By verb; none unless `--purity` is given and the policy was called.
-    purity: Option<Vec<Purity>>,
-    /// Kept to the end, so that they count for the limits of the whole directory.
-    _facts: OwnFacts,
-}
+use trial::Callee;
 
 /// A policy with its report, or an ignored file.
 struct CheckedPolicy {
-    target: Target,
+    name: String,
+    /// Its module, if it is known.
+    file: Option<String>,
+    is_listed: bool,
+    is_ignored: bool,
     report: Result<CheckReport>,
+    took: Duration,
     /// Whether a note counts as a refusal.
     is_strict: bool,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let loader = engine::loader_of_command(&args.engine)?;
-    let all: Vec<CheckedPolicy> = targets(&args.files)
-        .into_iter()
-        .map(|mut target| {
-            let files = std::mem::replace(&mut target.files, Ok(PolicyFiles { module: PathBuf::new(), sidecar: None }));
-            let report = files.and_then(|files| inspect(files, &target.facts, &loader, args.purity));
-            CheckedPolicy { target, report, is_strict: args.strict }
-        })
-        .collect();
+    let targets = targets(&args.files).into_iter();
+    let all: Vec<CheckedPolicy> = targets.map(|target| CheckedPolicy::new(target, &loader, args)).collect();
     match args.output {
         ReportFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
         ReportFormat::Json => {
@@ -90,15 +77,8 @@ fn inspect(
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
-    let mut report = CheckReport {
-        file: module,
-        sidecar,
-        inspection,
-        not_called: None,
-        calls: vec![],
-        purity: None,
-        _facts: own_facts,
-    };
+    let mut report =
+        CheckReport { sidecar, inspection, not_called: None, calls: vec![], purity: None, _facts: own_facts };
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
         // With a sidecar it was refused above.
@@ -115,11 +95,19 @@ fn inspect(
 // === impl CheckedPolicy ===
 
 impl CheckedPolicy {
+    fn new(target: Target, loader: &WasmLoader, args: &CheckArgs) -> Self {
+        let Target { name, files, is_listed, is_ignored, facts } = target;
+        let file = files.as_ref().ok().map(|files| files.module.display().to_string());
+        let started = Instant::now();
+        let report = files.and_then(|files| inspect(files, &facts, loader, args.purity));
+        Self { name, file, is_listed, is_ignored, report, took: started.elapsed(), is_strict: args.strict }
+    }
+
     /// Why it is refused, in one line; `None` if it is accepted.
     fn refusal(&self) -> Option<String> {
         match &self.report {
-            Err(_) if self.target.is_ignored && !self.is_strict => None,
-            Err(error) => Some(without_name(&format!("{error:#}"), &self.target.name)),
+            Err(_) if self.is_ignored && !self.is_strict => None,
+            Err(error) => Some(without_name(&format!("{error:#}"), &self.name)),
             Ok(report) => report.refusal().or_else(|| report.not_called.clone().filter(|_| self.is_strict)),
         }
     }
@@ -132,9 +120,9 @@ impl CheckedPolicy {
             (None, Ok(_)) => "accepted".to_owned(),
         };
         let mut text = String::new();
-        text::push_line(&mut text, format_args!("{}: {verdict}", self.target.name));
+        text::push_line(&mut text, format_args!("{}: {verdict}", self.name));
         let lines = match &self.report {
-            Ok(report) if self.target.is_listed => report.purity_lines(),
+            Ok(report) if self.is_listed => report.purity_lines(),
             Ok(report) => report.lines(),
             Err(_) => vec![],
         };
@@ -145,107 +133,19 @@ impl CheckedPolicy {
     }
 
     fn as_json(&self) -> Value {
-        let (name, refusal) = (&self.target.name, self.refusal());
-        let report = match &self.report {
-            Ok(report) => report,
-            Err(error) => {
-                return json!({
-                    "name": name,
-                    "file": name,
-                    "accepted": false,
-                    "ignored": self.target.is_ignored,
-                    "error": format!("{error:#}"),
-                });
-            }
+        let mut json = match &self.report {
+            Ok(report) => report.as_json(),
+            Err(_) => json!({"ignored": self.is_ignored}),
         };
-        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
-        let call = |(verb, time): &(Verb, Result<CallTime, Fault>)| match time {
-            Ok(time) => {
-                json!({"verb": verb.as_str(), "firstMicroseconds": micros(time.first), "nodeMicroseconds": time.further.map(micros)})
-            }
-            Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
+        let error = match &self.report {
+            Ok(_) => self.refusal(),
+            Err(error) => Some(format!("{error:#}")),
         };
-        let inspection = &report.inspection;
-        json!({
-            "name": name,
-            "file": report.file.display().to_string(),
-            "accepted": refusal.is_none(),
-            "error": refusal,
-            "note": report.not_called,
-            "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
-            "imports": inspection.imports,
-            "wasi": imports::as_json(inspection),
-            "counts": report.counts(),
-            "lifted": inspection.lifted,
-            "stdio": inspection.policy.program().is_some(),
-            "size": inspection.size,
-            "digest": inspection.digest,
-            "compileMicroseconds": micros(inspection.compiled_in),
-            "fromCache": inspection.from_cache,
-            "sidecar": report.sidecar.as_ref().map(|sidecar| sidecar.display().to_string()),
-            "purity": report.purity.iter().flatten().map(Purity::as_json).collect::<Vec<_>>(),
-            "calls": report.calls.iter().map(call).collect::<Vec<_>>(),
-        })
-    }
-}
-
-// === impl CheckReport ===
-
-impl CheckReport {
-    fn refusal(&self) -> Option<String> {
-        let fault = self.calls.iter().find_map(|(verb, time)| Some((verb, time.as_ref().err()?)));
-        let fault = fault.map(|(verb, fault)| format!("it fails to {verb} on a sample node: {fault}"));
-        let differs = self.purity.iter().flatten().find(|purity| purity.differs());
-        fault.or_else(|| {
-            differs.map(|purity| format!("its answers depend on what was asked before: {}", purity.as_text()))
-        })
-    }
-
-    /// Whether its filter may count pods.
-    fn counts(&self) -> bool {
-        let member = Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy));
-        counts(&member)
-    }
-
-    fn lines(&self) -> Vec<(&'static str, String)> {
-        let inspection = &self.inspection;
-        let kind = match (inspection.policy.program(), inspection.lifted) {
-            (Some(_), _) => "stdio command, lifted to a component",
-            (None, true) => "core module, lifted to a component",
-            (None, false) => "component",
-        };
-        let cached = if inspection.from_cache { " (from the cache)" } else { "" };
-        let mut lines = vec![
-            ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
-            ("imports", imports::of_contract(inspection)),
-            ("kind", kind.to_owned()),
-            ("size", text::size(inspection.size)),
-            ("digest", inspection.digest.clone()),
-            ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
-        ];
-        lines.splice(2..2, imports::of_wasi(inspection).into_iter().map(|line| ("wasi", line)));
-        if self.counts() {
-            lines.push(("limits", LIMITS.to_owned()));
-        }
-        if let Some(sidecar) = &self.sidecar {
-            lines.push(("sidecar", sidecar.display().to_string()));
-        }
-        for (verb, time) in &self.calls {
-            lines.push(("call", format!("{verb}: {}", call_text(time))));
-        }
-        lines.extend(self.purity_lines());
-        lines
-    }
-
-    /// None unless `--purity` is given.
-    fn purity_lines(&self) -> Vec<(&'static str, String)> {
-        match &self.purity {
-            None => vec![],
-            Some(none) if none.is_empty() => {
-                vec![("purity", "nothing to compare: it has neither filter, score nor rank".to_owned())]
-            }
-            Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
-        }
+        json["accepted"] = error.is_none().into();
+        json["error"] = error.into();
+        json["name"] = self.name.as_str().into();
+        json["file"] = self.file.as_deref().unwrap_or(&self.name).into();
+        json
     }
 }
 
@@ -259,8 +159,7 @@ fn as_suite(all: &[CheckedPolicy]) -> TestSuite {
                 report.not_called.as_ref().map_or(TestOutcome::Passed, |note| TestOutcome::Skipped(note.clone()))
             }
         };
-        let file = checked.report.as_ref().ok().map(|report| report.file.display().to_string());
-        TestCase { name: checked.target.name.clone(), file, took: Duration::ZERO, outcome }
+        TestCase { name: checked.name.clone(), file: checked.file.clone(), took: checked.took, outcome }
     };
     TestSuite { name: "plimsoll check".to_owned(), cases: all.iter().map(case).collect() }
 }
@@ -272,23 +171,4 @@ fn without_name(error: &str, name: &str) -> String {
         Some((None, Some(rest))) => format!("it {rest}"),
         _ => error.to_owned(),
     }
-}
-
-fn call_text(time: &Result<CallTime, Fault>) -> String {
-    match time {
-        Ok(CallTime { first, further: Some(further) }) => format!(
-            "{} for a fresh instance and a node, {} for each further node",
-            text::duration(*first),
-            text::duration(*further)
-        ),
-        Ok(CallTime { first, further: None }) => {
-            format!("{} for a fresh instance and its one node", text::duration(*first))
-        }
-        Err(fault) => format!("FAULT {fault}"),
-    }
-}
-
-fn join<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    let text = texts.collect::<Vec<_>>().join(", ");
-    if text.is_empty() { "none".to_owned() } else { text }
 }

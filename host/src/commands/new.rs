@@ -86,6 +86,7 @@ fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
         (template.source.to_owned(), "the policy, with one rule".to_owned()),
         (template.tests.to_owned(), "its tests, which need no WebAssembly".to_owned()),
         ("cases/".to_owned(), "cases that `plimsoll test` puts to the module".to_owned()),
+        ("pods/".to_owned(), "a pod for `plimsoll run`".to_owned()),
         (format!("{name}.yaml"), "the sidecar: the settings, and when the policy is asked".to_owned()),
         ("Makefile".to_owned(), "make, make test, make dev".to_owned()),
         (".github/".to_owned(), "a workflow that builds and tests it".to_owned()),
@@ -103,8 +104,16 @@ fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
     lines.push(format!("  cd {name}"));
     lines.push("  make        # builds the module and checks it".to_owned());
     lines.push("  make test   # runs the tests and the cases".to_owned());
+    lines.push("  make deploy # copies the module and its sidecar to policies/".to_owned());
+    lines.push(
+        "  plimsoll run --policies policies --pod pods/needs-gpu.yaml --sample   # asks it about a sample cluster"
+            .to_owned(),
+    );
     lines.push("  make dev    # on every save: builds, checks, tests and deploys to policies/".to_owned());
-    lines.push("  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind".to_owned());
+    lines.push(
+        "  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster"
+            .to_owned(),
+    );
     lines.join("\n") + "\n"
 }
 

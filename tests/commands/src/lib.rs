@@ -85,6 +85,7 @@ pub fn steady(text: &str) -> String {
         }
     }
     steady
+        .replace("less than N us", "TIME")
         .replace("N us", "TIME")
         .replace("N ms", "TIME")
         .replace("N s", "TIME")

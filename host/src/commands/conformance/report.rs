@@ -16,6 +16,12 @@ use crate::{
 const MAX_LINES: usize = 8;
 const MAX_LINE_BYTES: usize = 300;
 
+/// The least cases from which a module that fails most of them is taken for another policy.
+const MIN_CASES: usize = 10;
+
+const OTHER_POLICY: &str =
+    "most cases failed: they are for the policy `conformance`, which each SDK has among its examples";
+
 /// The report on one module.
 pub(super) struct ConformanceReport {
     file: String,
@@ -72,7 +78,15 @@ impl ConformanceReport {
         let (cases, failed) = (count(self.cases.len(), "case"), self.failed());
         let passed = self.cases.len() - failed;
         push_line(&mut text, format_args!("{}: {cases}: {passed} passed, {failed} failed", self.file));
+        if self.is_of_another_policy() {
+            push_line(&mut text, format_args!("{}: {OTHER_POLICY}", self.file));
+        }
         text
+    }
+
+    /// Whether most cases failed. A single case (`--filter`) says nothing about the module.
+    fn is_of_another_policy(&self) -> bool {
+        self.cases.len() >= MIN_CASES && self.failed() * 2 > self.cases.len()
     }
 
     pub(super) fn as_json(&self) -> Value {

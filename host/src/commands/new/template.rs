@@ -143,6 +143,7 @@ impl Template {
             ("README.md".to_owned(), template!("common/README.md")),
             (format!("{name}.yaml"), template!("common/sidecar.yaml")),
             ("cases/needs.yaml".to_owned(), template!("common/needs.yaml")),
+            ("pods/needs-gpu.yaml".to_owned(), template!("common/needs-gpu.yaml")),
             ("cases/misspelt.yaml".to_owned(), template!("common/misspelt.yaml")),
             (".gitignore".to_owned(), template!("common/gitignore")),
             (".github/workflows/policy.yml".to_owned(), template!("common/workflow.yml")),

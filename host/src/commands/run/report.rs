@@ -132,7 +132,9 @@ impl RunReport {
                 let (effect, remark) = (consequence(column, fault.kind), self.remark_on_fault(column));
                 push_line(
                     &mut text,
-                    format_args!("policy {id} failed to {verb}, asked about all {nodes}: {fault} ({effect}){remark}"),
+                    format_args!(
+                        "policy {id} failed to {verb} in a call about all {nodes}: {fault} ({effect}){remark}"
+                    ),
                 );
             }
         }

@@ -113,7 +113,9 @@ fn check_prints_junit_for_ci() {
     assert_eq!(printed.code, Some(1), "{printed:?}");
     let suite = "<testsuite name=\"plimsoll check\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"";
     assert!(printed.out.contains(suite), "{printed:?}");
-    assert!(printed.out.contains("name=\".: bad\"") && printed.out.contains("this is not WebAssembly"), "{printed:?}");
+    assert!(printed.out.contains("name=\".: bad\" file=\"./bad.wasm\""), "{printed:?}");
+    assert!(printed.out.contains("this is not WebAssembly"), "{printed:?}");
+    assert!(!printed.out.contains("name=\".: good\" file=\"./good.wasm\" time=\"0.000000\""), "{printed:?}");
     assert!(check(&["--strict"]).out.contains("failures=\"2\" errors=\"0\" skipped=\"0\""), "{printed:?}");
 }
 

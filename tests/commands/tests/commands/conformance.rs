@@ -85,6 +85,9 @@ fn a_module_without_a_verb_fails_the_cases_of_that_verb_and_says_so() {
     let printed = conformance(&zone, &["--filter", "rank"]);
     assert_eq!(printed.code, Some(1), "{printed:?}");
     assert!(printed.out.contains("answered  nothing: the module has no verb rank, only "), "{}", printed.out);
+    let printed = conformance(&zone, &[]);
+    let last = printed.out.lines().last().unwrap();
+    assert!(last.contains("most cases failed: they are for the policy `conformance`"), "{last}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn run_says_that_a_fault_about_all_nodes_is_not_the_decision() {
     let run = ["run", "--no-compile-cache", "--sample", "--policies", "p", "--pod", "pod.json"];
     let printed = plimsoll(directory.path(), &run).unwrap();
     let fault = printed.out.lines().find(|line| line.starts_with("policy fragile failed to score")).unwrap();
-    assert!(fault.contains(", asked about all 200 nodes: panic"), "{fault}");
+    assert!(fault.contains(" in a call about all 200 nodes: panic"), "{fault}");
     assert!(fault.ends_with("each policy is asked only about the nodes that are left"), "{fault}");
 }
 

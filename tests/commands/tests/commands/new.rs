@@ -74,7 +74,12 @@ fn a_new_policy_in_c_builds_and_passes_its_tests() {
     let folder = new_policy(parent.path(), "c");
     let printed = made(&folder, &[]);
     assert!(printed.contains("accepted"), "{printed}");
-    let printed = made(&folder, &["test"]);
+    fs::write(folder.join("build/gone.csv"), "node-1,1\n").unwrap();
+    let printed = made(&folder, &["test", "deploy"]);
+    assert!(!folder.join("build/gone.csv").exists() && !folder.join("policies/gone.csv").exists());
+    let asked =
+        plimsoll(&folder, &["run", "--policies", "policies", "--pod", "pods/needs-gpu.yaml", "--sample"]).unwrap();
+    assert!(asked.out.contains("40 of 200 nodes are left"), "{asked:?}");
     assert!(printed.contains("ok     a_node_without_the_label_is_refused"), "{printed}");
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
 }
@@ -216,12 +221,14 @@ fn make_dev_deploys_a_change_when_it_is_saved_and_nothing_that_fails_its_tests()
     }
     let parent = tempdir().unwrap();
     let folder = new_policy(parent.path(), "c");
-    let output = fs::File::create(parent.path().join("dev.log")).unwrap();
+    // A log in the folder is no save: each round writes to it.
+    let log = folder.join("dev.log");
+    let output = fs::File::create(&log).unwrap();
     let mut make = make(&folder, &["dev"]);
     make.stdout(output.try_clone().unwrap()).stderr(output).process_group(0);
     let _dev = Dev(make.spawn().unwrap());
     let deployed = || fs::read(folder.join("policies/needs-label.wasm")).ok();
-    let printed = || fs::read_to_string(parent.path().join("dev.log")).unwrap();
+    let printed = || fs::read_to_string(&log).unwrap();
     let first = wait_until("the first module", deployed).unwrap();
     assert!(folder.join("policies/needs-label.yaml").exists());
 
@@ -245,6 +252,8 @@ fn make_dev_deploys_a_change_when_it_is_saved_and_nothing_that_fails_its_tests()
     fs::write(folder.join("needs-label.yaml"), sidecar + "\nfacts: {prices: {file: prices.csv}}\n").unwrap();
     let facts = || fs::read_to_string(folder.join("policies/prices.csv")).ok();
     assert_eq!(wait_until("the facts", facts).unwrap(), "node-1,0.25\n");
+    let rounds = printed().matches("2 cases: ").count();
+    assert!(rounds <= 8, "8 files were saved, and {rounds} rounds made");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn run_shows_a_fault_and_goes_on_without_an_ignored_policy() {
         run(&["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(
-        printed.out.contains("policy fragile failed to score, asked about all 200 nodes: panic: "),
+        printed.out.contains("policy fragile failed to score in a call about all 200 nodes: panic: "),
         "{}",
         printed.out
     );

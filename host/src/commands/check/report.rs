@@ -1,0 +1,147 @@
+//! The report on one policy that was loaded.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use plimsoll_core::{Fault, Member, OwnFacts, PolicyConfig, Verb};
+use plimsoll_wasm::Inspection;
+use serde_json::{Value, json};
+
+use super::{imports, purity::Purity, trial::CallTime};
+use crate::{counting::counts, text};
+
+/// The remark about a filter that may count pods.
+const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be passed by others";
+
+/// A shorter time is noise: it is the difference of two measurements.
+const SHORTEST_TIME: Duration = Duration::from_nanos(100);
+
+/// The report on one policy.
+pub(super) struct CheckReport {
+    pub(super) sidecar: Option<PathBuf>,
+    pub(super) inspection: Inspection,
+    /// Why it was not called, if it could not be.
+    pub(super) not_called: Option<String>,
+    pub(super) calls: Vec<(Verb, Result<CallTime, Fault>)>,
+    /// By verb; none unless `--purity` is given and the policy was called.
+    pub(super) purity: Option<Vec<Purity>>,
+    /// Kept to the end, so that they count for the limits of the whole directory.
+    pub(super) _facts: OwnFacts,
+}
+
+// === impl CheckReport ===
+
+impl CheckReport {
+    pub(super) fn refusal(&self) -> Option<String> {
+        let fault = self.calls.iter().find_map(|(verb, time)| Some((verb, time.as_ref().err()?)));
+        let fault = fault.map(|(verb, fault)| format!("it fails to {verb} on a sample node: {fault}"));
+        let differs = self.purity.iter().flatten().find(|purity| purity.differs());
+        fault.or_else(|| {
+            differs.map(|purity| format!("its answers depend on what was asked before: {}", purity.as_text()))
+        })
+    }
+
+    /// Whether its filter may count pods.
+    fn counts(&self) -> bool {
+        let member = Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy));
+        counts(&member)
+    }
+
+    /// All fields but those that a refused policy has too.
+    pub(super) fn as_json(&self) -> Value {
+        let inspection = &self.inspection;
+        json!({
+            "note": self.not_called,
+            "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
+            "imports": inspection.imports,
+            "wasi": imports::as_json(inspection),
+            "counts": self.counts(),
+            "lifted": inspection.lifted,
+            "stdio": inspection.policy.program().is_some(),
+            "size": inspection.size,
+            "digest": inspection.digest,
+            "compileMicroseconds": micros(inspection.compiled_in),
+            "fromCache": inspection.from_cache,
+            "sidecar": self.sidecar.as_ref().map(|sidecar| sidecar.display().to_string()),
+            "purity": self.purity.iter().flatten().map(Purity::as_json).collect::<Vec<_>>(),
+            "calls": self.calls.iter().map(call_as_json).collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let inspection = &self.inspection;
+        let kind = match (inspection.policy.program(), inspection.lifted) {
+            (Some(_), _) => "stdio command, lifted to a component",
+            (None, true) => "core module, lifted to a component",
+            (None, false) => "component",
+        };
+        let cached = if inspection.from_cache { " (from the cache)" } else { "" };
+        let mut lines = vec![
+            ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
+            ("imports", imports::of_contract(inspection)),
+            ("kind", kind.to_owned()),
+            ("size", text::size(inspection.size)),
+            ("digest", inspection.digest.clone()),
+            ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
+        ];
+        lines.splice(2..2, imports::of_wasi(inspection).into_iter().map(|line| ("wasi", line)));
+        if self.counts() {
+            lines.push(("limits", LIMITS.to_owned()));
+        }
+        if let Some(sidecar) = &self.sidecar {
+            lines.push(("sidecar", sidecar.display().to_string()));
+        }
+        for (verb, time) in &self.calls {
+            lines.push(("call", format!("{verb}: {}", call_text(time))));
+        }
+        lines.extend(self.purity_lines());
+        lines
+    }
+
+    /// None unless `--purity` is given.
+    pub(super) fn purity_lines(&self) -> Vec<(&'static str, String)> {
+        match &self.purity {
+            None => vec![],
+            Some(none) if none.is_empty() => {
+                vec![("purity", "nothing to compare: it has neither filter, score nor rank".to_owned())]
+            }
+            Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
+        }
+    }
+}
+
+fn call_as_json((verb, time): &(Verb, Result<CallTime, Fault>)) -> Value {
+    match time {
+        Ok(time) => json!({
+            "verb": verb.as_str(),
+            "firstMicroseconds": micros(time.first),
+            "nodeMicroseconds": time.further.map(micros),
+        }),
+        Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+fn call_text(time: &Result<CallTime, Fault>) -> String {
+    match time {
+        Ok(CallTime { first, further: Some(further) }) => {
+            let bound = if *further < SHORTEST_TIME { "less than " } else { "" };
+            let further = text::duration((*further).max(SHORTEST_TIME));
+            format!(
+                "{} for a fresh instance and a node, {bound}{further} for each further node",
+                text::duration(*first)
+            )
+        }
+        Ok(CallTime { first, further: None }) => {
+            format!("{} for a fresh instance and its one node", text::duration(*first))
+        }
+        Err(fault) => format!("FAULT {fault}"),
+    }
+}
+
+fn join<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let text = texts.collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "none".to_owned() } else { text }
+}
