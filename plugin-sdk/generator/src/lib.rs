@@ -9,13 +9,15 @@
 //!                                      ├──> c             the C SDK's types and reads
 //!                                      ├──> go            the Go SDK's imports and public methods, and its test host
 //!                                      ├──> typescript    the TypeScript SDK's imports and public methods
+//!                                      ├──> assemblyscript  the same of the AssemblyScript SDK, and the types for its test host
 //!                                      └──> page          docs/contract.md, and the contract in the Python and npm packages
 //! ```
 //!
-//! The results are checked in; those in Rust are files named `generated.rs`, those in Go and TypeScript begin with
-//! `generated`, and the one in C is `plimsoll_generated.h`. The SDK of another language gets a module beside `rust`, `go`,
+//! The results are checked in; those in Rust are files named `generated.rs`, those in Go, TypeScript and AssemblyScript begin
+//! with `generated`, and the one in C is `plimsoll_generated.h`. The SDK of another language gets a module beside `rust`, `go`,
 //! `typescript` and `c`, which starts from the same [`Contract`].
 
+mod assemblyscript;
 mod c;
 mod contract;
 mod go;
@@ -58,6 +60,9 @@ pub fn generate(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
         files.push(GeneratedFile { path, text: go::with_header(&text.context(path)?) });
     }
     for (path, text) in typescript::files(&contract) {
+        files.push(GeneratedFile { path, text: typescript::with_header(&text.context(path)?) });
+    }
+    for (path, text) in assemblyscript::files(&contract) {
         files.push(GeneratedFile { path, text: typescript::with_header(&text.context(path)?) });
     }
     files.push(GeneratedFile { path: c::PATH, text: c::file(&contract).context(c::PATH)? });

@@ -1,7 +1,7 @@
 //! The TypeScript code that follows from the contract: the types of a policy's imports, and the methods of its views.
 
 mod imports;
-mod views;
+pub(crate) mod views;
 
 use anyhow::{Context, bail};
 
@@ -26,12 +26,12 @@ pub(crate) fn with_header(text: &str) -> String {
 }
 
 /// `pod-name` as `PodName`, the name of a type.
-fn pascal(name: &str) -> String {
+pub(crate) fn pascal(name: &str) -> String {
     name.split('-').map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect()
 }
 
 /// `pod-name` as `podName`, the name of a value.
-fn camel(name: &str) -> String {
+pub(crate) fn camel(name: &str) -> String {
     match name.split_once('-') {
         Some((first, rest)) => first.to_owned() + &pascal(rest),
         None => name.to_owned(),
@@ -79,7 +79,7 @@ fn named_type(ty: &Type) -> Option<String> {
 }
 
 /// A text of the contract as a comment.
-fn comment(text: &str, indent: &str) -> String {
+pub(crate) fn comment(text: &str, indent: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match lines[..] {
         [] => String::new(),

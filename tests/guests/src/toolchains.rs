@@ -1,5 +1,6 @@
 //! Guests that need a compiler: built once for a test run, below the system's folder for temporary files.
 
+mod assemblyscript;
 mod python;
 mod samples;
 mod typescript;
@@ -12,6 +13,7 @@ use std::{
 };
 
 pub use self::{
+    assemblyscript::{assemblyscript_example, assemblyscript_sdk_tests},
     python::{python_example, python_sample, python_sdk_command},
     samples::{c_sample, go_sample},
     typescript::{typescript_example, typescript_sample, typescript_sdk_tests},

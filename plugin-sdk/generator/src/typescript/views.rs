@@ -1,6 +1,6 @@
 //! The reads as methods: a base class for each view, which the SDK extends by hand.
 
-mod docs;
+pub(crate) mod docs;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,13 +43,13 @@ struct View {
 }
 
 /// The place of a read among the views.
-struct Place {
+pub(crate) struct Place {
     /// The view: `Node`.
-    owner: String,
+    pub(crate) owner: String,
     /// The number of leading parameters that are fields of the view.
-    fields: usize,
+    pub(crate) fields: usize,
     /// The name of the method.
-    name: String,
+    pub(crate) name: String,
 }
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
@@ -87,7 +87,7 @@ fn class(owner: &str, view: &View) -> anyhow::Result<String> {
 }
 
 /// The place of a read; none for those that are written by hand.
-fn place(interface: &Interface, function: &Function) -> Option<Place> {
+pub(crate) fn place(interface: &Interface, function: &Function) -> Option<Place> {
     let full = format!("{}.{}", interface.name, function.name);
     if BY_HAND.contains(&full.as_str()) {
         return None;
@@ -120,11 +120,11 @@ fn method(contract: &Contract, interface: &Interface, function: &Function, place
     let head =
         if arguments.is_empty() { format!("get {name}()") } else { format!("{name}({})", parameters(arguments)?) };
     let call = format!("this.imports.{}.{}({})", interface.name, camel(&function.name), passed.join(", "));
-    let docs = comment(&docs::in_typescript(contract, interface, &function.docs), "  ");
+    let docs = comment(&docs::of_methods(contract, interface, &function.docs, "undefined"), "  ");
     Ok(format!("{docs}  {head}: {ty} {{\n    return {call}{absent};\n  }}\n\n"))
 }
 
 /// The field for a parameter that chooses: `ofNode`, since a view may have a `node` of its own.
-fn field(param: &str) -> String {
+pub(crate) fn field(param: &str) -> String {
     format!("of{}", pascal(param))
 }

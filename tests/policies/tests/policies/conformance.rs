@@ -6,7 +6,7 @@ use plimsoll_conformance::{Outcome, cases};
 use plimsoll_core::{Policy, Verb};
 use plimsoll_harness::workspace;
 
-use super::languages::{C, Compiled, GO, PYTHON, RUST, TYPESCRIPT, native};
+use super::languages::{ASSEMBLYSCRIPT, C, Compiled, GO, PYTHON, RUST, TYPESCRIPT, native};
 
 fn passes_every_case(policy: &dyn Policy) {
     let failed = cases().iter().filter_map(|case| match case.put_to(policy) {
@@ -48,6 +48,11 @@ fn python_passes_every_case() {
 #[test]
 fn typescript_passes_every_case() {
     compiled_passes_every_case(&TYPESCRIPT);
+}
+
+#[test]
+fn assemblyscript_passes_every_case() {
+    compiled_passes_every_case(&ASSEMBLYSCRIPT);
 }
 
 /// A function that is added to the contract needs a line in a topic.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_conformance::world;
 use plimsoll_core::{Ask, Fault, FaultKind, Policy, Verdict};
-use plimsoll_guests::toolchains::{c_example, go_example, python_example, typescript_example};
+use plimsoll_guests::toolchains::{assemblyscript_example, c_example, go_example, python_example, typescript_example};
 use plimsoll_harness::workspace;
 use plimsoll_policies::{ask, load_bytes};
 use plimsoll_policy::testing::Native;
@@ -25,6 +25,7 @@ pub(super) static GO: Compiled = Compiled::new(|| go_example("conformance"));
 pub(super) static C: Compiled = Compiled::new(|| c_example("conformance"));
 pub(super) static PYTHON: Compiled = Compiled::new(|| python_example("conformance"));
 pub(super) static TYPESCRIPT: Compiled = Compiled::new(|| typescript_example("conformance"));
+pub(super) static ASSEMBLYSCRIPT: Compiled = Compiled::new(|| assemblyscript_example("conformance"));
 
 // === impl Compiled ===
 

@@ -1,6 +1,7 @@
 //! A policy gives the same answers natively and compiled: the sample policies and the SDK.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
+mod assemblyscript;
 mod c;
 mod conformance;
 mod go;

@@ -1,4 +1,4 @@
-//! The comments of the contract, in the words of TypeScript.
+//! The comments of the contract, in the words of TypeScript and AssemblyScript.
 
 use super::place;
 use crate::{Contract, Interface};
@@ -6,11 +6,11 @@ use crate::{Contract, Interface};
 /// Maximum characters of a line: 120, without the indent and the ` * ` of a comment.
 const WIDTH: usize = 115;
 
-/// Names reads as their methods are named, and `undefined` in place of none.
+/// Names reads as their methods are named, and the absent value, such as `undefined`, in place of none.
 ///
 /// A read of the same interface is named alone, such as `known`; one of another with its interface: `nodes.requested`.
-pub(super) fn in_typescript(contract: &Contract, of: &Interface, docs: &str) -> String {
-    let mut text = docs.replace("; none", "; `undefined`").replace(" is none", " is `undefined`");
+pub(crate) fn of_methods(contract: &Contract, of: &Interface, docs: &str, absent: &str) -> String {
+    let mut text = docs.replace("; none", &format!("; `{absent}`")).replace(" is none", &format!(" is `{absent}`"));
     for interface in &contract.interfaces {
         for function in interface.reads() {
             let Some(place) = place(interface, function) else { continue };
@@ -63,7 +63,7 @@ mod tests {
             ("pod", "The request; 0 if none.", "The request; 0 if none."),
         ];
         for (of, docs, expected) in table {
-            assert_eq!(in_typescript(&contract, interface(of), docs), expected);
+            assert_eq!(of_methods(&contract, interface(of), docs, "undefined"), expected);
         }
     }
 

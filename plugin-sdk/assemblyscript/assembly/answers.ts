@@ -1,0 +1,101 @@
+import { Pair } from "./generated";
+import { Placed } from "./views";
+
+/**
+ * The answer of a filter: `fits`, `unschedulable(...)` or `unresolvable(...)`.
+ *
+ * A reason has at most 1,024 bytes, and nothing that differs from node to node: kube-scheduler counts nodes by reason.
+ */
+export class Verdict {
+  /** @internal */
+  constructor(
+    readonly kind: u8,
+    readonly reason: string,
+  ) {}
+}
+
+/** The pod may run on the node. */
+export const fits = new Verdict(0, "");
+
+/** The pod does not fit now, but may once other pods are gone. */
+export function unschedulable(reason: string): Verdict {
+  return new Verdict(1, reason);
+}
+
+/** The pod does not fit, whatever else is evicted. */
+export function unresolvable(reason: string): Verdict {
+  return new Verdict(2, reason);
+}
+
+/** The decision about one preemption candidate: `keep`, `reject(...)` or `replaceWith(...)`. */
+export class Preemption {
+  /** @internal */
+  constructor(
+    readonly kind: u8,
+    readonly reason: string,
+    readonly victims: Array<u32>,
+  ) {}
+}
+
+/** Evict the pods that kube-scheduler proposed. */
+export const keep = new Preemption(0, "", []);
+
+/** Do not preempt on this node. */
+export function reject(reason: string): Preemption {
+  return new Preemption(1, reason, []);
+}
+
+/** Evict these pods of the candidate's node instead, at least one. */
+export function replaceWith(victims: Array<Placed>): Preemption {
+  return new Preemption(2, "", victims.map<u32>((victim) => victim.index));
+}
+
+/** The answer of a bind: `bound()`, `refused(...)` or `retry(...)`. */
+export class Binding {
+  /** @internal */
+  readonly annotations: Array<Pair> = [];
+  /** @internal */
+  readonly labels: Array<Pair> = [];
+
+  /** @internal */
+  constructor(
+    readonly kind: u8,
+    readonly reason: string,
+  ) {}
+
+  /**
+   * Adds an annotation to the pod, at most 64. All annotations of a pod have at most 256 KiB; one that the pod has already
+   * is overwritten.
+   */
+  annotation(key: string, value: string): this {
+    this.annotations.push(new Pair(key, value));
+    return this;
+  }
+
+  /**
+   * Adds a label to the pod, at most 64, by the rules of Kubernetes for labels. A label that the pod has already with
+   * another value is not overwritten, and the pod is not bound. The API server must be of Kubernetes 1.35 or later.
+   */
+  label(key: string, value: string): this {
+    this.labels.push(new Pair(key, value));
+    return this;
+  }
+}
+
+/** Bind the pod: `bound().annotation("example.com/device", device)`. */
+export function bound(): Binding {
+  return new Binding(0, "");
+}
+
+/** Do not bind the pod: kube-scheduler is told, and tries the pod again after a back-off. */
+export function refused(reason: string): Binding {
+  return new Binding(1, reason);
+}
+
+/**
+ * The pod cannot be bound yet: the host asks again when the cluster has changed, within the time of the request.
+ * For a cause that ends within seconds, such as a device that is being given back.
+ */
+export function retry(reason: string): Binding {
+  return new Binding(2, reason);
+}

@@ -1,0 +1,71 @@
+/** The source that exports the verbs of a policy. */
+
+import { PACKAGE, VERSION } from "../testing/generated.mjs";
+
+/** For each verb: the interface that exports it, its parameter, the body and the type of the result. */
+const EXPORTS = {
+  filter: { of: "filter", parameter: "node: u32", answer: "guest.verdict(known().filter(new Pod(), new Node(node)))" },
+  score: { of: "score", parameter: "node: u32", answer: "known().score(new Pod(), new Node(node))", result: "u32" },
+  rank: { of: "rank", parameter: "", answer: "guest.scores(known().rank(new Pod(), new Nodes()))" },
+  preempt: {
+    of: "preempt",
+    parameter: "candidate: u32",
+    answer: "guest.preemption(known().preempt(new Pod(), new Candidate(candidate)))",
+  },
+  bind: { of: "binding", parameter: "node: u32", answer: "guest.binding(known().bind(new Pod(), new Node(node)))" },
+};
+
+/**
+ * The text of the source.
+ *
+ * The policy is made in the first call of an instance: while a module is instantiated nothing can be read.
+ */
+export function entryText({ name, verbs, readsSettings }, source, sdk) {
+  const exported = verbs.map((verb) => {
+    const { parameter, answer, result = "usize" } = EXPORTS[verb];
+    return `export function ${verb}(${parameter}): ${result} {\n  guest.begin();\n  return ${answer};\n}\n`;
+  });
+  return `import "${sdk}/fault";
+import "${sdk}/log";
+import * as guest from "${sdk}/guest";
+import { Settings } from "${sdk}/settings";
+import { Candidate, Node, Nodes, Pod } from "${sdk}/views";
+import { ${name} } from "./${source}";
+
+export { reallocate } from "${sdk}/guest";
+
+let made: ${name} | null = null;
+
+function make(settings: Settings): ${name} {
+  return new ${name}(${readsSettings ? "settings" : ""});
+}
+
+function known(): ${name} {
+  const own = made;
+  if (own !== null) return own;
+  const settings = guest.readSettings();
+  const policy = make(settings);
+  guest.demand(settings);
+  made = policy;
+  return policy;
+}
+
+export function validate(): usize {
+  guest.begin();
+  const settings = guest.readSettings();
+  make(settings);
+  return guest.validation(settings.finish());
+}
+
+${exported.join("\n")}`;
+}
+
+/** The name of each export in the contract, by its name in the source. */
+export function exportNames(verbs) {
+  const own = (verb, of) => [verb, `${PACKAGE}/${of}@${VERSION}#${verb}`];
+  return new Map([
+    ["reallocate", "cabi_realloc"],
+    own("validate", "validate"),
+    ...verbs.map((verb) => own(verb, EXPORTS[verb].of)),
+  ]);
+}

@@ -1,0 +1,163 @@
+/** Answers reads as the gateway does. */
+
+import { clusterReads } from "./cluster.mjs";
+import { entry, knownNode, knownPod, normalized, seconds, sum } from "./known.mjs";
+import { atPointer, nodeObject, podObject } from "./objects.mjs";
+
+/** The policy ended the call: by `throw`, a failed `assert`, or an error that the standard library found. */
+export class PolicyPanic extends Error {}
+
+/** The functions that a policy imports, by interface, for one call about a world. */
+export function answers(world) {
+  const pod = knownPod(world.pod);
+  const nodes = world.nodes.map((node) => knownNode(node, world.withoutPods, pod));
+  const cluster = world.cluster?.map((node) => knownNode(node, false, pod));
+  return {
+    pod: podReads(pod, world.cluster === undefined ? {} : world.namespaces),
+    nodes: nodesReads(nodes),
+    placed: placedReads(nodes),
+    candidates: candidatesReads(nodes, world.candidates),
+    cluster: clusterReads(pod, cluster),
+    facts: factsReads(nodes, world.facts),
+    host: hostReads(world.now, world.settings),
+  };
+}
+
+function podReads(pod, namespaces) {
+  const { spec } = pod;
+  const labels = Object.hasOwn(namespaces, pod.namespace) ? namespaces[pod.namespace] : undefined;
+  return {
+    name: () => spec.name ?? "",
+    namespace: () => pod.namespace,
+    namespaceLabel: (key) => entry(labels, key),
+    namespaceKnown: () => labels !== undefined,
+    uid: () => spec.uid ?? "",
+    label: (key) => entry(spec.labels, key),
+    annotation: (key) => entry(spec.annotations, key),
+    priority: () => spec.priority ?? 0,
+    priorityClass: () => spec.priorityClass || null,
+    controller: () => spec.controller ?? null,
+    created: () => pod.created,
+    request: (name) => pod.requests.get(name) ?? 0n,
+    images: () => [...new Set((spec.images ?? []).map(normalized))],
+    field: (pointer) => atPointer(podObject(spec), pointer),
+  };
+}
+
+function nodesReads(nodes) {
+  const of = (node) => at("node", nodes, node);
+  return {
+    count: () => nodes.length,
+    name: (node) => of(node).spec.name,
+    label: (node, key) => entry(of(node).spec.labels, key),
+    byLabel(key) {
+      const labels = nodes.map((node) => entry(node.spec.labels, key));
+      const values = [...new Set(labels.filter((value) => value !== null))];
+      return { values, groups: labels.map((value) => (value === null ? values.length : values.indexOf(value))) };
+    },
+    annotation: (node, key) => entry(of(node).spec.annotations, key),
+    taints: (node) => of(node).spec.taints ?? [],
+    allocatable: (node, name) => of(node).allocatable.get(name) ?? 0n,
+    capacity: (node, name) => of(node).capacity.get(name) ?? 0n,
+    condition: (node, kind) => entry(of(node).spec.conditions, kind),
+    unschedulable: (node) => of(node).spec.unschedulable ?? false,
+    requested: (node, name) => (of(node).isKnown ? sum(of(node).pods, name) : null),
+    imageSize: (node, image) => of(node).images.get(normalized(image)) ?? null,
+    field: (node, pointer) => atPointer(nodeObject(of(node).spec), pointer),
+  };
+}
+
+function placedReads(nodes) {
+  const on = (node) => at("node", nodes, node);
+  const of = (node, pod) => at("placed pod", on(node).pods, pod);
+  return {
+    known: (node) => on(node).isKnown,
+    count: (node) => on(node).pods.length,
+    name: (node, pod) => of(node, pod).spec.name ?? "",
+    namespace: (node, pod) => of(node, pod).namespace,
+    label: (node, pod, key) => entry(of(node, pod).spec.labels, key),
+    annotation: (node, pod, key) => entry(of(node, pod).spec.annotations, key),
+    priority: (node, pod) => of(node, pod).spec.priority ?? 0,
+    priorityClass: (node, pod) => of(node, pod).spec.priorityClass || null,
+    controller: (node, pod) => of(node, pod).spec.controller ?? null,
+    phase(node, pod) {
+      const { phase = "" } = of(node, pod).spec;
+      return ["Pending", "Running", "Unknown"].includes(phase) ? phase : null;
+    },
+    request: (node, pod, name) => of(node, pod).requests.get(name) ?? 0n,
+    created: (node, pod) => of(node, pod).created,
+    countLabelled: (node, namespace, key, value) => labelled(on(node), namespace, key, value),
+    countsLabelled: (namespace, key, value) => nodes.map((node) => labelled(node, namespace, key, value)),
+  };
+}
+
+function candidatesReads(nodes, candidates) {
+  const victims = candidates.map((candidate, index) => victimsOf(candidate, nodes[index]?.pods ?? []));
+  return {
+    count: () => candidates.length,
+    node(candidate) {
+      at("candidate", candidates, candidate);
+      return candidate;
+    },
+    victims: (candidate) => at("candidate", victims, candidate),
+    pdbViolations: (candidate) => at("candidate", candidates, candidate).pdbViolations ?? 0,
+  };
+}
+
+function factsReads(nodes, facts) {
+  const text = (source, key) => {
+    if (!Object.hasOwn(facts, source)) {
+      throw new RangeError(`the policy reads the source of facts ${source}, which the world does not have`);
+    }
+    const fact = entry(facts[source], key);
+    return fact === null ? null : String(fact);
+  };
+  const nodeText = (node, source) => {
+    const { name, addresses = [] } = at("node", nodes, node).spec;
+    return [name, ...addresses].map((key) => text(source, key)).find((own) => own !== null) ?? null;
+  };
+  return {
+    text,
+    number: (source, key) => numeric(text(source, key)),
+    nodeText,
+    nodeNumber: (node, source) => numeric(nodeText(node, source)),
+  };
+}
+
+function hostReads(now, settings) {
+  return {
+    settings: () => settings,
+    now: (granularity) => seconds(now) - (seconds(now) % Math.max(granularity, 1)),
+    log: (level, message) => console[level](message),
+    panic(message) {
+      throw new PolicyPanic(message);
+    },
+  };
+}
+
+function at(of, items, index) {
+  const item = items[index];
+  if (item === undefined) throw new RangeError(`there is no ${of} ${index}; the request has ${items.length}`);
+  return item;
+}
+
+function labelled(node, namespace, key, value) {
+  return node.pods.filter((pod) => pod.namespace === namespace && entry(pod.spec.labels, key) === value).length;
+}
+
+/** A finite number in decimal digits. */
+function numeric(text) {
+  if (text === null || !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return null;
+  const number = Number(text);
+  // The host has no -0.
+  return Number.isFinite(number) ? number + 0 : null;
+}
+
+function victimsOf(candidate, pods) {
+  const names = pods.map((pod) => `${pod.namespace}/${pod.spec.name ?? ""}`);
+  return (candidate.victims ?? []).map((victim) => {
+    const index = names.indexOf(victim);
+    if (index >= 0) return index;
+    throw new RangeError(`the candidate ${candidate.node} names the victim ${victim}; no such pod is placed there`);
+  });
+}
