@@ -6,6 +6,7 @@ import { Some } from "./some";
 
 // ---- pod ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "name")
 declare function importPodName(result: usize): void;
 
@@ -18,6 +19,7 @@ export function podName(): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "namespace")
 declare function importPodNamespace(result: usize): void;
 
@@ -30,6 +32,7 @@ export function podNamespace(): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "namespace-label")
 declare function importPodNamespaceLabel(key: usize, keyLength: usize, result: usize): void;
 
@@ -43,6 +46,7 @@ export function podNamespaceLabel(key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "namespace-known")
 declare function importPodNamespaceKnown(): bool;
 
@@ -50,6 +54,7 @@ export function podNamespaceKnown(): bool {
   return importPodNamespaceKnown();
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "uid")
 declare function importPodUid(result: usize): void;
 
@@ -62,6 +67,7 @@ export function podUid(): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "label")
 declare function importPodLabel(key: usize, keyLength: usize, result: usize): void;
 
@@ -75,6 +81,7 @@ export function podLabel(key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "annotation")
 declare function importPodAnnotation(key: usize, keyLength: usize, result: usize): void;
 
@@ -88,6 +95,7 @@ export function podAnnotation(key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "priority")
 declare function importPodPriority(): i32;
 
@@ -95,6 +103,7 @@ export function podPriority(): i32 {
   return importPodPriority();
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "priority-class")
 declare function importPodPriorityClass(result: usize): void;
 
@@ -107,6 +116,7 @@ export function podPriorityClass(): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "controller")
 declare function importPodController(result: usize): void;
 
@@ -119,6 +129,7 @@ export function podController(): Owner | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "created")
 declare function importPodCreated(): u64;
 
@@ -126,6 +137,7 @@ export function podCreated(): u64 {
   return importPodCreated();
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "request")
 declare function importPodRequest(name: usize, nameLength: usize): i64;
 
@@ -137,6 +149,7 @@ export function podRequest(name: string): i64 {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "images")
 declare function importPodImages(result: usize): void;
 
@@ -149,6 +162,7 @@ export function podImages(): Array<string> {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/pod@0.1.0", "field")
 declare function importPodField(pointer: usize, pointerLength: usize, result: usize): void;
 
@@ -164,6 +178,7 @@ export function podField(pointer: string): string | null {
 
 // ---- nodes ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "count")
 declare function importNodesCount(): u32;
 
@@ -171,6 +186,7 @@ export function nodesCount(): u32 {
   return importNodesCount();
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "name")
 declare function importNodesName(node: u32, result: usize): void;
 
@@ -183,6 +199,7 @@ export function nodesName(node: u32): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "label")
 declare function importNodesLabel(node: u32, key: usize, keyLength: usize, result: usize): void;
 
@@ -196,6 +213,7 @@ export function nodesLabel(node: u32, key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "by-label")
 declare function importNodesByLabel(key: usize, keyLength: usize, result: usize): void;
 
@@ -209,6 +227,7 @@ export function nodesByLabel(key: string): Grouping {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "annotation")
 declare function importNodesAnnotation(node: u32, key: usize, keyLength: usize, result: usize): void;
 
@@ -222,6 +241,7 @@ export function nodesAnnotation(node: u32, key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "taints")
 declare function importNodesTaints(node: u32, result: usize): void;
 
@@ -234,6 +254,7 @@ export function nodesTaints(node: u32): Array<Taint> {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "allocatable")
 declare function importNodesAllocatable(node: u32, name: usize, nameLength: usize): i64;
 
@@ -245,6 +266,7 @@ export function nodesAllocatable(node: u32, name: string): i64 {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "capacity")
 declare function importNodesCapacity(node: u32, name: usize, nameLength: usize): i64;
 
@@ -256,6 +278,7 @@ export function nodesCapacity(node: u32, name: string): i64 {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "condition")
 declare function importNodesCondition(node: u32, kind: usize, kindLength: usize, result: usize): void;
 
@@ -269,6 +292,7 @@ export function nodesCondition(node: u32, kind: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "unschedulable")
 declare function importNodesUnschedulable(node: u32): bool;
 
@@ -276,6 +300,7 @@ export function nodesUnschedulable(node: u32): bool {
   return importNodesUnschedulable(node);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "requested")
 declare function importNodesRequested(node: u32, name: usize, nameLength: usize, result: usize): void;
 
@@ -289,6 +314,7 @@ export function nodesRequested(node: u32, name: string): Some<i64> | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "image-size")
 declare function importNodesImageSize(node: u32, image: usize, imageLength: usize, result: usize): void;
 
@@ -302,6 +328,7 @@ export function nodesImageSize(node: u32, image: string): Some<u64> | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "field")
 declare function importNodesField(node: u32, pointer: usize, pointerLength: usize, result: usize): void;
 
@@ -317,6 +344,7 @@ export function nodesField(node: u32, pointer: string): string | null {
 
 // ---- placed ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "known")
 declare function importPlacedKnown(node: u32): bool;
 
@@ -324,6 +352,7 @@ export function placedKnown(node: u32): bool {
   return importPlacedKnown(node);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "count")
 declare function importPlacedCount(node: u32): u32;
 
@@ -331,6 +360,7 @@ export function placedCount(node: u32): u32 {
   return importPlacedCount(node);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "name")
 declare function importPlacedName(node: u32, pod: u32, result: usize): void;
 
@@ -343,6 +373,7 @@ export function placedName(node: u32, pod: u32): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "namespace")
 declare function importPlacedNamespace(node: u32, pod: u32, result: usize): void;
 
@@ -355,6 +386,7 @@ export function placedNamespace(node: u32, pod: u32): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "label")
 declare function importPlacedLabel(node: u32, pod: u32, key: usize, keyLength: usize, result: usize): void;
 
@@ -368,6 +400,7 @@ export function placedLabel(node: u32, pod: u32, key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "annotation")
 declare function importPlacedAnnotation(node: u32, pod: u32, key: usize, keyLength: usize, result: usize): void;
 
@@ -381,6 +414,7 @@ export function placedAnnotation(node: u32, pod: u32, key: string): string | nul
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "priority")
 declare function importPlacedPriority(node: u32, pod: u32): i32;
 
@@ -388,6 +422,7 @@ export function placedPriority(node: u32, pod: u32): i32 {
   return importPlacedPriority(node, pod);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "priority-class")
 declare function importPlacedPriorityClass(node: u32, pod: u32, result: usize): void;
 
@@ -400,6 +435,7 @@ export function placedPriorityClass(node: u32, pod: u32): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "controller")
 declare function importPlacedController(node: u32, pod: u32, result: usize): void;
 
@@ -412,6 +448,7 @@ export function placedController(node: u32, pod: u32): Owner | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "phase")
 declare function importPlacedPhase(node: u32, pod: u32, result: usize): void;
 
@@ -424,6 +461,7 @@ export function placedPhase(node: u32, pod: u32): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "request")
 declare function importPlacedRequest(node: u32, pod: u32, name: usize, nameLength: usize): i64;
 
@@ -435,6 +473,7 @@ export function placedRequest(node: u32, pod: u32, name: string): i64 {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "created")
 declare function importPlacedCreated(node: u32, pod: u32): u64;
 
@@ -442,6 +481,7 @@ export function placedCreated(node: u32, pod: u32): u64 {
   return importPlacedCreated(node, pod);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "count-labelled")
 declare function importPlacedCountLabelled(node: u32, namespace: usize, namespaceLength: usize, key: usize, keyLength: usize, value: usize, valueLength: usize): u32;
 
@@ -455,6 +495,7 @@ export function placedCountLabelled(node: u32, namespace: string, key: string, v
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "counts-labelled")
 declare function importPlacedCountsLabelled(namespace: usize, namespaceLength: usize, key: usize, keyLength: usize, value: usize, valueLength: usize, result: usize): void;
 
@@ -472,6 +513,7 @@ export function placedCountsLabelled(namespace: string, key: string, value: stri
 
 // ---- candidates ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/candidates@0.1.0", "count")
 declare function importCandidatesCount(): u32;
 
@@ -479,6 +521,7 @@ export function candidatesCount(): u32 {
   return importCandidatesCount();
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/candidates@0.1.0", "node")
 declare function importCandidatesNode(candidate: u32): u32;
 
@@ -486,6 +529,7 @@ export function candidatesNode(candidate: u32): u32 {
   return importCandidatesNode(candidate);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/candidates@0.1.0", "victims")
 declare function importCandidatesVictims(candidate: u32, result: usize): void;
 
@@ -498,6 +542,7 @@ export function candidatesVictims(candidate: u32): Array<u32> {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/candidates@0.1.0", "pdb-violations")
 declare function importCandidatesPdbViolations(candidate: u32): u32;
 
@@ -507,6 +552,7 @@ export function candidatesPdbViolations(candidate: u32): u32 {
 
 // ---- cluster ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/cluster@0.1.0", "count")
 declare function importClusterCount(params: usize, result: usize): void;
 
@@ -521,6 +567,7 @@ export function clusterCount(selector: Selector): Some<u64> | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/cluster@0.1.0", "count-up-to")
 declare function importClusterCountUpTo(params: usize, result: usize): void;
 
@@ -536,6 +583,7 @@ export function clusterCountUpTo(selector: Selector, n: u64): Some<u64> | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/cluster@0.1.0", "at-least")
 declare function importClusterAtLeast(params: usize, result: usize): void;
 
@@ -551,6 +599,7 @@ export function clusterAtLeast(selector: Selector, n: u64): Some<bool> | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/cluster@0.1.0", "requested")
 declare function importClusterRequested(params: usize, result: usize): void;
 
@@ -566,6 +615,7 @@ export function clusterRequested(selector: Selector, name: string): Some<i64> | 
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/cluster@0.1.0", "nodes-with-label")
 declare function importClusterNodesWithLabel(key: usize, keyLength: usize, value: usize, valueLength: usize, result: usize): void;
 
@@ -580,6 +630,7 @@ export function clusterNodesWithLabel(key: string, value: string): Some<u32> | n
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/cluster@0.1.0", "label-values")
 declare function importClusterLabelValues(key: usize, keyLength: usize, result: usize): void;
 
@@ -595,6 +646,7 @@ export function clusterLabelValues(key: string): Array<LabelCount> | null {
 
 // ---- facts ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/facts@0.1.0", "text")
 declare function importFactsText(source: usize, sourceLength: usize, key: usize, keyLength: usize, result: usize): void;
 
@@ -609,6 +661,7 @@ export function factsText(source: string, key: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/facts@0.1.0", "number")
 declare function importFactsNumber(source: usize, sourceLength: usize, key: usize, keyLength: usize, result: usize): void;
 
@@ -623,6 +676,7 @@ export function factsNumber(source: string, key: string): Some<f64> | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/facts@0.1.0", "node-text")
 declare function importFactsNodeText(node: u32, source: usize, sourceLength: usize, result: usize): void;
 
@@ -636,6 +690,7 @@ export function factsNodeText(node: u32, source: string): string | null {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/facts@0.1.0", "node-number")
 declare function importFactsNodeNumber(node: u32, source: usize, sourceLength: usize, result: usize): void;
 
@@ -651,6 +706,7 @@ export function factsNodeNumber(node: u32, source: string): Some<f64> | null {
 
 // ---- host ----
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/host@0.1.0", "settings")
 declare function importHostSettings(result: usize): void;
 
@@ -663,6 +719,7 @@ export function hostSettings(): string {
   return answer;
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/host@0.1.0", "now")
 declare function importHostNow(granularity: u32): u64;
 
@@ -670,6 +727,7 @@ export function hostNow(granularity: u32): u64 {
   return importHostNow(granularity);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/host@0.1.0", "log")
 declare function importHostLog(level: Level, message: usize, messageLength: usize): void;
 
@@ -680,6 +738,7 @@ export function hostLog(level: Level, message: string): void {
   release(start);
 }
 
+// @ts-ignore: decorator
 @external("plimsoll:policy/host@0.1.0", "panic")
 declare function importHostPanic(message: usize, messageLength: usize): void;
 

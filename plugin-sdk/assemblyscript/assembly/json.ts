@@ -185,8 +185,9 @@ class Reader {
   }
 
   private word(word: string, kind: JsonKind): Json {
-    if (!this.text.startsWith(word, this.at)) this.fail(word);
-    this.at += word.length;
+    const end = this.at + word.length;
+    if (this.text.substring(this.at, end) != word) this.fail(word);
+    this.at = end;
     return new Json(kind, word);
   }
 

@@ -67,6 +67,7 @@ export class Nodes extends NodesReads {
   }
 
   /** The node with this index: `nodes[0]`. A read of a node that does not exist ends the call with a fault. */
+  // @ts-ignore: decorator
   @operator("[]")
   at(index: u32): Node {
     return new Node(index);

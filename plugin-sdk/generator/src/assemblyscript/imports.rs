@@ -74,7 +74,7 @@ fn declaration(contract: &Contract, interface: &Interface, function: &Function) 
     }
     let returned = direct(function).map_or_else(|| "void".to_owned(), as_type);
     Ok(format!(
-        "@external(\"{}/{}@{}\", \"{}\")\ndeclare function {}({}): {returned};\n\n",
+        "// @ts-ignore: decorator\n@external(\"{}/{}@{}\", \"{}\")\ndeclare function {}({}): {returned};\n\n",
         contract.package,
         interface.name,
         contract.version,
