@@ -1,16 +1,12 @@
 //! The way to the API server.
 
 mod credentials;
+mod error;
 mod error_text;
+mod shown_url;
 
-use std::{
-    env, fmt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{env, fmt, path::Path, sync::Arc, time::Duration};
 
-use http::Uri;
 use kube::Client;
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
@@ -18,7 +14,8 @@ use tokio::{
 };
 
 pub(crate) use self::error_text::error_text;
-pub use self::{credentials::Credentials, error_text::PLUGIN_TIMED_OUT};
+pub use self::{credentials::Credentials, error::ConnectError, error_text::PLUGIN_TIMED_OUT};
+use self::{error::TOKEN, shown_url::shown_url};
 use crate::lease::{Term, fenced_client};
 
 /// Time limit for opening a connection.
@@ -26,9 +23,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for writing a request.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The path of a pod's service account.
-const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// A client of the API server, cheap to clone.
 ///
@@ -44,53 +38,6 @@ pub struct ApiServer {
 
 /// Makes a client whose connections end with a term as leader.
 type Fenced = dyn Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync;
-
-/// Why the API server cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// The kubeconfig cannot be used.
-    #[error("kubeconfig {}: {cause}: expected a file that kubectl can use, with a current context", path.display())]
-    Kubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        cause: String,
-    },
-    /// The kubeconfig names a proxy.
-    #[error(
-        "kubeconfig {} names the proxy {proxy}, and plimsoll does not go through one: a proxy that holds bindings back could deliver them when another replica leads; name an API server that is reached directly",
-        path.display()
-    )]
-    Proxy {
-        /// The file.
-        path: PathBuf,
-        /// Its `proxy-url`.
-        proxy: String,
-    },
-    /// There is no service account to be used.
-    #[error(
-        "no service account: {0}: expected to run in a pod, with KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files beside {TOKEN}; elsewhere a kubeconfig must be given"
-    )]
-    ServiceAccount(String),
-    /// The lists did not arrive.
-    #[error("{url} was not heard of for {}: {why}", seconds(*max_silence))]
-    NotListed {
-        /// The URL of the API server.
-        url: String,
-        /// The time limit.
-        max_silence: Duration,
-        /// The missing part.
-        why: String,
-    },
-    /// No client can be made from the file or the pod: a bad certificate, key, or command for credentials.
-    #[error("{url}: no client can be made from the credentials for it: {cause}")]
-    Client {
-        /// The URL of the API server.
-        url: String,
-        /// The error.
-        cause: String,
-    },
-}
 
 // === impl ApiServer ===
 
@@ -194,19 +141,10 @@ fn blocking<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A URL without the parts that may be credentials: its user and its query.
-fn shown_url(url: &Uri) -> String {
-    let port = url.port_u16().map_or_else(String::new, |port| format!(":{port}"));
-    let host = url.host().unwrap_or_default();
-    format!("{}://{host}{port}{}", url.scheme_str().unwrap_or("http"), url.path())
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{} s", time.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests {
+    use http::Uri;
+
     use super::*;
 
     #[test]

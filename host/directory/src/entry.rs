@@ -3,6 +3,7 @@
 mod outcome;
 mod probation;
 mod sidecar_mode;
+mod switch_off;
 
 use std::{sync::Arc, time::Instant};
 
@@ -13,9 +14,10 @@ pub(crate) use self::probation::Rollback;
 use self::sidecar_mode::SidecarMode;
 use crate::{
     load::{LoadJob, PolicyVersion},
+    refusal::FileRefusal,
     retry::Retry,
     scan::{File, PolicyId, Scan, Sources},
-    source::{ContentDigests, FileRefusal, SidecarSummary, Stamps},
+    source::{ContentDigests, SidecarSummary, Stamps},
     table::Timing,
 };
 

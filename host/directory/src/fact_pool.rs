@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use plimsoll_core::{CsvError, FactSource, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
 use plimsoll_system::digest::sha256;
 
-use crate::source::FileRefusal;
+use crate::refusal::FileRefusal;
 
 /// The facts that all files may have in memory, as a multiple of the limit for their newest contents. Versions before
 /// keep their facts until the new ones have answered, and a reload of all files must not be refused meanwhile.

@@ -23,6 +23,7 @@ mod last_good;
 mod listing;
 mod load;
 mod past_versions;
+mod refusal;
 mod retry;
 mod rollback_check;
 mod scan;

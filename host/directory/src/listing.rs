@@ -8,9 +8,10 @@ use std::{
 use crate::{
     DirectoryError,
     config::ReadLimits,
+    refusal::FileRefusal,
     scan::{File, PolicyId, Scan, Sources, name_problem, two_sidecars},
     sidecar::Sidecar,
-    source::{self, FileRefusal, no_module, parse_sidecar, read_sidecar},
+    source::{self, no_module, parse_sidecar, read_sidecar},
 };
 
 /// A policy of a directory, as the gateway would find it.

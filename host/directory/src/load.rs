@@ -19,8 +19,9 @@ use crate::{
     fact_pool::FactPool,
     known_modules::KnownModules,
     last_good::{LastGood, StagedVersion},
+    refusal::FileRefusal,
     scan::{PolicyId, Scan, Sources},
-    source::{Content, ContentDigests, ContentReader, FileRefusal, Reading, SidecarSummary, Stamps, read_module},
+    source::{Content, ContentDigests, ContentReader, Reading, SidecarSummary, Stamps, read_module},
 };
 
 /// A version of a policy, and the digests of its files.
@@ -187,7 +188,7 @@ impl LoadContext {
     /// Loads the last good version from before a restart, if there is one, and it still loads.
     fn last_good_of(&self, job: &LoadJob, loader: &dyn Loader) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
-        let content = Content::of_kept(&job.id, last_good.good(&job.id)?, &self.bounds, &self.fact_pool).ok()?;
+        let content = last_good.good(&job.id)?.restore(&job.id, &self.bounds, &self.fact_pool).ok()?;
         if content.sidecar.config.mode == Mode::Off {
             return None;
         }

@@ -5,40 +5,23 @@ mod files;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use plimsoll_core::{Fault, LoadError, Loader, PolicyConfig, excerpt};
+use plimsoll_core::{Loader, PolicyConfig};
 use plimsoll_system::FileStamp;
 
-pub(crate) use self::facts::digest_of as digest_of_facts;
+pub(crate) use self::facts::{FactFiles, digest_of as digest_of_facts};
+use self::files::{ModuleFile, stamp_now};
 pub(crate) use self::files::{SidecarText, parse_sidecar, read_module, read_sidecar};
-use self::{
-    facts::FactFiles,
-    files::{ModuleFile, stamp_now},
-};
 use crate::{
     config::ReadLimits,
     fact_pool::FactPool,
     known_modules::KnownModules,
-    last_good::StoredVersion,
-    scan::{File, PolicyId, Scan, Sources},
+    refusal::FileRefusal,
+    scan::{File, Scan, Sources},
     sidecar::Sidecar,
 };
 
-/// Maximum bytes of an error's text.
-const MAX_TEXT_BYTES: usize = 2_000;
-
 /// Stamps of a policy's files; `None` if a file does not exist.
 pub(crate) type Stamps = BTreeMap<File, Option<FileStamp>>;
-
-/// Why a policy's files are refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileRefusal {
-    /// File, place, the problem and the expected content.
-    pub(crate) text: String,
-    /// Whether the failure may be transient: the machine was at fault, or busy.
-    pub(crate) transient: bool,
-    /// Whether they were in force and were rolled back after their first calls.
-    pub(crate) rolled_back: bool,
-}
 
 /// The identity of a policy's content: digests of module and sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,32 +74,6 @@ pub(crate) struct ContentReader<'a> {
     pub(crate) facts: &'a FactPool,
 }
 
-// === impl FileRefusal ===
-
-impl FileRefusal {
-    pub(crate) fn new(text: impl AsRef<str>) -> Self {
-        Self { text: excerpt(text.as_ref(), MAX_TEXT_BYTES), transient: false, rolled_back: false }
-    }
-
-    /// The refusal of a module by the loader.
-    pub(crate) fn of_module(label: &str, error: &LoadError) -> Self {
-        Self { transient: error.is_transient(), ..Self::new(format!("{label}: {error}")) }
-    }
-
-    /// The refusal because of a fault.
-    pub(crate) fn of_fault(text: impl AsRef<str>, fault: &Fault) -> Self {
-        Self { transient: fault.kind.is_transient(), ..Self::new(text) }
-    }
-
-    pub(crate) fn transient(text: impl AsRef<str>) -> Self {
-        Self { transient: true, ..Self::new(text) }
-    }
-
-    pub(crate) fn rolled_back(text: impl AsRef<str>) -> Self {
-        Self { rolled_back: true, ..Self::new(text) }
-    }
-}
-
 // === impl Content ===
 
 impl Content {
@@ -133,23 +90,6 @@ impl Content {
         let facts = FactFiles::read(None, directory, &parsed, facts)?;
         let module = read_module(None, module, bounds)?;
         Self::complete(module, sidecar, text, (parsed, facts))
-    }
-
-    /// The content of a stored version.
-    pub(crate) fn of_kept(
-        id: &PolicyId,
-        kept: StoredVersion,
-        bounds: &ReadLimits,
-        pool: &FactPool,
-    ) -> Result<Self, FileRefusal> {
-        let label = format!("the last good version of {id}");
-        let path = kept.sidecar.as_ref().map(|_| Path::new(&label));
-        let StoredVersion { module, sidecar, digests, facts } = kept;
-        let text = sidecar.map(SidecarText::stored);
-        let sidecar = parse_sidecar(path, text.as_ref(), bounds)?;
-        let sidecar_text = text.map(|text| text.text);
-        let facts = FactFiles::restore(Path::new(&label), facts, pool)?;
-        Ok(Self { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text, facts })
     }
 
     /// Checks the module's digest. The digest of a file outside of the root, behind a link, is not shown.

@@ -9,6 +9,7 @@
 
 mod args;
 mod bind;
+mod bounds;
 mod cursor;
 mod fast_path;
 mod fold;
@@ -22,21 +23,19 @@ use bytes::Bytes;
 use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
 use serde_json::value::RawValue;
 
-use self::fold::{Fields, Object};
-pub(crate) use self::{args::JsonString, nodes::WireNodes};
+pub(crate) use self::{
+    args::{ExtenderArgs, JsonString},
+    bounds::MAX_ELEMENTS,
+    nodes::WireNodes,
+};
+use self::{
+    bounds::{MAX_POD, within_bounds},
+    fold::{Fields, Object},
+};
 use crate::{
     error::WireError,
     request_cache::{KnownNodeOrder, NameIndex},
 };
-
-/// A filter or prioritize request.
-#[derive(Debug)]
-pub(crate) struct ExtenderArgs {
-    /// The Pod's JSON.
-    pub(crate) pod: Bytes,
-    /// The nodes to decide about.
-    pub(crate) nodes: WireNodes,
-}
 
 /// A preempt request.
 #[derive(Debug)]
@@ -46,12 +45,6 @@ pub(crate) struct PreemptArgs<'a> {
     /// The candidates, in the order of the request.
     pub(crate) candidates: Vec<CandidateQuery<'a>>,
 }
-
-/// Maximum elements of one list of names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
-pub(crate) const MAX_ELEMENTS: usize = 100_000;
-
-/// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
-const MAX_POD: usize = 8 << 20;
 
 /// Reads an `ExtenderArgs`; names are looked up in the index, and whole nodes among those that are known.
 pub(crate) fn extender_args(
@@ -129,10 +122,6 @@ fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireEr
     let pod = pod.map(|pod| slice(body, pod)).ok_or_else(missing)?;
     within_bounds(pod)
         .ok_or_else(|| WireError::beyond(format!("the request is no {what}: Pod has more than {MAX_POD} bytes")))
-}
-
-fn within_bounds(pod: Bytes) -> Option<Bytes> {
-    (pod.len() <= MAX_POD).then_some(pod)
 }
 
 /// The part of the body that a raw value was borrowed from.

@@ -3,14 +3,14 @@
 mod name;
 mod rejected;
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
 
-use self::{name::node_name, rejected::Rejected};
+use self::{name::push_name, rejected::Rejected};
 use crate::{
     decode::WireNodes,
-    text::{push_integer, push_text},
+    text::{push_integer, push_text, separate},
 };
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
@@ -136,24 +136,6 @@ fn kept_runs(nodes: usize, outcome: &FilterOutcome) -> impl Iterator<Item = Rang
     let ends = outcome.rejected.iter().map(|rejection| rejection.node as usize).chain([nodes]);
     let run = |start: &mut usize, end: usize| Some(std::mem::replace(start, end + 1)..end);
     ends.scan(0, run).filter(|run| !run.is_empty())
-}
-
-/// Writes a comma, except before the first element of a list or map.
-#[inline]
-fn separate(out: &mut Vec<u8>) {
-    if !matches!(out.last(), Some(b'[' | b'{')) {
-        out.push(b',');
-    }
-}
-
-/// The name of a node of the request.
-#[inline]
-fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
-    if nodes.are_objects() {
-        push_text(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
-    } else {
-        out.extend_from_slice(nodes.json(at));
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Writes JSON strings and integers.
+//! Writes JSON strings, integers and separators.
 
 /// Writes a JSON string: quotes, backslashes and control characters are escaped, all else stays.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
@@ -21,6 +21,14 @@ pub(crate) fn push_integer(out: &mut Vec<u8>, number: i64) {
     match u8::try_from(number) {
         Ok(digit @ 0..=9) => out.push(b'0' + digit),
         _ => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+    }
+}
+
+/// Writes a comma, except before the first element of a list or map.
+#[inline]
+pub(crate) fn separate(out: &mut Vec<u8>) {
+    if !matches!(out.last(), Some(b'[' | b'{')) {
+        out.push(b',');
     }
 }
 

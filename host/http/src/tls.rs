@@ -10,6 +10,7 @@
 mod contents;
 mod der;
 mod error;
+mod files;
 mod follow;
 mod handshake;
 mod identity;
@@ -18,24 +19,13 @@ mod refusal;
 mod replica;
 mod validity;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use arc_swap::ArcSwap;
 
-pub use self::error::TlsError;
 pub(crate) use self::identity::ClientIdentity;
 use self::{contents::Contents, material::Material, refusal::HandshakeRefusal};
-
-/// The files that TLS is made of, all PEM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The serving certificate and its issuers, its own first.
-    pub cert: PathBuf,
-    /// The private key of the certificate.
-    pub key: PathBuf,
-    /// The CA that signs the certificates of clients; without it none is asked for.
-    pub client_ca: Option<PathBuf>,
-}
+pub use self::{error::TlsError, files::TlsFiles};
 
 /// Observes TLS events; it must not block.
 pub trait TlsObserver: Send + Sync {

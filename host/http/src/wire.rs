@@ -5,6 +5,7 @@ mod body;
 mod concurrency;
 mod inline;
 mod log;
+mod observer;
 mod reply_body;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use hyper::{
 use plimsoll_core::{Announcement, Gateway, PodId, RequestId};
 use tokio::{net::TcpListener, task::spawn_blocking, time::timeout_at};
 
+pub use self::observer::{NONE, WireObserver};
 use self::{
     announcing::BindCall,
     body::{BodyReader, ReceivedBody},
@@ -42,21 +44,6 @@ use crate::{
     memory::MemoryReservation,
     server::{self, ConnectionBounds, RequestBody},
 };
-
-/// The group and verb that a [`WireObserver`] gets if the URL names none that exists.
-pub const NONE: &str = "-";
-
-/// Observes every reply, on the request path; it must not block.
-pub trait WireObserver: Send + Sync {
-    /// A request was answered. `failed`: there was no decision, whatever the status.
-    fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration);
-
-    /// Post-reply work was dropped, since too much is running already.
-    fn left_undone(&self) {}
-
-    /// A client was not authorized to bind; the reason is one of a few words.
-    fn bind_denied(&self, _reason: &'static str) {}
-}
 
 /// Bytes up to which a body is decided on the async thread. For longer ones a thread switch costs less than parsing.
 const SHORT: usize = 256 << 10;

@@ -9,7 +9,7 @@ use kube::{Config, config::Kubeconfig};
 use plimsoll_core::looks_secret;
 use plimsoll_system::{bounded_file::check_input, error_chain};
 
-use super::{ConnectError, shown_url};
+use super::{error::ConnectError, shown_url::shown_url};
 
 /// Maximum bytes of a kubeconfig, and of each file that it names.
 const MAX_FILE_BYTES: u64 = 8 << 20;

@@ -6,6 +6,7 @@ mod by_name;
 mod entry;
 mod namespaces;
 mod reservations;
+mod reserved_pod;
 mod unreadable;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
@@ -17,10 +18,10 @@ use self::{
     by_name::{PodByName, PodName},
     entry::NodeEntry,
     namespaces::NamespaceStore,
-    reservations::ReservedPod,
+    reserved_pod::ReservedPod,
 };
 
-pub use self::reservations::ReservationId;
+pub use self::reserved_pod::ReservationId;
 
 /// Unused interned parts of pods are dropped after this many pods.
 const PRUNE_EVERY: u32 = 50_000;

@@ -10,7 +10,7 @@ use kube::Client;
 use tokio::sync::watch::Receiver;
 use tracing::{info, warn};
 
-use super::AssumeCache;
+use super::assume_cache::AssumeCache;
 use crate::{
     ApiServer,
     api::error_text,

@@ -9,7 +9,7 @@ use std::{
 use plimsoll_core::{BindError, Binding, Pod, Reservation};
 
 use super::{
-    ApiBinder,
+    pod_client::PodClient,
     ready::Ready,
     write::{WriteOutcome, attempt, substance},
 };
@@ -20,7 +20,7 @@ const LAST_READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reservation of one bind. It changes the entry with its own ID: another bind's reservation is never touched.
 pub(crate) struct ApiReservation<'b> {
-    binder: &'b ApiBinder,
+    pods: &'b PodClient,
     id: ReservationId,
     pod: Arc<Pod>,
     binding: Binding,
@@ -53,13 +53,13 @@ enum PodState {
 // === impl ApiReservation ===
 
 impl<'b> ApiReservation<'b> {
-    pub(super) fn new(binder: &'b ApiBinder, id: ReservationId, pod: Arc<Pod>, binding: Binding) -> Self {
-        Self { binder, id, pod, binding, on_drop: OnDrop::Release }
+    pub(super) fn new(pods: &'b PodClient, id: ReservationId, pod: Arc<Pod>, binding: Binding) -> Self {
+        Self { pods, id, pod, binding, on_drop: OnDrop::Release }
     }
 
     /// Sends the Binding, and finds out its outcome.
     pub(crate) async fn write(&mut self, deadline: Instant) -> Result<(), BindError> {
-        let ready = self.binder.ready_for(deadline)?;
+        let ready = self.pods.ready_for(deadline)?;
         // The Lease is not released before the outcome is known.
         let _in_flight = ready.term.begin_write();
         let mut is_last = false;
@@ -121,7 +121,7 @@ impl<'b> ApiReservation<'b> {
     }
 
     async fn read_state(&self, deadline: Instant) -> PodState {
-        match self.binder.read(&self.binding.namespace, &self.binding.name, deadline).await {
+        match self.pods.read(&self.binding.namespace, &self.binding.name, deadline).await {
             Ok(now) if now.uid() != &*self.binding.uid => PodState::NotOurs(None),
             Ok(now) => match now.node() {
                 Some(node) if *node == *self.binding.node => PodState::BoundHere(now),
@@ -136,7 +136,7 @@ impl<'b> ApiReservation<'b> {
     /// The pod is on a node: as it was reserved, or as it was read.
     fn bound(&mut self, read: Option<&Pod>) {
         let placed = read.and_then(|pod| Some(pod.placed_on(pod.node()?, &BTreeMap::new(), &BTreeMap::new())));
-        self.binder.assume_cache.settle_at(&self.id, placed.map(Arc::new), clock::now());
+        self.pods.assume_cache.settle_at(&self.id, placed.map(Arc::new), clock::now());
         self.on_drop = OnDrop::Nothing;
     }
 
@@ -145,7 +145,7 @@ impl<'b> ApiReservation<'b> {
         if elsewhere.is_some() {
             self.bound(elsewhere);
         } else {
-            self.binder.assume_cache.release(&self.id);
+            self.pods.assume_cache.release(&self.id);
             self.on_drop = OnDrop::Nothing;
         }
         error
@@ -154,7 +154,7 @@ impl<'b> ApiReservation<'b> {
 
 impl Reservation for ApiReservation<'_> {
     fn bind(mut self: Box<Self>, deadline: Instant) -> Result<(), BindError> {
-        let runtime = self.binder.runtime.clone();
+        let runtime = self.pods.runtime.clone();
         runtime.block_on(self.write(deadline))
     }
 }
@@ -162,8 +162,8 @@ impl Reservation for ApiReservation<'_> {
 impl Drop for ApiReservation<'_> {
     fn drop(&mut self) {
         match self.on_drop {
-            OnDrop::Release => self.binder.assume_cache.release(&self.id),
-            OnDrop::SettleAt(settled) => self.binder.assume_cache.settle_at(&self.id, None, settled),
+            OnDrop::Release => self.pods.assume_cache.release(&self.id),
+            OnDrop::SettleAt(settled) => self.pods.assume_cache.settle_at(&self.id, None, settled),
             OnDrop::Nothing => {}
         }
     }

@@ -10,7 +10,7 @@ use kube::{
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
-use super::{labels, pods_path, ready::Ready};
+use super::{labels, ready::Ready};
 use crate::clock;
 
 /// The outcome of a write.
@@ -123,4 +123,9 @@ fn refused(status: &Status) -> WriteOutcome {
 fn is_without_connection(error: &Error) -> bool {
     let Error::Service(error) = error else { return false };
     error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(hyper_util::client::legacy::Error::is_connect)
+}
+
+/// The path of the pods of a namespace. The border has checked its name and the pod's: see [`plimsoll_core::BindQuery`].
+pub(super) fn pods_path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
 }

@@ -14,7 +14,10 @@ mod tests;
 
 use std::{sync::Arc, time::Instant};
 
-use super::{LeaseRecord, LeaseTimings};
+use super::{
+    record::{LeaseRecord, LeaseWrite, NotWritten},
+    timings::LeaseTimings,
+};
 
 /// One candidate's part in the election.
 #[derive(Debug)]
@@ -63,26 +66,6 @@ pub(crate) enum ElectionStep {
     Read,
     /// Write the Lease and pass the result to [`Election::wrote`].
     Write(LeaseWrite),
-}
-
-/// A write of the Lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LeaseWrite {
-    /// The `resourceVersion` that it must still have; `None`: there must be no Lease.
-    pub(crate) version: Option<Box<str>>,
-    /// `None` releases it.
-    pub(crate) holder: Option<Arc<str>>,
-    /// Whether the holder changes.
-    pub(crate) is_transition: bool,
-}
-
-/// Why the Lease was not written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotWritten {
-    /// Somebody else has written, created or deleted it.
-    Conflict,
-    /// It may have been written, now or later.
-    Unknown,
 }
 
 // === impl Election ===

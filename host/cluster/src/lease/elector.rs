@@ -16,8 +16,8 @@ use tracing::{info, warn};
 
 use super::{
     LeadershipState, LeaseConfig, LeaseRecord, Term,
-    election::{Election, ElectionStep, LeaseWrite, NotWritten},
-    record::lease_of,
+    election::{Election, ElectionStep},
+    record::{LeaseWrite, NotWritten, lease_of},
 };
 use crate::{
     ApiServer,

@@ -8,7 +8,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::{LeaseTimings, election::LeaseWrite};
+use super::timings::LeaseTimings;
 
 /// The annotation of the Lease with its holder's URL.
 pub const URL_ANNOTATION: &str = "plimsoll/url";
@@ -27,6 +27,26 @@ pub(crate) struct LeaseRecord {
     pub(crate) timings: LeaseTimings,
     /// `metadata.resourceVersion`.
     pub(crate) version: Box<str>,
+}
+
+/// A write of the Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseWrite {
+    /// The `resourceVersion` that it must still have; `None`: there must be no Lease.
+    pub(crate) version: Option<Box<str>>,
+    /// `None` releases it.
+    pub(crate) holder: Option<Arc<str>>,
+    /// Whether the holder changes.
+    pub(crate) is_transition: bool,
+}
+
+/// Why the Lease was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotWritten {
+    /// Somebody else has written, created or deleted it.
+    Conflict,
+    /// It may have been written, now or later.
+    Unknown,
 }
 
 // === impl LeaseRecord ===

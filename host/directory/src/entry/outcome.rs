@@ -10,8 +10,9 @@ use super::{PolicyEntry, VanishState};
 use crate::{
     PolicyChange,
     load::{LoadOutcome, LoadResult, LoadTime, PolicyVersion},
+    refusal::FileRefusal,
     scan::PolicyId,
-    source::{ContentDigests, FileRefusal},
+    source::ContentDigests,
     table::Timing,
 };
 

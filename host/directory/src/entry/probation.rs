@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use super::PolicyEntry;
 use crate::{
-    PolicyChange,
-    rollback_check::RollbackCheck,
-    scan::PolicyId,
-    source::{ContentDigests, FileRefusal},
+    PolicyChange, refusal::FileRefusal, rollback_check::RollbackCheck, scan::PolicyId, source::ContentDigests,
 };
 
 /// A version that was rolled back.

@@ -1,13 +1,16 @@
 //! The content of the files: a version with its header line, and a rejection note.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, io, path::Path};
 
 use plimsoll_system::digest::digest;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    config::ReadLimits,
+    fact_pool::FactPool,
+    refusal::FileRefusal,
     scan::PolicyId,
-    source::{Content, ContentDigests, digest_of_facts},
+    source::{Content, ContentDigests, FactFiles, SidecarText, digest_of_facts, parse_sidecar},
 };
 
 /// A version as it was stored.
@@ -43,6 +46,21 @@ pub(super) struct RejectionNote {
 // === impl StoredVersion ===
 
 impl StoredVersion {
+    /// The content that was stored.
+    ///
+    /// # Errors
+    /// If its sidecar or facts are refused by now.
+    pub(crate) fn restore(self, id: &PolicyId, bounds: &ReadLimits, pool: &FactPool) -> Result<Content, FileRefusal> {
+        let label = format!("the last good version of {id}");
+        let path = self.sidecar.as_ref().map(|_| Path::new(&label));
+        let Self { module, sidecar, digests, facts } = self;
+        let text = sidecar.map(SidecarText::stored);
+        let sidecar = parse_sidecar(path, text.as_ref(), bounds)?;
+        let sidecar_text = text.map(|text| text.text);
+        let facts = FactFiles::restore(Path::new(&label), facts, pool)?;
+        Ok(Content { sidecar, sidecar_label: label.clone(), module, module_label: label, digests, sidecar_text, facts })
+    }
+
     /// The header line of a version; the bytes of its module follow.
     pub(super) fn head(id: &PolicyId, content: &Content) -> io::Result<Vec<u8>> {
         let header = VersionHeader {

@@ -8,13 +8,8 @@ use crate::{config::ReadLimits, fact_pool::FactPool};
 fn content(id: &PolicyId, module: &[u8]) -> Content {
     let digests = ContentDigests { module: digest(module), sidecar: None, facts: None };
     let facts = std::collections::BTreeMap::new();
-    Content::of_kept(
-        id,
-        StoredVersion { module: module.to_vec(), sidecar: None, digests, facts },
-        &ReadLimits::default(),
-        &FactPool::default(),
-    )
-    .unwrap()
+    let stored = StoredVersion { module: module.to_vec(), sidecar: None, digests, facts };
+    stored.restore(id, &ReadLimits::default(), &FactPool::default()).unwrap()
 }
 
 fn open(directory: &tempfile::TempDir) -> Arc<LastGood> {

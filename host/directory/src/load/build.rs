@@ -14,9 +14,10 @@ use plimsoll_system::digest::hex;
 use super::program;
 use crate::{
     fact_pool::FileContent,
+    refusal::FileRefusal,
     scan::{File, PolicyId},
     sidecar::FactUse,
-    source::{Content, FileRefusal},
+    source::Content,
 };
 
 /// Timeout of the call that validates a policy's settings.

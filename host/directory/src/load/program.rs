@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{PROGRAM_VERBS, Policy, PolicyConfig, not_counting};
 
-use crate::source::{Content, FileRefusal};
+use crate::{refusal::FileRefusal, source::Content};
 
 /// The settings of a policy without settings.
 const NO_SETTINGS: &str = "null";

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, path::Path};
 
 use plimsoll_system::digest::digest;
 
-use super::{FileRefusal, files::read_facts};
+use super::files::read_facts;
 use crate::{
     fact_pool::{FactPool, FileFacts},
+    refusal::FileRefusal,
     sidecar::Sidecar,
 };
 
@@ -43,7 +44,7 @@ impl FactFiles {
     ///
     /// # Errors
     /// As for [`Self::read`].
-    pub(super) fn restore(label: &Path, texts: BTreeMap<String, String>, pool: &FactPool) -> Result<Self, FileRefusal> {
+    pub(crate) fn restore(label: &Path, texts: BTreeMap<String, String>, pool: &FactPool) -> Result<Self, FileRefusal> {
         Ok(Self { sources: pool.restore(label, &texts)?, texts })
     }
 

@@ -8,9 +8,9 @@ use plimsoll_system::{
     digest::digest,
 };
 
-use super::FileRefusal;
 use crate::{
     config::ReadLimits,
+    refusal::FileRefusal,
     sidecar::{self, Sidecar},
 };
 
@@ -128,7 +128,7 @@ fn refusal_of(path: &Path, what: &str, error: ReadFileError) -> FileRefusal {
 
 impl SidecarText {
     /// A text that was stored when its file was read.
-    pub(super) fn stored(text: String) -> Self {
+    pub(crate) fn stored(text: String) -> Self {
         Self { text, is_outside: false }
     }
 }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Directory, LoopEvent};
+use super::{directory::Directory, event::LoopEvent};
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
     load::LoadOutcome,

@@ -1,11 +1,24 @@
-//! `ExtenderArgs`, as far as it must be typed.
+//! `ExtenderArgs`: the parts that the gateway uses, and the wrapper as serde reads it.
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use serde::{Deserialize, de::MapAccess};
 use serde_json::value::RawValue;
 
-use super::fold::{BoundedList, Fields, Object, value};
+use super::{
+    fold::{BoundedList, Fields, Object, value},
+    nodes::WireNodes,
+};
+
+/// A filter or prioritize request.
+#[derive(Debug)]
+pub(crate) struct ExtenderArgs {
+    /// The Pod's JSON.
+    pub(crate) pod: Bytes,
+    /// The nodes to decide about.
+    pub(crate) nodes: WireNodes,
+}
 
 /// The wrapper's keys, in any ASCII case.
 pub(super) const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];

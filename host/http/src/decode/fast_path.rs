@@ -7,9 +7,10 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    ExtenderArgs, WireNodes,
-    args::{FIELDS, ITEMS},
+    args::{ExtenderArgs, FIELDS, ITEMS},
+    bounds::within_bounds,
     cursor::Cursor,
+    nodes::WireNodes,
     predict,
 };
 use crate::request_cache::{Elements, KnownNodeOrder, NameIndex};
@@ -34,7 +35,7 @@ pub(super) fn args(body: &Bytes, names: &NameIndex, known: &KnownNodeOrder) -> O
         Some(whole) => WireNodes::by_prediction(body, whole, &known.nodes),
         None => WireNodes::by_name(body, parts.names),
     };
-    Some(ExtenderArgs { pod: super::within_bounds(body.slice(parts.pod?))?, nodes })
+    Some(ExtenderArgs { pod: within_bounds(body.slice(parts.pod?))?, nodes })
 }
 
 // === impl PartialArgs ===

@@ -7,7 +7,7 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::MAX_ELEMENTS;
+use super::bounds::MAX_ELEMENTS;
 
 /// An object with these keys. They match in any ASCII case, the last of several wins, and other keys are skipped.
 pub(super) trait Fields<'de>: Default {

@@ -2,7 +2,7 @@
 
 use plimsoll_core::Nodes;
 
-use super::{MAX_ELEMENTS, cursor::Cursor};
+use super::{bounds::MAX_ELEMENTS, cursor::Cursor};
 use crate::request_cache::{Elements, SuccessorTable};
 
 /// The number of successors that are tried per element. A scheduler leaves out the nodes that a filter has rejected.

@@ -1,4 +1,4 @@
-//! The name of a node that came as an object, found without reading the rest of it.
+//! The names of nodes in a reply. That of a node that came as an object is found without reading the rest of it.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,7 +7,20 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
 };
 
-use crate::decode::JsonString;
+use crate::{
+    decode::{JsonString, WireNodes},
+    text::push_text,
+};
+
+/// The name of a node of the request.
+#[inline]
+pub(super) fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
+    if nodes.are_objects() {
+        push_text(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
+    } else {
+        out.extend_from_slice(nodes.json(at));
+    }
+}
 
 /// `metadata.name` of a Node's JSON; empty if it has none.
 ///

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use plimsoll_core::{FilterOutcome, Rejection};
 
-use super::{push_name, separate};
-use crate::{decode::WireNodes, text::push_text};
+use super::name::push_name;
+use crate::{
+    decode::WireNodes,
+    text::{push_text, separate},
+};
 
 /// The two maps of a reply. Thousands of nodes share a few reasons, so each reason is encoded once and copied.
 pub(super) struct Rejected<'r> {

@@ -3,7 +3,7 @@ use std::{borrow::Cow, convert::Infallible};
 use bytes::Bytes;
 use plimsoll_core::{Names, Rejection, SurvivingCandidate, Victims};
 
-use super::*;
+use super::{name::node_name, *};
 
 fn mk_filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<u8> {
     filter::<Infallible>(nodes, outcome, |_| Ok(())).unwrap()

@@ -27,21 +27,15 @@ use tokio::{
 };
 
 use super::{
-    ConnectionBounds, Service,
+    bounds::{CONNECTION_WINDOW, ConnectionBounds, MAX_STREAMS, READ_BUFFER, STREAM_WINDOW},
+    in_flight::InFlight,
     registry::ConnectionPermit,
     request_body::RequestBody,
-    state::{InFlight, ReaderAwaited},
+    service::Service,
+    state::ReaderAwaited,
     timeout_io::TimeoutIo,
 };
 use crate::{Tls, access::Client, tls::ClientIdentity};
-
-/// Requests that one h2 connection may have in flight: kube-scheduler has a few, for binds.
-pub(super) const MAX_STREAMS: u32 = 64;
-/// Bytes that h2 senders may send ahead of us; kube-scheduler's full-node requests are large.
-pub(super) const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Maximum bytes of a head, and of one read of a body. Most requests by name fit into one read.
-pub(super) const READ_BUFFER: usize = 256 << 10;
 
 /// The state that all connections of a listener share.
 #[derive(Clone)]
@@ -101,7 +95,8 @@ async fn speak<S: Service>(
     let state = Arc::clone(permit.connection());
     let io = TokioIo::new(TimeoutIo::new(stream, Arc::clone(&state), context.bounds.clone()));
     let builder = builder(&context.bounds);
-    let service = service_fn(|request| serve(context.service.clone(), permit.begin(), request, Arc::clone(&client)));
+    let service =
+        service_fn(|request| serve(context.service.clone(), InFlight::begin(permit), request, Arc::clone(&client)));
     let connection = builder.serve_connection(io, service);
     pin!(connection);
     let ended = select! {

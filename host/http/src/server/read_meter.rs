@@ -8,7 +8,7 @@ use std::{
 
 use tokio::task::yield_now;
 
-use super::{connection::READ_BUFFER, state::ConnectionState};
+use super::{bounds::READ_BUFFER, state::ConnectionState};
 
 /// Bytes after which a connection yields its thread. hyper decodes for as long as bytes are ready, and the size of a
 /// chunk byte by byte, which takes milliseconds. Most requests by name have fewer bytes, and do not yield.
@@ -84,8 +84,7 @@ mod tests {
         task::{Wake, Waker},
     };
 
-    use super::{super::registry::Registry, *};
-    use crate::server::state::InFlight;
+    use super::*;
 
     #[derive(Default)]
     struct Wakes(AtomicUsize);
@@ -98,10 +97,6 @@ mod tests {
 
     fn connection() -> Arc<ConnectionState> {
         Arc::new(ConnectionState::new(Arc::default()))
-    }
-
-    fn request(connection: &Arc<ConnectionState>) -> InFlight {
-        InFlight::begin(&Arc::new(Registry::new(1, 1)), connection)
     }
 
     #[test]
@@ -125,7 +120,8 @@ mod tests {
     #[test]
     fn framing_is_bounded_by_the_body_that_it_frames() {
         let (connection, mut meter) = (connection(), ReadMeter::default());
-        let body = request(&connection).await_body(false);
+        connection.begin_request();
+        let body = connection.await_body(false);
         for _ in 0..1000 {
             meter.count(9 << 10, &connection, 1 << 10).unwrap();
             body.received(8 << 10);
@@ -139,7 +135,7 @@ mod tests {
     fn each_request_counts_by_itself() {
         let (connection, mut meter) = (connection(), ReadMeter::default());
         for _ in 0..3 {
-            let _request = request(&connection);
+            connection.begin_request();
             meter.count(FRAMING as usize, &connection, 0).unwrap();
         }
         meter.count(1, &connection, 0).unwrap_err();

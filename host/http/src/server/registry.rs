@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::state::{ConnectionState, InFlight};
+use super::state::ConnectionState;
 
 /// A connection that waits longer than this for a body or for the reader of a reply counts as slow and is evicted
 /// early. A scheduler in the same network takes a few milliseconds.
@@ -210,9 +210,9 @@ impl ConnectionPermit {
         &self.connection
     }
 
-    /// A request begins; it is in flight until the guard is dropped.
-    pub(super) fn begin(&self) -> InFlight {
-        InFlight::begin(&self.registry, &self.connection)
+    /// The listener's connections, of which this is one.
+    pub(super) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
     }
 }
 

@@ -10,11 +10,9 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit},
+    sync::Notify,
     time::{Instant, sleep},
 };
-
-use super::registry::Registry;
 
 /// The time that an idle connection may take to close: an h2 peer answers one PING, which takes a round trip. New
 /// connections wait for it one after another.
@@ -53,14 +51,6 @@ struct PendingBodies(Mutex<Vec<u64>>);
 struct Waiting {
     count: AtomicUsize,
     since: AtomicU64,
-}
-
-/// One request in flight.
-pub(super) struct InFlight {
-    registry: Arc<Registry>,
-    connection: Arc<ConnectionState>,
-    /// None until it is admitted.
-    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The body of a request is awaited; a connection that is slow with it is among the first to make room.
@@ -190,6 +180,28 @@ impl ConnectionState {
         }
     }
 
+    /// A request begins.
+    pub(super) fn begin_request(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request ends: its reply is written, or it was given up.
+    pub(super) fn end_request(&self) {
+        self.idle_since.store(self.now(), Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A body is awaited until the guard is dropped, unless it has ended already.
+    pub(super) fn await_body(self: &Arc<Self>, has_ended: bool) -> BodyAwaited {
+        if has_ended {
+            return BodyAwaited(None);
+        }
+        let now = self.now();
+        self.bodies.begin(now);
+        BodyAwaited(Some((Arc::clone(self), now)))
+    }
+
     /// A reader is awaited until the guard is dropped.
     pub(super) fn await_reader(self: &Arc<Self>) -> ReaderAwaited {
         self.replies.begin(|| self.now());
@@ -241,45 +253,6 @@ impl Waiting {
 
     fn since(&self) -> Option<u64> {
         self.is_any().then(|| self.since.load(Ordering::Relaxed))
-    }
-}
-
-// === impl InFlight ===
-
-impl InFlight {
-    /// A request begins; it is in flight until this is dropped.
-    pub(super) fn begin(registry: &Arc<Registry>, connection: &Arc<ConnectionState>) -> Self {
-        connection.in_flight.fetch_add(1, Ordering::Relaxed);
-        connection.served.fetch_add(1, Ordering::Relaxed);
-        Self { registry: Arc::clone(registry), connection: Arc::clone(connection), permit: None }
-    }
-
-    /// Whether the request is admitted; it may wait a short time for a permit.
-    pub(super) async fn is_admitted(&mut self) -> bool {
-        self.permit = self.registry.admit().await;
-        self.permit.is_some()
-    }
-
-    /// Its body is awaited, unless it has ended already.
-    pub(super) fn await_body(&self, has_ended: bool) -> BodyAwaited {
-        if has_ended {
-            return BodyAwaited(None);
-        }
-        let now = self.connection.now();
-        self.connection.bodies.begin(now);
-        BodyAwaited(Some((Arc::clone(&self.connection), now)))
-    }
-
-    /// Its reply is written now.
-    pub(super) fn await_reader(&self) -> ReaderAwaited {
-        self.connection.await_reader()
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.connection.idle_since.store(self.connection.now(), Ordering::Relaxed);
-        self.connection.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -344,10 +317,9 @@ mod tests {
     #[test]
     fn a_body_is_awaited_until_its_guard_is_dropped() {
         let connection = Arc::new(ConnectionState::new(Arc::default()));
-        let request = InFlight::begin(&Arc::new(Registry::new(1, 1)), &connection);
-        drop(request.await_body(true));
+        drop(connection.await_body(true));
         assert_eq!(connection.awaited_for(), None);
-        let awaited = [request.await_body(false), request.await_body(false)];
+        let awaited = [connection.await_body(false), connection.await_body(false)];
         assert!(connection.body_awaited_for().is_some());
         drop(awaited);
         assert_eq!(connection.awaited_for(), None);

@@ -20,8 +20,7 @@ use tokio::{
 };
 
 use super::{
-    ConnectionBounds,
-    connection::{MAX_STREAMS, READ_BUFFER, STREAM_WINDOW},
+    bounds::{ConnectionBounds, MAX_STREAMS, READ_BUFFER, STREAM_WINDOW},
     read_meter::ReadMeter,
     state::{ConnectionState, ReaderAwaited},
 };

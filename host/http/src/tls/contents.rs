@@ -5,7 +5,7 @@ use std::{path::Path, time::SystemTime};
 use plimsoll_system::bounded_file::{ReadFileError, read_file};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::{TlsError, TlsFiles, validity::Validity};
+use super::{error::TlsError, files::TlsFiles, validity::Validity};
 
 /// Maximum bytes of one file; a bundle of a hundred authorities has a fifth of it.
 const MAX_BYTES: u64 = 1 << 20;

@@ -10,7 +10,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::{Contents, TlsError, TlsFiles, replica::Replicas, validity::Validity};
+use super::{contents::Contents, error::TlsError, files::TlsFiles, replica::Replicas, validity::Validity};
 
 /// The supported TLS versions: nothing below 1.2.
 const VERSIONS: [&rustls::SupportedProtocolVersion; 2] = [&TLS13, &TLS12];

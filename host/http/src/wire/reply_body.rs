@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use plimsoll_core::After;
 use tokio::{runtime::Handle, sync::Semaphore};
 
-use super::WireObserver;
+use super::observer::WireObserver;
 use crate::memory::MemoryReservation;
 
 /// Runs post-reply work on blocking threads, with bounded concurrency.

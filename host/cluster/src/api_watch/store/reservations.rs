@@ -7,37 +7,8 @@ use plimsoll_core::{NotReserved, Pod};
 use super::{
     ClusterStore,
     by_name::{PodByName, PodName},
+    reserved_pod::{ReservationId, ReservedPod},
 };
-
-/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReservationId {
-    uid: Box<str>,
-    number: u64,
-}
-
-/// A pod that is being bound, or was, and that the watch has not shown yet.
-#[derive(Debug)]
-pub(super) struct ReservedPod {
-    number: u64,
-    pub(super) pod: Arc<Pod>,
-    /// Reads that began then or later, and lists that began later, show its outcome; `None` while its bind is under way.
-    pub(super) settled: Option<Instant>,
-}
-
-// === impl ReservationId ===
-
-impl ReservationId {
-    /// The reservation with this number, which no other has, of the pod with this UID.
-    pub fn new(uid: impl Into<Box<str>>, number: u64) -> Self {
-        Self { uid: uid.into(), number }
-    }
-
-    /// The pod's UID.
-    pub fn uid(&self) -> &str {
-        &self.uid
-    }
-}
 
 // === impl ClusterStore ===
 

@@ -1,0 +1,35 @@
+//! A reserved pod, and the identity of its reservation.
+
+use std::{sync::Arc, time::Instant};
+
+use plimsoll_core::Pod;
+
+/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReservationId {
+    pub(super) uid: Box<str>,
+    pub(super) number: u64,
+}
+
+/// A pod that is being bound, or was, and that the watch has not shown yet.
+#[derive(Debug)]
+pub(super) struct ReservedPod {
+    pub(super) number: u64,
+    pub(super) pod: Arc<Pod>,
+    /// Reads that began then or later, and lists that began later, show its outcome; `None` while its bind is under way.
+    pub(super) settled: Option<Instant>,
+}
+
+// === impl ReservationId ===
+
+impl ReservationId {
+    /// The reservation with this number, which no other has, of the pod with this UID.
+    pub fn new(uid: impl Into<Box<str>>, number: u64) -> Self {
+        Self { uid: uid.into(), number }
+    }
+
+    /// The pod's UID.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+}
