@@ -5,7 +5,7 @@ use std::{borrow::Cow, path::PathBuf, str::Utf8Error, time::Duration};
 use plimsoll_core::{CsvError, FactError, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, Secrets, excerpt};
 use plimsoll_system::bounded_file::ReadFileError;
 
-use crate::fetch::{MAX_BODY, MAX_FRAMES, MAX_REDIRECTS};
+use crate::bounds::{MAX_BODY, MAX_FRAMES, MAX_REDIRECTS};
 
 /// Maximum bytes of the text of an error; it stands in the log, in metrics and in `/api/facts`.
 const MAX_TEXT_BYTES: usize = 500;

@@ -10,15 +10,12 @@ use plimsoll_system::bounded_file::read_file;
 use tokio::time::timeout;
 
 use self::http::HttpClient;
-pub(crate) use self::http::{MAX_FRAMES, MAX_REDIRECTS};
 use crate::{
+    bounds::MAX_BODY,
     config::{HttpSource, SourceConfig, SourceKind},
     error::FetchError,
     parse::{Content, error_of},
 };
-
-/// Maximum bytes of an answer: the samples of 30,000 nodes.
-pub(crate) const MAX_BODY: usize = 4 << 20;
 
 /// Maximum bytes of a token.
 const MAX_TOKEN: u64 = 16 << 10;

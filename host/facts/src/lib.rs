@@ -9,6 +9,7 @@
 //! Nothing here runs on the path of a request. The last good values of a source stay until they are older than its
 //! `maxAge`; then it has none. Servers are not trusted: time, size, redirects and the number of facts are bounded.
 
+mod bounds;
 mod config;
 mod error;
 mod fetch;

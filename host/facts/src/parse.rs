@@ -1,18 +1,18 @@
 //! From the bytes of an answer to facts.
 
 mod json;
+mod parsed;
 mod prometheus;
 
 use std::collections::BTreeMap;
 
 use plimsoll_core::FactSource;
 
-pub(crate) use self::prometheus::error_of;
-
+use self::parsed::parsed_facts;
+pub(crate) use self::{parsed::ParsedFacts, prometheus::error_of};
 use crate::{
     config::{SourceConfig, SourceKind},
     error::FetchError,
-    round::Round,
 };
 
 /// The content of an answer, as its source wrote it.
@@ -21,14 +21,6 @@ pub(crate) enum Content {
     Json(Vec<u8>),
     Csv(Vec<u8>),
     Entries(BTreeMap<String, String>),
-}
-
-/// The facts of one answer.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ParsedFacts {
-    pub(crate) facts: FactSource,
-    /// Samples that make no fact: those that are not finite, and those without the label of their key.
-    pub(crate) left_out: u64,
 }
 
 /// Reads an answer.
@@ -59,21 +51,12 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFac
     }
 }
 
-/// The facts with these keys and values, rounded.
-fn parsed_facts(values: &[(String, String)], left_out: u64, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
-    let rounded = values.iter().map(|(key, value)| {
-        let value = round.map_or(value.as_str().into(), |round| round.apply(value));
-        (key.as_str(), value)
-    });
-    let facts = FactSource::from_texts(rounded).map_err(FetchError::Facts)?;
-    Ok(ParsedFacts { facts, left_out })
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::round::Round;
 
     fn config(round: Option<f64>) -> SourceConfig {
         SourceConfig {

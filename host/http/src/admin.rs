@@ -1,5 +1,6 @@
 //! The admin listener: read-only pages for operators and scrapers.
 
+mod content;
 pub(crate) mod pages;
 
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
@@ -20,52 +21,14 @@ use tokio::{
 };
 use tower::ServiceExt;
 
+pub use self::content::Admin;
+use self::pages::{AdminPage, TEXT};
 use crate::{
     AllowedHosts,
     access::Client,
     hosts::{Foreign, check_same_page},
     server::{self, ConnectionBounds, RequestBody},
 };
-
-pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
-const JSON: &str = "application/json";
-pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The content of the admin listener's pages.
-pub trait Admin: Send + Sync {
-    /// Whether requests can be answered; one line for each problem that does not prevent that.
-    ///
-    /// # Errors
-    /// One line for each precondition that is missing.
-    fn ready(&self) -> Result<Vec<String>, Vec<String>>;
-
-    /// The metrics as `OpenMetrics` text.
-    fn metrics(&self) -> String;
-
-    /// The policies in force and those that failed to load.
-    fn policies(&self) -> serde_json::Value;
-
-    /// The replica that binds.
-    fn leader(&self) -> serde_json::Value;
-
-    /// The sources of facts.
-    fn facts(&self) -> serde_json::Value;
-
-    /// The facts in force of these sources, by source and key.
-    ///
-    /// # Errors
-    /// Says which source there is not, or that they are too large for one page.
-    fn fact_values(&self, sources: &[&str]) -> Result<serde_json::Value, String>;
-
-    /// The decision tables that a policy has shown so far; none if there is no such policy.
-    fn table(&self, policy: &str) -> Option<serde_json::Value>;
-
-    /// Each policy's answer about a pod (JSON) and a node, with the values that it read.
-    ///
-    /// # Errors
-    /// Says why there is no explanation.
-    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<serde_json::Value, String>;
-}
 
 /// Maximum bytes of a pod to explain. etcd stores no larger object.
 const MAX_POD: usize = 2 << 20;
@@ -81,9 +44,6 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time in which the pod of an explanation must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// A page: its status, type and text.
-pub(crate) type AdminPage = (StatusCode, &'static str, String);
 
 /// The admin pages behind the check of the request's `Host`.
 #[derive(Clone)]

@@ -16,7 +16,10 @@ use tokio::{net::TcpListener, sync::Mutex, task::spawn_blocking, time::Instant};
 
 use crate::{
     access::Client,
-    admin::{Admin, AdminPage, OPEN_METRICS, TEXT, pages::metrics},
+    admin::{
+        Admin,
+        pages::{AdminPage, OPEN_METRICS, TEXT, metrics},
+    },
     server::{self, ConnectionBounds, RequestBody},
 };
 

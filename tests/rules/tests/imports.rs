@@ -21,12 +21,12 @@ fn no_crate_has_an_import_cycle() {
 /// The root file of each library and program of the workspace.
 fn roots() -> Vec<PathBuf> {
     let listed = Command::new("git")
-        .args(["ls-files", "host/**src/lib.rs", "host/src/main.rs", ":!host/facts"])
+        .args(["ls-files", "host/**src/lib.rs", "host/src/main.rs"])
         .current_dir(workspace())
         .output();
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     let roots: Vec<_> = listed.lines().map(|path| workspace().join(path)).collect();
-    assert!(roots.len() >= 10, "git lists only {roots:?}");
+    assert!(roots.len() > 10, "git lists only {roots:?}");
     roots
 }
 

@@ -10,8 +10,8 @@ use plimsoll_yaml::{FieldError, position};
 use serde_saphyr::Spanned;
 
 use super::{
-    FactsConfig, HttpSource, SampleKey, SourceConfig, SourceKind,
     raw::{RawConfigMap, RawFile, RawFileSource, RawHttp, RawPrometheus, RawSource},
+    source::{HttpSource, SampleKey, SourceConfig, SourceKind},
 };
 use crate::{
     round::{Round, STEPS},
@@ -58,12 +58,12 @@ struct Field<'f> {
     kind: Option<&'static str>,
 }
 
-pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<FactsConfig, FieldError> {
+pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<Vec<SourceConfig>, FieldError> {
     if file.len() > MAX_SOURCES {
         return Err(FieldError::of_file(&format!("{} sources: expected at most {MAX_SOURCES}", file.len())));
     }
     let sources = file.into_iter().map(|(name, source)| resolve_source(&name, source, directory));
-    Ok(FactsConfig { sources: sources.collect::<Result<_, _>>()? })
+    sources.collect()
 }
 
 fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Result<SourceConfig, FieldError> {

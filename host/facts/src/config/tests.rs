@@ -1,6 +1,9 @@
 //! A facts file as in the docs, and each way to get it wrong.
 
+use std::time::Duration;
+
 use super::*;
+use crate::round::Round;
 
 fn parse(text: &str) -> FactsConfig {
     FactsConfig::parse(text, Path::new("/etc/plimsoll")).unwrap_or_else(|error| panic!("{text}: {error}"))

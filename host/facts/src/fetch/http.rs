@@ -17,15 +17,12 @@ use hyper_util::{
 use plimsoll_system::error_chain;
 use rustls::ClientConfig;
 
-use super::{MAX_BODY, capped::Capped, tls};
-use crate::{error::FetchError, url::HttpUrl};
-
-/// Maximum redirects of one fetch.
-pub(crate) const MAX_REDIRECTS: usize = 3;
-
-/// Maximum frames of an answer: chunks, or reads of a body without them. Chunks of one byte would take a processor for
-/// the whole time of a fetch.
-pub(crate) const MAX_FRAMES: usize = 1 << 16;
+use super::{capped::Capped, tls};
+use crate::{
+    bounds::{MAX_BODY, MAX_FRAMES, MAX_REDIRECTS},
+    error::FetchError,
+    url::HttpUrl,
+};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 

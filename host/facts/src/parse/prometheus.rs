@@ -6,7 +6,7 @@ use plimsoll_core::{FactError, MAX_FACTS, Real, excerpt, looks_secret};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::{ParsedFacts, parsed_facts};
+use super::parsed::{ParsedFacts, parsed_facts};
 use crate::{config::SampleKey, error::FetchError, round::Round};
 
 /// The key of a fact that is the only one of its source.

@@ -3,7 +3,14 @@
 use axum::http::StatusCode;
 use bytes::Bytes;
 
-use super::{Admin, AdminPage, JSON, OPEN_METRICS, TEXT};
+use super::content::Admin;
+
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A page: its status, type and text.
+pub(crate) type AdminPage = (StatusCode, &'static str, String);
 
 pub(super) fn ready(admin: &dyn Admin) -> AdminPage {
     match admin.ready() {
