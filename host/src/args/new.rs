@@ -33,4 +33,6 @@ pub(crate) enum Language {
     Python,
     /// Needs Node.js 20 or later; npm installs the rest; also for JavaScript
     Typescript,
+    /// Needs Node.js 20 or later; npm installs the rest
+    Assemblyscript,
 }

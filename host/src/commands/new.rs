@@ -84,7 +84,7 @@ fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
     let mut lines = vec![format!("{name}/ has a policy in {}:", template.language)];
     let files = [
         (template.source.to_owned(), "the policy, with one rule".to_owned()),
-        (template.tests.to_owned(), "its tests, which need no WebAssembly".to_owned()),
+        (template.tests.to_owned(), format!("its tests, {}", template.about_tests)),
         ("cases/".to_owned(), "cases that `plimsoll test` puts to the module".to_owned()),
         ("pods/".to_owned(), "a pod for `plimsoll run`".to_owned()),
         (format!("{name}.yaml"), "the sidecar: the settings, and when the policy is asked".to_owned()),

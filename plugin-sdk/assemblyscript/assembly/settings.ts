@@ -69,13 +69,16 @@ export class Settings {
     return value === null ? fallback : this.numberIn(name, value);
   }
 
+  /** `true` or `false`, which must be given. */
+  boolean(name: string): bool {
+    const value = this.given(name);
+    return value === null ? false : this.booleanIn(name, value);
+  }
+
   /** `true` or `false`, or else the fallback. */
   booleanOr(name: string, fallback: bool): bool {
     const value = this.member(name);
-    if (value === null) return fallback;
-    const own = value.boolean;
-    if (own === null) this.refuseKind(name, "true or false", value);
-    return own === null ? fallback : own.value;
+    return value === null ? fallback : this.booleanIn(name, value);
   }
 
   /** An amount that must be given: `512Mi`, `500m` or a bare number. */
@@ -87,7 +90,10 @@ export class Settings {
   /** An amount, or else the fallback: `settings.quantityOr("spare", "512Mi")`. */
   quantityOr(name: string, fallback: string): Quantity {
     const value = this.member(name);
-    return this.quantityIn(name, value === null ? Json.parse('"' + fallback + '"') : value);
+    if (value !== null) return this.quantityIn(name, value);
+    const own = Quantity.parse(fallback);
+    if (own === null) throw new Error(name + ": the fallback " + fallback + " is no quantity");
+    return own;
   }
 
   /** A list of texts; empty if it is not given. */
@@ -160,6 +166,12 @@ export class Settings {
     const own = value.number;
     if (own === null) this.refuseKind(path, "a number", value);
     return own === null ? 0 : own.value;
+  }
+
+  private booleanIn(path: string, value: Json): bool {
+    const own = value.boolean;
+    if (own === null) this.refuseKind(path, "true or false", value);
+    return own === null ? false : own.value;
   }
 
   private quantityIn(path: string, value: Json): Quantity {

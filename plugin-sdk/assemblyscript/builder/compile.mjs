@@ -71,7 +71,7 @@ export async function compile(file, options = []) {
 function argumentsOf(source, options) {
   const sdk = (name) => `~lib/${SDK}/${name}`;
   const uses = [`abort=${sdk("fault/abort")}`, `seed=${sdk("fault/seed")}`, `console=${sdk("log/console")}`];
-  const isOptimized = options.some((option) => option.startsWith("-O") || option === "--debug");
+  const isOptimized = options.some((option) => option.startsWith("-O") || option.startsWith("--optimize") || option === "--debug");
   return [
     `${ENTRY}.ts`,
     ...["--baseDir", dirname(resolve(source)), "--outFile", MODULE, "--exportStart", "_initialize"],

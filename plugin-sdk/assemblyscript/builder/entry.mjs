@@ -30,17 +30,17 @@ import "${sdk}/log";
 import * as guest from "${sdk}/guest";
 import { Settings } from "${sdk}/settings";
 import { Candidate, Node, Nodes, Pod } from "${sdk}/views";
-import { ${name} } from "./${source}";
+import { ${name} as Policy } from ${JSON.stringify(`./${source}`)};
 
 export { reallocate } from "${sdk}/guest";
 
-let made: ${name} | null = null;
+let made: Policy | null = null;
 
-function make(settings: Settings): ${name} {
-  return new ${name}(${readsSettings ? "settings" : ""});
+function make(settings: Settings): Policy {
+  return new Policy(${readsSettings ? "settings" : ""});
 }
 
-function known(): ${name} {
+function known(): Policy {
   const own = made;
   if (own !== null) return own;
   const settings = guest.readSettings();

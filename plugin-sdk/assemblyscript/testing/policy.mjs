@@ -44,8 +44,8 @@ function exportName(verb) {
 
 function imports(answers, guest) {
   const own = Object.entries(functions).map(([name, signatures]) => {
-    const of = Object.entries(signatures).map(([function_, signature]) => {
-      return [function_, imported(signature, answers[name][camel(function_)], guest)];
+    const of = Object.entries(signatures).map(([read, signature]) => {
+      return [read, imported(signature, answers[name][camel(read)], guest)];
     });
     return [`${PACKAGE}/${name}@${VERSION}`, Object.fromEntries(of)];
   });

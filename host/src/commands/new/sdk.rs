@@ -36,6 +36,42 @@ macro_rules! files {
     };
 }
 
+const ASSEMBLYSCRIPT: Files = files!["assemblyscript":
+    "assembly/answers.ts",
+    "assembly/fault.ts",
+    "assembly/generated-imports.ts",
+    "assembly/generated-views.ts",
+    "assembly/generated.ts",
+    "assembly/guest.ts",
+    "assembly/index.ts",
+    "assembly/json.ts",
+    "assembly/log.ts",
+    "assembly/memory.ts",
+    "assembly/quantity.ts",
+    "assembly/settings.ts",
+    "assembly/some.ts",
+    "assembly/verbs.ts",
+    "assembly/views.ts",
+    "bin/plimsoll-asc.mjs",
+    "builder/command.mjs",
+    "builder/compile.mjs",
+    "builder/entry.mjs",
+    "builder/policy.mjs",
+    "package.json",
+    "testing/abi.mjs",
+    "testing/answers.mjs",
+    "testing/cluster.mjs",
+    "testing/generated.mjs",
+    "testing/index.d.mts",
+    "testing/index.mjs",
+    "testing/known.mjs",
+    "testing/objects.mjs",
+    "testing/policy.mjs",
+    "testing/quantity.mjs",
+    "testing/reads.mjs",
+    "tsconfig.base.json",
+];
+
 const C: Files = files!["c":
     "plimsoll.h",
     "plimsoll_generated.h",
@@ -161,6 +197,7 @@ impl Sdk {
             (Source::Copied, Language::Go) => GO,
             (Source::Copied, Language::Python) => PYTHON,
             (Source::Copied, Language::Typescript) => TYPESCRIPT,
+            (Source::Copied, Language::Assemblyscript) => ASSEMBLYSCRIPT,
             _ => &[],
         }
     }
@@ -179,7 +216,9 @@ impl Sdk {
                 let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
                 format!("git = \"{repository}\", tag = \"v{version}\"")
             }
-            (_, Language::Go | Language::Python | Language::Typescript) => format!("./{FOLDER}"),
+            (_, Language::Go | Language::Python | Language::Typescript | Language::Assemblyscript) => {
+                format!("./{FOLDER}")
+            }
             (_, Language::C) => FOLDER.to_owned(),
         }
     }
@@ -208,6 +247,7 @@ fn folder(language: Language) -> &'static str {
         Language::C => "plugin-sdk/c",
         Language::Python => "plugin-sdk/python",
         Language::Typescript => "plugin-sdk/typescript",
+        Language::Assemblyscript => "plugin-sdk/assemblyscript",
     }
 }
 
@@ -225,8 +265,13 @@ mod tests {
 
     #[test]
     fn the_sdks_within_the_program_are_complete() {
-        let all =
-            [(Language::C, C), (Language::Go, GO), (Language::Python, PYTHON), (Language::Typescript, TYPESCRIPT)];
+        let all = [
+            (Language::C, C),
+            (Language::Go, GO),
+            (Language::Python, PYTHON),
+            (Language::Typescript, TYPESCRIPT),
+            (Language::Assemblyscript, ASSEMBLYSCRIPT),
+        ];
         for (language, files) in all {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder(language));
             let listed: BTreeSet<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();

@@ -20,6 +20,9 @@ const COUNTS: &str = "\
 counts: false
 ";
 
+/// For a language whose tests run natively.
+const NATIVE: &str = "which need no WebAssembly";
+
 /// The templates of a language.
 pub(super) struct Template {
     /// The language's name.
@@ -28,6 +31,8 @@ pub(super) struct Template {
     pub(super) source: &'static str,
     /// The file with its tests.
     pub(super) tests: &'static str,
+    /// The end of a sentence about the tests.
+    pub(super) about_tests: &'static str,
     /// The part of the Makefile that builds the module and runs the native tests.
     makefile: &'static str,
     /// The steps of the workflow that bring the tools of the language.
@@ -44,6 +49,7 @@ static RUST: Template = Template {
     language: "Rust",
     source: "src/lib.rs",
     tests: "src/lib.rs",
+    about_tests: NATIVE,
     makefile: template!("rust/Makefile"),
     workflow: template!("rust/workflow.yml"),
     ignored: template!("rust/gitignore"),
@@ -59,6 +65,7 @@ static GO: Template = Template {
     language: "Go",
     source: "main.go",
     tests: "main_test.go",
+    about_tests: NATIVE,
     makefile: template!("go/Makefile"),
     workflow: template!("go/workflow.yml"),
     ignored: "",
@@ -74,6 +81,7 @@ static C: Template = Template {
     language: "C",
     source: "policy.c",
     tests: "policy_test.c",
+    about_tests: NATIVE,
     makefile: template!("c/Makefile"),
     workflow: template!("c/workflow.yml"),
     ignored: "",
@@ -85,6 +93,7 @@ static PYTHON: Template = Template {
     language: "Python",
     source: "policy.py",
     tests: "test_policy.py",
+    about_tests: NATIVE,
     makefile: template!("python/Makefile"),
     workflow: template!("python/workflow.yml"),
     ignored: template!("python/gitignore"),
@@ -96,6 +105,7 @@ static TYPESCRIPT: Template = Template {
     language: "TypeScript",
     source: "policy.ts",
     tests: "policy.test.ts",
+    about_tests: NATIVE,
     makefile: template!("typescript/Makefile"),
     workflow: template!("typescript/workflow.yml"),
     ignored: template!("typescript/gitignore"),
@@ -105,6 +115,23 @@ static TYPESCRIPT: Template = Template {
         ("tsconfig.json", template!("typescript/tsconfig.json")),
         ("policy.ts", template!("typescript/policy.ts")),
         ("policy.test.ts", template!("typescript/policy.test.ts")),
+    ],
+};
+
+static ASSEMBLYSCRIPT: Template = Template {
+    language: "AssemblyScript",
+    source: "policy.ts",
+    tests: "policy.test.mjs",
+    about_tests: "which run the module in Node.js",
+    makefile: template!("assemblyscript/Makefile"),
+    workflow: template!("assemblyscript/workflow.yml"),
+    ignored: template!("assemblyscript/gitignore"),
+    sidecar: "",
+    files: &[
+        ("package.json", template!("assemblyscript/package.json")),
+        ("tsconfig.json", template!("assemblyscript/tsconfig.json")),
+        ("policy.ts", template!("assemblyscript/policy.ts")),
+        ("policy.test.mjs", template!("assemblyscript/policy.test.mjs")),
     ],
 };
 
@@ -118,6 +145,7 @@ impl Template {
             Language::C => &C,
             Language::Python => &PYTHON,
             Language::Typescript => &TYPESCRIPT,
+            Language::Assemblyscript => &ASSEMBLYSCRIPT,
         }
     }
 
@@ -133,6 +161,7 @@ impl Template {
             ("@LANGUAGE@", self.language),
             ("@SOURCE@", self.source),
             ("@TESTS@", self.tests),
+            ("@ABOUT_TESTS@", self.about_tests),
             ("@SDK@", &sdk_path),
             ("@SDK_NOTE@", &note),
             ("@VERSION@", env!("CARGO_PKG_VERSION")),

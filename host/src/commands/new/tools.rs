@@ -13,7 +13,7 @@ pub(super) fn missing(language: Language) -> Vec<String> {
         Language::Go => &[("go", "type sudo snap install --classic go, or see https://go.dev/dl (1.24 or later)")],
         Language::C => &[("clang", CLANG), ("wasm-ld", CLANG)],
         Language::Python => &[("python3", "type sudo apt-get install python3 python3-venv (3.10 or later)")],
-        Language::Typescript => &[("node", NODE), ("npm", NODE)],
+        Language::Typescript | Language::Assemblyscript => &[("node", NODE), ("npm", NODE)],
     };
     let common = [
         ("make", "type sudo apt-get install make"),

@@ -143,6 +143,30 @@ fn a_new_policy_in_typescript_builds_and_passes_its_tests() {
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
 }
 
+/// As for TypeScript: packages come from the network.
+#[test]
+fn a_new_policy_in_assemblyscript_builds_and_passes_its_tests() {
+    let packages = workspace().join("plugin-sdk/assemblyscript/node_modules");
+    if !has(&[("make", "--version"), ("node", "--version")], "install make, and Node.js 20 or later")
+        || !has_packages(&packages.join("assemblyscript"), "type npm ci in plugin-sdk/assemblyscript")
+    {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "assemblyscript");
+    let own = folder.join("node_modules");
+    fs::create_dir_all(own.join(".bin")).unwrap();
+    for package in ["assemblyscript", "binaryen", "long"] {
+        symlink(packages.join(package), own.join(package)).unwrap();
+    }
+    symlink("../sdk", own.join("plimsoll-assemblyscript")).unwrap();
+    symlink("../plimsoll-assemblyscript/bin/plimsoll-asc.mjs", own.join(".bin/plimsoll-asc")).unwrap();
+    fs::write(own.join(".installed"), "").unwrap();
+    let printed = made(&folder, &["test"]);
+    assert!(printed.contains("a node without the label is refused") && printed.contains("fail 0"), "{printed}");
+    assert!(printed.contains("2 cases: 2 passed"), "{printed}");
+}
+
 /// `make --question` tells whether the module would be built, without the tools of the language.
 #[test]
 fn a_source_in_a_folder_below_and_one_of_the_sdk_are_part_of_the_module() {
@@ -155,6 +179,7 @@ fn a_source_in_a_folder_below_and_one_of_the_sdk_are_part_of_the_module() {
         ("c", "", ["lib/why.h", "sdk/plimsoll.h"]),
         ("python", ".venv/installed", ["lib/why.py", "sdk/plimsoll/views.py"]),
         ("typescript", "node_modules/.installed", ["lib/why.ts", "sdk/src/views.ts"]),
+        ("assemblyscript", "node_modules/.installed", ["lib/why.ts", "sdk/assembly/views.ts"]),
     ];
     for (language, packages, sources) in table {
         let parent = tempdir().unwrap();
