@@ -158,7 +158,6 @@ impl Template {
             ("@IGNORED@", self.ignored.trim_end()),
             ("@SIDECAR@", self.sidecar),
             ("@NAME@", name),
-            ("@LANGUAGE@", self.language),
             ("@SOURCE@", self.source),
             ("@TESTS@", self.tests),
             ("@ABOUT_TESTS@", self.about_tests),

@@ -3,22 +3,25 @@
 use std::{fs, path::Path, thread};
 
 use plimsoll_e2e::{ControlPlane, node, pod};
-use plimsoll_guests::toolchains::{c_example, go_example, go_program, python_example, typescript_example};
+use plimsoll_guests::toolchains::{
+    assemblyscript_example, c_example, go_example, go_program, python_example, typescript_example,
+};
 use plimsoll_harness::{Plimsoll, policies as samples, tempdir, wait_until};
 use serde_json::{Value, json};
 
 /// The policies. Each refuses the node of its name, and no other; the node `free` has all that they ask for.
-const NODES: [&str; 7] = ["rust", "go", "c", "python", "typescript", "program", "free"];
+const NODES: [&str; 8] = ["rust", "go", "c", "python", "typescript", "assemblyscript", "program", "free"];
 
 /// The policies that want a label on the node, which the pod names in an annotation.
-const LABELLED: [&str; 3] = ["c", "python", "typescript"];
+const LABELLED: [&str; 4] = ["c", "python", "typescript", "assemblyscript"];
 
-const REASONS: [&str; 6] = [
+const REASONS: [&str; 7] = [
     "1 rust: node is outside the namespace's pool",
     "1 go: eviction does not help",
     "1 c: node lacks the label that the pod needs",
     "1 python: node lacks the label that the pod needs",
     "1 typescript: node lacks the label that the pod needs",
+    "1 assemblyscript: node lacks the label that the pod needs",
     "1 program: node is not in the zone of team a",
 ];
 
@@ -46,7 +49,7 @@ fn policies_in_every_language_decide_together_and_go_on_when_one_crashes_on_ever
 
     // Without the annotation the policy in Go reads its settings, and they say that it panics.
     cluster.kubectl(&["annotate", "nodes", "--all", "verdict-"]).unwrap();
-    wait_for_refused(&gateway, &["c", "program", "python", "rust", "typescript"]);
+    wait_for_refused(&gateway, &["assemblyscript", "c", "program", "python", "rust", "typescript"]);
     create("ignoring", "a", &refusing);
     assert_eq!(cluster.node_of("default", "ignoring").unwrap(), "go", "all other rules hold");
 
@@ -67,11 +70,12 @@ type Build = fn() -> Option<Vec<u8>>;
 /// Writes all policies but the sidecar of the one in Go; none where a toolchain is missing.
 fn lay_policies(directory: &Path) -> Option<()> {
     // Each on a thread of its own, because Python alone takes half a minute.
-    let builds: [(&str, Build); 5] = [
+    let builds: [(&str, Build); 6] = [
         ("go", || go_example("conformance")),
         ("c", || c_example("needs-label")),
         ("python", || python_example("needs_label")),
         ("typescript", || typescript_example("needs-label")),
+        ("assemblyscript", || assemblyscript_example("needs-label")),
         ("program", || go_program("go-stdio")),
     ];
     let running = builds.map(|(name, build)| (name, thread::spawn(build)));
