@@ -66,7 +66,7 @@ func validate() unsafe.Pointer {
 	return abi.Tagged(0)
 }
 
-// checked reads the settings as a module loads, and refuses a policy that lacks a verb by mistake: a rule that is not
+// checked reads the settings as a module loads, or ahead of the first call of an instance, and refuses a policy that lacks a verb by mistake: a rule that is not
 // exported would never be asked.
 func checked(own any) error {
 	if own == nil {
@@ -86,7 +86,7 @@ func checked(own any) error {
 			return fmt.Errorf("%s has the verb %s, and %[2]s.Export is not called", reflect.TypeOf(own).Elem().Name(), verb.name)
 		}
 	}
-	return settings.Decode(own, door{}.HostSettings())
+	return ready(own)
 }
 
 func is[T any](own any) bool {
@@ -94,14 +94,21 @@ func is[T any](own any) bool {
 	return ok
 }
 
-// policy is the policy of this instance; the first call reads its settings.
+// ready reads the settings into the policy of this instance, unless an earlier call has.
+func ready(own any) error {
+	if isReady {
+		return nil
+	}
+	err := settings.Decode(own, door{}.HostSettings())
+	isReady = err == nil
+	return err
+}
+
+// policy is the policy of this instance, with its settings.
 func policy() any {
 	own := call.Policy()
-	if !isReady {
-		if err := settings.Decode(own, door{}.HostSettings()); err != nil {
-			importHostPanic("settings refused: " + err.Error())
-		}
-		isReady = true
+	if err := ready(own); err != nil {
+		importHostPanic("settings refused: " + err.Error())
 	}
 	return own
 }

@@ -9,7 +9,7 @@ use crate::{
     settings,
 };
 
-/// The policy of this instance; its settings are read by the first call.
+/// The policy of this instance; its settings are read by the first call, `validate` or a verb.
 pub struct Instance<P>(OnceLock<P>);
 
 // === impl Instance ===
@@ -25,7 +25,9 @@ impl<P: Exported> Instance<P> {
     pub fn validate(&self) -> *const Reply {
         set_panic_hook();
         let call = Call::begin();
-        abi::reply(settings::parse::<P>(call.door().host_settings()).map(drop))
+        // Kept: the host asks this of an instance before it asks the first verb.
+        let read = settings::parse::<P>(call.door().host_settings()).map(|policy| self.0.get_or_init(|| policy));
+        abi::reply(read.map(drop))
     }
 
     /// The export `filter`.
