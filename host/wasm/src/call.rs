@@ -12,11 +12,13 @@ use crate::{
     store::CallLimits,
 };
 
-/// Runs `ask_guest` with a fresh instance, which it may call several times.
+/// Runs `ask_guest` with an instance that no other call has used, which it may call several times. With `primed` it may
+/// have read the settings before.
 pub(crate) fn call<R>(
     host: &Host,
     instance_pool: &Arc<InstancePool>,
     ask: &Ask,
+    primed: bool,
     ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
 ) -> Result<R, Fault> {
     let request =
@@ -27,14 +29,15 @@ pub(crate) fn call<R>(
     let _running = host.ticker.running();
     // The guest's time starts now; waiting for a permit does not count.
     let limit = CallLimits::of(ask, Instant::now(), host.max_memory);
-    let mut call = match instance_pool.take(limit.memory) {
+    let settings = ask.view.settings();
+    let mut call = match instance_pool.take(Some(settings).filter(|_| primed), limit.memory) {
         Some(spare) => spare.begin(ask, limit, &mut permit)?,
         None => GuestCall::start(instance_pool.linked(), ask, limit, MemoryCharge::of_call(&host.shares, &mut permit))?,
     };
     let result = ask_guest(&mut call);
     let result = result.map_err(|error| call.fault(&error));
     instance_pool.has_used(call.memory());
-    host.pool_worker.used(call.finish(), instance_pool);
+    host.pool_worker.used(call.finish(), instance_pool, settings);
     result.map_err(|fault| {
         let is_late = permit.is_late && fault.kind == FaultKind::Timeout && limit.is_short_for(ask);
         if is_late { busy("it waited for other calls to end, and had too little time left after that") } else { fault }

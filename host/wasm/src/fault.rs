@@ -33,7 +33,7 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase)
         Phase::Start => detail.push_str("; it was starting"),
         Phase::Whole => {}
         Phase::Node(node) => {
-            if let Some(name) = state.context().ok().and_then(|context| context.view.node_name(node)) {
+            if let Some(name) = state.node_name(node) {
                 detail = format!("{}; it was asked about {name}", bounded(&detail, MAX_DETAIL_BYTES - 280));
             }
         }

@@ -22,7 +22,6 @@ use crate::{
 pub(crate) struct GuestPolicy {
     host: Arc<Host>,
     instance_pool: Arc<InstancePool>,
-    exports: Exports,
     verbs: Verbs,
     imports: Imports,
 }
@@ -30,14 +29,8 @@ pub(crate) struct GuestPolicy {
 // === impl GuestPolicy ===
 
 impl GuestPolicy {
-    pub(crate) fn new(
-        host: Arc<Host>,
-        instance_pool: Arc<InstancePool>,
-        exports: Exports,
-        verbs: Verbs,
-        imports: Imports,
-    ) -> Self {
-        Self { host, instance_pool, exports, verbs, imports }
+    pub(crate) fn new(host: Arc<Host>, instance_pool: Arc<InstancePool>, verbs: Verbs, imports: Imports) -> Self {
+        Self { host, instance_pool, verbs, imports }
     }
 
     /// The interfaces of WASI that it imports.
@@ -46,17 +39,17 @@ impl GuestPolicy {
     }
 
     /// The functions that it exports.
-    pub(crate) const fn exports(&self) -> &Exports {
-        &self.exports
+    pub(crate) fn exports(&self) -> &Exports {
+        self.instance_pool.exports()
     }
 
-    /// Runs `ask_guest` with a fresh instance.
+    /// Runs `ask_guest` with an instance that no other call has used.
     pub(crate) fn call<R>(
         &self,
         ask: &Ask,
         ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
-        call(&self.host, &self.instance_pool, ask, ask_guest)
+        call(&self.host, &self.instance_pool, ask, true, ask_guest)
     }
 
     /// Asks one instance about one node after another; `nodes` receives the answers as converted by `accept`.
@@ -71,7 +64,7 @@ impl GuestPolicy {
         (A,): ComponentNamedList + Lift + Send + Sync + 'static,
     {
         self.call(ask, |call| {
-            let function: TypedFunc<(u32,), (A,)> = self.exports.function(call, verb)?;
+            let function: TypedFunc<(u32,), (A,)> = self.exports().function(call, verb)?;
             while let Some(node) = nodes.next() {
                 call.about(node);
                 let (answer,) = function.call(&mut call.store, (node,))?;
@@ -92,11 +85,7 @@ impl Policy for GuestPolicy {
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        self.call(ask, |call| {
-            let function: TypedFunc<(), (Result<(), String>,)> = self.exports.function(call, Verb::Validate)?;
-            let (answer,) = function.call(&mut call.store, ())?;
-            Ok(answer)
-        })
+        call(&self.host, &self.instance_pool, ask, false, |call| self.exports().validate(call))
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
@@ -114,7 +103,7 @@ impl Policy for GuestPolicy {
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
         let expected = ask.view.node_count();
         let ranks = self.call(ask, |call| {
-            let function: TypedFunc<(), (Vec<u32>,)> = self.exports.function(call, Verb::Rank)?;
+            let function: TypedFunc<(), (Vec<u32>,)> = self.exports().function(call, Verb::Rank)?;
             let (ranks,) = function.call(&mut call.store, ())?;
             Ok(ranks)
         })?;
@@ -142,12 +131,13 @@ impl Policy for GuestPolicy {
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
         self.call(ask, |call| {
-            let answer = if self.exports.has_former_bind {
-                let function: TypedFunc<(u32,), (abi::FormerBindAnswer,)> = self.exports.function(call, Verb::Bind)?;
+            let answer = if self.exports().has_former_bind {
+                let function: TypedFunc<(u32,), (abi::FormerBindAnswer,)> =
+                    self.exports().function(call, Verb::Bind)?;
                 call.about(node);
                 function.call(&mut call.store, (node,)).map(|(answer,)| former(answer))?
             } else {
-                let function: TypedFunc<(u32,), (abi::BindAnswer,)> = self.exports.function(call, Verb::Bind)?;
+                let function: TypedFunc<(u32,), (abi::BindAnswer,)> = self.exports().function(call, Verb::Bind)?;
                 call.about(node);
                 function.call(&mut call.store, (node,)).map(|(answer,)| current(answer))?
             };

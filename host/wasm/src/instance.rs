@@ -12,7 +12,7 @@ use crate::{
     fault::{Phase, classify},
     shares::{CallPermit, MemoryCharge, Shares},
     stop::Stop,
-    store::{CallLimits, StoreData, new_store, set_call},
+    store::{CallLimits, StoreData, WARM_START_TIME, new_store, set_call, set_priming},
 };
 
 /// An instance in use, and the phase of its call.
@@ -33,7 +33,9 @@ pub(crate) struct WarmInstance {
 pub(crate) enum NotWarmed {
     /// No memory is free now.
     Full,
-    /// Its start reads, logs, fails or exceeds the limits.
+    /// It took too long to read its settings, as may happen on a busy machine.
+    Late,
+    /// Its start or its `validate` reads, logs, fails or exceeds the limits.
     NeedsItsCall,
 }
 
@@ -95,10 +97,33 @@ impl WarmInstance {
     /// # Errors
     /// If its start needs a call, or no memory is free now.
     pub(crate) fn start(linked: &InstancePre<StoreData>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
-        let mut store = new_store(linked.engine(), CallLimits::warm(), MemoryCharge::warm(shares));
+        let mut store = new_store(linked.engine(), CallLimits::warm(WARM_START_TIME), MemoryCharge::warm(shares));
         match linked.instantiate(&mut store) {
             Ok(instance) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
-            Err(error) if matches!(error.downcast_ref(), Some(Stop::Full { .. })) => Err(NotWarmed::Full),
+            Err(error) if is_full(&error) => Err(NotWarmed::Full),
+            _ => Err(NotWarmed::NeedsItsCall),
+        }
+    }
+
+    /// Asks it whether it accepts these settings, so that it has read them when a call takes it.
+    ///
+    /// # Errors
+    /// If it does not accept them, reads anything else or logs, takes too long, or no memory is free now.
+    pub(crate) fn prime(
+        self,
+        settings: &Arc<str>,
+        validate: impl FnOnce(&mut GuestCall) -> wasmtime::Result<Result<(), String>>,
+    ) -> Result<Self, NotWarmed> {
+        let Self { mut store, instance } = self;
+        set_priming(&mut store, settings);
+        let mut call = GuestCall { store, instance, phase: Phase::Whole };
+        let answer = validate(&mut call);
+        let GuestCall { mut store, instance, .. } = call;
+        store.data_mut().end();
+        match answer {
+            Ok(Ok(())) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
+            Err(error) if is_full(&error) => Err(NotWarmed::Full),
+            Err(error) if matches!(error.downcast_ref(), Some(Stop::Deadline(_))) => Err(NotWarmed::Late),
             _ => Err(NotWarmed::NeedsItsCall),
         }
     }
@@ -142,6 +167,10 @@ impl Drop for SpentInstance {
         let _reserved = store.data_mut().limiter.take_reservation();
         drop(store);
     }
+}
+
+fn is_full(error: &wasmtime::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Stop::Full { .. }))
 }
 
 fn fault(store: &mut Store<StoreData>, error: &wasmtime::Error, phase: Phase) -> Fault {

@@ -1,66 +1,61 @@
 //! A pool of warm instances of one module.
+//!
+//! A *spare* has run its start. A *primed* spare has also read the settings of one policy: it was asked `validate`, which
+//! may read them and nothing else. A module whose start or `validate` needs more than that is instantiated in its calls.
+
+mod spares;
 
 use std::sync::{
     Arc,
-    atomic::{
-        AtomicU32, AtomicUsize,
-        Ordering::{Relaxed, SeqCst},
-    },
+    atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
 use parking_lot::Mutex;
+use plimsoll_core::Verb;
 use wasmtime::component::InstancePre;
 
+use self::spares::{PrimedByPolicy, Spares};
 use crate::{
-    instance::{NotWarmed, WarmInstance},
+    abi::Exports,
+    instance::{GuestCall, NotWarmed, WarmInstance},
+    pool_permits::PoolPermits,
     shares::{Reclaim, Shares},
     store::StoreData,
 };
 
-/// Maximum warm instances of one module. Several policies of a group may share a module and are called in quick
-/// succession.
-const MAX_SPARES: usize = 4;
-
 /// A linked module and its warm instances, shared by all policies with the same bytes.
 pub(crate) struct InstancePool {
     linked: InstancePre<StoreData>,
+    exports: Exports,
     state: Mutex<PoolState>,
     /// Peak memory of recent calls, in bytes; decays slowly.
     usual_memory: AtomicUsize,
 }
 
 struct PoolState {
-    spares: Vec<PooledInstance>,
-    /// The target size: one more whenever a call finds the pool empty; 0 if the start needs a call.
-    wanted: usize,
+    plain: Spares,
+    primed: PrimedByPolicy,
 }
-
-struct PooledInstance {
-    instance: WarmInstance,
-    /// Released when the instance is taken: the call has a pool slot of its own.
-    _room: PoolPermit,
-}
-
-/// Counts the free permits for warm instances of all modules.
-#[derive(Clone)]
-pub(crate) struct PoolPermits(Arc<AtomicU32>);
-
-/// The permit of one warm instance; released on drop.
-struct PoolPermit(PoolPermits);
 
 // === impl InstancePool ===
 
 impl InstancePool {
-    pub(crate) fn new(linked: InstancePre<StoreData>) -> Self {
+    pub(crate) fn new(linked: InstancePre<StoreData>, exports: Exports) -> Self {
         Self {
             linked,
-            state: Mutex::new(PoolState { spares: Vec::new(), wanted: 1 }),
+            exports,
+            state: Mutex::new(PoolState { plain: Spares::new(), primed: PrimedByPolicy::default() }),
             usual_memory: AtomicUsize::new(0),
         }
     }
 
     pub(crate) fn linked(&self) -> &InstancePre<StoreData> {
         &self.linked
+    }
+
+    /// The functions that the module exports.
+    pub(crate) const fn exports(&self) -> &Exports {
+        &self.exports
     }
 
     /// Bytes of memory that its calls usually need.
@@ -78,64 +73,63 @@ impl InstancePool {
         }
     }
 
-    /// Takes a warm instance whose start would have behaved the same within this memory limit.
-    pub(crate) fn take(&self, memory: usize) -> Option<WarmInstance> {
+    /// Takes a warm instance whose start would have behaved the same within this memory limit: a primed one if there is
+    /// one for these settings.
+    pub(crate) fn take(&self, settings: Option<&Arc<str>>, memory: usize) -> Option<WarmInstance> {
         let mut state = self.state.lock();
-        if state.spares.is_empty() && state.wanted > 0 {
-            state.wanted = MAX_SPARES.min(state.wanted + 1);
+        let PoolState { plain, primed } = &mut *state;
+        if !self.can_prime() {
+            return plain.take(memory);
         }
-        state.spares.pop_if(|spare| spare.instance.fits(memory)).map(|spare| spare.instance)
+        let Some(settings) = settings else { return plain.pop(memory) };
+        match primed.of(settings).filter(|primed| !primed.is_given_up()) {
+            Some(primed) => primed.take(memory).or_else(|| plain.pop(memory)),
+            None => plain.take(memory),
+        }
     }
 
-    /// Creates the missing instances, as far as permits allow.
-    pub(crate) fn refill(&self, permits: &PoolPermits, shares: &Arc<Shares>) {
-        while self.lacks() {
+    /// Creates the missing instances, as far as permits allow: those for the policy with these settings first.
+    pub(crate) fn refill(&self, settings: Option<&Arc<str>>, permits: &PoolPermits, shares: &Arc<Shares>) {
+        if let Some(settings) = settings.filter(|_| self.can_prime()) {
+            let validate = |call: &mut GuestCall| self.exports.validate(call);
+            let prime = || WarmInstance::start(&self.linked, shares)?.prime(settings, validate);
+            self.fill(permits, |state| state.primed.of(settings), prime);
+        }
+        self.fill(permits, |state| Some(&mut state.plain), || WarmInstance::start(&self.linked, shares));
+    }
+
+    /// Creates the missing instances of one kind.
+    fn fill(
+        &self,
+        permits: &PoolPermits,
+        spares: impl Fn(&mut PoolState) -> Option<&mut Spares>,
+        create: impl Fn() -> Result<WarmInstance, NotWarmed>,
+    ) {
+        if spares(&mut self.state.lock()).is_none_or(Spares::pauses) {
+            return;
+        }
+        while spares(&mut self.state.lock()).is_some_and(|spares| spares.lacks()) {
             let Some(permit) = permits.take() else { return };
-            match WarmInstance::start(&self.linked, shares) {
-                Ok(instance) => self.state.lock().spares.push(PooledInstance { instance, _room: permit }),
-                // Memory may be free at the next attempt.
-                Err(NotWarmed::Full) => return,
-                Err(NotWarmed::NeedsItsCall) => {
-                    self.state.lock().wanted = 0;
-                    return;
-                }
+            let created = create();
+            let added = spares(&mut self.state.lock()).map(|spares| spares.add(created, permit));
+            if !matches!(added, Some(Ok(()))) {
+                return;
             }
         }
     }
 
-    fn lacks(&self) -> bool {
-        let state = self.state.lock();
-        state.spares.len() < state.wanted
+    fn can_prime(&self) -> bool {
+        self.exports.has(Verb::Validate)
     }
 }
 
 impl Reclaim for InstancePool {
     /// Drops all warm instances.
     fn reclaim(&self) -> bool {
-        let spares = std::mem::take(&mut self.state.lock().spares);
-        !spares.is_empty()
-    }
-}
-
-// === impl PoolPermits ===
-
-impl PoolPermits {
-    pub(crate) fn new(count: u32) -> Self {
-        Self(Arc::new(AtomicU32::new(count)))
-    }
-
-    pub(crate) fn free(&self) -> u32 {
-        self.0.load(SeqCst)
-    }
-
-    fn take(&self) -> Option<PoolPermit> {
-        let taken = self.0.fetch_update(SeqCst, SeqCst, |free| free.checked_sub(1));
-        taken.is_ok().then(|| PoolPermit(self.clone()))
-    }
-}
-
-impl Drop for PoolPermit {
-    fn drop(&mut self) {
-        self.0.0.fetch_add(1, SeqCst);
+        let (plain, primed) = {
+            let mut state = self.state.lock();
+            (state.plain.take_all(), state.primed.take_all())
+        };
+        !plain.is_empty() || !primed.is_empty()
     }
 }

@@ -26,6 +26,7 @@ mod lift;
 mod limits;
 mod loader;
 mod log;
+mod pool_permits;
 mod pool_worker;
 mod program;
 mod progress;

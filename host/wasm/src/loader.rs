@@ -236,8 +236,8 @@ impl Inner {
     }
 
     fn policy(&self, CheckedComponent { instances, exports, verbs, imports }: CheckedComponent) -> GuestPolicy {
-        let instance_pool = Arc::new(InstancePool::new(instances));
+        let instance_pool = Arc::new(InstancePool::new(instances, exports));
         self.host.pool_worker.expect(&instance_pool);
-        GuestPolicy::new(Arc::clone(&self.host), instance_pool, exports, verbs, imports)
+        GuestPolicy::new(Arc::clone(&self.host), instance_pool, verbs, imports)
     }
 }

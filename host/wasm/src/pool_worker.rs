@@ -11,10 +11,7 @@ use std::{
 };
 
 use crate::{
-    instance::SpentInstance,
-    instance_pool::{InstancePool, PoolPermits},
-    shares::Shares,
-    ticker::Ticker,
+    instance::SpentInstance, instance_pool::InstancePool, pool_permits::PoolPermits, shares::Shares, ticker::Ticker,
 };
 
 /// Maximum used instances in the queue; beyond that the caller drops its instance itself.
@@ -34,7 +31,13 @@ pub(crate) struct PoolWorker {
 
 struct Job {
     used: Option<SpentInstance>,
+    wanting: Wanting,
+}
+
+/// A pool that lacks instances, and the settings of the policy that was called.
+struct Wanting {
     instance_pool: Weak<InstancePool>,
+    settings: Option<Weak<str>>,
 }
 
 // === impl PoolWorker ===
@@ -61,14 +64,19 @@ impl PoolWorker {
     /// A module was loaded: fill its pool.
     pub(crate) fn expect(&self, instance_pool: &Arc<InstancePool>) {
         self.shares.reclaimers.add(instance_pool);
-        self.leave(Job { used: None, instance_pool: Arc::downgrade(instance_pool) });
+        self.leave(Job {
+            used: None,
+            wanting: Wanting { instance_pool: Arc::downgrade(instance_pool), settings: None },
+        });
     }
 
-    /// A call has ended: drop its instance, and refill the pool.
-    pub(crate) fn used(&self, used: SpentInstance, instance_pool: &Arc<InstancePool>) {
+    /// A call of the policy with these settings has ended: drop its instance, and refill the pool.
+    pub(crate) fn used(&self, used: SpentInstance, instance_pool: &Arc<InstancePool>, settings: &Arc<str>) {
         // A large instance is dropped at once: its memory must not wait in the queue.
         let used = Some(used).filter(|used| !used.is_large());
-        self.leave(Job { used, instance_pool: Arc::downgrade(instance_pool) });
+        let wanting =
+            Wanting { instance_pool: Arc::downgrade(instance_pool), settings: Some(Arc::downgrade(settings)) };
+        self.leave(Job { used, wanting });
     }
 
     fn leave(&self, job: Job) {
@@ -92,19 +100,21 @@ impl Drop for PoolWorker {
 }
 
 fn run(jobs: &Receiver<Job>, permits: &PoolPermits, shares: &Arc<Shares>, ticker: &Ticker) {
-    let mut wanting: Vec<Weak<InstancePool>> = Vec::new();
+    let mut all_wanting: Vec<Wanting> = Vec::new();
     while let Ok(first) = jobs.recv() {
         #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
         thread::sleep(PAUSE);
         // Used instances are dropped first: new ones reuse their pool slots.
-        for Job { used, instance_pool } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
+        for Job { used, wanting } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
             drop(used);
-            wanting.push(instance_pool);
+            all_wanting.push(wanting);
         }
         let _running = ticker.running();
-        for instance_pool in wanting.drain(..) {
+        for Wanting { instance_pool, settings } in all_wanting.drain(..) {
             if let Some(instance_pool) = instance_pool.upgrade() {
-                instance_pool.refill(permits, shares);
+                // The policy may be gone, and others may use its module still.
+                let settings = settings.and_then(|settings| settings.upgrade());
+                instance_pool.refill(settings.as_ref(), permits, shares);
             }
         }
     }

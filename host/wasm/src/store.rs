@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, View};
+use plimsoll_core::{Ask, Read, View};
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::{
@@ -26,14 +26,19 @@ const MAX_HANDLES: usize = 10_000;
 /// Maximum time of the host that one call is not charged with.
 const MAX_HOST_TIME: Duration = Duration::from_secs(1);
 
-/// Limits for the start of a warm instance. A module that needs more is instantiated in its calls.
-const WARM_START_MEMORY: usize = 16 << 20;
-const WARM_START_TIME: Duration = Duration::from_millis(100);
+/// Memory of a warm instance, and time of its start. A module that needs more is instantiated in its calls.
+const WARM_MEMORY: usize = 16 << 20;
+pub(crate) const WARM_START_TIME: Duration = Duration::from_millis(100);
+
+/// Time in which a warm instance reads its settings: Python's needs 3 ms, and the machine may be busy.
+const PRIMING_TIME: Duration = Duration::from_millis(20);
 
 /// The data of one instance's store.
 pub(crate) struct StoreData {
     /// `None` until a call uses the instance.
     context: Option<CallContext>,
+    /// The view of a warm instance while it reads its settings: it has nothing else.
+    settings: Option<View>,
     pub(crate) limiter: MemoryLimiter,
     limit: CallLimits,
     /// Nanoseconds of the call that the host has needed for itself.
@@ -62,9 +67,17 @@ pub(crate) struct CallLimits {
 // === impl StoreData ===
 
 impl StoreData {
-    /// The context of the call. A warm instance has none, so its start cannot read or log.
-    pub(crate) fn context(&self) -> Result<&CallContext, Stop> {
-        self.context.as_ref().ok_or(Stop::Unasked)
+    /// The view that answers a read. A warm instance has none, so it cannot read anything but its settings.
+    pub(crate) fn view(&self, read: &Read<'_>) -> Result<&View, Stop> {
+        match &self.context {
+            Some(context) => Ok(&context.view),
+            None => self.settings.as_ref().filter(|_| *read == Read::HostSettings).ok_or(Stop::Unasked),
+        }
+    }
+
+    /// The name of a node of the call.
+    pub(crate) fn node_name(&self, node: u32) -> Option<&Arc<str>> {
+        self.context.as_ref()?.view.node_name(node)
     }
 
     pub(crate) fn log(&mut self) -> Result<&mut GuestLog, Stop> {
@@ -82,6 +95,12 @@ impl StoreData {
         self.limit = limit;
         self.host_time.store(0, Relaxed);
         self.limiter.set_memory(limit.memory);
+    }
+
+    /// Lets a warm instance read these settings until [`end`](Self::end).
+    pub(crate) fn begin_priming(&mut self, settings: &Arc<str>, limit: CallLimits) {
+        self.settings = Some(View::empty(Arc::clone(settings)));
+        self.limit = limit;
     }
 
     /// Gives the call a standard input and output.
@@ -112,6 +131,7 @@ impl StoreData {
 
     /// Flushes the log, and drops the context of the call.
     pub(crate) fn end(&mut self) {
+        self.settings = None;
         if let Some(mut context) = self.context.take() {
             context.log.flush();
         }
@@ -157,16 +177,18 @@ impl CallLimits {
         (self.deadline + host_time.min(MAX_HOST_TIME)).min(self.latest.max(self.deadline))
     }
 
-    pub(crate) fn warm() -> Self {
-        let deadline = Instant::now() + WARM_START_TIME;
-        Self { deadline, latest: deadline, allowed: WARM_START_TIME, memory: WARM_START_MEMORY }
+    /// The limits of a warm instance that has this long.
+    pub(crate) fn warm(time: Duration) -> Self {
+        let deadline = Instant::now() + time;
+        Self { deadline, latest: deadline, allowed: time, memory: WARM_MEMORY }
     }
 }
 
 /// A store of an instance that no call uses yet.
 pub(crate) fn new_store(engine: &Engine, limit: CallLimits, reserved: MemoryCharge) -> Store<StoreData> {
     let limiter = MemoryLimiter::new(limit.memory, reserved);
-    let mut store = Store::new(engine, StoreData { context: None, limiter, limit, host_time: AtomicU64::new(0) });
+    let mut store =
+        Store::new(engine, StoreData { context: None, settings: None, limiter, limit, host_time: AtomicU64::new(0) });
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(TRANSFER);
     store.set_max_component_handles(MAX_HANDLES);
@@ -179,6 +201,14 @@ pub(crate) fn new_store(engine: &Engine, limit: CallLimits, reserved: MemoryChar
 pub(crate) fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimits) {
     // A ranking has four bytes per node, which can exceed the limit for other answers.
     store.set_hostcall_fuel(TRANSFER.max(4 * ask.view.node_count()));
+    store.set_epoch_deadline(ticks_until(limit.deadline));
+}
+
+/// Sets the bounds of a warm instance that reads its settings.
+pub(crate) fn set_priming(store: &mut Store<StoreData>, settings: &Arc<str>) {
+    let limit = CallLimits::warm(PRIMING_TIME);
+    store.data_mut().begin_priming(settings, limit);
+    store.set_hostcall_fuel(TRANSFER);
     store.set_epoch_deadline(ticks_until(limit.deadline));
 }
 

@@ -124,6 +124,18 @@ impl Exports {
         call.instance.get_typed_func(&mut call.store, export)
     }
 
+    /// Whether it has this verb.
+    pub(crate) const fn has(&self, verb: Verb) -> bool {
+        self.verbs[verb as usize].is_some()
+    }
+
+    /// Asks an instance whether it accepts its settings.
+    pub(crate) fn validate(&self, call: &mut GuestCall) -> wasmtime::Result<Result<(), String>> {
+        let function: TypedFunc<(), (Result<(), String>,)> = self.function(call, Verb::Validate)?;
+        let (answer,) = function.call(&mut call.store, ())?;
+        Ok(answer)
+    }
+
     /// The function of a verb in this instance.
     pub(crate) fn function<P, R>(&self, call: &mut GuestCall, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
     where

@@ -12,6 +12,7 @@ mod lift;
 mod limits;
 mod loader;
 mod log;
+mod primed;
 mod spares;
 mod stdio;
 mod wasi;

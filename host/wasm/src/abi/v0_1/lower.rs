@@ -177,7 +177,7 @@ fn in_range<T: TryFrom<i64>>(number: i64) -> Result<T> {
 
 fn read<'s>(store: &'s Store<'_>, what: Read<'_>) -> Result<Value<'s>> {
     let data = store.data();
-    let view = &data.context().map_err(stop)?.view;
+    let view = data.view(&what).map_err(stop)?;
     let value = if what.is_of_cluster() { data.on_host_time(|| view.read(what)) } else { view.read(what) };
     value.map_err(|error| stop(error.into()))
 }

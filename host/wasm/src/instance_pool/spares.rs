@@ -1,0 +1,151 @@
+//! The spare instances of one module: plain ones, and primed ones for each policy's settings.
+
+use std::{
+    ptr,
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    instance::{NotWarmed, WarmInstance},
+    pool_permits::PoolPermit,
+};
+
+/// Maximum spares of one kind. Several policies of a group may share a module and are called in quick succession.
+const MAX_SPARES: usize = 4;
+
+/// Maximum policies of one module that have primed spares: as many as there are spares of all modules.
+const MAX_PRIMED_POLICIES: usize = 64;
+
+/// Consecutive times that priming may take too long before it pauses, and the calls without an attempt from then on. A
+/// policy that never gets ready costs the thread that works for all policies 1 ms per call at most; a machine that was
+/// busy for a while costs the policy little.
+const MAX_LATE: u32 = 5;
+const PAUSE: u32 = 100;
+
+/// Spares of one kind, and their target number.
+pub(super) struct Spares {
+    instances: Vec<PooledInstance>,
+    /// One more whenever a call finds none; 0 if they cannot be created ahead of a call.
+    wanted: usize,
+    /// Consecutive times that creating one took too long.
+    late: u32,
+    /// Calls until the next attempt.
+    pause: u32,
+}
+
+/// Spares that have read the settings of one policy.
+struct PrimedSpares {
+    /// The text of the policy's configuration: it is dropped with the policy.
+    settings: Weak<str>,
+    spares: Spares,
+}
+
+/// The primed spares of all policies of one module.
+#[derive(Default)]
+pub(super) struct PrimedByPolicy(Vec<PrimedSpares>);
+
+/// A warm instance with its permit.
+pub(super) struct PooledInstance {
+    instance: WarmInstance,
+    /// Released when the instance is taken: the call has a pool slot of its own.
+    _room: PoolPermit,
+}
+
+// === impl Spares ===
+
+impl Spares {
+    pub(super) const fn new() -> Self {
+        Self { instances: Vec::new(), wanted: 1, late: 0, pause: 0 }
+    }
+
+    /// Takes an instance whose start would have behaved the same within this memory limit; if there is none, one more
+    /// is wanted from now on.
+    pub(super) fn take(&mut self, memory: usize) -> Option<WarmInstance> {
+        if self.instances.is_empty() && self.wanted > 0 {
+            self.wanted = MAX_SPARES.min(self.wanted + 1);
+        }
+        self.pop(memory)
+    }
+
+    /// The same, but wants no more.
+    pub(super) fn pop(&mut self, memory: usize) -> Option<WarmInstance> {
+        self.instances.pop_if(|spare| spare.instance.fits(memory)).map(|spare| spare.instance)
+    }
+
+    /// Takes all of them, to be dropped without the lock.
+    pub(super) fn take_all(&mut self) -> Vec<PooledInstance> {
+        std::mem::take(&mut self.instances)
+    }
+
+    pub(super) const fn lacks(&self) -> bool {
+        self.instances.len() < self.wanted
+    }
+
+    /// Whether nothing is to be created after this call.
+    pub(super) fn pauses(&mut self) -> bool {
+        let pauses = self.pause > 0;
+        self.pause = self.pause.saturating_sub(1);
+        pauses
+    }
+
+    /// Whether calls need instances of their own.
+    pub(super) const fn is_given_up(&self) -> bool {
+        self.wanted == 0
+    }
+
+    /// Adds the instance that was created; otherwise creating more has no use now, or never.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub(super) fn add(
+        &mut self,
+        created: Result<WarmInstance, NotWarmed>,
+        permit: PoolPermit,
+    ) -> Result<(), NotWarmed> {
+        match created {
+            Ok(instance) => {
+                self.late = 0;
+                self.instances.push(PooledInstance { instance, _room: permit });
+                return Ok(());
+            }
+            // Memory may be free at the next attempt.
+            Err(NotWarmed::Full) => {}
+            Err(NotWarmed::Late) => {
+                self.late += 1;
+                if self.late == MAX_LATE {
+                    (self.late, self.pause) = (0, PAUSE);
+                }
+            }
+            Err(NotWarmed::NeedsItsCall) => self.wanted = 0,
+        }
+        created.map(drop)
+    }
+}
+
+// === impl PrimedByPolicy ===
+
+impl PrimedByPolicy {
+    /// The spares of the policy with these settings; none if too many policies have some.
+    pub(super) fn of(&mut self, settings: &Arc<str>) -> Option<&mut Spares> {
+        let is_of = |primed: &PrimedSpares| ptr::addr_eq(primed.settings.as_ptr(), Arc::as_ptr(settings));
+        let at = match self.0.iter().position(is_of) {
+            Some(at) => at,
+            None => self.add(settings)?,
+        };
+        Some(&mut self.0[at].spares)
+    }
+
+    /// Takes all of them, to be dropped without the lock.
+    pub(super) fn take_all(&mut self) -> Vec<PooledInstance> {
+        self.0.iter_mut().flat_map(|primed| primed.spares.take_all()).collect()
+    }
+
+    fn add(&mut self, settings: &Arc<str>) -> Option<usize> {
+        self.0.retain(|primed| primed.settings.strong_count() > 0);
+        if self.0.len() == MAX_PRIMED_POLICIES {
+            return None;
+        }
+        self.0.push(PrimedSpares { settings: Arc::downgrade(settings), spares: Spares::new() });
+        Some(self.0.len() - 1)
+    }
+}
