@@ -45,6 +45,8 @@ pub struct Ask {
     pub class: CallClass,
     /// The request or event that the call belongs to, for its log lines.
     pub origin: Origin,
+    /// The instance is asked `validate` first: to compare answers, as any call may get one that was.
+    pub after_validate: bool,
 }
 
 /// Names the nodes that a policy is asked about, one after another, and takes its answers.
@@ -320,7 +322,8 @@ impl LoadError {
 impl Ask {
     /// A call that belongs to no request, for one who waits for it.
     pub fn new(policy: Arc<str>, view: Arc<View>, limits: Limits) -> Self {
-        Self { policy, view, limits, class: CallClass::Decision, origin: Origin::default() }
+        let (class, origin) = (CallClass::Decision, Origin::default());
+        Self { policy, view, limits, class, origin, after_validate: false }
     }
 }
 

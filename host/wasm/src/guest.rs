@@ -49,7 +49,13 @@ impl GuestPolicy {
         ask: &Ask,
         ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
-        call(&self.host, &self.instance_pool, ask, true, ask_guest)
+        call(&self.host, &self.instance_pool, ask, !ask.after_validate, |call| {
+            if ask.after_validate && self.verbs.has(Verb::Validate) {
+                // A policy that refuses its settings is refused as it loads.
+                let _accepted = self.exports().validate(call)?;
+            }
+            ask_guest(call)
+        })
     }
 
     /// Asks one instance about one node after another; `nodes` receives the answers as converted by `accept`.

@@ -233,7 +233,8 @@ impl Caller {
         let limits = Limits { deadline: self.deadline, timeout: member.config.timeout, memory: member.config.memory };
         let (request, mode) = (self.request.clone(), member.config.mode);
         let origin = Origin { request, version: member.version, mode, verb: Some(verb) };
-        let question = Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin };
+        let question =
+            Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin, after_validate: false };
         let result = self
             .blocking
             .run(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))

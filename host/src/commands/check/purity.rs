@@ -29,7 +29,7 @@ struct Finding {
 // === impl Purity ===
 
 impl Purity {
-    /// Asks about the nodes forwards, backwards and each in an instance of its own.
+    /// Asks about the nodes forwards, backwards, each in an instance of its own, and after `validate`.
     pub(super) fn of(callee: &Callee) -> Vec<Self> {
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
         let verbs = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
@@ -85,11 +85,17 @@ fn find_by_repeating(callee: &Callee, pod: &Arc<Pod>, cluster: &Arc<Cluster>) ->
     let nodes: Vec<u32> = (0..sample::NODES).collect();
     let first = callee.answers(pod, cluster, Verb::Rank, &nodes)?;
     let second = callee.answers(pod, cluster, Verb::Rank, &nodes)?;
-    let pairs = cluster.slots().iter().zip(first.iter().zip(&second)).filter(|(_, (first, second))| first != second);
-    let difference = |(slot, (first, second)): (&Slot, (&String, &String))| {
-        format!("{} is {first} first, {second} when asked again", slot.node.name())
-    };
-    Ok(Finding { differences: pairs.map(difference).collect(), uncacheable: BTreeSet::new() })
+    let primed = callee.answers_after_validate(pod, cluster, Verb::Rank, &nodes)?;
+    let mut differences = vec![];
+    for (how, others) in [("when asked again", &second), ("after `validate`", &primed)] {
+        let pairs = cluster.slots().iter().zip(first.iter().zip(others)).filter(|(_, (first, other))| first != other);
+        differences.extend(
+            pairs.map(|(slot, (first, other)): (&Slot, _)| {
+                format!("{} is {first} first, {other} {how}", slot.node.name())
+            }),
+        );
+    }
+    Ok(Finding { differences, uncacheable: BTreeSet::new() })
 }
 
 fn find_by_order(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
@@ -98,11 +104,12 @@ fn find_by_order(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Clus
     let whole = callee.answers(pod, cluster, verb, &forwards)?;
     let mut turned = callee.answers(pod, cluster, verb, &backwards)?;
     turned.reverse();
+    let primed = callee.answers_after_validate(pod, cluster, verb, &forwards)?;
     let (mut differences, mut uncacheable) = (vec![], BTreeSet::new());
     for node in forwards {
         let at = node as usize;
         let alone = callee.answers(pod, cluster, verb, &[node])?.swap_remove(0);
-        for (how, other) in [("backwards", &turned[at]), ("alone", &alone)] {
+        for (how, other) in [("backwards", &turned[at]), ("alone", &alone), ("after `validate`", &primed[at])] {
             if *other != whole[at] {
                 let name = cluster.slots()[at].node.name();
                 differences.push(format!("{name} is {} after those before it, {other} asked {how}", whole[at]));
@@ -113,4 +120,40 @@ fn find_by_order(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Clus
         uncacheable.extend(of_others.map(|line| line.read));
     }
     Ok(Finding { differences, uncacheable })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{Ask, NodeSource, Policy, Verbs, Verdict};
+
+    use super::*;
+
+    /// Keeps something of `validate` that changes its answers.
+    struct Impure;
+
+    impl Policy for Impure {
+        fn verbs(&self) -> Verbs {
+            [Verb::Filter, Verb::Rank].into_iter().collect()
+        }
+
+        fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+            while nodes.next().is_some() {
+                nodes.answer(if ask.after_validate { Verdict::Unschedulable("kept".into()) } else { Verdict::Fits });
+            }
+            Ok(())
+        }
+
+        fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
+            Ok(vec![u32::from(ask.after_validate); ask.view.node_count()])
+        }
+    }
+
+    #[test]
+    fn an_answer_that_depends_on_validate_differs() {
+        let found = Purity::of(&Callee::alone(Arc::new(Impure)));
+        assert!(found.iter().all(Purity::differs));
+        let [filter, rank] = [&found[0], &found[1]].map(Purity::as_text);
+        assert!(filter.contains("asked after `validate`"), "{filter}");
+        assert!(rank.contains("is 0 first, 1 after `validate`"), "{rank}");
+    }
 }

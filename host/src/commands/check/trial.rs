@@ -12,6 +12,7 @@ use plimsoll_core::{
 use crate::sample;
 
 /// A policy with its settings and limits.
+#[derive(Clone)]
 pub(super) struct Callee {
     pub(super) policy: Arc<dyn Policy>,
     settings: Arc<str>,
@@ -99,11 +100,29 @@ impl Callee {
         verb: Verb,
         nodes: &[u32],
     ) -> Result<Vec<String>, Fault> {
-        let ask = self.ask(pod, cluster, sample::NODES);
+        // No spare has read a new text.
+        let settings = Arc::from(&*self.settings);
+        let fresh = Self { settings, ..self.clone() };
+        fresh.texts(&fresh.ask(pod, cluster, sample::NODES), verb, nodes)
+    }
+
+    /// The same of an instance that was asked `validate` before.
+    pub(super) fn answers_after_validate(
+        &self,
+        pod: &Arc<Pod>,
+        cluster: &Arc<Cluster>,
+        verb: Verb,
+        nodes: &[u32],
+    ) -> Result<Vec<String>, Fault> {
+        let ask = Ask { after_validate: true, ..self.ask(pod, cluster, sample::NODES) };
+        self.texts(&ask, verb, nodes)
+    }
+
+    fn texts(&self, ask: &Ask, verb: Verb, nodes: &[u32]) -> Result<Vec<String>, Fault> {
         if verb == Verb::Filter {
-            return Ok(self.policy.filter(&ask, nodes)?.iter().map(|verdict| format!("{verdict:?}")).collect());
+            return Ok(self.policy.filter(ask, nodes)?.iter().map(|verdict| format!("{verdict:?}")).collect());
         }
-        let scores = if verb == Verb::Rank { self.policy.rank(&ask)? } else { self.policy.score(&ask, nodes)? };
+        let scores = if verb == Verb::Rank { self.policy.rank(ask)? } else { self.policy.score(ask, nodes)? };
         Ok(scores.iter().map(ToString::to_string).collect())
     }
 

@@ -97,6 +97,14 @@ fn validate_itself_is_asked_of_an_instance_that_was_asked_nothing() {
 }
 
 #[test]
+fn a_call_that_compares_answers_asks_validate_first() {
+    let (loader, settings) = (world::loader(), settings("{}"));
+    let policy = policy(&loader, "", TRAPS_UNLESS_PRIMED);
+    let after = Ask { after_validate: true, ..ask(&settings) };
+    assert_eq!(policy.filter(&after, &[0]).unwrap(), [Verdict::Fits]);
+}
+
+#[test]
 fn settings_are_never_those_of_another_policy() {
     let (loader, [ours, theirs]) = (world::loader(), ["{}", "[]"].map(settings));
     let policy = policy(&loader, "", TRAPS_IF_PRIMED);
