@@ -106,24 +106,6 @@ impl AdminState {
         };
         let binder = roster.members().find(binds).filter(|_| self.binds_for_nobody);
         let binder = binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id()));
-        let states = roster.states();
-        // It came when the gateway was running: otherwise a stand-in would be in its place.
-        let came_late = |failure: &Failure| {
-            states.get(&failure.id()) == Some(&PolicyState::Failed)
-                && !self.readiness.allows_degraded()
-                && !roster.members().any(|member| *member.id() == *failure.id())
-        };
-        let refused = roster.failures().iter().map(|failure| {
-            let effect = match failure.kept {
-                _ if came_late(failure) => NEXT_START,
-                // Some texts about a directory say it themselves.
-                true if failure.error.contains("stay in force") => "",
-                true if failure.is_of_directory() => "; its policies that are in force stay in force",
-                true => "; the last good version stays in force",
-                false => "",
-            };
-            format!("{failure}{effect}")
-        });
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
         let now = Instant::now();
@@ -135,12 +117,35 @@ impl AdminState {
         binder
             .into_iter()
             .chain(empty_root)
-            .chain(refused)
+            .chain(self.refusals(&roster))
             .chain(blind)
             .chain(open)
             .chain(gaps)
             .chain(snapshot)
             .collect()
+    }
+
+    /// The files that are refused, each with its effect.
+    fn refusals(&self, roster: &Roster) -> Vec<String> {
+        let states = roster.states();
+        // It came when the gateway was running: otherwise a stand-in would be in its place.
+        let came_late = |failure: &Failure| {
+            states.get(&failure.id()) == Some(&PolicyState::Failed)
+                && !self.readiness.allows_degraded()
+                && !roster.members().any(|member| *member.id() == *failure.id())
+        };
+        let refusal = |failure: &Failure| {
+            let effect = match failure.kept {
+                _ if came_late(failure) => NEXT_START,
+                // Some texts about a directory say it themselves.
+                true if failure.error.contains("stay in force") => "",
+                true if failure.is_of_directory() => "; its policies that are in force stay in force",
+                true => "; the last good version stays in force",
+                false => "",
+            };
+            format!("{failure}{effect}")
+        };
+        roster.failures().iter().map(refusal).collect()
     }
 
     /// Whether a policy reads pods that this gateway does not see.

@@ -1,16 +1,22 @@
 //! Joins the crates: directory and cluster publish to the gateway, the wire and the admin listener ask it.
 
+mod listeners;
+mod tasks;
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{CacheLimit, Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
-use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
+use plimsoll_http::{Tls, TlsFiles, WireConfig};
 use plimsoll_wasm::WasmLoader;
-use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
-use tracing::{info, warn};
+use tokio::runtime::Handle;
 
+use self::{
+    listeners::Listeners,
+    tasks::{Tasks, Wire},
+};
 use crate::{
     admin::AdminState,
     args::LeaseArgs,
@@ -21,9 +27,6 @@ use crate::{
     readiness::Readiness,
     reload::Reload,
 };
-
-/// The interval at which the TLS files are read.
-const TLS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The configuration of a server.
 pub(crate) struct ServerConfig {
@@ -49,25 +52,12 @@ pub(crate) struct ServerConfig {
 
 /// A running server; it stops when it is told to, or when it is dropped.
 pub(crate) struct Server {
-    stop: watch::Sender<bool>,
-    /// Probes and metrics are answered until requests and the Lease are dealt with.
-    stop_admin: watch::Sender<bool>,
+    tasks: Tasks,
     state: Arc<AdminState>,
-    wire_task: JoinHandle<std::io::Result<()>>,
-    admin_task: JoinHandle<std::io::Result<()>>,
-    /// It never ends without such a listener.
-    probes_task: JoinHandle<std::io::Result<()>>,
     // Dropping a watch ends and joins its thread.
     _watching: DirectoryWatch,
     _cluster: WatchGuard,
     leadership: Option<Arc<Leadership>>,
-}
-
-/// The listeners of a server.
-struct Listeners {
-    wire: TcpListener,
-    admin: TcpListener,
-    probes: Option<TcpListener>,
 }
 
 // === impl Server ===
@@ -87,62 +77,33 @@ impl Server {
             .with_bind_call_wait(config.bind_call_wait);
         let gateway = Arc::new(gateway);
         let listeners = Listeners::open(config.listen, config.admin, config.probes, on).await?;
-        let (wire_address, admin_address) = (listeners.wire.local_addr()?, listeners.admin.local_addr()?);
-        let probes_address = listeners.probes.as_ref().map(TcpListener::local_addr).transpose()?;
-
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         metrics.guests.set(config.loader.clone());
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
+        let facts = start_facts(config.facts, &cluster, &gateway, &metrics)?;
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let binds = config.lease.is_some() && cluster.api().is_some();
-        let start = |file| FactSources::start(file, cluster.api().map(|(api, _)| api), &gateway);
-        let facts = config.facts.map(start).transpose()?.map(Arc::new);
-        if let Some(facts) = &facts {
-            metrics.facts.set(Arc::clone(facts));
-        }
         let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds).with_facts(facts.clone());
         let watching = watch_directory(config.directory, config.loader, reload).await?;
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
-            let lease = binding::lease_config(lease, api, wire_address, tls.is_some());
+            let lease = binding::lease_config(lease, api, listeners.wire_address, tls.is_some());
             let leadership = binding::start(&gateway, api, watch, lease, config.request_timeout);
             metrics.leader.set(leadership.clone());
             leadership
         });
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
-        let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(wire_address, &wire_config);
+        let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(listeners.wire_address, &wire_config);
         let state = AdminState::new(gateway.clone(), metrics.clone(), readiness)
             .seeing_pods(sees_pods)
             .watching(cluster.watch().cloned(), config.max_staleness)
             .electing(leadership.clone(), binds_for_nobody)
             .fetching(facts.clone());
         let state = Arc::new(state);
-        let (stop, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));
-        if let Some(tls) = &tls {
-            tokio::spawn(until(stopped(&stop), tls.clone().follow(TLS_INTERVAL)));
-        }
-        if let Some(facts) = facts {
-            tokio::spawn(until(stopped(&stop), facts.follow()));
-        }
-        let (peers, hosts) = (Arc::new(Peers::new(tls)), wire_config.hosts.clone());
-        let Listeners { wire, admin, probes } = listeners;
-        let wire_task = on.spawn(serve_wire(wire, gateway, metrics.wire.clone(), peers, wire_config, stopped(&stop)));
-        let admin_task = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop_admin)));
-        let probes_task = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop_admin)));
-        let probes = probes_address.map(tracing::field::display);
-        info!(listen = %wire_address, admin = %admin_address, probes, "plimsoll answers");
-        Ok(Self {
-            stop,
-            stop_admin,
-            state,
-            wire_task,
-            admin_task,
-            probes_task,
-            _watching: watching,
-            _cluster: cluster,
-            leadership,
-        })
+        let wire = Wire { gateway, observer: metrics.wire.clone(), tls, config: wire_config };
+        let tasks = Tasks::start(listeners, wire, &state, facts, on);
+        Ok(Self { tasks, state, _watching: watching, _cluster: cluster, leadership })
     }
 
     /// Finishes requests in flight within the drain time, and stops.
@@ -151,23 +112,23 @@ impl Server {
     /// If a listener had failed before.
     pub(crate) async fn stop(self) -> Result<()> {
         self.state.drain();
-        self.stop.send_replace(true);
-        let served = self.wire_task.await;
+        self.tasks.stop.send_replace(true);
+        let served = self.tasks.wire.await;
         // No bind begins any more, however that ended: another replica may bind.
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
-        self.stop_admin.send_replace(true);
+        self.tasks.stop_admin.send_replace(true);
         served?.context("the extender listener failed")?;
-        self.admin_task.await?.context("the admin listener failed")?;
-        self.probes_task.await?.context("the probes listener failed")
+        self.tasks.admin.await?.context("the admin listener failed")?;
+        self.tasks.probes.await?.context("the probes listener failed")
     }
 
     /// Releases the Lease after a listener has failed, so that another replica binds at once. Requests in flight are
     /// lost; a bind that is being written is waited for.
     pub(crate) async fn give_up(&self) {
         self.state.drain();
-        self.stop.send_replace(true);
+        self.tasks.stop.send_replace(true);
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
@@ -176,34 +137,15 @@ impl Server {
     /// Waits until a listener ends by itself, which it does only by failing.
     pub(crate) async fn failed(&mut self) -> anyhow::Error {
         let (which, result) = tokio::select! {
-            result = &mut self.wire_task => ("extender", result),
-            result = &mut self.admin_task => ("admin", result),
-            result = &mut self.probes_task => ("probes", result),
+            result = &mut self.tasks.wire => ("extender", result),
+            result = &mut self.tasks.admin => ("admin", result),
+            result = &mut self.tasks.probes => ("probes", result),
         };
         match result {
             Ok(Ok(())) => anyhow::anyhow!("the {which} listener stopped"),
             Ok(Err(error)) => anyhow::Error::new(error).context(format!("the {which} listener failed")),
             Err(error) => anyhow::Error::new(error).context(format!("the {which} listener crashed")),
         }
-    }
-}
-
-// === impl Listeners ===
-
-impl Listeners {
-    /// Opens the listeners: that of the wire on the runtime `on`.
-    async fn open(wire: SocketAddr, admin: SocketAddr, probes: Option<SocketAddr>, on: &Handle) -> Result<Self> {
-        let wire = on.spawn(bind("--listen", wire)).await??;
-        let admin = bind("--admin", admin).await?;
-        let probes = match probes {
-            Some(address) => Some(bind("--probes", address).await?),
-            None => None,
-        };
-        let address = admin.local_addr()?;
-        if !address.ip().to_canonical().is_loopback() {
-            warn!(admin = %address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read, and all facts; --probes is made for strangers");
-        }
-        Ok(Self { wire, admin, probes })
     }
 }
 
@@ -216,37 +158,17 @@ async fn watch_directory(config: DirectoryConfig, loader: WasmLoader, reload: Re
     Ok(directory.watch(move |update| reload.apply(update))?)
 }
 
-async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} ({flag})"))
-}
-
-fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {
-    let mut stop = stop.subscribe();
-    async move {
-        // An error means that the server was dropped, which is a stop too.
-        let _ = stop.wait_for(|stop| *stop).await;
-    }
-}
-
-/// Serves the probes, if there is a listener for them, until the server stops.
-async fn follow_probes(
-    listener: Option<TcpListener>,
-    state: Arc<AdminState>,
-    stopped: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    let Some(listener) = listener else {
-        stopped.await;
-        return Ok(());
-    };
-    serve_probes(listener, state, stopped).await
-}
-
-/// Follows files until the server stops.
-async fn until(stopped: impl Future<Output = ()>, following: impl Future<Output = ()>) {
-    tokio::select! {
-        () = following => {}
-        () = stopped => {}
-    }
+/// Fetches the sources of `--facts`, if there are any.
+fn start_facts(
+    file: Option<FactsFile>,
+    cluster: &WatchGuard,
+    gateway: &Arc<Gateway>,
+    metrics: &Metrics,
+) -> Result<Option<Arc<FactSources>>> {
+    let Some(file) = file else { return Ok(None) };
+    let facts = Arc::new(FactSources::start(file, cluster.api().map(|(api, _)| api), gateway)?);
+    metrics.facts.set(Arc::clone(&facts));
+    Ok(Some(facts))
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! An immutable snapshot of the cluster: nodes by slot, and the pods placed on each.
 
+mod changes;
+mod own_pod;
+
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
-use plimsoll_decision_cache::Parts;
 
+use self::changes::changed;
+pub(crate) use self::own_pod::{OwnPlace, PlacedPod};
 use crate::{
     Facts, LabelValues, Names, Namespace, Node, Placed, Pod, Selector, Slot, Slots, Unlisted, UnlistedNode,
-    cache::{Columns, FACTS, NODE, PODS},
+    cache::Columns,
     node_order::NodeOrder,
     placed_order,
     tally::{Measure, PopulationRef, Shape, Tallies, TooManyValues},
@@ -37,22 +41,6 @@ pub type Namespaces = Arc<HashMap<Arc<str>, Arc<Namespace>>>;
 
 /// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
 pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
-
-/// Where the pod of a request may be placed already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnPlace {
-    /// On the node that its `spec.nodeName` names, or that a bind under way has reserved for it, if any.
-    AsThePodSays,
-    /// On any node of the cluster: all are searched.
-    Anywhere,
-}
-
-/// A pod that is placed already, and its node where that has a slot.
-#[derive(Debug, Clone)]
-pub(crate) struct PlacedPod {
-    pub(crate) pod: Arc<Pod>,
-    pub(crate) node: Option<Arc<Node>>,
-}
 
 // === impl Cluster ===
 
@@ -218,7 +206,8 @@ impl Cluster {
 
     /// Takes over columns and totals from the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
-        self.columns.follow(&before.columns, || changed(before, self));
+        let changed = || changed((&before.slots, before.facts()), (&self.slots, self.facts()));
+        self.columns.follow(&before.columns, changed);
         self.tallies.follow(&before.tallies, [before.population(), self.population()]);
     }
 
@@ -251,58 +240,6 @@ impl Cluster {
         &self.tallies
     }
 
-    /// Where a pod is placed already: on the node that it names, or that is reserved for it.
-    ///
-    /// A pod that waits for its node has neither: this costs such a request nothing.
-    pub(crate) fn placed_pod(&self, pod: &Pod) -> Option<PlacedPod> {
-        let name = self.node_name_of(pod)?;
-        let slot = self.find(name).and_then(|at| self.slots.get(at as usize));
-        match slot {
-            Some(slot) => slot.find(pod),
-            None => find_unlisted(self.unlisted.get(name)?, pod),
-        }
-    }
-
-    /// As [`Self::placed_pod`], wherever in the cluster it is: all nodes are searched.
-    pub(crate) fn placed_anywhere(&self, pod: &Pod) -> Option<PlacedPod> {
-        let listed = || self.slots.iter().find_map(|slot| slot.find(pod));
-        let unlisted = || self.unlisted.values().find_map(|node| find_unlisted(node, pod));
-        self.placed_pod(pod).or_else(listed).or_else(unlisted)
-    }
-
-    /// The same cluster without this pod; none if it is placed nowhere.
-    ///
-    /// A pod is known by its UID; one that has none, as a manifest has none, by its namespace and name. The result
-    /// follows no other cluster, so nothing that was worked out for one holds for the other.
-    #[must_use]
-    pub fn without(&self, pod: &Pod) -> Option<Self> {
-        self.without_placed(pod).or_else(|| (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod)))
-    }
-
-    /// The same, where the pod itself says on which node it is, or has a place reserved there.
-    ///
-    /// A pod that waits for its node has neither: this costs such a request nothing.
-    pub(crate) fn without_placed(&self, pod: &Pod) -> Option<Self> {
-        self.without_at(self.find(self.node_name_of(pod)?)?, pod)
-    }
-
-    /// The node that the pod itself names, or that is reserved for it.
-    fn node_name_of<'c>(&'c self, pod: &'c Pod) -> Option<&'c str> {
-        match pod.node() {
-            Some(node) => Some(node),
-            None if self.reserved.is_empty() => None,
-            None => self.reserved.get(pod.uid()).map(AsRef::as_ref),
-        }
-    }
-
-    fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {
-        let Slot { node, placed } = self.slots.get(slot as usize)?;
-        let placed = placed.as_deref()?.without(pod)?;
-        let mut slots = self.slots.clone();
-        slots.replace(slot as usize, Slot { node: Arc::clone(node), placed: Some(Arc::new(placed)) });
-        Some(Self { facts: self.facts.clone(), ..self.successor(slots) })
-    }
-
     /// Every slot in its order.
     pub(crate) fn all_slots(&self) -> &Arc<[u32]> {
         self.all_slots.get_or_init(|| (0..self.slots.len() as u32).collect())
@@ -316,58 +253,6 @@ impl Cluster {
     /// The number of pods placed on all nodes together.
     pub fn pod_count(&self) -> usize {
         self.slots.pod_count()
-    }
-}
-
-// === impl Slot ===
-
-impl Slot {
-    /// The pod among those that are placed on the node.
-    fn find(&self, pod: &Pod) -> Option<PlacedPod> {
-        let pod = find(self.placed.as_deref()?, pod)?;
-        Some(PlacedPod { pod, node: Some(Arc::clone(&self.node)) })
-    }
-}
-
-fn find_unlisted(UnlistedNode { node, placed }: &UnlistedNode, pod: &Pod) -> Option<PlacedPod> {
-    find(placed, pod).map(|pod| PlacedPod { pod, node: node.clone() })
-}
-
-fn find(placed: &Placed, pod: &Pod) -> Option<Arc<Pod>> {
-    placed.pods().iter().find(|placed| placed.is_same_object(pod)).cloned()
-}
-
-/// The slots of which the node or its pods are other records than before, or about whose nodes there are other facts.
-fn changed(before: &Cluster, after: &Cluster) -> Vec<(u32, Parts)> {
-    let mut slots = changed_slots(&before.slots, &after.slots);
-    if let Some(facts) = after.facts() {
-        let earlier = before.facts().cloned().unwrap_or_default();
-        slots.extend(facts.changed_slots(&earlier, &after.slots).into_iter().map(|slot| (slot, FACTS)));
-    }
-    slots
-}
-
-fn changed_slots(before: &Slots, after: &Slots) -> Vec<(u32, Parts)> {
-    let changed = |at: usize| {
-        let new = after.get(at)?;
-        let parts = before.get(at).map_or(NODE.union(PODS), |old| {
-            let node = if is_same_node(old, new) { Parts::NONE } else { NODE };
-            let pods = if is_same_pods(old, new) { Parts::NONE } else { PODS };
-            node.union(pods)
-        });
-        (parts != Parts::NONE).then_some((at as u32, parts))
-    };
-    after.differing(before).filter_map(changed).collect()
-}
-
-fn is_same_node(one: &Slot, other: &Slot) -> bool {
-    Arc::ptr_eq(&one.node, &other.node) || one.node.stamp() == other.node.stamp()
-}
-
-fn is_same_pods(one: &Slot, other: &Slot) -> bool {
-    match (&one.placed, &other.placed) {
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.stamp() == other.stamp(),
-        (one, other) => one.is_none() && other.is_none(),
     }
 }
 

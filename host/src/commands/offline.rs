@@ -1,22 +1,24 @@
 //! A gateway for commands that answer one question: policies from a directory, and one snapshot of a cluster.
 
+mod choice;
+mod origin;
+
 use std::{
-    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Result, bail};
-use plimsoll_cluster::{ApiServer, Credentials};
 use plimsoll_core::{Cluster, Failure, Gateway, Group, Member, Mode, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
-use serde_json::{Value, json};
 
+use self::choice::{Choice, Environment};
+pub(super) use self::origin::ClusterOrigin;
 use crate::{
     args::{AskArgs, ClusterArgs, EngineArgs},
-    commands::{PLUGIN_RUNNER, undeclared_sources},
-    engine, output, sample, text,
+    commands::undeclared_sources,
+    engine, output,
 };
 
 /// Longer than for a scheduler, since only a person waits here.
@@ -29,39 +31,6 @@ pub(super) struct OfflineGateway {
     pub(super) origin: ClusterOrigin,
     /// The file with the facts, if one was named.
     facts_snapshot: Option<PathBuf>,
-}
-
-/// The cluster that was asked about; every report names it.
-#[derive(Debug, Clone)]
-pub(super) struct ClusterOrigin {
-    source: OriginSource,
-    nodes: usize,
-    pods: usize,
-}
-
-/// Where the cluster comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum OriginSource {
-    Sample,
-    Snapshot(PathBuf),
-    ApiServer { url: String },
-}
-
-/// Where the cluster is to come from.
-#[derive(Debug, PartialEq, Eq)]
-enum Choice {
-    Sample,
-    Snapshot(PathBuf),
-    ApiServer(Credentials),
-}
-
-/// The parts of the environment that select a cluster.
-#[derive(Debug, Clone, Copy, Default)]
-struct Environment {
-    /// `$KUBECONFIG` names a file.
-    kubeconfig: bool,
-    in_pod: bool,
-    service_account: bool,
 }
 
 // === impl OfflineGateway ===
@@ -145,96 +114,6 @@ impl OfflineGateway {
     }
 }
 
-// === impl Choice ===
-
-impl Choice {
-    fn of(args: &ClusterArgs, environment: Environment) -> Result<Self> {
-        if args.sample {
-            return Ok(Self::Sample);
-        }
-        if let Some(snapshot) = &args.snapshot {
-            return Ok(Self::Snapshot(snapshot.clone()));
-        }
-        match &args.kubeconfig {
-            Some(kubeconfig) => Ok(Self::ApiServer(Credentials::File(kubeconfig.clone()))),
-            None if environment.kubeconfig => Ok(Self::ApiServer(Credentials::Environment)),
-            None if environment.service_account => Ok(Self::ApiServer(Credentials::ServiceAccount)),
-            None => bail!(
-                "which cluster? --snapshot FILE takes nodes and pods from a file (`kubectl get nodes,pods -A -o json`), \
-                 --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes an invented cluster{}",
-                if environment.in_pod { "; this pod has no service account to ask with" } else { "" }
-            ),
-        }
-    }
-
-    fn read(self, args: &ClusterArgs) -> Result<(Arc<Cluster>, OriginSource)> {
-        match self {
-            Self::Sample => Ok((Arc::new(sample::cluster()), OriginSource::Sample)),
-            Self::Snapshot(file) => {
-                Ok((Arc::new(plimsoll_cluster::read_snapshot(&file)?), OriginSource::Snapshot(file)))
-            }
-            Self::ApiServer(credentials) => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                runtime.block_on(async {
-                    let api = ApiServer::connect_with(&credentials, args.context.as_deref(), &PLUGIN_RUNNER)?;
-                    let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
-                    Ok((cluster, OriginSource::ApiServer { url: api.url().to_owned() }))
-                })
-            }
-        }
-    }
-}
-
-// === impl Environment ===
-
-impl Environment {
-    fn look() -> Self {
-        Self {
-            kubeconfig: Credentials::is_in_environment(),
-            in_pod: ApiServer::is_in_pod(),
-            service_account: ApiServer::is_in_cluster(),
-        }
-    }
-}
-
-// === impl ClusterOrigin ===
-
-impl ClusterOrigin {
-    /// The first line of a report.
-    pub(super) fn as_line(&self) -> String {
-        let mut line = String::new();
-        text::push_line(&mut line, format_args!("cluster {self}"));
-        line
-    }
-
-    pub(super) fn as_json(&self) -> Value {
-        let mut json = json!({"nodes": self.nodes, "pods": self.pods});
-        match &self.source {
-            OriginSource::Sample => json["source"] = "sample".into(),
-            OriginSource::Snapshot(file) => {
-                json["source"] = "snapshot".into();
-                json["file"] = file.display().to_string().into();
-            }
-            OriginSource::ApiServer { url } => {
-                json["source"] = "api-server".into();
-                json["url"] = url.as_str().into();
-            }
-        }
-        json
-    }
-}
-
-impl fmt::Display for ClusterOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (nodes, pods) = (text::count(self.nodes, "node"), text::count(self.pods, "pod"));
-        match &self.source {
-            OriginSource::Sample => write!(f, "SAMPLE, not yours: {nodes} and {pods} that do not exist"),
-            OriginSource::Snapshot(file) => write!(f, "{}: {nodes} and {pods}", file.display()),
-            OriginSource::ApiServer { url } => write!(f, "{url}: {nodes} and {pods}"),
-        }
-    }
-}
-
 /// Fails if any policy cannot be loaded; names each of them.
 fn refuse_failures(roster: &Roster) -> Result<()> {
     let text = |failure: &Failure| {
@@ -282,46 +161,4 @@ pub(super) fn read_pods(path: &Path) -> Result<Vec<Pod>> {
 
 fn from_here(path: &Path) -> &Path {
     if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn choose(args: &ClusterArgs, environment: Environment) -> Result<Choice, String> {
-        Choice::of(args, environment).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_cluster_is_the_one_that_was_named_or_the_surroundings_have_and_never_an_invented_one() {
-        let none = ClusterArgs {
-            snapshot: None,
-            facts_snapshot: None,
-            kubeconfig: None,
-            context: None,
-            sample: false,
-            timeout: Duration::MAX,
-        };
-        let everything = Environment { kubeconfig: true, in_pod: true, service_account: true };
-        let file = PathBuf::from("file");
-        let named = [
-            (ClusterArgs { sample: true, ..none.clone() }, Choice::Sample),
-            (ClusterArgs { snapshot: Some(file.clone()), ..none.clone() }, Choice::Snapshot(file.clone())),
-            (
-                ClusterArgs { kubeconfig: Some(file.clone()), ..none.clone() },
-                Choice::ApiServer(Credentials::File(file)),
-            ),
-        ];
-        for (args, expected) in named {
-            assert_eq!(choose(&args, everything), Ok(expected));
-        }
-        assert_eq!(choose(&none, everything), Ok(Choice::ApiServer(Credentials::Environment)));
-        let pod = Environment { kubeconfig: false, ..everything };
-        assert_eq!(choose(&none, pod), Ok(Choice::ApiServer(Credentials::ServiceAccount)));
-        let error = choose(&none, Environment { service_account: false, ..pod }).unwrap_err();
-        for choice in ["--snapshot FILE", "--kubeconfig FILE", "--sample", "no service account"] {
-            assert!(error.contains(choice), "{error}");
-        }
-        assert!(choose(&none, Environment::default()).is_err());
-    }
 }

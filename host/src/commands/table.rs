@@ -25,37 +25,43 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     offline.gateway.set_roster(Arc::new(alone));
     let unmatched: Vec<String> =
         pods.iter().filter(|pod| !member.config.matches.accepts(pod)).map(|pod| full_name(pod)).collect();
-    let mut failed = Vec::new();
-    for pod in &pods {
-        offline.hide(pod);
-        let names: Vec<Cow<'_, str>> =
-            offline.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-        let query = || Query::new(Arc::clone(pod), Nodes::Names(&names));
-        let filtered = offline.gateway.filter(&member.group, &query()).map(|(_, rest)| rest.run());
-        let scored = offline.gateway.prioritize(&member.group, &query()).map(|(_, rest)| rest.run());
-        for result in [filtered, scored] {
-            failed.extend(no_answer(result, pod, names.len())?);
-        }
-    }
     let mut remarks = remarks(&member, pods.len(), &unmatched);
-    remarks.extend(failed);
+    for pod in &pods {
+        remarks.extend(ask(&mut offline, &member, pod)?);
+    }
+    print(args, &offline, &remarks)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the policy about a pod and all nodes; returns a remark for each call that failed.
+fn ask(offline: &mut OfflineGateway, member: &Member, pod: &Arc<Pod>) -> Result<Vec<String>> {
+    offline.hide(pod);
+    let names: Vec<Cow<'_, str>> =
+        offline.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
+    let query = || Query::new(Arc::clone(pod), Nodes::Names(&names));
+    let filtered = offline.gateway.filter(&member.group, &query()).map(|(_, rest)| rest.run());
+    let scored = offline.gateway.prioritize(&member.group, &query()).map(|(_, rest)| rest.run());
+    let failed = [filtered, scored].into_iter().map(|result| no_answer(result, pod, names.len()));
+    Ok(failed.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+fn print(args: &TableArgs, offline: &OfflineGateway, remarks: &[String]) -> Result<()> {
     let tables = offline.gateway.decision_tables(&args.policy)?;
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line();
-            for remark in &remarks {
+            for remark in remarks {
                 push_line(&mut text, remark);
             }
-            output::print(&format!("{text}\n{}", as_text(&tables)))?;
+            output::print(&format!("{text}\n{}", as_text(&tables)))
         }
         OutputFormat::Json => {
             let mut json = as_json(&args.policy, &tables);
             json["cluster"] = offline.origin.as_json();
             json["remarks"] = remarks.into();
-            output::print(&format!("{json:#}\n"))?;
+            output::print(&format!("{json:#}\n"))
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn find(offline: &OfflineGateway, args: &TableArgs) -> Result<Arc<Member>> {

@@ -44,7 +44,7 @@ fn a_server_whose_listener_fails_gives_up_the_lease() {
         let leads = || matches!(leadership.leadership_state(), LeadershipState::Leads(_)).then_some(());
         tokio::task::block_in_place(|| wait_until("it to lead", leads)).unwrap();
         assert!(holder(&api).is_some_and(|holder| holder.starts_with("me_")));
-        server.wire_task.abort();
+        server.tasks.wire.abort();
         let error = server.failed().await;
         assert!(error.to_string().contains("the extender listener crashed"), "{error:#}");
         server.give_up().await;

@@ -97,10 +97,7 @@ pub(crate) fn bind(
         match reserve(binder, query, &asking, &mut answer)? {
             Attempt::Reserved(reservation) => {
                 drop(turn);
-                let outcome = match reservation.bind(caller.deadline()) {
-                    Ok(()) => BindOutcome::Bound,
-                    Err(error) => after_error(caller, binder, query, error)?,
-                };
+                let outcome = write(caller, binder, query, reservation)?;
                 return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
             }
             Attempt::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
@@ -246,13 +243,14 @@ fn binding(query: &BindQuery<'_>, additions: Additions) -> Binding {
     }
 }
 
-/// The outcome of a bind that failed: the write may have been made all the same.
-fn after_error(
+/// Writes the binding of a reservation. The write may have been made even if it failed.
+fn write(
     caller: &Caller,
     binder: &dyn Binder,
     query: &BindQuery<'_>,
-    error: BindError,
+    reservation: Box<dyn Reservation + '_>,
 ) -> Result<BindOutcome, Unbound> {
+    let Err(error) = reservation.bind(caller.deadline()) else { return Ok(BindOutcome::Bound) };
     // Someone was quicker: perhaps our own predecessor, with this very binding.
     if matches!(error, BindError::Conflict(_)) && matches!(read(caller, binder, query)?, Fresh::BoundThere) {
         return Ok(BindOutcome::AlreadyBound);
