@@ -65,10 +65,7 @@ impl FactPool {
     pub(crate) fn read(&self, directory: &Path, texts: &BTreeMap<String, String>) -> Result<FileFacts, FileRefusal> {
         let mut known = self.known.lock();
         let mut newest = known.newest.clone();
-        let facts = self.parse(&mut known, directory, texts, &mut |known, path, digest| {
-            newest.insert(path.to_owned(), digest);
-            known.volume(newest.values())
-        })?;
+        let facts = self.parse(&mut known, directory, texts, Some(&mut newest))?;
         known.newest = newest;
         Ok(facts)
     }
@@ -78,16 +75,17 @@ impl FactPool {
     /// # Errors
     /// As for [`Self::read`].
     pub(crate) fn restore(&self, label: &Path, texts: &BTreeMap<String, String>) -> Result<FileFacts, FileRefusal> {
-        self.parse(&mut self.known.lock(), label, texts, &mut |_, _, _| FactVolume::ZERO)
+        self.parse(&mut self.known.lock(), label, texts, None)
     }
 
-    /// Stops at the first file that passes a limit, so that no more than one is parsed beyond it.
+    /// Adds the contents to `newest`, if they count as such. Stops at the first file that passes a limit, so that no more
+    /// than one is parsed beyond it.
     fn parse(
         &self,
         known: &mut KnownFacts,
         directory: &Path,
         texts: &BTreeMap<String, String>,
-        newest: &mut dyn FnMut(&KnownFacts, &Path, TextDigest) -> FactVolume,
+        mut newest: Option<&mut HashMap<PathBuf, TextDigest>>,
     ) -> Result<FileFacts, FileRefusal> {
         known.forget_unused();
         let mut facts = FileFacts::new();
@@ -99,8 +97,11 @@ impl FactPool {
                 .map_err(|error| FileRefusal::new(format!("{}:{error}", path.display())))?;
             facts.insert(file.clone(), FileContent { digest, facts: source });
             let all = self.limit.times(KEPT_VERSIONS);
-            if newest(known, &path, digest).exceeds(self.limit) {
-                return Err(too_many(&path, "the files that sidecars name", self.limit));
+            if let Some(newest) = newest.as_deref_mut() {
+                newest.insert(path.clone(), digest);
+                if known.volume(newest.values()).exceeds(self.limit) {
+                    return Err(too_many(&path, "the files that sidecars name", self.limit));
+                }
             }
             if known.volume(known.sources.keys()).exceeds(all) {
                 return Err(too_many(&path, "the files that sidecars name, and those of the versions before,", all));

@@ -62,24 +62,15 @@ impl Fetcher {
             SourceKind::Prometheus(source, _) => {
                 let answer = self.get(source, sent).await?;
                 let message = |body: &[u8]| error_of(body).map(|error| format!(": {error}")).unwrap_or_default();
-                answer.content(message).map(Content::Json)
+                answer.body(message).map(Content::Json)
             }
-            SourceKind::Http(source) => {
-                let answer = self.get(source, sent).await?;
-                let is_csv = answer.is_csv();
-                let content = answer.content(|_| String::new())?;
-                Ok(if is_csv { Content::Csv(content) } else { Content::Json(content) })
-            }
+            SourceKind::Http(source) => self.get(source, sent).await?.typed_content(),
             SourceKind::ConfigMap { namespace, name } => {
                 let absent = || FetchError::ConfigMap("plimsoll has no API server".to_owned());
                 let config_maps = self.config_maps.as_ref().ok_or_else(absent)?;
                 config_maps.read(namespace, name).await.map(Content::Entries).map_err(FetchError::ConfigMap)
             }
-            SourceKind::File(path) => {
-                let content = read(path, MAX_BODY as u64).await?;
-                let is_csv = path.extension().is_some_and(|ending| ending == "csv");
-                Ok(if is_csv { Content::Csv(content) } else { Content::Json(content) })
-            }
+            SourceKind::File(path) => Ok(Content::of_path(path, read(path, MAX_BODY as u64).await?)),
         }
     }
 

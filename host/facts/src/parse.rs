@@ -4,7 +4,7 @@ mod json;
 mod parsed;
 mod prometheus;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use plimsoll_core::FactSource;
 
@@ -21,6 +21,15 @@ pub(crate) enum Content {
     Json(Vec<u8>),
     Csv(Vec<u8>),
     Entries(BTreeMap<String, String>),
+}
+
+// === impl Content ===
+
+impl Content {
+    /// The content of a file, or of a URL, with this path.
+    pub(crate) fn of_path(path: &Path, bytes: Vec<u8>) -> Self {
+        if path.extension().is_some_and(|ending| ending == "csv") { Self::Csv(bytes) } else { Self::Json(bytes) }
+    }
 }
 
 /// Reads an answer.

@@ -21,6 +21,7 @@ use super::{capped::Capped, tls};
 use crate::{
     bounds::{MAX_BODY, MAX_FRAMES, MAX_REDIRECTS},
     error::FetchError,
+    parse::Content,
     url::HttpUrl,
 };
 
@@ -153,15 +154,19 @@ impl Answer {
         Ok(Self { status: head.status, content_type, path: url.path().to_owned(), body })
     }
 
-    /// Whether its type says that it is CSV, or, where the type says neither that nor JSON, the end of its path.
-    pub(super) fn is_csv(&self) -> bool {
-        let kind = self.content_type.split(';').next().unwrap_or_default().trim();
-        let is_csv_by_path = Path::new(&self.path).extension().is_some_and(|ending| ending == "csv");
-        kind == "text/csv" || !kind.ends_with("json") && is_csv_by_path
+    /// The content in the form that its type names, or, where the type names neither CSV nor JSON, the end of its path.
+    pub(super) fn typed_content(self) -> Result<Content, FetchError> {
+        let (content_type, path) = (self.content_type.clone(), self.path.clone());
+        let body = self.body(|_| String::new())?;
+        Ok(match content_type.split(';').next().unwrap_or_default().trim() {
+            "text/csv" => Content::Csv(body),
+            kind if kind.ends_with("json") => Content::Json(body),
+            _ => Content::of_path(Path::new(&path), body),
+        })
     }
 
     /// The body of an answer with status 200; else an error, with a message from the body.
-    pub(super) fn content(self, message: impl FnOnce(&[u8]) -> String) -> Result<Vec<u8>, FetchError> {
+    pub(super) fn body(self, message: impl FnOnce(&[u8]) -> String) -> Result<Vec<u8>, FetchError> {
         if self.status != StatusCode::OK {
             return Err(FetchError::Status(self.status.as_u16(), message(&self.body)));
         }
@@ -201,9 +206,10 @@ mod tests {
             ("text/plain", "/a", false),
             ("", "/a.csv", true),
         ] {
-            let (content_type, path) = (content_type.to_owned(), path.to_owned());
-            let answer = Answer { status: StatusCode::OK, content_type, path, body: Vec::new() };
-            assert_eq!(answer.is_csv(), expected, "{} {}", answer.content_type, answer.path);
+            let (kind, status) = (content_type, StatusCode::OK);
+            let answer = Answer { status, content_type: kind.to_owned(), path: path.to_owned(), body: Vec::new() };
+            let content = answer.typed_content().unwrap();
+            assert_eq!(matches!(content, Content::Csv(_)), expected, "{kind} {path}");
         }
     }
 }
