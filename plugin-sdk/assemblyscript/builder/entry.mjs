@@ -53,8 +53,11 @@ function known(): Policy {
 export function validate(): usize {
   guest.begin();
   const settings = guest.readSettings();
-  make(settings);
-  return guest.validation(settings.finish());
+  const policy = make(settings);
+  const refusal = settings.finish();
+  // Kept: the host asks this of an instance before it asks the first verb.
+  if (refusal === null) made = policy;
+  return guest.validation(refusal);
 }
 
 ${exported.join("\n")}`;
