@@ -9,11 +9,6 @@ const NOT_BOUND: &str =
 /// The same where kube-scheduler binds through another group.
 const OTHER_GROUP: &str = "its filter counts pods, and kube-scheduler takes one extender with bindVerb, which is another group's: pods that are bound at the same time can pass its limit";
 
-/// Whether the policy has a filter in force that may count pods.
-pub(crate) fn counts(member: &Member) -> bool {
-    member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Filter) && member.may_count()
-}
-
 /// The first policy of a group that has a say in a binding; one in shadow must not make plimsoll bind.
 pub(crate) fn binder(group: &Group) -> Option<&Member> {
     let binds = |member: &&Member| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Bind);
@@ -23,13 +18,13 @@ pub(crate) fn binder(group: &Group) -> Option<&Member> {
 /// The one group whose stanza has `bindVerb`: the one with a policy that binds, or else the first with a filter that counts.
 pub(crate) fn binding_group(roster: &Roster) -> Option<&str> {
     let binds = roster.groups().find(|(_, group)| binder(group).is_some());
-    let counts = || roster.groups().find(|(_, group)| group.members().iter().any(|member| counts(member)));
+    let counts = || roster.groups().find(|(_, group)| group.members().iter().any(|member| member.counts()));
     binds.or_else(counts).map(|(name, _)| &**name)
 }
 
 /// Why pods that are bound at the same time can pass the limit of a policy, if they can.
 pub(crate) fn outrun(member: &Member, roster: &Roster, binds: bool) -> Option<&'static str> {
-    if !counts(member) {
+    if !member.counts() {
         return None;
     }
     match binding_group(roster) {

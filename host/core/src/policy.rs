@@ -8,6 +8,7 @@ use std::{
 use crate::{
     BindAnswer, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View,
     answer::{DistinctReasons, VerbAnswer},
+    read::COUNTING,
 };
 
 crate::words! {
@@ -73,7 +74,7 @@ pub trait Policy: Send + Sync {
     /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
     /// cluster.
     fn may_count(&self) -> bool {
-        self.imports().iter().any(|import| counts_pods(import))
+        self.imports().iter().any(|import| COUNTING.contains(&import.as_str()))
     }
 
     /// The policy as its module is, where this one stands before it; see [`crate::redacting`] and [`crate::not_counting`].
@@ -152,16 +153,6 @@ pub trait Program {
 /// The policy without what a sidecar has put before it.
 pub fn undecorated(policy: &Arc<dyn Policy>) -> Arc<dyn Policy> {
     policy.undecorated().unwrap_or_else(|| Arc::clone(policy))
-}
-
-/// Whether a read, as a module imports it (`placed.count`), is of the pods on nodes.
-fn counts_pods(import: &str) -> bool {
-    match import.split_once('.') {
-        Some(("placed", read)) => read != "known",
-        Some(("nodes", read)) => read == "requested",
-        Some(("cluster", read)) => !matches!(read, "nodes-with-label" | "label-values"),
-        _ => false,
-    }
 }
 
 /// Names nodes to a policy, and tells the view of each.

@@ -5,7 +5,7 @@ mod shown;
 
 use std::{borrow::Cow, sync::Arc};
 
-pub(crate) use self::generated::{ReadAttribute, ReadScope};
+pub(crate) use self::generated::{COUNTING, ReadAttribute, ReadScope};
 pub use self::{
     generated::{CandidateRead, NodeRead, PlacedRead, PodRead, Read},
     shown::Shown,
@@ -94,33 +94,12 @@ pub enum ReadError {
     AbsentFact(Box<str>),
 }
 
-// === impl ReadAttribute ===
-
-impl<T> ReadAttribute<T> {
-    /// Whether its value may change when a pod is bound.
-    pub(crate) fn counts_pods(&self) -> bool {
-        match self {
-            Self::ClusterNodesWithLabel { .. } | Self::ClusterLabelValues(_) | Self::PlacedKnown => false,
-            read => read.is_of_pods() || read.is_of_cluster() && !read.is_of_facts(),
-        }
-    }
-}
-
 // === impl Read ===
 
 impl<'a> Read<'a> {
     /// Whether it is about the whole cluster: the first such read with new keys goes over all pods.
     pub fn is_of_cluster(self) -> bool {
         matches!(self.scope(), ReadScope::Cluster(attribute) if !attribute.is_of_facts())
-    }
-
-    /// Whether its value may change when a pod is bound.
-    pub(crate) fn counts_pods(self) -> bool {
-        match self.scope() {
-            ReadScope::Node(_, attribute) | ReadScope::Cluster(attribute) => attribute.counts_pods(),
-            ReadScope::Whole => matches!(self, Self::PlacedCountsLabelled { .. }),
-            ReadScope::Constant | ReadScope::Request(_) => false,
-        }
     }
 
     /// The source of facts that it reads.

@@ -156,10 +156,10 @@ impl Member {
         self.version == 0
     }
 
-    /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
-    /// cluster.
-    pub fn may_count(&self) -> bool {
-        self.policy.may_count()
+    /// Whether it has a filter in force that may read values that change when a pod is bound: the pods on nodes, their
+    /// requests, counts of the cluster.
+    pub fn counts(&self) -> bool {
+        self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.policy.may_count()
     }
 
     /// Whether it is asked this verb about the pod in this mode.
@@ -209,14 +209,11 @@ impl Group {
     /// A group of these policies, in order.
     pub fn new(mut members: Vec<Arc<Member>>) -> Self {
         members.sort_by(|a, b| (a.config.order, &a.name).cmp(&(b.config.order, &b.name)));
-        let is_counting = |member: &&Arc<Member>| {
-            member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Filter) && member.may_count()
-        };
         let scores = |member: &Arc<Member>| {
             let verbs = member.policy.verbs();
             member.config.mode != Mode::Off && (verbs.has(Verb::Score) || verbs.has(Verb::Rank))
         };
-        let counting = members.iter().filter(is_counting).cloned().collect();
+        let counting = members.iter().filter(|member| member.counts()).cloned().collect();
         let has_scores = members.iter().any(scores);
         Self { members: members.into(), counting, has_scores, combined: Arc::default() }
     }

@@ -15,7 +15,7 @@ use self::scores::Scales;
 use super::offline::load_all;
 use crate::{
     args::{OutputFormat, REQUEST_TIMEOUT, SchedulerConfigArgs},
-    counting::{binder, binding_group, counts},
+    counting::{binder, binding_group},
     output,
 };
 
@@ -163,7 +163,7 @@ fn bind_group<'r>(args: &SchedulerConfigArgs, roster: &'r Roster) -> Option<&'r 
 
 /// Says which filters count pods that plimsoll does not bind.
 fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Option<&str>) {
-    let outrun = roster.members().filter(|member| counts(member) && bind_group != Some(&*member.group));
+    let outrun = roster.members().filter(|member| member.counts() && bind_group != Some(&*member.group));
     let outrun: Vec<&str> = outrun.map(|member| member.id()).collect();
     if outrun.is_empty() {
         return;

@@ -1,6 +1,10 @@
 //! The contract as every generator needs it: the functions of the WIT, and the facts of `reads.yaml` about each read.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
@@ -51,6 +55,8 @@ pub struct Function {
     pub of_one: bool,
     /// The way in which answers that depend on it are cached.
     pub cached: Cached,
+    /// Whether its value may change when a pod is bound.
+    pub counts_pods: bool,
     /// Its cost.
     pub cost: Cost,
 }
@@ -150,6 +156,8 @@ struct Table {
     interfaces: BTreeMap<String, InterfaceEntry>,
     functions: BTreeMap<String, Cached>,
     #[serde(default)]
+    uncounted: BTreeSet<String>,
+    #[serde(default)]
     costs: BTreeMap<String, Cost>,
 }
 
@@ -202,7 +210,8 @@ impl Contract {
                 interfaces.push(interface(*id, &mut types, &mut table)?);
             }
         }
-        if let Some(name) = table.interfaces.keys().chain(table.functions.keys()).chain(table.costs.keys()).next() {
+        let left = table.interfaces.keys().chain(table.functions.keys()).chain(&table.uncounted);
+        if let Some(name) = left.chain(table.costs.keys()).next() {
             bail!("reads.yaml has `{name}`, which is not in policy.wit");
         }
         let package = format!("{}:{}", name.namespace, name.name);
@@ -232,8 +241,20 @@ fn interface(id: InterfaceId, types: &mut Types<'_>, table: &mut Table) -> anyho
         let cached = table.functions.remove(&full).unwrap_or(by_default);
         let by_node = matches!(cached, Cached::Node | Cached::Pods);
         ensure!(!by_node || of_node, "{full} is cached by node, but its first parameter is no `node`");
+        let is_of_pods = |cached| matches!(cached, Cached::Pods | Cached::Cluster);
+        let is_uncounted = table.uncounted.remove(&full);
+        let counts_pods = (is_of_pods(cached) || is_of_pods(entry.cached)) && !is_uncounted;
         let cost = table.costs.remove(&full).unwrap_or_default();
-        functions.push(Function { name: function.name.clone(), docs, params, result, of_one, cached, cost });
+        functions.push(Function {
+            name: function.name.clone(),
+            docs,
+            params,
+            result,
+            of_one,
+            cached,
+            counts_pods,
+            cost,
+        });
     }
     let docs = own.docs.contents.clone().unwrap_or_default();
     Ok(Interface { name, docs, one: entry.one, by: entry.by, functions })
@@ -331,6 +352,24 @@ mod tests {
         let cached = |function| parse(function, TABLE).unwrap().interfaces[0].functions[0].cached;
         assert_eq!(cached("capacity: func(node: u32, name: string) -> s64;"), Cached::Node);
         assert_eq!(cached("sum: func(name: string) -> s64;"), Cached::Never);
+    }
+
+    #[test]
+    fn all_functions_about_placed_pods_count_them_but_those_that_are_listed() {
+        let counts = |function: &str, rest: &str| {
+            let table = TABLE.replace("cached: node", "cached: pods").replace("functions: {}", rest);
+            parse(function, &table).map(|contract| contract.interfaces[0].functions[0].counts_pods)
+        };
+        let (of_node, of_all) = ("known: func(node: u32) -> bool;", "sum: func(name: string) -> s64;");
+        assert_eq!(counts(of_node, "functions: {}"), Ok(true));
+        assert_eq!(counts(of_node, "functions: {nodes.known: node}"), Ok(true), "its interface is about pods");
+        assert_eq!(counts(of_all, "functions: {}"), Ok(true));
+        assert_eq!(counts(of_node, "functions: {}\nuncounted: [nodes.known]"), Ok(false));
+        let error = "reads.yaml has `nodes.gone`, which is not in policy.wit".to_owned();
+        assert_eq!(counts(of_node, "functions: {}\nuncounted: [nodes.gone]"), Err(error));
+        let of_object = |rest| parse(of_node, &TABLE.replace("functions: {}", rest)).unwrap();
+        assert!(!of_object("functions: {}").interfaces[0].functions[0].counts_pods);
+        assert!(of_object("functions: {nodes.known: pods}").interfaces[0].functions[0].counts_pods);
     }
 
     #[test]

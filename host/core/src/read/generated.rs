@@ -235,6 +235,28 @@ pub(crate) enum ReadScope<'a> {
     Whole,
 }
 
+/// The functions whose values may change when a pod is bound, as a module imports them.
+pub(crate) const COUNTING: &[&str] = &[
+    "nodes.requested",
+    "placed.count",
+    "placed.name",
+    "placed.namespace",
+    "placed.label",
+    "placed.annotation",
+    "placed.priority",
+    "placed.priority-class",
+    "placed.controller",
+    "placed.phase",
+    "placed.request",
+    "placed.created",
+    "placed.count-labelled",
+    "placed.counts-labelled",
+    "cluster.count",
+    "cluster.count-up-to",
+    "cluster.at-least",
+    "cluster.requested",
+];
+
 /// A read without the node that it is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ReadAttribute<T> {
@@ -354,6 +376,15 @@ impl<'a> Read<'a> {
             | Self::CandidatesCount => ReadScope::Whole,
         }
     }
+
+    /// Whether its value may change when a pod is bound.
+    pub(crate) fn counts_pods(self) -> bool {
+        match self.scope() {
+            ReadScope::Node(_, attribute) | ReadScope::Cluster(attribute) => attribute.counts_pods(),
+            ReadScope::Whole => matches!(self, Self::PlacedCountsLabelled { .. }),
+            ReadScope::Constant | ReadScope::Request(_) => false,
+        }
+    }
 }
 
 /// As the contract writes it, without the index of the node.
@@ -434,6 +465,21 @@ impl<T> ReadAttribute<T> {
                 | Self::PlacedKnown
                 | Self::PlacedCount
                 | Self::PlacedCountLabelled { .. }
+        )
+    }
+
+    /// Whether its value may change when a pod is bound.
+    pub(crate) fn counts_pods(&self) -> bool {
+        matches!(
+            self,
+            Self::Node(NodeRead::Requested { .. })
+                | Self::EachPlaced(_)
+                | Self::PlacedCount
+                | Self::PlacedCountLabelled { .. }
+                | Self::ClusterCount { .. }
+                | Self::ClusterCountUpTo { .. }
+                | Self::ClusterAtLeast { .. }
+                | Self::ClusterRequested { .. }
         )
     }
 

@@ -7,7 +7,7 @@ use plimsoll_wasm::Inspection;
 use serde_json::{Value, json};
 
 use super::{imports, purity::Purity, trial::CallTime};
-use crate::{counting::counts, text};
+use crate::text;
 
 /// The remark about a filter that may count pods.
 const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be passed by others";
@@ -42,8 +42,7 @@ impl CheckReport {
 
     /// Whether its filter may count pods.
     fn counts(&self) -> bool {
-        let member = Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy));
-        counts(&member)
+        Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy)).counts()
     }
 
     /// All fields but those that a refused policy has too.

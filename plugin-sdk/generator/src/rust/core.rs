@@ -44,6 +44,8 @@ struct CoreRead {
     is_each: bool,
     /// The patterns of those attributes that are of the pods of a node.
     of_pods: Vec<String>,
+    /// The patterns of those attributes, or of reads without one, that count pods.
+    counting: Vec<String>,
 }
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
@@ -59,6 +61,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
         text += &one_enum(interface)?;
     }
     text += SCOPE;
+    text += &counting_functions(contract);
     text += &attribute_enum(&reads);
     text += &read_impl(&reads);
     text += &attribute_impl(&reads);
@@ -87,15 +90,8 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
                 Some(Variant::of_all(name.clone(), interface, one, &[]))
             }
         };
-        let pods: Vec<&&Function> = of_one.iter().filter(|function| function.cached == Cached::Pods).collect();
-        let of_pods = if pods.len() == of_one.len() {
-            vec![format!("{name}(_)")]
-        } else {
-            let pattern = |function: &&&Function| {
-                Ok(format!("{name}({}::{})", reads_name(one), Variant::of_one(interface, function)?.any()))
-            };
-            pods.iter().map(pattern).collect::<anyhow::Result<_>>()?
-        };
+        let of_pods = patterns_of_one(&name, one, interface, |function| function.cached == Cached::Pods)?;
+        let counting = patterns_of_one(&name, one, interface, |function| function.counts_pods)?;
         let index = interface.by.iter().find(|index| *index != "node");
         reads.push(CoreRead {
             variant: Variant::of_all(camel(one), interface, one, &interface.by),
@@ -107,6 +103,7 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
             attribute_prefix: if is_each { format!("{one}[each]") } else { one.clone() },
             is_each,
             of_pods,
+            counting,
         });
     }
     for function in interface.reads().filter(|function| !function.of_one) {
@@ -120,6 +117,8 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
         };
         let is_of_pods = function.cached == Cached::Pods;
         let of_pods = attribute.iter().filter(|_| is_of_pods).map(Variant::any).collect();
+        let counted = attribute.as_ref().map_or_else(|| Ok(variant()?.any()), |own| anyhow::Ok(own.any()))?;
+        let counting = if function.counts_pods { vec![counted] } else { vec![] };
         reads.push(CoreRead {
             variant: variant()?,
             shown: Some(shown),
@@ -130,9 +129,27 @@ fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
             attribute_prefix: interface.name.clone(),
             is_each: false,
             of_pods,
+            counting,
         });
     }
     Ok(reads)
+}
+
+/// The patterns of the attribute with this name for those reads of one thing that are chosen.
+fn patterns_of_one(
+    name: &str,
+    one: &str,
+    interface: &Interface,
+    is_chosen: fn(&Function) -> bool,
+) -> anyhow::Result<Vec<String>> {
+    let of_one = || interface.reads().filter(|function| function.of_one);
+    if of_one().all(is_chosen) {
+        return Ok(vec![format!("{name}(_)")]);
+    }
+    let chosen = of_one().filter(|function| is_chosen(function));
+    chosen
+        .map(|function| Ok(format!("{name}({}::{})", reads_name(one), Variant::of_one(interface, function)?.any())))
+        .collect()
 }
 
 fn read_enum(reads: &[CoreRead]) -> String {
@@ -192,11 +209,36 @@ fn read_impl(reads: &[CoreRead]) -> String {
     format!(
         "// === impl Read ===\n\nimpl<'a> Read<'a> {{\n\
          /// The way in which answers that depend on it are cached.\n\
-         pub(crate) fn scope(self) -> ReadScope<'a> {{ match self {{ {} }} }}\n}}\n\n\
+         pub(crate) fn scope(self) -> ReadScope<'a> {{ match self {{ {} }} }}\n\n\
+         /// Whether its value may change when a pod is bound.\n\
+         pub(crate) fn counts_pods(self) -> bool {{ match self.scope() {{\n\
+         ReadScope::Node(_, attribute) | ReadScope::Cluster(attribute) => attribute.counts_pods(),\n\
+         ReadScope::Whole => matches!(self, {}),\n\
+         ReadScope::Constant | ReadScope::Request(_) => false,\n}} }}\n}}\n\n\
          /// As the contract writes it, without the index of the node.\nimpl fmt::Display for Read<'_> {{\n\
          fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
         reads.iter().filter_map(scope).chain(others).collect::<String>(),
+        counting(reads, |read| read.attribute.is_none()).join(" | "),
         reads.iter().map(shown).collect::<String>()
+    )
+}
+
+/// The patterns of the reads of one kind that count pods.
+fn counting(reads: &[CoreRead], is_one: fn(&CoreRead) -> bool) -> Vec<String> {
+    let patterns = reads.iter().filter(|read| is_one(read)).flat_map(|read| &read.counting);
+    patterns.map(|own| format!("Self::{own}")).collect()
+}
+
+/// The names of the functions that count pods.
+fn counting_functions(contract: &Contract) -> String {
+    let names = contract.interfaces.iter().flat_map(|interface| {
+        let counting = interface.reads().filter(|function| function.counts_pods);
+        counting.map(move |function| format!("\"{}.{}\"", interface.name, function.name))
+    });
+    format!(
+        "/// The functions whose values may change when a pod is bound, as a module imports them.\n\
+         pub(crate) const COUNTING: &[&str] = &[{}];\n\n",
+        names.collect::<Vec<_>>().join(", ")
     )
 }
 
@@ -232,6 +274,7 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
         those.map(|(_, own)| format!("Self::{}", own.any())).collect::<Vec<_>>().join(" | ")
     };
     let of_pods: Vec<String> = reads.iter().flat_map(|read| &read.of_pods).map(|own| format!("Self::{own}")).collect();
+    let counting = counting(reads, |read| read.attribute.is_some());
     let shown =
         |(read, own): (&CoreRead, &Variant)| show(&own.pattern(), &read.attribute_prefix, read.shown.as_deref());
     format!(
@@ -244,6 +287,8 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
          pub(crate) fn is_of_facts(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// Whether it is of the pods placed on a node, and not of the node's own object.\n\
          pub(crate) fn is_of_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
+         /// Whether its value may change when a pod is bound.\n\
+         pub(crate) fn counts_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// The same with other texts.\n\
          pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> ReadAttribute<U> {{\n\
          match self {{ {} }} }}\n}}\n\n\
@@ -256,6 +301,7 @@ fn attribute_impl(reads: &[CoreRead]) -> String {
         patterns(|read| read.cached == Cached::Cluster || read.cached == Cached::Facts && !read.has_node),
         patterns(|read| read.cached == Cached::Facts),
         of_pods.join(" | "),
+        counting.join(" | "),
         attributes().map(mapped).collect::<String>(),
         attributes().map(read).collect::<String>(),
         attributes().map(shown).collect::<String>(),
