@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, NotReserved, Pod, Reservation, Turn};
+use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved, Pod, Reservation};
 use tokio::{runtime::Handle, task::JoinHandle};
 
 use self::{pod_client::PodClient, ready::keep_ready};
@@ -74,17 +74,17 @@ impl ApiBinder {
 }
 
 impl Binder for ApiBinder {
-    fn turn(&self) -> Turn {
+    fn leader(&self) -> Leader {
         match self.pods.leadership.leadership_state() {
             LeadershipState::Leads(_) => match self.pods.ready() {
-                Ok(_) => Turn::Mine,
-                Err(error) => Turn::Nobody(error.to_string()),
+                Ok(_) => Leader::ThisReplica,
+                Err(error) => Leader::Nobody(error.to_string()),
             },
-            LeadershipState::Follows { url: Some(url), .. } => Turn::Peer(url),
+            LeadershipState::Follows { url: Some(url), .. } => Leader::Peer(url),
             LeadershipState::Follows { holder, url: None } => {
-                Turn::Nobody(format!("{holder} holds the Lease and does not say where it can be reached"))
+                Leader::Nobody(format!("{holder} holds the Lease and does not say where it can be reached"))
             }
-            leadership_state => Turn::Nobody(leadership_state.vacancy().unwrap_or_default()),
+            leadership_state => Leader::Nobody(leadership_state.vacancy().unwrap_or_default()),
         }
     }
 

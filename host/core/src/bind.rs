@@ -38,9 +38,9 @@ pub struct Binding {
 
 /// The replica that binds now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub enum Leader {
     /// This replica.
-    Mine,
+    ThisReplica,
     /// The replica behind this base URL.
     Peer(Arc<str>),
     /// No replica, and why.
@@ -104,7 +104,7 @@ pub enum NotReserved {
 /// known that the Binding was not carried out and cannot be any more.
 pub trait Binder: Send + Sync {
     /// Returns the replica that binds now.
-    fn turn(&self) -> Turn;
+    fn leader(&self) -> Leader;
 
     /// Reads the pod afresh; it answers every read ([`Pod::from_json`]).
     ///

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 pub use self::{after::After, announcing::Announcement};
 use crate::{
     BindQuery, BindReport, Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes,
-    Observer, Pod, Pulse, Roster, Sender, Turn, Verb,
+    Leader, Observer, Pod, Pulse, Roster, Sender, Verb,
     announced::Announced,
     bind_calls::BindCalls,
     cache::Recheck,
@@ -210,10 +210,10 @@ impl Gateway {
 
     fn bind_in(&self, group: &Group, query: &BindQuery<'_>) -> Result<Done, DecideError> {
         let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
-        match binder.turn() {
-            Turn::Mine => {}
-            Turn::Peer(url) => return Ok(Done::of(BindOutcome::Forward(url))),
-            Turn::Nobody(why) => return Err(Unbound::NoTurn(why).into()),
+        match binder.leader() {
+            Leader::ThisReplica => {}
+            Leader::Peer(url) => return Ok(Done::of(BindOutcome::Forward(url))),
+            Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
         }
         self.check_pulse(query.received)?;
         let caller = self.caller(query.received);

@@ -62,7 +62,7 @@ pub use answer::{
     BindAnswer, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer, Verdict,
     check as check_answers,
 };
-pub use bind::{BindError, BindQuery, Binder, Binding, IsUnchanged, NotReserved, Reservation, Turn};
+pub use bind::{BindError, BindQuery, Binder, Binding, IsUnchanged, Leader, NotReserved, Reservation};
 pub use bind_calls::{BIND_CALL_WAIT, BindCallWait};
 pub use blocking::Blocking;
 pub use cache::{Condition, DecisionCache, DecisionRow, DecisionTable, Disabled, ReadLine};

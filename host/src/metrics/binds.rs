@@ -94,7 +94,7 @@ fn word(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
             Unbound::Retry(_) => "not-yet",
             Unbound::Clash { .. } | Unbound::TooLarge { .. } => "bad-annotations",
             Unbound::OwnLabel { .. } => "bad-labels",
-            Unbound::NoBinder | Unbound::NoTurn(_) => "no-leader",
+            Unbound::NoBinder | Unbound::NoLeader(_) => "no-leader",
             Unbound::NodeBusy(_) | Unbound::OutOfTime => "timeout",
             Unbound::PodBusy { .. } => "undecided",
             Unbound::Restless(_) => "changed",

@@ -11,9 +11,9 @@ use std::{
 use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use plimsoll_core::{
-    Ask, BindError, BindQuery, Binder, Binding, Cluster, Fault, Gateway, IsUnchanged, Member, NoObserver, Node,
+    Ask, BindError, BindQuery, Binder, Binding, Cluster, Fault, Gateway, IsUnchanged, Leader, Member, NoObserver, Node,
     NodeRead, NodeSource, NotReserved, Placed, Pod, PodRead, Policy, PolicyConfig, Read, Reservation, Roster, Selector,
-    Sender, Slot, SystemClock, Turn, Value, Verb, Verbs, Verdict, View,
+    Sender, Slot, SystemClock, Value, Verb, Verbs, Verdict, View,
 };
 use plimsoll_http::{RequestCache, answer_with};
 
@@ -217,8 +217,8 @@ fn bind(criterion: &mut Criterion) {
 }
 
 impl Binder for Store {
-    fn turn(&self) -> Turn {
-        Turn::Mine
+    fn leader(&self) -> Leader {
+        Leader::ThisReplica
     }
 
     fn pod(&self, namespace: &str, name: &str, _: Instant) -> Result<Arc<Pod>, BindError> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, NotReserved, Pod, Reservation, Turn};
+use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved, Pod, Reservation};
 use serde_json::json;
 
 use crate::recording::Recording;
@@ -18,7 +18,7 @@ pub struct Api(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    turn: Turn,
+    leader: Leader,
     /// By namespace and name: the UID, and the node once there is one.
     pods: BTreeMap<(String, String), (String, Option<String>)>,
     bindings: Vec<Binding>,
@@ -33,7 +33,7 @@ impl Api {
             ((namespace.to_owned(), name.to_owned()), (uid.to_owned(), None))
         };
         let pods = pods.into_iter().map(entry).collect();
-        Arc::new(Self(Mutex::new(State { turn: Turn::Mine, pods, bindings: vec![] })))
+        Arc::new(Self(Mutex::new(State { leader: Leader::ThisReplica, pods, bindings: vec![] })))
     }
 
     /// The pods of a story's bind calls.
@@ -50,8 +50,8 @@ impl Api {
     }
 
     /// Sets the replica that binds from now on.
-    pub fn set_turn(&self, turn: Turn) {
-        self.state().turn = turn;
+    pub fn set_leader(&self, leader: Leader) {
+        self.state().leader = leader;
     }
 
     /// The bindings that were written.
@@ -65,8 +65,8 @@ impl Api {
 }
 
 impl Binder for Api {
-    fn turn(&self) -> Turn {
-        self.state().turn.clone()
+    fn leader(&self) -> Leader {
+        self.state().leader.clone()
     }
 
     fn pod(&self, namespace: &str, name: &str, _: Instant) -> Result<Arc<Pod>, BindError> {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindError, Binder, Binding, Candidate, Cluster, IsUnchanged, Limits, Loader, Member, Node, NotReserved, Pod,
-    PolicyConfig, Reservation, Turn, View,
+    Ask, BindError, Binder, Binding, Candidate, Cluster, IsUnchanged, Leader, Limits, Loader, Member, Node,
+    NotReserved, Pod, PolicyConfig, Reservation, View,
 };
 use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
 
@@ -27,8 +27,8 @@ impl Binds {
 }
 
 impl Binder for Binds {
-    fn turn(&self) -> Turn {
-        Turn::Mine
+    fn leader(&self) -> Leader {
+        Leader::ThisReplica
     }
 
     fn pod(&self, _: &str, _: &str, _: Instant) -> Result<Arc<Pod>, BindError> {

@@ -18,7 +18,7 @@ use super::{
     requests::ResourceClient,
     resource::{Resource, WatchedObject},
     shared::SharedState,
-    status::WatchRecord,
+    status::WatchHealth,
     unreadable::UnreadableObjects,
     wire::{self, EventKind, ListPage, WatchEvent, WireMetadata},
 };
@@ -293,7 +293,7 @@ impl Reflector {
         }
     }
 
-    fn record(&self) -> &WatchRecord {
+    fn record(&self) -> &WatchHealth {
         self.shared.record(self.resource)
     }
 }

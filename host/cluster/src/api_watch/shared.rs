@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 
 use super::{
     resource::{Resource, WatchedObject},
-    status::WatchRecord,
+    status::WatchHealth,
     store::ClusterStore,
     wire::EventKind,
 };
@@ -25,9 +25,9 @@ pub(super) struct SharedState {
     pub(super) state: Mutex<PublishState>,
     pub(super) publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
     pub(super) changed: Notify,
-    pub(super) nodes: WatchRecord,
-    pub(super) pods: WatchRecord,
-    pub(super) namespaces: WatchRecord,
+    pub(super) nodes: WatchHealth,
+    pub(super) pods: WatchHealth,
+    pub(super) namespaces: WatchHealth,
     /// Whether namespaces were listed, or could not be: until then nothing is published.
     pub(super) settled: watch::Sender<bool>,
     /// The number of requests for new lists.
@@ -56,9 +56,9 @@ impl SharedState {
             state: Mutex::default(),
             publish: Box::new(publish),
             changed: Notify::new(),
-            nodes: WatchRecord::new(Resource::Nodes),
-            pods: WatchRecord::new(Resource::Pods),
-            namespaces: WatchRecord::new(Resource::Namespaces),
+            nodes: WatchHealth::new(Resource::Nodes),
+            pods: WatchHealth::new(Resource::Pods),
+            namespaces: WatchHealth::new(Resource::Namespaces),
             settled: watch::Sender::new(false),
             wanted: watch::Sender::new(1),
             fulfilled: watch::Sender::new([0, 0]),
@@ -67,7 +67,7 @@ impl SharedState {
         }
     }
 
-    pub(super) fn record(&self, resource: Resource) -> &WatchRecord {
+    pub(super) fn record(&self, resource: Resource) -> &WatchHealth {
         match resource {
             Resource::Nodes => &self.nodes,
             Resource::Pods => &self.pods,

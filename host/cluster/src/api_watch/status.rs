@@ -56,7 +56,7 @@ pub struct ResourceStatus {
 
 /// The status that one watch records.
 #[derive(Debug)]
-pub(super) struct WatchRecord {
+pub(super) struct WatchHealth {
     resource: Resource,
     /// The last sign of life; at first the start, so that an API server that never answered counts as silent.
     alive: Mutex<Instant>,
@@ -120,9 +120,9 @@ impl ResourceStatus {
     }
 }
 
-// === impl WatchRecord ===
+// === impl WatchHealth ===
 
-impl WatchRecord {
+impl WatchHealth {
     pub(super) fn new(resource: Resource) -> Self {
         Self {
             resource,

@@ -13,7 +13,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Frame;
 use kube::{Client, client::Body};
-use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Slot, Turn};
+use plimsoll_core::{BindError, Binder, Binding, Cluster, Leader, NotReserved, Slot};
 use plimsoll_random::Random;
 use tokio::{
     runtime::Runtime,
@@ -184,7 +184,8 @@ impl Process {
     }
 
     pub(super) fn leads(&self) -> bool {
-        matches!(self.leadership.leadership_state(), LeadershipState::Leads(_)) && self.binder.turn() == Turn::Mine
+        matches!(self.leadership.leadership_state(), LeadershipState::Leads(_))
+            && self.binder.leader() == Leader::ThisReplica
     }
 
     pub(super) fn terms(&self) -> u64 {
@@ -247,10 +248,10 @@ async fn bind(
     compares_cluster: bool,
 ) -> BindResult {
     let deadline = clock::now() + REQUEST_TIMEOUT;
-    match binder.turn() {
-        Turn::Mine => {}
-        Turn::Peer(url) => return BindResult::Forward(url),
-        Turn::Nobody(why) => return BindResult::Failed(why),
+    match binder.leader() {
+        Leader::ThisReplica => {}
+        Leader::Peer(url) => return BindResult::Forward(url),
+        Leader::Nobody(why) => return BindResult::Failed(why),
     }
     let pod = match binder.read("ml", &order.pod, deadline).await {
         Ok(pod) if pod.uid() != order.uid => return BindResult::Failed("another pod".to_owned()),

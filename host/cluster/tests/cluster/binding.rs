@@ -9,7 +9,7 @@ use plimsoll_cluster::{
     ApiBinder, ApiServer, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings,
     URL_ANNOTATION,
 };
-use plimsoll_core::{BindError, Binder, Binding, Cluster, NotReserved, Pod, Slot, Turn};
+use plimsoll_core::{BindError, Binder, Binding, Cluster, Leader, NotReserved, Pod, Slot};
 use plimsoll_harness::{FakeApi, Fate};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -51,14 +51,18 @@ impl Desk {
 
     async fn ready() -> Self {
         let desk = Self::new(1);
-        desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+        desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
         desk
     }
 
     async fn until(&self, what: &str, fits: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         while !fits(self) {
-            assert!(started.elapsed() < Duration::from_secs(20), "waited in vain for {what}: {:?}", self.binder.turn());
+            assert!(
+                started.elapsed() < Duration::from_secs(20),
+                "waited in vain for {what}: {:?}",
+                self.binder.leader()
+            );
             tokio::task::yield_now().await;
         }
     }
@@ -135,11 +139,11 @@ async fn nothing_is_bound_before_the_cluster_was_listed_in_this_term() {
     let desk = Desk::new(0);
     desk.until("a list", |desk| *desk.notes.lists.borrow() == 1).await;
     assert!(matches!(desk.leadership.leadership_state(), LeadershipState::Leads(_)));
-    assert!(matches!(desk.binder.turn(), Turn::Nobody(why) if why.contains("lists the cluster")));
+    assert!(matches!(desk.binder.leader(), Leader::Nobody(why) if why.contains("lists the cluster")));
     let early = Instant::now();
     assert!(matches!(desk.bind().await, Err(BindError::NotLeader(_))));
     desk.notes.allowed.send_replace(1);
-    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
     // Its decision may rest on the state before the list.
     let pod = desk.pod("p").await.unwrap();
     let old = desk.bind_to(Arc::clone(&pod), "n1", early + REQUEST_TIMEOUT).await;
@@ -262,14 +266,14 @@ async fn a_leader_that_cannot_renew_writes_no_more() {
     let desk = Desk::ready().await;
     let pod = desk.pod("p").await.unwrap();
     desk.api.fail_at("/leases", 500);
-    desk.until("the end of the turn", |desk| desk.binder.turn() != Turn::Mine).await;
+    desk.until("the end of the lead", |desk| desk.binder.leader() != Leader::ThisReplica).await;
     let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
     assert!(matches!(result, Err(BindError::NotLeader(_))), "{result:?}");
     assert_eq!(desk.api.bindings(), 0);
     // Mended, it leads again, in a term that begins with a list.
     desk.notes.allowed.send_replace(10);
     desk.api.recover();
-    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
     assert_eq!(*desk.notes.lists.borrow(), desk.leadership.terms());
     desk.bind().await.unwrap();
 }
@@ -277,19 +281,19 @@ async fn a_leader_that_cannot_renew_writes_no_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_names_the_leader_until_the_lease_is_let_go() {
     let desk = Desk::new(1);
-    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
     let lease = desk.api.lease().unwrap();
     assert_eq!(lease["metadata"]["annotations"][URL_ANNOTATION], "http://me:1");
     assert!(lease["spec"]["holderIdentity"].as_str().unwrap().starts_with("me_"));
     desk.leadership.stop().await;
-    assert_ne!(desk.binder.turn(), Turn::Mine);
+    assert_ne!(desk.binder.leader(), Leader::ThisReplica);
     let lease = desk.api.lease().unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], "");
     assert!(lease["metadata"]["annotations"][URL_ANNOTATION].is_null());
 
     let desk = Desk::new(1);
     desk.api.put_lease(held_by("peer", "http://peer:1"));
-    desk.until("the peer", |desk| desk.binder.turn() == Turn::Peer("http://peer:1".into())).await;
+    desk.until("the peer", |desk| desk.binder.leader() == Leader::Peer("http://peer:1".into())).await;
 }
 
 fn held_by(holder: &str, url: &str) -> Value {
@@ -306,16 +310,16 @@ async fn a_bind_is_not_forwarded_to_oneself_while_the_lease_of_the_predecessor_r
     // election starts: an earlier term would use up the list.
     api.put_lease(held_by("me_1", "http://me:1/"));
     let desk = Desk::before(api, notes.clone(), notes);
-    let says_why = |turn: Turn| {
-        let Turn::Nobody(why) = turn else { return false };
+    let says_why = |leader: Leader| {
+        let Leader::Nobody(why) = leader else { return false };
         let seconds = why.strip_prefix("the Lease of this gateway's predecessor (me_1) runs out in ");
         let seconds = seconds.and_then(|rest| rest.strip_suffix(" s"));
         seconds.is_some_and(|seconds| (1..=68).contains(&seconds.parse::<u64>().unwrap()))
     };
-    desk.until("the reason", |desk| says_why(desk.binder.turn())).await;
+    desk.until("the reason", |desk| says_why(desk.binder.leader())).await;
     // It lets go, and so nobody is waited for.
     desk.api.put_lease(held_by("", "http://me:1/"));
-    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
 }
 
 /// The lowest device that no pod on the node has, as a policy would give it.
@@ -364,7 +368,7 @@ async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved()
     let watch = Arc::new(ClusterWatch::start(&connect(&api), Duration::from_mins(10), |_| {}));
     watch.synced().await;
     let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
-    desk.until("the turn", |desk| desk.binder.turn() == Turn::Mine).await;
+    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
     let bind = |name: &'static str, node: &'static str| {
         let (binder, watch) = (Arc::clone(&desk.binder), Arc::clone(&watch));
         spawn_blocking(move || bind_as_a_gateway(&binder, &watch, name, node))

@@ -123,7 +123,7 @@ impl Caller {
         let view = Arc::new(member.view_of(view).recorded(recording));
         // The time that the host's lookup took until here is not charged to the guest.
         let begun = self.now();
-        let result = self.put_in_turn(member, verb, begun, &view, &mut evaluation);
+        let result = self.ask_one_by_one(member, verb, begun, &view, &mut evaluation);
         let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
         let (answers, update) = evaluation.finish();
         if let Some(update) = update {
@@ -144,7 +144,7 @@ impl Caller {
         Ok(answers)
     }
 
-    fn put_in_turn<A: VerbAnswer + CachedAnswer + Debug>(
+    fn ask_one_by_one<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Member,
         verb: Verb,

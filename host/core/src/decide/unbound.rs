@@ -31,7 +31,7 @@ pub enum Unbound {
     NoBinder,
     /// No replica binds now.
     #[error("no replica of plimsoll binds now: {0}")]
-    NoTurn(String),
+    NoLeader(String),
     /// Others were bound to the node for so long.
     #[error("other pods were being bound to node {0} until the request's time was over")]
     NodeBusy(String),

@@ -8,7 +8,7 @@ use plimsoll_contract::{
     secure::{Site, load},
     server::{Server, gateway},
 };
-use plimsoll_core::{Gateway, Roster, Turn};
+use plimsoll_core::{Gateway, Leader, Roster};
 use plimsoll_harness::{Authority, Purpose};
 use plimsoll_http::{BindAccess, Forward, NoPeers, Peers, Tls, WireConfig};
 use rustls::{
@@ -139,7 +139,7 @@ async fn tls_without_a_client_ca_tells_nobody_from_a_stranger() {
 async fn replicas(standby: &Site, leader: &Site) -> (Server, Server, Arc<Api>) {
     let (bound, waiting) = (one_pod(), one_pod());
     let leader = open_with(&bound, leader.load().unwrap().0, Arc::new(NoPeers)).await;
-    waiting.set_turn(Turn::Peer(format!("https://{}", leader.address).into()));
+    waiting.set_leader(Leader::Peer(format!("https://{}", leader.address).into()));
     let tls = standby.load().unwrap().0;
     let standby = open_with(&waiting, Arc::clone(&tls), Arc::new(Peers::new(Some(tls)))).await;
     (standby, leader, bound)

@@ -9,7 +9,7 @@ use plimsoll_contract::{
     rules::{Fake, Gate, member},
     server::{Server, gateway},
 };
-use plimsoll_core::{Gateway, Read, RequestId, Roster, Turn, Value, Verdict};
+use plimsoll_core::{Gateway, Leader, Read, RequestId, Roster, Value, Verdict};
 use plimsoll_http::{Forward, Forwarding, WireConfig};
 use serde_json::json;
 use tokio::task::yield_now;
@@ -96,9 +96,9 @@ async fn the_next_filter_counts_the_pod_on_a_single_thread() {
 
 /// Another replica, with what it says.
 #[derive(Default)]
-struct Leader(Mutex<&'static str>);
+struct OtherReplica(Mutex<&'static str>);
 
-impl Forward for Leader {
+impl Forward for OtherReplica {
     fn forward<'f>(&'f self, _: &'f str, _: &'f str, _: Bytes, _: &'f RequestId) -> Forwarding<'f> {
         Box::pin(async { Ok(Bytes::from_static(self.0.lock().unwrap().as_bytes())) })
     }
@@ -106,8 +106,8 @@ impl Forward for Leader {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_that_the_leader_has_bound_counts_until_the_watch_shows_it_and_a_refused_one_does_not() {
-    let (gate, api, leader) = (Arc::<Gate>::default(), two_pods(), Arc::<Leader>::default());
-    api.set_turn(Turn::Peer("http://leader.example".into()));
+    let (gate, api, leader) = (Arc::<Gate>::default(), two_pods(), Arc::<OtherReplica>::default());
+    api.set_leader(Leader::Peer("http://leader.example".into()));
     let gateway = binding_gateway(one_per_node(&gate), &api);
     let server = Server::start_with_peers(gateway, Arc::clone(&leader) as _, WireConfig::default()).await.unwrap();
     let mut client = server.client().await.unwrap();

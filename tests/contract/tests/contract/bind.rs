@@ -17,8 +17,8 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{
-    Annotation, BindError, Binder, Binding, Gateway, IsUnchanged, NotReserved, Pod, RequestId, Reservation, Roster,
-    Turn,
+    Annotation, BindError, Binder, Binding, Gateway, IsUnchanged, Leader, NotReserved, Pod, RequestId, Reservation,
+    Roster,
 };
 use plimsoll_http::{FORWARDED, Forward, Forwarding, WireConfig};
 
@@ -169,8 +169,8 @@ async fn binds_do_not_hold_up_decisions() {
         changed: Condvar,
     }
     impl Binder for Stuck {
-        fn turn(&self) -> Turn {
-            Turn::Mine
+        fn leader(&self) -> Leader {
+            Leader::ThisReplica
         }
         fn pod(&self, _: &str, _: &str, _: Instant) -> Result<Arc<Pod>, BindError> {
             self.asked.fetch_add(1, Ordering::SeqCst);
@@ -236,7 +236,7 @@ impl Forward for Peer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bind_that_reaches_a_standby_is_sent_to_the_replica_that_binds() {
     let (api, peer) = (one_pod(), Arc::new(Peer::default()));
-    api.set_turn(Turn::Peer(PEER.into()));
+    api.set_leader(Leader::Peer(PEER.into()));
     let server =
         Server::start_with_peers(binding_gateway(&api), Arc::clone(&peer) as _, WireConfig::default()).await.unwrap();
     let mut client = server.client().await.unwrap();
@@ -254,7 +254,7 @@ async fn a_bind_that_reaches_a_standby_is_sent_to_the_replica_that_binds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_does_not_answer_is_an_error_that_names_it() {
     let (api, peer) = (one_pod(), Arc::new(Peer::default()));
-    api.set_turn(Turn::Peer(PEER.into()));
+    api.set_leader(Leader::Peer(PEER.into()));
     let server =
         Server::start_with_peers(binding_gateway(&api), Arc::clone(&peer) as _, WireConfig::default()).await.unwrap();
     let mut client = server.client().await.unwrap();
@@ -277,10 +277,10 @@ async fn a_bind_that_was_forwarded_is_not_forwarded_again() {
     let server =
         Server::start_with_peers(binding_gateway(&api), Arc::clone(&peer) as _, WireConfig::default()).await.unwrap();
     let mut client = server.client().await.unwrap().with_header(FORWARDED, "1");
-    api.set_turn(Turn::Peer(PEER.into()));
+    api.set_leader(Leader::Peer(PEER.into()));
     let error = refusal(&mut client, REQUEST).await;
     assert!(error.contains("another replica forwarded it to this one, which does not bind"), "{error}");
     assert!(peer.sent.lock().unwrap().is_empty());
-    api.set_turn(Turn::Mine);
+    api.set_leader(Leader::ThisReplica);
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().text(), BOUND);
 }

@@ -19,8 +19,8 @@ use serde_json::json;
 use self::api::{Desk, End, just_in_time, mk_waiting};
 use super::fixture::{FakePolicy, Fixture, REQUEST_TIMEOUT, mk_cluster, mk_failing, mk_member, mk_placed};
 use crate::{
-    Annotation, BindError, BindMetadata, BindOutcome, BindQuery, Clock, DecideError, FaultKind, Label,
-    MAX_ANNOTATION_BYTES, Member, Mode, NotBound, OnError, PlacedRead, Read, Turn, Unbound, Value, Verb, View,
+    Annotation, BindError, BindMetadata, BindOutcome, BindQuery, Clock, DecideError, FaultKind, Label, Leader,
+    MAX_ANNOTATION_BYTES, Member, Mode, NotBound, OnError, PlacedRead, Read, Unbound, Value, Verb, View,
 };
 
 /// A policy that gives every pod this annotation.
@@ -238,12 +238,12 @@ fn whoever_was_quicker_is_looked_at_before_the_bind_fails() {
 #[test]
 fn only_the_replica_whose_turn_it_is_binds() {
     let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
-    desk.api.set_turn(Turn::Peer("http://10.0.0.2:8888".into()));
+    desk.api.set_leader(Leader::Peer("http://10.0.0.2:8888".into()));
     assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Forward("http://10.0.0.2:8888".into())));
-    desk.api.set_turn(Turn::Nobody("the lease is free".to_owned()));
+    desk.api.set_leader(Leader::Nobody("the lease is free".to_owned()));
     let error = desk.bind("p", "n1").unwrap_err();
     assert_eq!(error.to_string(), "no replica of plimsoll binds now: the lease is free");
-    desk.api.set_turn(Turn::Mine);
+    desk.api.set_leader(Leader::ThisReplica);
     desk.api.next_write(End::Fails(BindError::NotLeader("the lease ran out".to_owned())));
     assert_eq!(desk.bind("p", "n1").unwrap_err().to_string(), "pod ml/p: the lease ran out");
     assert_eq!(desk.api.node_of("p"), None);

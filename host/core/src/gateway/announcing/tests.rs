@@ -10,8 +10,8 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    AbsentFacts, Ask, BindCallWait, BindError, Binder, Binding, FactAccess, Fault, Member, Mode, NoObserver, Node,
-    NodeSource, Nodes, NotReserved, Policy, PolicyConfig, Read, Reservation, Roster, Selector, SystemClock, Turn,
+    AbsentFacts, Ask, BindCallWait, BindError, Binder, Binding, FactAccess, Fault, Leader, Member, Mode, NoObserver,
+    Node, NodeSource, Nodes, NotReserved, Policy, PolicyConfig, Read, Reservation, Roster, Selector, SystemClock,
     Value, Verb, Verbs, Verdict, View,
 };
 
@@ -46,8 +46,8 @@ impl Policy for TwoPerNode {
 struct Idle;
 
 impl Binder for Idle {
-    fn turn(&self) -> Turn {
-        Turn::Mine
+    fn leader(&self) -> Leader {
+        Leader::ThisReplica
     }
 
     fn pod(&self, _: &str, _: &str, _: Instant) -> Result<Arc<Pod>, BindError> {

@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::super::fixture::{Fixture, bytes, mk_cluster, mk_node};
 use crate::{
-    BindError, BindOutcome, BindQuery, Binder, Binding, Clock, Cluster, DecideError, Gateway, IsUnchanged, Member,
-    NotReserved, Pod, Reservation, Turn,
+    BindError, BindOutcome, BindQuery, Binder, Binding, Clock, Cluster, DecideError, Gateway, IsUnchanged, Leader,
+    Member, NotReserved, Pod, Reservation,
 };
 
 /// Reads and binds as the real one does, and puts in force the pods that the watch shows, with those that are reserved.
@@ -26,7 +26,7 @@ pub(super) struct Api {
 struct State {
     /// By `namespace/name`.
     pods: BTreeMap<String, Json>,
-    turn: Turn,
+    leader: Leader,
     writes: Vec<Binding>,
     /// The outcomes of the next writes.
     ends: Vec<End>,
@@ -89,7 +89,7 @@ impl Desk {
         let fixture = Fixture::new(members, Some(mk_cluster(&nodes, &[])));
         let state = State {
             pods: pods.into_iter().map(|pod| (full_name(&pod), pod)).collect(),
-            turn: Turn::Mine,
+            leader: Leader::ThisReplica,
             writes: vec![],
             ends: vec![],
             reserved: BTreeMap::new(),
@@ -132,8 +132,8 @@ impl Api {
         self.state.lock().unwrap().writes.clone()
     }
 
-    pub(super) fn set_turn(&self, turn: Turn) {
-        self.state.lock().unwrap().turn = turn;
+    pub(super) fn set_leader(&self, leader: Leader) {
+        self.state.lock().unwrap().leader = leader;
     }
 
     /// The next write ends so.
@@ -273,8 +273,8 @@ impl Api {
 }
 
 impl Binder for Api {
-    fn turn(&self) -> Turn {
-        self.state.lock().unwrap().turn.clone()
+    fn leader(&self) -> Leader {
+        self.state.lock().unwrap().leader.clone()
     }
 
     fn pod(&self, namespace: &str, name: &str, _: Instant) -> Result<Arc<Pod>, BindError> {
