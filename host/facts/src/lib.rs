@@ -23,4 +23,4 @@ mod url;
 pub use config::{ConfigError, FactsConfig};
 pub use fetch::{ConfigMapRead, ConfigMaps};
 pub use refresh::FactWatch;
-pub use sources::SourceStatus;
+pub use sources::{LOG_TARGET, SourceStatus};

@@ -16,6 +16,9 @@ use crate::{
     state::{FetchEffect, SourceState},
 };
 
+/// The target of log lines about sources and their file, which two crates write.
+pub const LOG_TARGET: &str = "plimsoll::facts";
+
 /// Takes all facts after each change.
 pub(crate) type Publish = dyn Fn(&Facts) + Send + Sync;
 
@@ -113,15 +116,23 @@ impl SourceTable {
         };
         let FetchEffect { values_changed, health_changed } = effect;
         match outcome {
-            Ok(values) if health_changed => info!(source = &**name, values, "the source of facts can be read again"),
-            Ok(values) => debug!(source = &**name, values, values_changed, "the source of facts was read"),
+            Ok(values) if health_changed => {
+                info!(target: LOG_TARGET, source = &**name, values, "the source of facts can be read again");
+            }
+            Ok(values) => {
+                debug!(target: LOG_TARGET, source = &**name, values, values_changed, "the source of facts was read");
+            }
             Err(error) if health_changed => {
                 warn!(
+                    target: LOG_TARGET,
                     source = &**name,
-                    error, "the source of facts cannot be read; values read before stay until maxAge"
+                    error,
+                    "the source of facts cannot be read; values read before stay until maxAge"
                 );
             }
-            Err(error) => debug!(source = &**name, error, "the source of facts still cannot be read"),
+            Err(error) => {
+                debug!(target: LOG_TARGET, source = &**name, error, "the source of facts still cannot be read");
+            }
         }
         if values_changed {
             self.publish();
@@ -137,7 +148,7 @@ impl SourceTable {
     pub(crate) fn expire(&self, at: usize, now: Instant) {
         if self.states.lock()[at].expire(now) {
             let SourceConfig { name, max_age, .. } = &self.configs[at];
-            warn!(source = &**name, ?max_age, "the facts of the source are older than its maxAge: they are absent now");
+            warn!(target: LOG_TARGET, source = &**name, ?max_age, "the facts of the source are older than its maxAge: they are absent now");
             self.publish();
         }
     }

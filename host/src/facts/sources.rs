@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use parking_lot::Mutex;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::Gateway;
-use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, SourceStatus};
+use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, LOG_TARGET, SourceStatus};
 use plimsoll_system::Debouncer;
 use tokio::{
     task::spawn_blocking,
@@ -45,7 +45,7 @@ impl FactSources {
     pub(crate) fn start(file: FactsFile, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<Self> {
         let config = file.config.clone();
         check_api_server(&file.path, &config, api.is_some())?;
-        info!(sources = config.names().count(), "fetching the sources of --facts");
+        info!(target: LOG_TARGET, sources = config.names().count(), "fetching the sources of --facts");
         let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
         let published = Arc::clone(gateway);
         let watch = FactWatch::start(config, config_maps, move |facts| published.set_facts(facts));
@@ -97,12 +97,12 @@ impl FactSources {
         let file = self.file.path.display();
         let refusal = match replaced {
             Ok(is_changed) => {
-                info!(%file, sources_changed = is_changed, "the facts file has changed: its sources are in force");
+                info!(target: LOG_TARGET, %file, sources_changed = is_changed, "the facts file has changed: its sources are in force");
                 None
             }
             Err(error) => {
                 let error = format!("{error:#}");
-                error!(%file, error, "the facts file has changed and cannot be used: the sources before stay in force");
+                error!(target: LOG_TARGET, %file, error, "the facts file has changed and cannot be used: the sources before stay in force");
                 Some(error)
             }
         };
@@ -121,7 +121,7 @@ impl FactSources {
         let mut policies = policies_by_source(&self.gateway.roster());
         for source in before.iter().filter(|source| !self.has(source)) {
             for policy in policies.remove(&**source).unwrap_or_default() {
-                warn!(policy, source = &**source, "{UNDECLARED_SOURCE}");
+                warn!(target: LOG_TARGET, policy, source = &**source, "{UNDECLARED_SOURCE}");
             }
         }
         Ok(is_changed)

@@ -89,7 +89,9 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
     }
     prometheus.set("/api/v1/query", FakeAnswer::samples(&[("n3", "0.7")]));
     wait_for([5, 5, 7]);
-    gateway.wait_for_log("the recovery", |line| line["message"] == "the source of facts can be read again").unwrap();
+    let of_facts = |line: &Value| line["target"] == "plimsoll::facts";
+    let recovery = |line: &Value| of_facts(line) && line["message"] == "the source of facts can be read again";
+    gateway.wait_for_log("the recovery", recovery).unwrap();
 }
 
 #[test]
