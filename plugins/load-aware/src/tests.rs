@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn every_case_holds() {
-    run_cases::<LoadAware>("cases");
+    run_cases::<LoadAware>("cases/load-aware");
+    run_cases::<LoadAware>("cases/load-aware-requested");
 }
 
 #[test]
