@@ -21,6 +21,10 @@ pub(crate) enum FetchError {
     Broken(String),
     #[error("the server answered with status {0}{1}")]
     Status(u16, String),
+    #[error(
+        "the answer has neither a Content-Length nor chunks: expected one of them for CSV, since a connection that breaks off would look like its end"
+    )]
+    NoEnd,
     #[error("the answer has more than {} MiB: expected at most that much", MAX_BODY >> 20)]
     TooLarge,
     #[error("the answer comes in more than {MAX_FRAMES} pieces: expected at most that many")]

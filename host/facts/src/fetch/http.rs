@@ -6,9 +6,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -45,6 +45,8 @@ pub(super) struct Answer {
     content_type: String,
     path: String,
     body: Vec<u8>,
+    /// Whether the answer itself marks its end, and not only the closing of the connection.
+    has_end: bool,
 }
 
 // === impl HttpClient ===
@@ -150,19 +152,25 @@ impl Answer {
             return Err(FetchError::Encoded(plimsoll_core::quotable(&encoding).into_owned()));
         }
         let content_type = text(header::CONTENT_TYPE).to_ascii_lowercase();
+        let has_end = body.size_hint().exact().is_some() || is_chunked(&head.headers);
         let body = read_body(body).await?;
-        Ok(Self { status: head.status, content_type, path: url.path().to_owned(), body })
+        Ok(Self { status: head.status, content_type, path: url.path().to_owned(), body, has_end })
     }
 
     /// The content in the form that its type names, or, where the type names neither CSV nor JSON, the end of its path.
     pub(super) fn typed_content(self) -> Result<Content, FetchError> {
-        let (content_type, path) = (self.content_type.clone(), self.path.clone());
+        let (content_type, path, has_end) = (self.content_type.clone(), self.path.clone(), self.has_end);
         let body = self.body(|_| String::new())?;
-        Ok(match content_type.split(';').next().unwrap_or_default().trim() {
+        let content = match content_type.split(';').next().unwrap_or_default().trim() {
             "text/csv" => Content::Csv(body),
             kind if kind.ends_with("json") => Content::Json(body),
             _ => Content::of_path(Path::new(&path), body),
-        })
+        };
+        // The beginning of a CSV is a CSV; JSON that is cut off is not JSON.
+        if !has_end && matches!(content, Content::Csv(_)) {
+            return Err(FetchError::NoEnd);
+        }
+        Ok(content)
     }
 
     /// The body of an answer with status 200; else an error, with a message from the body.
@@ -172,6 +180,13 @@ impl Answer {
         }
         Ok(self.body)
     }
+}
+
+/// Whether the body is chunked, by the rule of RFC 9112: the last encoding counts.
+fn is_chunked(headers: &HeaderMap) -> bool {
+    let last = headers.get_all(header::TRANSFER_ENCODING).iter().next_back();
+    let last = last.and_then(|value| value.to_str().ok()?.rsplit(',').next());
+    last.is_some_and(|encoding| encoding.trim().eq_ignore_ascii_case("chunked"))
 }
 
 /// Copies the body into one buffer: frames of one byte, kept as they come, would take forty times as much.
@@ -206,10 +221,20 @@ mod tests {
             ("text/plain", "/a", false),
             ("", "/a.csv", true),
         ] {
-            let (kind, status) = (content_type, StatusCode::OK);
-            let answer = Answer { status, content_type: kind.to_owned(), path: path.to_owned(), body: Vec::new() };
-            let content = answer.typed_content().unwrap();
-            assert_eq!(matches!(content, Content::Csv(_)), expected, "{kind} {path}");
+            let content = answer(content_type, path, true).typed_content().unwrap();
+            assert_eq!(matches!(content, Content::Csv(_)), expected, "{content_type} {path}");
         }
+    }
+
+    fn answer(content_type: &str, path: &str, has_end: bool) -> Answer {
+        let (content_type, path) = (content_type.to_owned(), path.to_owned());
+        Answer { status: StatusCode::OK, content_type, path, body: Vec::new(), has_end }
+    }
+
+    #[test]
+    fn csv_without_an_end_is_refused_by_type_and_by_path() {
+        assert!(matches!(answer("text/csv", "/a", false).typed_content(), Err(FetchError::NoEnd)));
+        assert!(matches!(answer("", "/a.csv", false).typed_content(), Err(FetchError::NoEnd)));
+        assert!(answer("application/json", "/a.csv", false).typed_content().is_ok());
     }
 }

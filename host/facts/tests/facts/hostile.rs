@@ -110,3 +110,22 @@ fn framing_without_an_end_is_given_up_and_a_long_error_is_cut() {
     let error = world.wait_for_error("b", "invalid type: string").error.unwrap();
     assert!(error.len() < 1_000, "{} bytes", error.len());
 }
+
+#[test]
+fn csv_that_ends_with_its_connection_takes_nothing_away() {
+    let server = FakeServer::start().unwrap();
+    let csv = |head: &str, body: &str| FakeAnswer::Raw(format!("{head}content-type: text/csv\r\n\r\n{body}").into());
+    server.set(
+        "/",
+        csv("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n", "17\r\nnode-1,0.95\nnode-2,0.85\r\n0\r\n\r\n"),
+    );
+    let world = World::start(&format!("load: {{http: {{url: '{}', every: 1s}}}}\n", server.url("/")));
+    world.wait_for("load", "node-2", Some("0.85"));
+    for head in ["HTTP/1.0 200 OK\r\n", "HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n"] {
+        server.set("/", csv(head, "node-1,0.95\nnode-2,0."));
+        world.wait_for_fetches("load", 2);
+        world
+            .wait_for_error("load", "the answer has neither a Content-Length nor chunks: expected one of them for CSV");
+        assert_eq!(world.value("load", "node-2").as_deref(), Some("0.85"), "{head}");
+    }
+}
