@@ -7,6 +7,7 @@ use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
+    body::Body,
     extract::{DefaultBodyLimit, FromRequest, RawQuery, Request as PageRequest, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -33,10 +34,10 @@ use crate::{
 /// Maximum bytes of a pod to explain. etcd stores no larger object.
 const MAX_POD: usize = 2 << 20;
 
-/// Explanations at once: the objects made of one pod may take 70 MiB, which no other bound counts.
+/// Explanations at once, until their pages are sent: the objects made of one pod may take 70 MiB, which no other bound counts.
 const MAX_EXPLANATIONS: usize = 2;
 
-/// Pages with facts at once. Each has up to 8 MiB of keys and values, which take a multiple of that as JSON.
+/// Pages with facts at once, until they are sent. Each has up to 8 MiB of keys and values, which take a multiple of that as JSON.
 const MAX_FACT_PAGES: usize = 1;
 
 /// The time that an explanation, or a page with facts, waits for others to end.
@@ -50,6 +51,12 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 struct Guarded {
     router: Router,
     hosts: AllowedHosts,
+}
+
+/// The text of a page with the permit that it takes, for as long as it is in memory: a slow reader keeps both.
+struct PermittedText {
+    text: String,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Serves the admin pages until `shutdown`. A request over loopback must name an allowed host; on other addresses this
@@ -92,7 +99,7 @@ pub async fn serve_admin(
 }
 
 impl server::Service for Guarded {
-    type Body = axum::body::Body;
+    type Body = Body;
 
     async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response {
         if let Err(foreign) = self.check(request.uri(), request.headers(), client.address) {
@@ -108,6 +115,14 @@ impl server::Service for Guarded {
     }
 }
 
+// === impl PermittedText ===
+
+impl AsRef<[u8]> for PermittedText {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
 // === impl Guarded ===
 
 impl Guarded {
@@ -119,13 +134,26 @@ impl Guarded {
     }
 }
 
-/// Renders a page on a blocking thread, so that neither a slow page nor a panic stops the listener.
 async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> AdminPage + Send + 'static) -> Response {
-    let made = tokio::task::spawn_blocking(move || page(admin.as_ref())).await;
-    respond(made.unwrap_or_else(|panic| {
+    render(move || respond(page(admin.as_ref()))).await
+}
+
+/// As [`show`]; the permit is released when the text of the page is freed, sent or not.
+async fn show_permitted(
+    admin: Arc<dyn Admin>,
+    permit: OwnedSemaphorePermit,
+    page: impl FnOnce(&dyn Admin) -> AdminPage + Send + 'static,
+) -> Response {
+    let body = |text| Body::from(Bytes::from_owner(PermittedText { text, _permit: permit }));
+    render(move || respond_with(page(admin.as_ref()), body)).await
+}
+
+/// Renders a page on a blocking thread, so that neither a slow page nor a panic stops the listener.
+async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
+    tokio::task::spawn_blocking(page).await.unwrap_or_else(|panic| {
         tracing::error!(%panic, "an admin page failed");
-        (StatusCode::INTERNAL_SERVER_ERROR, TEXT, "plimsoll failed on this page; its log says why\n".into())
-    }))
+        respond((StatusCode::INTERNAL_SERVER_ERROR, TEXT, "plimsoll failed on this page; its log says why\n".into()))
+    })
 }
 
 /// The sources of facts, or with `?values=SOURCE,SOURCE` their facts.
@@ -135,15 +163,10 @@ async fn facts(admin: Arc<dyn Admin>, query: Option<String>, fact_pages: Arc<Sem
         Ok(permit) => permit,
         Err(busy) => return respond(busy),
     };
-    show(admin, move |admin| {
-        let page = pages::fact_values(admin, &sources);
-        drop(permit);
-        page
-    })
-    .await
+    show_permitted(admin, permit, move |admin| pages::fact_values(admin, &sources)).await
 }
 
-/// Waits for the right to make a page of which only some are made at once.
+/// Waits for the right to make a page of which only some are in memory at once.
 async fn permit(pages: Arc<Semaphore>, busy: &str) -> Result<OwnedSemaphorePermit, AdminPage> {
     let permit = timeout(PERMIT_TIMEOUT, pages.acquire_owned()).await;
     permit.ok().and_then(Result::ok).ok_or_else(|| (StatusCode::SERVICE_UNAVAILABLE, TEXT, busy.to_owned()))
@@ -169,24 +192,78 @@ async fn explain_in_turn(
             return respond((StatusCode::REQUEST_TIMEOUT, TEXT, text));
         }
     };
-    show(admin, move |admin| {
-        let page = pages::explain(admin, query.as_deref(), pod);
-        drop(permit);
-        page
-    })
-    .await
+    show_permitted(admin, permit, move |admin| pages::explain(admin, query.as_deref(), pod)).await
 }
 
-fn respond((status, kind, text): AdminPage) -> Response {
+fn respond(page: AdminPage) -> Response {
+    respond_with(page, Body::from)
+}
+
+fn respond_with((status, kind, text): AdminPage, body: impl FnOnce(String) -> Body) -> Response {
     // The page is read on terminals and quotes untrusted text, so control characters are escaped; JSON stays
     // equivalent.
     let text = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t')).into_owned();
-    (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+    (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body(text)).into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt;
+
     use super::*;
+
+    struct Empty;
+
+    impl Admin for Empty {
+        fn ready(&self) -> Result<Vec<String>, Vec<String>> {
+            Ok(Vec::new())
+        }
+
+        fn metrics(&self) -> String {
+            String::new()
+        }
+
+        fn policies(&self) -> serde_json::Value {
+            serde_json::Value::Null
+        }
+
+        fn leader(&self) -> serde_json::Value {
+            serde_json::Value::Null
+        }
+
+        fn facts(&self) -> serde_json::Value {
+            serde_json::Value::Null
+        }
+
+        fn fact_values(&self, _: &[&str]) -> Result<serde_json::Value, String> {
+            Ok(serde_json::Value::Null)
+        }
+
+        fn table(&self, _: &str) -> Option<serde_json::Value> {
+            None
+        }
+
+        fn explain(&self, _: &str, _: &str, _: Bytes) -> Result<serde_json::Value, String> {
+            Ok(serde_json::Value::Null)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_keeps_its_permit_until_its_bytes_are_freed() {
+        let pages = Arc::new(Semaphore::new(1));
+        let respond = || facts(Arc::new(Empty), Some("values=a".to_owned()), Arc::clone(&pages));
+        let response = respond().await;
+        assert_eq!(pages.available_permits(), 0, "the page is not sent yet");
+        // The server takes the frame and drops the body before the reader has accepted a byte.
+        let mut body = response.into_body();
+        let frame = body.frame().await.unwrap().unwrap();
+        drop(body);
+        assert_eq!((frame.data_ref().unwrap().as_ref(), pages.available_permits()), (&b"null\n"[..], 0));
+        drop(frame);
+        assert_eq!(pages.available_permits(), 1);
+        drop(respond().await);
+        assert_eq!(pages.available_permits(), 1, "the client left");
+    }
 
     #[test]
     fn a_proxy_that_does_not_come_over_loopback_may_use_its_own_name_unless_names_are_listed() {
