@@ -1,6 +1,7 @@
 //! Connections with a limit on the bytes that they read.
 //!
-//! The limit of a body does not count the framing around it: a chunk's size may have any number of leading zeros.
+//! The limit of a body does not count the framing around it: a chunk's size may have any number of leading zeros,
+//! and a TLS record any padding.
 
 use std::{
     io,
@@ -13,7 +14,7 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tower::Service;
 
-/// Maximum bytes of an answer with headers and framing.
+/// Maximum bytes of an answer with headers, framing and TLS.
 const MAX_WIRE: usize = 8 << 20;
 
 /// A connector whose connections fail once the server has sent too much.
@@ -85,5 +86,5 @@ impl<S: Write + Unpin> Write for CappedStream<S> {
 }
 
 fn too_much() -> String {
-    format!("more than {} MiB with headers and framing: expected at most that much", MAX_WIRE >> 20)
+    format!("more than {} MiB with headers, framing and TLS: expected at most that much", MAX_WIRE >> 20)
 }

@@ -28,7 +28,7 @@ use crate::{
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// The client: one connection for each request, since the next one follows only after seconds.
-type Connections = Client<Capped<HttpsConnector<HttpConnector>>, Empty<Bytes>>;
+type Connections = Client<HttpsConnector<Capped<HttpConnector>>, Empty<Bytes>>;
 
 /// Maximum bytes that hyper reads before it decodes them; between two reads other tasks may run.
 const MAX_BUFFER: usize = 64 << 10;
@@ -106,7 +106,8 @@ fn connections(tls: Arc<ClientConfig>) -> Connections {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     let builder = HttpsConnectorBuilder::new().with_tls_config(Arc::unwrap_or_clone(tls));
-    let connector = Capped(builder.https_or_http().enable_http1().wrap_connector(connector));
+    // Below TLS: its records may be padded, so that what they hold says nothing about their size.
+    let connector = builder.https_or_http().enable_http1().wrap_connector(Capped(connector));
     let mut client = Client::builder(TokioExecutor::new());
     client.pool_max_idle_per_host(0).http1_max_buf_size(MAX_BUFFER).build(connector)
 }

@@ -106,7 +106,7 @@ fn framing_without_an_end_is_given_up_and_a_long_error_is_cut() {
     server.set("/text", FakeAnswer::json(&json!("x".repeat(3 << 20))));
     let source = |path: &str| format!("{{http: {{url: '{}'}}}}", server.url(path));
     let world = World::start(&format!("a: {}\nb: {}\n", source("/framing"), source("/text")));
-    world.wait_for_error("a", "more than 8 MiB with headers and framing");
+    world.wait_for_error("a", "more than 8 MiB with headers, framing and TLS");
     let error = world.wait_for_error("b", "invalid type: string").error.unwrap();
     assert!(error.len() < 1_000, "{} bytes", error.len());
 }
