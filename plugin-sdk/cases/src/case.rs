@@ -11,12 +11,24 @@ use std::{
     sync::Arc,
 };
 
+use plimsoll_yaml::Format;
+
 pub use self::error::CaseError;
 use self::file::{CaseYaml, Time};
-use crate::{Expectations, World, expect::Lines, yaml};
+use crate::{Expectations, World, expect::Lines};
 
 /// Maximum bytes of a file: a few hundred whole nodes of 8 kB.
 const MAX_BYTES: u64 = 4 << 20;
+
+/// Ample for a few hundred whole objects of a cluster, and far from a size that would take seconds.
+const FORMAT: Format = Format {
+    max_nodes: 300_000,
+    max_depth: 64,
+    max_aliases: 10_000,
+    max_replayed_events: 100_000,
+    free_field: Some("settings"),
+    empty: "the file is empty: expected at least description and expect",
+};
 
 /// Maximum number of cases in a directory.
 const MAX_FILES: usize = 10_000;
@@ -72,7 +84,7 @@ pub const WRONG_CASE: &str = "the ending must be lower-case: expected .yaml or .
 /// Reads every `*.yaml` and `*.yml` of a directory, by name.
 ///
 /// # Errors
-/// If there is none, one is no case, or one ends with `.YAML`.
+/// If there is none, one is invalid, or one ends with `.YAML`.
 pub fn cases(directory: impl AsRef<Path>) -> Result<Vec<Case>, CaseError> {
     let directory = directory.as_ref();
     if let Some(path) = Case::ignored_files(directory)?.first() {
@@ -124,7 +136,7 @@ impl Case {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read or is no case.
+    /// If it cannot be read or is not a valid case.
     pub fn read(path: &Path) -> Result<Self, CaseError> {
         let text = read_text(path).map_err(|error| CaseError::unusable(path, error))?;
         Self::from_yaml(path, &text)
@@ -133,10 +145,10 @@ impl Case {
     /// Reads a case from its text; the path is for messages.
     ///
     /// # Errors
-    /// If it is no case, with line, field and what was expected.
+    /// If it is not a valid case, with line, field and what was expected.
     pub fn from_yaml(path: impl Into<PathBuf>, yaml: &str) -> Result<Self, CaseError> {
         let path = path.into();
-        match yaml::read::<CaseYaml>(yaml) {
+        match FORMAT.read::<CaseYaml>(yaml) {
             Ok(read) => Ok(Self::new(path, read)),
             Err(error) => Err(CaseError::malformed(path, &error)),
         }
@@ -168,13 +180,13 @@ impl Case {
         let (expect, mut lines) = expect.resolve();
         let without_pods = pods.0.is_none();
         let world = World {
-            pod: lines.take_object("pod".to_owned(), pod),
-            nodes: lines.take_objects("nodes", nodes),
-            request,
-            pods: lines.take_objects("pods", pods.0.unwrap_or_default()),
-            namespaces: lines.take_objects("namespaces", namespaces),
-            candidates,
-            facts,
+            pod: lines.take_one("pod".to_owned(), pod),
+            nodes: lines.take_all("nodes", nodes),
+            request: request.map(|names| lines.take_all("request", names)),
+            pods: lines.take_all("pods", pods.0.unwrap_or_default()),
+            namespaces: lines.take_all("namespaces", namespaces),
+            candidates: lines.take_all("candidates", candidates),
+            facts: facts.map(|facts| lines.take_one("facts".to_owned(), facts)).unwrap_or_default(),
             now,
             without_pods,
             without_cluster: false,

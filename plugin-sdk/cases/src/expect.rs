@@ -214,23 +214,23 @@ impl Lines {
         self.expectations.get(&(verb, node.to_owned())).copied()
     }
 
-    /// The line of an object of the world, such as `nodes[2]`.
+    /// The line of a part of the world, such as `nodes[2]`.
     pub(crate) fn of_object(&self, field: &str) -> Option<u64> {
         self.objects.get(field).copied()
     }
 
-    /// The objects of a list, whose lines are kept.
-    pub(crate) fn take_objects(&mut self, list: &str, objects: Vec<Spanned<Json>>) -> Vec<Json> {
-        let objects = objects.into_iter().enumerate();
-        objects.map(|(at, object)| self.take_object(format!("{list}[{at}]"), object)).collect()
+    /// The values of a list, whose lines are kept.
+    pub(crate) fn take_all<T>(&mut self, list: &str, values: Vec<Spanned<T>>) -> Vec<T> {
+        let values = values.into_iter().enumerate();
+        values.map(|(at, value)| self.take_one(format!("{list}[{at}]"), value)).collect()
     }
 
-    /// An object, whose line is kept.
-    pub(crate) fn take_object(&mut self, field: String, object: Spanned<Json>) -> Json {
-        if object.referenced.line() > 0 {
-            self.objects.insert(field, object.referenced.line());
+    /// A value, whose line is kept.
+    pub(crate) fn take_one<T>(&mut self, field: String, value: Spanned<T>) -> T {
+        if value.referenced.line() > 0 {
+            self.objects.insert(field, value.referenced.line());
         }
-        object.value
+        value.value
     }
 
     fn take<T>(&mut self, verb: Verb, by_node: Option<ByNode<T>>) -> Option<BTreeMap<String, T>> {

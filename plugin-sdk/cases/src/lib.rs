@@ -18,7 +18,6 @@ mod reduce;
 mod run;
 mod scalar;
 mod world;
-mod yaml;
 
 pub use case::{Case, CaseError, WRONG_CASE, cases};
 pub use compare::Explained;

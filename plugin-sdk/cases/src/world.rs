@@ -50,7 +50,7 @@ pub struct ProposedVictims {
 /// Why a world cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
-    /// A pod or node is none.
+    /// A pod, node or namespace is invalid.
     #[error("{what}: {error}")]
     Object {
         /// Which one.
@@ -58,7 +58,7 @@ pub enum WorldError {
         /// The reason.
         error: ObjectError,
     },
-    /// A pod is placed, or a candidate or expectation is, on a node that is not there.
+    /// A pod, a candidate or `request` names a node that is not there.
     #[error("{what} names the node '{node}'; there is no such node")]
     NoNode {
         /// The object that names it.
@@ -67,8 +67,10 @@ pub enum WorldError {
         node: String,
     },
     /// A victim is not placed on the candidate's node.
-    #[error("the candidate '{node}' names the victim '{victim}'; no such pod is placed there")]
+    #[error("{what} names the victim '{victim}'; no such pod is placed on '{node}'")]
     NoVictim {
+        /// The candidate.
+        what: String,
         /// The candidate's node.
         node: String,
         /// `namespace/name`.
@@ -82,7 +84,7 @@ pub enum WorldError {
         /// `namespace/name`.
         pod: String,
     },
-    /// The facts are none.
+    /// The facts are invalid.
     #[error("facts: {0}")]
     Facts(String),
     /// Two nodes have one name.
@@ -98,14 +100,15 @@ pub enum WorldError {
 // === impl WorldError ===
 
 impl WorldError {
-    /// The object that the error is in, such as `nodes[2]`.
-    pub(crate) fn object(&self) -> Option<&str> {
+    /// The part of the world that the error is in, such as `nodes[2]`.
+    pub(crate) fn object(&self) -> &str {
         match self {
             Self::Object { what, .. }
             | Self::NoNode { what, .. }
+            | Self::NoVictim { what, .. }
             | Self::SamePod { what, .. }
-            | Self::SameName { what, .. } => Some(what),
-            Self::NoVictim { .. } | Self::Facts(_) => None,
+            | Self::SameName { what, .. } => what,
+            Self::Facts(_) => "facts",
         }
     }
 }
@@ -116,14 +119,16 @@ impl World {
     /// The host's view, for all verbs but `preempt`.
     ///
     /// # Errors
-    /// If an object is none, or names an object that is not there.
+    /// If an object is invalid, or names an object that is not there.
     pub fn view(&self) -> Result<View, WorldError> {
         let (pod, cluster) = self.pod_and_cluster()?;
         let slots = match &self.request {
             None => (0..cluster.slots().len() as u32).collect(),
             Some(names) => {
-                let slot = |name: &String| cluster.find(name).ok_or_else(|| no_node("request", name));
-                names.iter().map(slot).collect::<Result<Vec<u32>, _>>()?
+                let slot = |(at, name): (usize, &String)| {
+                    cluster.find(name).ok_or_else(|| no_node(&format!("request[{at}]"), name))
+                };
+                names.iter().enumerate().map(slot).collect::<Result<Vec<u32>, _>>()?
             }
         };
         Ok(self.seeing(View::new(pod, cluster, slots.into(), self.now)))
@@ -136,9 +141,10 @@ impl World {
     pub fn preempt_view(&self) -> Result<View, WorldError> {
         let (pod, cluster) = self.pod_and_cluster()?;
         let (mut slots, mut candidates) = (vec![], vec![]);
-        for proposed in &self.candidates {
-            let slot = cluster.find(&proposed.node).ok_or_else(|| no_node("a candidate", &proposed.node))?;
-            candidates.push(proposed.resolve(&cluster, slot)?);
+        for (at, proposed) in self.candidates.iter().enumerate() {
+            let what = format!("candidates[{at}]");
+            let slot = cluster.find(&proposed.node).ok_or_else(|| no_node(&what, &proposed.node))?;
+            candidates.push(proposed.resolve(&what, &cluster, slot)?);
             slots.push(slot);
         }
         let view = View::new(pod, cluster, slots.into(), self.now);
@@ -216,13 +222,16 @@ impl World {
 // === impl ProposedVictims ===
 
 impl ProposedVictims {
-    fn resolve(&self, cluster: &Cluster, slot: u32) -> Result<Candidate, WorldError> {
+    fn resolve(&self, what: &str, cluster: &Cluster, slot: u32) -> Result<Candidate, WorldError> {
         let placed = cluster.slots().get(slot as usize).and_then(|slot| slot.placed.as_ref());
         let pods = placed.map_or(&[][..], |placed| placed.pods());
         let find = |victim: &String| {
             let at = pods.iter().position(|pod| *victim == full_name(pod));
-            at.map(|at| at as u32)
-                .ok_or_else(|| WorldError::NoVictim { node: self.node.clone(), victim: victim.clone() })
+            at.map(|at| at as u32).ok_or_else(|| WorldError::NoVictim {
+                what: what.to_owned(),
+                node: self.node.clone(),
+                victim: victim.clone(),
+            })
         };
         let victims = self.victims.iter().map(find).collect::<Result<_, _>>()?;
         Ok(Candidate { victims, pdb_violations: self.pdb_violations })

@@ -24,7 +24,8 @@ impl Facts {
                     crate::quotable(name)
                 ));
             }
-            let source = FactSource::from_value(value).map_err(|error| format!("{name}: {error}"))?;
+            let source =
+                FactSource::from_value(value).map_err(|error| format!("{}: {error}", crate::quotable(name)))?;
             Ok((Arc::from(name.as_str()), Arc::new(source)))
         };
         sources.iter().map(read).collect()
@@ -54,15 +55,36 @@ impl FactSource {
     /// # Errors
     /// Says which part is something else, or which limit is passed.
     pub fn from_value(value: &Value) -> Result<Self, String> {
-        let expected = "expected a map from keys to texts or numbers";
-        let facts = value.as_object().ok_or_else(|| expected.to_owned())?;
-        let text = |(key, value): (&String, &Value)| match value {
-            Value::String(text) => Ok((key.clone(), text.clone())),
-            Value::Number(_) | Value::Bool(_) => Ok((key.clone(), value.to_string())),
-            _ => Err(format!("{}: {expected}", crate::quotable(key))),
-        };
-        let texts: BTreeMap<String, String> = facts.iter().map(text).collect::<Result<_, _>>()?;
+        let facts = value.as_object();
+        let facts = facts.ok_or_else(|| format!("found {}: expected a map from keys to values", form_of(value)))?;
+        let texts: BTreeMap<String, String> = facts.iter().map(text_of).collect::<Result<_, _>>()?;
         Self::from_texts(texts).map_err(|error| error.to_string())
+    }
+}
+
+/// The key and the text of a fact.
+fn text_of((key, value): (&String, &Value)) -> Result<(String, String), String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            let (key, found) = (crate::quotable(key), form_of(value));
+            return Err(format!("{key}: found {found}: expected a text, a number, true or false"));
+        }
+    };
+    Ok((key.clone(), text))
+}
+
+/// The form of a value, for an error: the value itself may be long, or secret.
+fn form_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
     }
 }
 
@@ -90,10 +112,13 @@ mod tests {
         assert_eq!(text("open", "now").as_deref(), Some("true"));
         let error = |value| Facts::from_value(&value).unwrap_err();
         assert_eq!(error(json!([])), "expected a map from each source to its facts");
-        assert_eq!(error(json!({"load": 1})), "load: expected a map from keys to texts or numbers");
+        assert_eq!(error(json!({"load": 1})), "load: found a number: expected a map from keys to values");
         let declared = "budget: this declares a source, as the file of `serve --facts` does; expected its facts, as in \
                         {load: {node-1: 0.85}}";
         assert_eq!(error(json!({"budget": {"file": {"path": "a.csv"}, "maxAge": "1m"}})), declared);
-        assert_eq!(error(json!({"load": {"n1": [1]}})), "load: n1: expected a map from keys to texts or numbers");
+        for (value, found) in [(json!([1]), "a list"), (json!(null), "null"), (json!({"value": 1}), "a map")] {
+            let expected = format!("load: n1: found {found}: expected a text, a number, true or false");
+            assert_eq!(error(json!({"load": {"n1": value}})), expected);
+        }
     }
 }

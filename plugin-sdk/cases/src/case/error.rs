@@ -5,15 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use plimsoll_core::{Fault, Verb};
+use plimsoll_core::{Fault, Verb, excerpt};
+use plimsoll_yaml::FieldError;
 
 use super::Case;
-use crate::{Difference, WorldError, yaml::YamlError};
+use crate::{Difference, WorldError};
+
+/// Maximum bytes of an error and of the field that it names; an author's own text may be megabytes.
+const MAX_TEXT_BYTES: usize = 500;
 
 /// Why a case failed or could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// The file or directory cannot be read, is no case, or names an object that is not there.
+    /// The file or directory cannot be read, is not a valid case, or names an object that is not there.
     #[error("{}: {error}", place(.path, *.line))]
     Unusable {
         /// The file or directory.
@@ -60,15 +64,17 @@ impl CaseError {
 
     /// The error of a case whose objects cannot be, with the line of the object.
     pub(crate) fn of_world(case: &Case, error: &WorldError) -> Self {
-        let line = error.object().and_then(|object| case.lines.of_object(object));
+        let line = case.lines.of_object(error.object());
         let error = error.to_string();
         // The place within the object as JSON, which its author has not seen.
         let error = error.rsplit_once(" at line 1 column ").map_or(&*error, |(error, _)| error).to_owned();
         Self::Unusable { path: case.path.clone(), line, error }
     }
 
-    pub(super) fn malformed(path: PathBuf, error: &YamlError) -> Self {
-        Self::Unusable { path, line: error.line, error: error.to_string() }
+    pub(super) fn malformed(path: PathBuf, error: &FieldError) -> Self {
+        let (field, text) = (excerpt(&error.field, MAX_TEXT_BYTES), excerpt(&error.text, MAX_TEXT_BYTES));
+        let error_text = if field.is_empty() { text } else { format!("{field}: {text}") };
+        Self::Unusable { path, line: error.position.map(|(line, _)| line), error: error_text }
     }
 }
 

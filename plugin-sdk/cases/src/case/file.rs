@@ -25,15 +25,15 @@ pub(super) struct CaseYaml {
     #[serde(default)]
     pub(super) nodes: Vec<Spanned<Value>>,
     #[serde(default)]
-    pub(super) request: Option<Vec<String>>,
+    pub(super) request: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(super) pods: PlacedPods,
     #[serde(default)]
     pub(super) namespaces: Vec<Spanned<Value>>,
     #[serde(default)]
-    pub(super) facts: Value,
+    pub(super) facts: Option<Spanned<Value>>,
     #[serde(default)]
-    pub(super) candidates: Vec<ProposedVictims>,
+    pub(super) candidates: Vec<Spanned<ProposedVictims>>,
     pub(super) expect: ExpectYaml,
 }
 

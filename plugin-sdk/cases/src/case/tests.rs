@@ -9,18 +9,32 @@ fn error(yaml: &str) -> String {
 #[test]
 fn a_malformed_case_is_told_with_its_line_its_field_and_what_was_expected() {
     let table = [
-        ("description: d\nexpect: {}\nnode: []", "cases/a.yaml:3:", "unknown field `node`"),
-        ("description: d", "cases/a.yaml:", "missing field `expect`"),
-        ("description: d\nexpect:\n  filter: [a]", "cases/a.yaml:3:", "expect.filter"),
-        ("description: d\nexpect:\n  score:\n    a: much", "cases/a.yaml:4:", "expect.score.a"),
+        (
+            "description: d\nexpect: {}\nnode: []",
+            "cases/a.yaml:3:",
+            "unknown key 'node': expected one of description, settings",
+        ),
+        ("description: d", "cases/a.yaml:", "the key 'expect' is missing"),
+        (
+            "description: d\nexpect:\n  filter: [a]",
+            "cases/a.yaml:3: expect.filter",
+            "expected a mapping of keys to values",
+        ),
+        (
+            "description: d\nexpect:\n  score:\n    a: much",
+            "cases/a.yaml:4: expect.score.a: ",
+            "expected a whole number from 0 to 4294967295",
+        ),
         ("description: d\nexpect:\n  filter:\n    a: no", "cases/a.yaml:4:", "expected `fits`"),
-        ("description: d\nnodes: {}\nexpect: {}", "cases/a.yaml:2:", "nodes"),
+        ("description: d\nnodes: {}\nexpect: {}", "cases/a.yaml:2: nodes: ", "expected a list"),
+        ("description: [d]\nexpect: {}", "cases/a.yaml:1: description: ", "expected text"),
+        ("description: d\nfacts: {n1: 1, n1: 2}\nexpect: {}", "cases/a.yaml:2: ", "the key 'n1' is there twice"),
         ("description: d\npods: none\nexpect: {}", "cases/a.yaml:2:", "expected a list of placed pods, or `unknown`"),
         ("description: d\nnow: soon\nexpect: {}", "cases/a.yaml:2:", "'soon' is no time: expected Unix seconds"),
         ("description: d\nnow: [1]\nexpect: {}", "cases/a.yaml:2:", "expected Unix seconds"),
-        ("description: d\nexpect: {}\n---\nexpect: {}", "cases/a.yaml:", "document"),
-        ("[", "cases/a.yaml:", ""),
-        ("", "cases/a.yaml:", ""),
+        ("description: d\nexpect: {}\n---\nexpect: {}", "cases/a.yaml:", "a second document starts here: expected one"),
+        ("[", "cases/a.yaml:1: ", "unclosed bracket"),
+        ("", "cases/a.yaml: ", "the file is empty: expected at least description and expect"),
     ];
     for (yaml, place, expected) in table {
         let error = error(yaml);
@@ -30,12 +44,15 @@ fn a_malformed_case_is_told_with_its_line_its_field_and_what_was_expected() {
 }
 
 #[test]
-fn an_object_that_is_none_is_told_with_its_line() {
+fn an_invalid_object_is_told_with_its_line() {
     let table = [
         ("pod:\n  metadata: {name: [p]}", 3, "pod: "),
         ("nodes:\n- {metadata: {name: a}}\n- {metadata: {name: [b]}}", 4, "nodes[1]: "),
         ("nodes: [{metadata: {name: a}}]\npods:\n- metadata: {name: p}\n  spec: {nodeName: b}", 4, "pods[0] "),
         ("namespaces:\n\n- {metadata: {labels: a}}", 4, "namespaces[0]: "),
+        ("nodes: []\nrequest:\n- a", 4, "request[0] names the node 'a'"),
+        ("facts: [load]", 2, "facts: expected a map from each source"),
+        ("facts:\n  load: {a: null}", 3, "facts: load: a: found null: expected a text, a number, true or false"),
     ];
     for (world, line, object) in table {
         let yaml = format!("description: d\n{world}\nexpect: {{}}");
@@ -47,7 +64,21 @@ fn an_object_that_is_none_is_told_with_its_line() {
 }
 
 #[test]
-fn an_expectation_that_is_none_is_told_with_what_may_stand_there() {
+fn a_candidate_that_names_what_is_not_there_is_told_with_its_line() {
+    for (victims, error) in [
+        ("node: b, victims: []", "candidates[1] names the node 'b'; there is no such node"),
+        ("node: a, victims: [web/b]", "candidates[1] names the victim 'web/b'; no such pod is placed on 'a'"),
+    ] {
+        let candidates = format!("candidates:\n- {{node: a, victims: []}}\n- {{{victims}}}");
+        let yaml = format!("description: d\nnodes: [{{metadata: {{name: a}}}}]\n{candidates}\nexpect: {{}}");
+        let case = Case::from_yaml("cases/a.yaml", &yaml).unwrap();
+        let told = CaseError::of_world(&case, &case.world.preempt_view().unwrap_err()).to_string();
+        assert_eq!(told, format!("cases/a.yaml:5: {error}"));
+    }
+}
+
+#[test]
+fn an_invalid_expectation_is_told_with_what_may_stand_there() {
     let table = [
         ("filter: {busy: unschedulable}", "{unschedulable: the reason}`", "found `unschedulable`"),
         ("filter: {busy: {unschedulable: [x]}}", "expected `fits`", "found `unschedulable:` with something else"),

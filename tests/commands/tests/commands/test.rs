@@ -107,7 +107,7 @@ fn a_malformed_case_is_told_with_file_line_and_field_and_the_others_are_run() {
     lay_out(directory.path(), &[("zone.wasm", "wasm"), ("cases/a.yml", &unknown), ("cases/b.yaml", CASE)]);
     let printed = test(directory.path(), &[]);
     assert_eq!(printed.code, Some(1), "{printed:?}");
-    assert!(printed.out.contains("cases/a.yml:5: expected: unknown field `expected`, expected one of"), "{printed:?}");
+    assert!(printed.out.contains("cases/a.yml:5: unknown key 'expected': expected one of"), "{printed:?}");
     assert!(printed.out.ends_with("1 policy, 2 cases: 1 passed, 1 failed\n"), "{printed:?}");
 }
 
@@ -319,7 +319,7 @@ fn the_report_for_programs_has_each_case() {
     let difference = &cases[1]["differences"][0];
     let fields = ["verb", "node", "expected", "answered"].map(|key| difference[key].as_str().unwrap());
     assert_eq!((fields, &difference["line"]), (["filter", "n1", "{unschedulable: \"<&>\"}", "fits"], &7.into()));
-    assert!(cases[2]["error"].as_str().unwrap().contains("unknown field"), "{report}");
+    assert!(cases[2]["error"].as_str().unwrap().contains("unknown key"), "{report}");
     let xml = test(directory.path(), &["-o", "junit"]).out;
     assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\""), "{xml}");
     assert!(
