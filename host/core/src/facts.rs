@@ -71,7 +71,7 @@ impl Facts {
         self.sources.get(source)?.of_node(node)
     }
 
-    /// The slots whose nodes have another fact than in `earlier`, in any source. Some may come twice.
+    /// The slots whose nodes have another fact than in `earlier`, in any source.
     pub(crate) fn changed_slots(&self, earlier: &Self, slots: &Slots) -> Vec<u32> {
         let names = self.sources.keys().chain(earlier.sources.keys().filter(|name| !self.sources.contains_key(*name)));
         let both = names.map(|name| (self.sources.get(name), earlier.sources.get(name)));

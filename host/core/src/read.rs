@@ -1,4 +1,4 @@
-//! Every fact that a policy can learn is the answer to one [`Read`], which `make generate` writes from the contract.
+//! Every value that a policy can learn is the answer to one [`Read`], which `make generate` writes from the contract.
 
 mod generated;
 mod shown;

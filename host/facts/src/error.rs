@@ -55,6 +55,8 @@ pub(crate) enum FetchError {
     ResultType(String),
     #[error("no sample of the result has the label '{0}', which names nodes or keys: expected it on each sample")]
     NoLabel(Box<str>),
+    #[error("the result is a scalar, which has no label '{0}': expected a vector, or neither `node` nor `key`")]
+    Scalar(Box<str>),
     #[error("the result has {0} samples: expected one, or `node` or `key` with the label that tells them apart")]
     ManySamples(usize),
     #[error("the text is not JSON with a value for each key: {0}")]

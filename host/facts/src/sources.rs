@@ -105,14 +105,15 @@ impl SourceTable {
         if *self.turn.lock() == Turn::Over {
             return;
         }
-        let name = &self.configs[at].name;
-        let (outcome, effect) = {
+        let SourceConfig { name, kind, .. } = &self.configs[at];
+        let (outcome, effect, has_values) = {
             let mut states = self.states.lock();
             let outcome = outcome.and_then(|facts| check_total(&states, at, facts).map_err(|error| error.to_string()));
-            match outcome {
+            let (outcome, effect) = match outcome {
                 Ok(parsed) => (Ok(parsed.facts.len()), states[at].succeeded(began, parsed)),
                 Err(error) => (Err(error.clone()), states[at].failed(error)),
-            }
+            };
+            (outcome, effect, states[at].values.is_some())
         };
         let FetchEffect { values_changed, health_changed } = effect;
         match outcome {
@@ -123,12 +124,8 @@ impl SourceTable {
                 debug!(target: LOG_TARGET, source = &**name, values, values_changed, "the source of facts was read");
             }
             Err(error) if health_changed => {
-                warn!(
-                    target: LOG_TARGET,
-                    source = &**name,
-                    error,
-                    "the source of facts cannot be read; values read before stay until maxAge"
-                );
+                let (place, kept) = (kind.place(), if has_values { "; its values stay until maxAge" } else { "" });
+                warn!(target: LOG_TARGET, source = &**name, place, error, "the source of facts cannot be read{kept}");
             }
             Err(error) => {
                 debug!(target: LOG_TARGET, source = &**name, error, "the source of facts still cannot be read");

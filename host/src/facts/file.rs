@@ -23,7 +23,7 @@ impl FactsFile {
     /// If it is bad, or lies in the policies directory.
     pub(crate) fn read(path: PathBuf, policies: &Path) -> Result<Self> {
         let text = FactsConfig::read_text(&path)?;
-        let config = check_outside_policies(&path, policies, &text)?;
+        let config = parse_outside_policies(&path, policies, &text)?;
         Ok(Self { path, policies: policies.to_owned(), text, config })
     }
 
@@ -40,14 +40,14 @@ impl FactsFile {
     /// # Errors
     /// As for [`Self::read`].
     pub(super) fn config_of(&self, text: &[u8]) -> Result<FactsConfig> {
-        check_outside_policies(&self.path, &self.policies, text)
+        parse_outside_policies(&self.path, &self.policies, text)
     }
 }
 
 /// Parses the text and checks that the facts file and all files it names lie outside of the policies directory: a person
 /// who may write policies must not declare sources. The parent is checked too, because relative paths are resolved in the
 /// directory of a link, not of its target.
-fn check_outside_policies(path: &Path, policies: &Path, text: &[u8]) -> Result<FactsConfig> {
+fn parse_outside_policies(path: &Path, policies: &Path, text: &[u8]) -> Result<FactsConfig> {
     let config = FactsConfig::from_text(path, text)?;
     let is_inside = |path: &Path| resolved(path).starts_with(resolved(policies));
     for path in config.files().chain([path]) {
@@ -87,7 +87,7 @@ mod tests {
         symlink(at("real"), at("policies")).unwrap();
         let refusal = |file: &str| {
             let text = format!("racks: {{file: {{path: {file}}}}}\n");
-            let checked = check_outside_policies(&at("facts.yaml"), &at("policies"), text.as_bytes());
+            let checked = parse_outside_policies(&at("facts.yaml"), &at("policies"), text.as_bytes());
             checked.err().map(|error| error.to_string())
         };
         for inside in ["policies/x.csv", "policies/sub/x.csv", "real/sub/x.csv", "none/../policies/x.csv"] {

@@ -82,7 +82,7 @@ impl FactSources {
             if let Some(state) = debouncer.add(state, false).cloned() {
                 let own = Arc::clone(&self);
                 // Its only error is a panic, which the panic hook has logged.
-                let _ = spawn_blocking(move || own.judge(state)).await;
+                let _ = spawn_blocking(move || own.apply(state)).await;
             }
         }
     }
@@ -92,7 +92,7 @@ impl FactSources {
         self.reloads.lock().clone()
     }
 
-    fn judge(&self, state: FileState) {
+    fn apply(&self, state: FileState) {
         let replaced = state.map_err(|error| anyhow!(error)).and_then(|text| self.replace(&text));
         let file = self.file.path.display();
         let refusal = match replaced {
@@ -102,7 +102,7 @@ impl FactSources {
             }
             Err(error) => {
                 let error = format!("{error:#}");
-                error!(target: LOG_TARGET, %file, error, "the facts file has changed and cannot be used: the sources before stay in force");
+                error!(target: LOG_TARGET, %file, error, "the facts file has changed and cannot be used: the previous sources stay in force");
                 Some(error)
             }
         };

@@ -73,6 +73,6 @@ fn encode_file(reloads: &Reloads, encoder: &mut DescriptorEncoder<'_>) -> fmt::R
         ConstCounter::new(count).encode(family.encode_family(&[("result", result)])?)?;
     }
     let gauge = ConstGauge::new(i64::from(reloads.error.is_some()));
-    let help = "1 while the facts file cannot be used and the sources before stay in force";
+    let help = "1 while the facts file cannot be used and the previous sources stay in force";
     gauge.encode(encoder.encode_descriptor("facts_file_refused", help, None, gauge.metric_type())?)
 }

@@ -50,7 +50,7 @@ pub struct Cut<'a> {
 /// Why no case can be cut.
 #[derive(Debug, thiserror::Error)]
 pub enum CutError {
-    /// An object is none, or names an object that is not there.
+    /// An object is invalid, or names an object that is not there.
     #[error(transparent)]
     World(#[from] WorldError),
     /// The policy fails, so it answers nothing that a case could expect.

@@ -83,7 +83,7 @@ impl Case {
     /// that the case has left: a case may have thousands of differences, and a policy may be slow.
     ///
     /// # Errors
-    /// If the case is none, or the policy fails.
+    /// If the case is invalid, or the policy fails.
     pub fn explain_within(
         &self,
         policy: &dyn Policy,
@@ -262,7 +262,8 @@ impl<'a> Caller<'a> {
         Ok(cell.get_or_init(|| Arc::new(view)))
     }
 
-    /// A call that failed for want of time is made once more, with a second at least.
+    /// A call that failed for want of time is made once more, with a second at least; a verb that the policy lacks fails the
+    /// same way again.
     fn call<A>(&self, verb: Verb, view: &Arc<View>, call: impl Fn(&Ask) -> Result<A, Fault>) -> Result<A, CallError> {
         let within = |timeout| {
             // The time that the world takes to be read is not the policy's.

@@ -53,7 +53,7 @@ impl FactAccess {
         Self { names, absent }
     }
 
-    /// The same, in which an absent fact is none and nothing more.
+    /// A copy that treats absent facts as `absent: default` does.
     #[must_use]
     pub fn lenient(&self) -> Self {
         Self { absent: AbsentFacts::Default, ..self.clone() }

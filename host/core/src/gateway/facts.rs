@@ -16,7 +16,7 @@ impl Gateway {
     /// Replaces the facts of the sources of the gateway. Requests in flight finish with those that they started with.
     pub fn set_facts(&self, facts: &Facts) {
         if self.facts.set_gateway_sources(facts) {
-            self.show_facts();
+            self.publish_facts();
         }
     }
 
@@ -24,13 +24,13 @@ impl Gateway {
     pub(super) fn set_facts_of(&self, roster: &Roster) {
         let own = roster.members().flat_map(|member| member.own_facts.iter().cloned()).collect();
         if self.facts.set_own(own) {
-            self.show_facts();
+            self.publish_facts();
         }
     }
 
     /// Publishes a cluster with the facts in force. Binds wait for this lock, so the facts are compared before it is
     /// taken. If calls overlap, each publishes the newest facts.
-    fn show_facts(&self) {
+    fn publish_facts(&self) {
         self.update(&mut self.announced.lock());
     }
 

@@ -29,7 +29,7 @@ impl View {
         let (Ok(slot), Some(facts)) = (self.slot(node), self.facts()) else { return Fingerprint::ABSENT };
         let about_node = facts.sources().filter_map(|(name, source)| Some((name, source.of_node(&slot.node)?.text())));
         let hashed = Fingerprint::hashed(|state| about_node.for_each(|fact| fact.hash(state)));
-        // As a number, as the stamps of other records are.
+        // As a number, as the stamps of other records are. Of 62 bits: one that needs 64 would be hashed again.
         Fingerprint::of_number((hashed.bits() >> 2) as i64)
     }
 

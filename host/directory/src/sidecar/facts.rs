@@ -1,7 +1,8 @@
 //! The sources of facts that a sidecar names.
 
 use plimsoll_core::{AbsentFacts, check_source_name, quotable};
-use plimsoll_yaml::FieldError;
+use plimsoll_yaml::{FieldError, position};
+use serde_saphyr::{Location, Spanned};
 
 use super::raw::{RawAbsent, RawFactSource, RawFacts};
 
@@ -22,14 +23,22 @@ pub(crate) struct FactUse {
 impl RawFacts {
     /// Checks names and files.
     pub(super) fn resolve(self) -> Result<Vec<FactUse>, FieldError> {
-        let sources: Vec<(String, Option<RawFactSource>)> = match self {
-            Self::Names(names) => names.into_iter().map(|name| (name, None)).collect(),
-            Self::Sources(sources) => sources.into_iter().collect(),
+        let sources: Vec<(String, Location, RawFactSource)> = match self {
+            Self::Names(names) => {
+                names.into_iter().map(|name| (name.value, name.referenced, RawFactSource::default())).collect()
+            }
+            Self::Sources(sources) => {
+                let parts = |(name, source): (String, Spanned<Option<RawFactSource>>)| {
+                    (name, source.referenced, source.value.unwrap_or_default())
+                };
+                sources.into_iter().map(parts).collect()
+            }
         };
         if sources.len() > MAX_SOURCES {
-            return Err(wrong("facts", format!("{} sources: expected at most {MAX_SOURCES}", sources.len())));
+            let place = sources.get(MAX_SOURCES).map_or(Location::UNKNOWN, |(_, place, _)| *place);
+            return Err(wrong("facts", place, format!("{} sources: expected at most {MAX_SOURCES}", sources.len())));
         }
-        sources.into_iter().map(|(name, source)| resolve(&name, source.unwrap_or_default())).collect()
+        sources.into_iter().map(|(name, place, source)| resolve(&name, place, source)).collect()
     }
 }
 
@@ -45,14 +54,15 @@ impl RawAbsent {
     }
 }
 
-fn resolve(name: &str, source: RawFactSource) -> Result<FactUse, FieldError> {
-    let wrong_name = |expected: &str| wrong("facts", format!("found '{}': {expected}", quotable(name)));
+fn resolve(name: &str, place: Location, source: RawFactSource) -> Result<FactUse, FieldError> {
+    let wrong_name = |expected: &str| wrong("facts", place, format!("found '{}': {expected}", quotable(name)));
     check_source_name(name).map_err(wrong_name)?;
-    if let Some(file) = source.file.as_deref().filter(|file| !is_file_name(file)) {
+    if let Some(file) = source.file.as_ref().filter(|file| !is_file_name(&file.value)) {
         let expected = "expected a .csv file of the sidecar's own directory, without a path";
-        return Err(wrong(&format!("facts.{name}.file"), format!("found '{}': {expected}", quotable(file))));
+        let text = format!("found '{}': {expected}", quotable(&file.value));
+        return Err(wrong(&format!("facts.{name}.file"), file.referenced, text));
     }
-    Ok(FactUse { name: name.into(), file: source.file.map(Into::into) })
+    Ok(FactUse { name: name.into(), file: source.file.map(|file| file.value.into()) })
 }
 
 fn is_file_name(file: &str) -> bool {
@@ -60,6 +70,6 @@ fn is_file_name(file: &str) -> bool {
     !stem.is_empty() && !file.starts_with('.') && !file.contains(['/', '\\', '\0'])
 }
 
-fn wrong(field: &str, text: String) -> FieldError {
-    FieldError { position: None, field: field.to_owned(), text }
+fn wrong(field: &str, place: Location, text: String) -> FieldError {
+    FieldError { position: position(place), field: field.to_owned(), text }
 }

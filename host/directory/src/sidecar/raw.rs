@@ -83,9 +83,11 @@ pub(crate) enum RawStdioVerb {
 #[schemars(untagged, rename = "Facts")]
 pub(crate) enum RawFacts {
     /// Sources of the gateway (`--facts`).
-    Names(Vec<String>),
+    Names(#[schemars(with = "Vec<String>")] Vec<Spanned<String>>),
     /// Sources by name; those without a file are of the gateway.
-    Sources(BTreeMap<String, Option<RawFactSource>>),
+    Sources(
+        #[schemars(with = "BTreeMap<String, Option<RawFactSource>>")] BTreeMap<String, Spanned<Option<RawFactSource>>>,
+    ),
 }
 
 /// Not `untagged`, whose errors name neither the source nor its key.
@@ -119,7 +121,8 @@ impl<'de> Visitor<'de> for FactsVisitor {
 #[schemars(rename = "FactSource")]
 pub(crate) struct RawFactSource {
     /// A `.csv` file in the directory of the sidecar: on each line a key, a comma and a value.
-    pub(crate) file: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(crate) file: Option<Spanned<String>>,
 }
 
 /// The effect of reading a fact that is not there.

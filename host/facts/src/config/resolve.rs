@@ -86,13 +86,14 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
     };
     let Kind { source: kind, every, timeout } = kind?;
     let inner = field(Some(kind.as_str()));
-    let every = inner.duration("every", every, EVERY, MIN_EVERY..=MAX_EVERY)?;
+    let every = inner.duration("every", every, EVERY, MIN_EVERY..=MAX_EVERY, "")?;
     let (least, default) = (every * MIN_AGE_INTERVALS, every * MAX_AGE_INTERVALS);
     let outer = field(None);
-    let max_age = outer.duration("maxAge", max_age, default, least..=MAX_MAX_AGE)?;
+    let max_age = outer.duration("maxAge", max_age, default, least..=MAX_MAX_AGE, " (at least twice every)")?;
     // The next fetch must end before the values of this one expire.
     let most = MAX_TIMEOUT.min(max_age.saturating_sub(every));
-    let timeout = inner.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most)?;
+    let timeout =
+        inner.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most, " (at most maxAge less every)")?;
     let round = round.map(|step| resolve_round(&step, &outer)).transpose()?;
     Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round })
 }
@@ -159,17 +160,19 @@ fn resolve_round(step: &Spanned<f64>, field: &Field<'_>) -> Result<Round, FieldE
 // === impl Field ===
 
 impl Field<'_> {
+    /// The reason says why the bounds are these, where another field decides.
     fn duration(
         &self,
         key: &str,
         text: OptionalText,
         default: Duration,
         bounds: std::ops::RangeInclusive<Duration>,
+        reason: &str,
     ) -> Result<Duration, FieldError> {
         let Some(text) = text else { return Ok(default) };
         let parsed = humantime::parse_duration(&text.value).ok().filter(|duration| bounds.contains(duration));
         let [least, most] = [bounds.start(), bounds.end()].map(|bound| humantime::format_duration(*bound));
-        let expected = || format!("expected a duration such as 30s, from {least} to {most}");
+        let expected = || format!("expected a duration such as 30s, from {least} to {most}{reason}");
         parsed.ok_or_else(|| self.wrong(key, &text, &expected()))
     }
 

@@ -78,7 +78,7 @@ fn an_error_names_line_and_field() {
         ),
         (
             prometheus(", timeout: 61s"),
-            "1:54: a.prometheus.timeout: found '61s': expected a duration such as 30s, from 100ms to 1m",
+            "1:54: a.prometheus.timeout: found '61s': expected a duration such as 30s, from 100ms to 1m (at most maxAge less every)",
         ),
         (
             prometheus(", node: a, key: b"),
@@ -90,7 +90,7 @@ fn an_error_names_line_and_field() {
         ),
         (
             "a: {file: {path: a.csv}, maxAge: 59s}\n".to_owned(),
-            "1:34: a.maxAge: found '59s': expected a duration such as 30s, from 1m to 30days",
+            "1:34: a.maxAge: found '59s': expected a duration such as 30s, from 1m to 30days (at least twice every)",
         ),
         (
             "a: {file: {path: a.csv}, round: 0}\n".to_owned(),

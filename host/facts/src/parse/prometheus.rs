@@ -68,7 +68,10 @@ pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Resu
     let data = answer.data.ok_or_else(|| FetchError::NotPrometheus("it has no `data`".to_owned()))?;
     match &*data.result_type {
         "vector" => vector(&serde_json::from_str::<Vec<Sample<'_>>>(data.result.get()).map_err(malformed)?, key, round),
-        "scalar" => scalar(&serde_json::from_str(data.result.get()).map_err(malformed)?, round),
+        "scalar" => match key {
+            SampleKey::Single => scalar(&serde_json::from_str(data.result.get()).map_err(malformed)?, round),
+            SampleKey::Node(label) | SampleKey::Label(label) => Err(FetchError::Scalar(label.clone())),
+        },
         other => Err(FetchError::ResultType(quoted(other))),
     }
 }
@@ -215,6 +218,11 @@ mod tests {
     fn one_value_has_the_key_value() {
         let scalar = json!({"status": "success", "data": {"resultType": "scalar", "result": [1, "42"]}}).to_string();
         assert_eq!(read(scalar.as_bytes(), &SampleKey::Single), Ok((pairs(&[("value", "42")]), 0)));
+        let error = read(scalar.as_bytes(), &node()).unwrap_err();
+        assert!(
+            error.starts_with("the result is a scalar, which has no label 'instance': expected a vector"),
+            "{error}"
+        );
         assert_eq!(read(&vector_of(&[sample("a", "2")]), &SampleKey::Single), Ok((pairs(&[("value", "2")]), 0)));
         let error = read(&vector_of(&[sample("a", "2"), sample("b", "2")]), &SampleKey::Single).unwrap_err();
         assert!(error.starts_with("the result has 2 samples: expected one, or `node` or `key`"), "{error}");

@@ -285,7 +285,7 @@ impl CaseReport {
 // === impl CaseOutcome ===
 
 impl CaseOutcome {
-    /// The outcome of a case that is none, or whose policy failed.
+    /// The outcome of a case that is invalid, or whose policy failed.
     pub(super) fn of_error(error: CaseError) -> Self {
         match error {
             CaseError::Fault { verb, fault, .. } => Self::Fault { verb, kind: fault.kind, detail: fault.detail },

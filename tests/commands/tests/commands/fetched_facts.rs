@@ -243,7 +243,7 @@ fn a_changed_facts_file_comes_into_force_as_a_whole_or_the_last_good_one_stays()
     }
     gateway
         .wait_for_log("the refusal", |line| {
-            line["message"] == "the facts file has changed and cannot be used: the sources before stay in force"
+            line["message"] == "the facts file has changed and cannot be used: the previous sources stay in force"
         })
         .unwrap();
     write(&load("/two"));
