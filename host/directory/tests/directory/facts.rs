@@ -195,7 +195,7 @@ fn no_file_outside_of_the_sidecars_directory_is_read() {
     for path in ["../secret.csv", "/etc/passwd", "gpu/other.csv", "..", "secret"] {
         world.write("x.yaml", &format!("facts: {{prices: {{file: '{path}'}}}}\n"));
         let failure = world.failure(&world.open().roster);
-        assert!(failure.contains("1:23: facts.prices.file: found '"), "{failure}");
+        assert!(failure.contains("1:24: facts.prices.file: found '"), "{failure}");
         assert!(failure.contains("expected a .csv file of the sidecar's own directory"), "{failure}");
     }
 }
