@@ -17,7 +17,7 @@ use crate::refusal::FileRefusal;
 const KEPT_VERSIONS: usize = 2;
 
 /// The digest of a file's text.
-type TextDigest = [u8; 32];
+pub(crate) type TextDigest = [u8; 32];
 
 /// The facts of one policy's files, by file name.
 pub(crate) type FileFacts = BTreeMap<String, FileContent>;
@@ -63,51 +63,53 @@ impl FactPool {
     /// # Errors
     /// If a text has something else than facts, or all files together have too many.
     pub(crate) fn read(&self, directory: &Path, texts: &BTreeMap<String, String>) -> Result<FileFacts, FileRefusal> {
+        let facts = self.restore(directory, texts)?;
         let mut known = self.known.lock();
         let mut newest = known.newest.clone();
-        let facts = self.parse(&mut known, directory, texts, Some(&mut newest))?;
+        for (file, content) in &facts {
+            let path = directory.join(file);
+            newest.insert(path.clone(), content.digest);
+            if known.volume(newest.values()).exceeds(self.limit) {
+                return Err(too_many(&path, "the files that sidecars name", self.limit));
+            }
+        }
         known.newest = newest;
         Ok(facts)
     }
 
-    /// The facts of a stored version.
+    /// The facts of a stored version, which do not count as the newest. Stops at the first file that passes the limit of
+    /// the memory, so that no more than one is parsed beyond it.
     ///
     /// # Errors
     /// As for [`Self::read`].
     pub(crate) fn restore(&self, label: &Path, texts: &BTreeMap<String, String>) -> Result<FileFacts, FileRefusal> {
-        self.parse(&mut self.known.lock(), label, texts, None)
-    }
-
-    /// Adds the contents to `newest`, if they count as such. Stops at the first file that passes a limit, so that no more
-    /// than one is parsed beyond it.
-    fn parse(
-        &self,
-        known: &mut KnownFacts,
-        directory: &Path,
-        texts: &BTreeMap<String, String>,
-        mut newest: Option<&mut HashMap<PathBuf, TextDigest>>,
-    ) -> Result<FileFacts, FileRefusal> {
-        known.forget_unused();
+        let all = self.limit.times(KEPT_VERSIONS);
         let mut facts = FileFacts::new();
         for (file, text) in texts {
-            let path = directory.join(file);
-            let digest = sha256(text.as_bytes());
-            let source = known
-                .source_of(digest, text)
-                .map_err(|error| FileRefusal::new(format!("{}:{error}", path.display())))?;
-            facts.insert(file.clone(), FileContent { digest, facts: source });
-            let all = self.limit.times(KEPT_VERSIONS);
-            if let Some(newest) = newest.as_deref_mut() {
-                newest.insert(path.clone(), digest);
-                if known.volume(newest.values()).exceeds(self.limit) {
-                    return Err(too_many(&path, "the files that sidecars name", self.limit));
-                }
-            }
+            let path = label.join(file);
+            let content =
+                self.content(text).map_err(|error| FileRefusal::new(format!("{}:{error}", path.display())))?;
+            facts.insert(file.clone(), content);
+            let known = self.known.lock();
             if known.volume(known.sources.keys()).exceeds(all) {
                 return Err(too_many(&path, "the files that sidecars name, and those of the versions before,", all));
             }
         }
         Ok(facts)
+    }
+
+    /// The content of a text. It is hashed and parsed without the lock, so that the large files of one policy do not
+    /// hold up the others.
+    fn content(&self, text: &str) -> Result<FileContent, CsvError> {
+        let digest = sha256(text.as_bytes());
+        let known = self.known.lock().source(digest);
+        let facts = if let Some(facts) = known {
+            facts
+        } else {
+            let parsed = Arc::new(FactSource::from_csv(text)?);
+            self.known.lock().keep(digest, parsed)
+        };
+        Ok(FileContent { digest, facts })
     }
 }
 
@@ -120,14 +122,18 @@ impl Default for FactPool {
 // === impl KnownFacts ===
 
 impl KnownFacts {
-    /// The facts of this text, parsed unless a version in use has them.
-    fn source_of(&mut self, digest: TextDigest, text: &str) -> Result<Arc<FactSource>, CsvError> {
-        if let Some(source) = self.sources.get(&digest).and_then(Weak::upgrade) {
-            return Ok(source);
-        }
-        let source = Arc::new(FactSource::from_csv(text)?);
-        self.sources.insert(digest, Arc::downgrade(&source));
-        Ok(source)
+    /// The facts of this content, if a version in use has them.
+    fn source(&mut self, digest: TextDigest) -> Option<Arc<FactSource>> {
+        self.forget_unused();
+        self.sources.get(&digest).and_then(Weak::upgrade)
+    }
+
+    /// Keeps facts while they are used; another thread may have parsed them meanwhile.
+    fn keep(&mut self, digest: TextDigest, parsed: Arc<FactSource>) -> Arc<FactSource> {
+        self.source(digest).unwrap_or_else(|| {
+            self.sources.insert(digest, Arc::downgrade(&parsed));
+            parsed
+        })
     }
 
     /// The facts of these contents; each counts once.

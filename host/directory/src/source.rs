@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use plimsoll_core::{Loader, PolicyConfig};
 use plimsoll_system::FileStamp;
 
-pub(crate) use self::facts::{FactFiles, digest_of as digest_of_facts};
+pub(crate) use self::facts::{FactFiles, digest_of_texts};
 use self::files::{ModuleFile, stamp_now};
 pub(crate) use self::files::{SidecarText, parse_sidecar, read_module, read_sidecar};
 use crate::{

@@ -10,7 +10,7 @@ use crate::{
     fact_pool::FactPool,
     refusal::FileRefusal,
     scan::PolicyId,
-    source::{Content, ContentDigests, FactFiles, SidecarText, digest_of_facts, parse_sidecar},
+    source::{Content, ContentDigests, FactFiles, SidecarText, digest_of_texts, parse_sidecar},
 };
 
 /// A version as it was stored.
@@ -98,7 +98,7 @@ impl VersionHeader {
 
     pub(super) fn digests(&self) -> ContentDigests {
         let sidecar = self.sidecar.as_ref().map(|text| digest(text.as_bytes()));
-        ContentDigests { module: self.module.clone(), sidecar, facts: digest_of_facts(&self.facts) }
+        ContentDigests { module: self.module.clone(), sidecar, facts: digest_of_texts(&self.facts) }
     }
 }
 

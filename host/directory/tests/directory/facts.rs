@@ -133,6 +133,27 @@ fn a_version_with_too_many_facts_for_the_directory_is_refused_and_the_last_good_
 }
 
 #[test]
+fn the_files_of_one_sidecar_have_eight_mebibytes_and_no_more() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    let fact = "node-1,0.5\n";
+    for at in 0..8 {
+        world.write(&format!("full{at}.csv"), &format!("{fact}{}", "#".repeat((1 << 20) - fact.len())));
+    }
+    world.write("prices.csv", fact);
+    let full: Vec<String> = (0..8).map(|at| format!("s{at}: {{file: full{at}.csv}}")).collect();
+    // One file under two names is read once.
+    world.write("x.yaml", &format!("facts: {{{}, prices: {{file: full0.csv}}}}\n", full.join(", ")));
+    let mut watched = world.watch(By::Reports);
+    assert_eq!(price(&watched.roster, "x").as_deref(), Some("0.5"));
+    world.put("x.yaml", &format!("facts: {{{}, prices: {{file: prices.csv}}}}\n", full.join(", ")));
+    watched.wait_for("a failure", |roster| !roster.failures().is_empty());
+    let expected =
+        ": with it the files that the sidecar names have more than 8 MiB: expected at most that much for one policy";
+    assert!(world.failure(&watched.roster).ends_with(expected), "{}", world.failure(&watched.roster));
+}
+
+#[test]
 fn a_bad_file_leaves_the_last_good_facts_in_force() {
     let world = World::new();
     world.write("x.wasm", &good("v1"));
