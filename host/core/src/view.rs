@@ -171,6 +171,11 @@ impl View {
         self
     }
 
+    /// Whether people see each read of the call: then its instance must have read nothing before.
+    pub fn shows_reads(&self) -> bool {
+        self.recording.as_ref().is_some_and(Recording::has_lines)
+    }
+
     /// The same view; no read of it is written down.
     #[must_use]
     pub fn unrecorded(mut self) -> Self {

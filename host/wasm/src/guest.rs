@@ -49,7 +49,8 @@ impl GuestPolicy {
         ask: &Ask,
         ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
-        call(&self.host, &self.instance_pool, ask, !ask.after_validate, |call| {
+        let primed = !ask.after_validate && !ask.view.shows_reads();
+        call(&self.host, &self.instance_pool, ask, primed, |call| {
             if ask.after_validate && self.verbs.has(Verb::Validate) {
                 // A policy that refuses its settings is refused as it loads.
                 let _accepted = self.exports().validate(call)?;

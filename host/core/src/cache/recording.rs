@@ -60,6 +60,11 @@ impl Recording {
         Self { lines: Some(Arc::default()), ..Self::default() }
     }
 
+    /// Whether every read is kept, for people.
+    pub(crate) fn has_lines(&self) -> bool {
+        self.lines.is_some()
+    }
+
     /// A recording of a trial call.
     pub(crate) fn for_trial() -> Self {
         Self { reads_undeclared: Some(Arc::default()), ..Self::with_lines() }

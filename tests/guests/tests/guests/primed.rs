@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Ask, FaultKind, Loader, Policy, Verdict};
+use plimsoll_core::{Ask, FaultKind, Loader, Policy, Verb, Verdict, read_for};
 use plimsoll_guests::{compile, world};
 use plimsoll_harness::wait_until;
 use plimsoll_wasm::WasmLoader;
@@ -102,6 +102,17 @@ fn a_call_that_compares_answers_asks_validate_first() {
     let policy = policy(&loader, "", TRAPS_UNLESS_PRIMED);
     let after = Ask { after_validate: true, ..ask(&settings) };
     assert_eq!(policy.filter(&after, &[0]).unwrap(), [Verdict::Fits]);
+}
+
+#[test]
+fn a_call_whose_reads_are_shown_reads_the_settings_itself() {
+    let (loader, settings) = (world::loader(), settings("{}"));
+    let policy = policy(&loader, "", TRAPS_IF_PRIMED);
+    prime(&loader, policy.as_ref(), &settings, 2);
+    for _ in 0..5 {
+        read_for(policy.as_ref(), &ask(&settings), Verb::Filter, 0).unwrap();
+    }
+    assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap_err().kind, FaultKind::Trap);
 }
 
 #[test]
