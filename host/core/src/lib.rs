@@ -29,6 +29,7 @@ mod failed_call;
 mod fault;
 mod gateway;
 mod key_locks;
+mod loader;
 mod matching;
 mod memory;
 mod names;
@@ -84,6 +85,7 @@ pub use facts::{
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
 pub use gateway::{After, Announcement, Gateway};
+pub use loader::{LoadError, Loader};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use memory::KnownNodes;
 pub use names::Names;
@@ -94,7 +96,7 @@ pub use object::{
 };
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
-pub use policy::{Ask, CallClass, Limits, LoadError, Loader, NodeSource, Policy, Program, undecorated};
+pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program, undecorated};
 pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

@@ -14,22 +14,24 @@ mod pointer;
 mod pool;
 mod quantities;
 mod steady;
+mod taint;
 
 use serde::Deserialize;
 
 pub use entries::Entries;
 pub use image::ImageName;
 pub use namespace::Namespace;
-pub use node::{Node, Taint};
+pub use node::Node;
 pub use owner::Owner;
 pub use placed::{MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES};
 pub use pod::{Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
-pub(crate) use quantities::Sums;
+pub use taint::Taint;
 
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
+pub(crate) use quantities::Sums;
 
 /// Approximate bytes that the allocator takes for a piece of memory beside those that were asked for.
 const ALLOCATION: usize = 16;

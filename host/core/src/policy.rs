@@ -1,15 +1,15 @@
-//! The ports behind which guests live: [`Policy`] answers, [`Loader`] makes one from a file's bytes.
+//! The port behind which guests live: a [`Policy`] answers within the bounds of an [`Ask`].
+
+mod node_source;
 
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use crate::{
-    BindAnswer, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View,
-    answer::{DistinctReasons, VerbAnswer},
-    read::COUNTING,
-};
+pub use self::node_source::NodeSource;
+pub(crate) use self::node_source::{NodeList, ViewedNodes};
+use crate::{BindAnswer, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View, read::COUNTING};
 
 crate::words! {
     /// The one that waits for a call's answer. It decides the call's share where there is not enough for all.
@@ -48,14 +48,6 @@ pub struct Ask {
     pub origin: Origin,
     /// The instance is asked `validate` first: to compare answers, as any call may get one that was.
     pub after_validate: bool,
-}
-
-/// Names the nodes that a policy is asked about, one after another, and takes its answers.
-pub trait NodeSource<A> {
-    /// The next node, an index of the view; none when there are no more.
-    fn next(&mut self) -> Option<u32>;
-    /// Takes the answer about the node that was named last.
-    fn answer(&mut self, answer: A);
 }
 
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
@@ -155,55 +147,6 @@ pub fn undecorated(policy: &Arc<dyn Policy>) -> Arc<dyn Policy> {
     policy.undecorated().unwrap_or_else(|| Arc::clone(policy))
 }
 
-/// Names nodes to a policy, and tells the view of each.
-struct Announced<'a, S> {
-    nodes: &'a mut S,
-    view: &'a View,
-}
-
-/// A list of nodes as a source, which collects the answers.
-#[derive(Debug)]
-pub(crate) struct NodeList<'n, A> {
-    nodes: std::slice::Iter<'n, u32>,
-    answers: Vec<A>,
-    reasons: DistinctReasons,
-    /// The reasons are too large; the call ends.
-    breach: Option<String>,
-}
-
-/// Why a module was not loaded: text for its author, the whole chain in one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct LoadError {
-    text: String,
-    transient: bool,
-}
-
-/// Turns the bytes of a `.wasm` file into a [`Policy`].
-pub trait Loader: Send + Sync {
-    /// Compiles, or takes from its cache, a module.
-    ///
-    /// # Errors
-    /// Says what is wrong with the module and what was expected, and whether it is worth another try.
-    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
-
-    /// The same; `name` is the policy's, for a report of progress.
-    ///
-    /// # Errors
-    /// As for [`Loader::load`].
-    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let _ = name;
-        self.load(module)
-    }
-
-    /// The error that `load` would return at once for the module with this digest (`sha256:…`), since it was refused
-    /// before; `None` if it would be tried.
-    fn refusal(&self, digest: &str) -> Option<LoadError> {
-        let _ = digest;
-        None
-    }
-}
-
 // === impl Policy ===
 
 impl dyn Policy + '_ {
@@ -223,7 +166,7 @@ impl dyn Policy + '_ {
     pub(crate) fn filter_without_victims(&self, ask: &Ask, nodes: &[u32]) -> Result<Vec<Verdict>, Fault> {
         let view = Arc::new(View::clone(&ask.view).asked_about_each());
         let ask = Ask { view: Arc::clone(&view), ..ask.clone() };
-        NodeList::collect(nodes, |nodes| self.filter_each(&ask, &mut Announced { nodes, view: &view }))
+        NodeList::collect(nodes, |nodes| self.filter_each(&ask, &mut ViewedNodes::new(nodes, &view)))
     }
 
     /// Scores each of these nodes of the view, in order.
@@ -240,71 +183,6 @@ impl dyn Policy + '_ {
     /// The fault that ended the call.
     pub fn preempt(&self, ask: &Ask, candidates: &[u32]) -> Result<Vec<Preemption>, Fault> {
         NodeList::collect(candidates, |candidates| self.preempt_each(ask, candidates))
-    }
-}
-
-// === impl Announced ===
-
-impl<A, S: NodeSource<A>> NodeSource<A> for Announced<'_, S> {
-    fn next(&mut self) -> Option<u32> {
-        self.nodes.next().inspect(|node| self.view.ask_about(*node))
-    }
-
-    fn answer(&mut self, answer: A) {
-        self.nodes.answer(answer);
-    }
-}
-
-// === impl NodeList ===
-
-impl<'n, A: VerbAnswer> NodeList<'n, A> {
-    /// The answers of a call about these nodes.
-    ///
-    /// # Errors
-    /// As for the call, or if its reasons are too large.
-    pub(crate) fn collect(
-        nodes: &'n [u32],
-        call: impl FnOnce(&mut Self) -> Result<(), Fault>,
-    ) -> Result<Vec<A>, Fault> {
-        let answers = Vec::with_capacity(nodes.len());
-        let mut list = Self { nodes: nodes.iter(), answers, reasons: DistinctReasons::default(), breach: None };
-        call(&mut list)?;
-        match list.breach {
-            Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
-            None => Ok(list.answers),
-        }
-    }
-}
-
-impl<A: VerbAnswer> NodeSource<A> for NodeList<'_, A> {
-    fn next(&mut self) -> Option<u32> {
-        if self.breach.is_some() { None } else { self.nodes.next().copied() }
-    }
-
-    fn answer(&mut self, mut answer: A) {
-        match self.reasons.share(&mut answer) {
-            Ok(()) => self.answers.push(answer),
-            Err(detail) => self.breach = Some(detail),
-        }
-    }
-}
-
-// === impl LoadError ===
-
-impl LoadError {
-    /// The module is wrong: it is refused until its bytes, its limits or this program change.
-    pub fn permanent(text: impl Into<String>) -> Self {
-        Self { text: text.into(), transient: false }
-    }
-
-    /// The module may be right, but could not be compiled now: the compiler was killed, or ran out of time or memory.
-    pub fn transient(text: impl Into<String>) -> Self {
-        Self { text: text.into(), transient: true }
-    }
-
-    /// Whether the same bytes may load another time.
-    pub const fn is_transient(&self) -> bool {
-        self.transient
     }
 }
 

@@ -1,56 +1,11 @@
 //! The policies that are in force: an immutable table that a reload replaces as a whole.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Instant};
+mod group;
+mod member;
 
-use crate::{
-    Circuit, DecisionCache, FactAccess, Mode, OwnFacts, Pod, Policy, PolicyConfig, Verb, View, cache::RecentCombined,
-    tally::ShapeLimit,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// One policy of a group: a loaded module with an operator's configuration.
-pub struct Member {
-    /// The name with its group, as [`Member::id_of`] makes it.
-    pub id: Arc<str>,
-    /// The file's name without its ending, as it stands before each reason.
-    pub name: Arc<str>,
-    /// The group it belongs to; empty for the root.
-    pub group: Arc<str>,
-    /// The operator's configuration of the policy.
-    pub config: PolicyConfig,
-    /// The guest's own settings as JSON; `null` if there are none.
-    pub settings: Arc<str>,
-    /// `sha256:…` of the module's file.
-    pub digest: Box<str>,
-    /// Bytes of the module's file.
-    pub size: u64,
-    /// Counts the version of this policy since the start, from 1; 0: it stands in for a version that is not loaded.
-    pub version: u64,
-    /// The loaded module.
-    pub policy: Arc<dyn Policy>,
-    /// Its faults in a row.
-    pub circuit: Circuit,
-    /// The answers that it has given so far.
-    pub cache: DecisionCache,
-    /// The keys by which it has read the whole cluster.
-    pub shapes: Arc<ShapeLimit>,
-    /// The sources of facts that it may read.
-    pub fact_access: Arc<FactAccess>,
-    /// The sources of facts that come with its files.
-    pub own_facts: OwnFacts,
-}
-
-/// The policies behind one URL, in the order in which filters run.
-#[derive(Debug, Default, Clone)]
-pub struct Group {
-    /// Shared, so that a request takes the whole group without a copy.
-    members: Arc<[Arc<Member>]>,
-    /// Those whose filters are in force and may count pods.
-    counting: Arc<[Arc<Member>]>,
-    /// Whether any may score nodes.
-    has_scores: bool,
-    /// The classes of nodes that they tell apart together, by verb.
-    combined: Arc<[RecentCombined; Verb::ALL.len()]>,
-}
+pub use self::{group::Group, member::Member};
 
 /// A policy that could not be loaded as its files stand now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,81 +54,6 @@ pub struct Roster {
     is_counting: bool,
 }
 
-// === impl Member ===
-
-impl Member {
-    /// The first version of a policy, without settings; its module has neither digest nor size.
-    pub fn new(
-        group: impl Into<Arc<str>>,
-        name: impl Into<Arc<str>>,
-        config: PolicyConfig,
-        policy: Arc<dyn Policy>,
-    ) -> Self {
-        let (group, name) = (group.into(), name.into());
-        let cache = if policy.program().is_some() { DecisionCache::off() } else { DecisionCache::default() };
-        Self {
-            id: Self::id_of(&group, &name),
-            name,
-            group,
-            config,
-            settings: Arc::from("null"),
-            digest: Box::default(),
-            size: 0,
-            version: 1,
-            policy,
-            circuit: Circuit::new(Instant::now()),
-            cache,
-            shapes: Arc::default(),
-            fact_access: Arc::default(),
-            own_facts: Arc::default(),
-        }
-    }
-
-    /// A name with its group: `gpu/binpack`. A policy of the root has its name alone.
-    pub fn id_of(group: &str, name: &str) -> Arc<str> {
-        if group.is_empty() { Arc::from(name) } else { Arc::from(format!("{group}/{name}")) }
-    }
-
-    /// The name with its group: `gpu/binpack`.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The view that this policy has of a request.
-    pub(crate) fn view_of(&self, request: View) -> View {
-        let access = Arc::clone(&self.fact_access);
-        request.with_settings(Arc::clone(&self.settings)).with_shapes(&self.shapes).with_fact_access(access)
-    }
-
-    /// The sources of the gateway that it may read: its name for each, and the name among all facts.
-    pub fn gateway_sources(&self) -> impl Iterator<Item = (&str, &str)> {
-        let is_own = |global: &str| self.own_facts.iter().any(|(name, _)| **name == *global);
-        self.fact_access.names().filter(move |(_, global)| !is_own(global))
-    }
-
-    /// Whether it is no loaded module: it answers by a fault until one is loaded.
-    pub fn is_stand_in(&self) -> bool {
-        self.version == 0
-    }
-
-    /// Whether it has a filter in force that may read values that change when a pod is bound: the pods on nodes, their
-    /// requests, counts of the cluster.
-    pub fn counts(&self) -> bool {
-        self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.policy.may_count()
-    }
-
-    /// Whether it is asked this verb about the pod in this mode.
-    pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod) -> bool {
-        self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod)
-    }
-}
-
-impl fmt::Debug for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("id", &self.id).field("digest", &self.digest).finish_non_exhaustive()
-    }
-}
-
 // === impl Failure ===
 
 impl Failure {
@@ -203,58 +83,12 @@ impl fmt::Display for Failure {
     }
 }
 
-// === impl Group ===
-
-impl Group {
-    /// A group of these policies, in order.
-    pub fn new(mut members: Vec<Arc<Member>>) -> Self {
-        members.sort_by(|a, b| (a.config.order, &a.name).cmp(&(b.config.order, &b.name)));
-        let scores = |member: &Arc<Member>| {
-            let verbs = member.policy.verbs();
-            member.config.mode != Mode::Off && (verbs.has(Verb::Score) || verbs.has(Verb::Rank))
-        };
-        let counting = members.iter().filter(|member| member.counts()).cloned().collect();
-        let has_scores = members.iter().any(scores);
-        Self { members: members.into(), counting, has_scores, combined: Arc::default() }
-    }
-
-    /// Whether a filter that may count pods is asked about this pod.
-    pub(crate) fn is_counting(&self, pod: &Pod) -> bool {
-        self.counting.iter().any(|member| member.config.matches.accepts(pod))
-    }
-
-    /// Whether kube-scheduler may ask for scores.
-    pub(crate) const fn has_scores(&self) -> bool {
-        self.has_scores
-    }
-
-    /// All policies, in the order in which filters run.
-    pub fn members(&self) -> &[Arc<Member>] {
-        &self.members
-    }
-
-    /// The classes of nodes that its policies tell apart together when they are asked a verb.
-    pub(crate) fn combined(&self, verb: Verb) -> &RecentCombined {
-        &self.combined[verb as usize]
-    }
-
-    /// Drops the entries of [`Group::combined`].
-    pub(crate) fn drop_combined(&self) {
-        self.combined.iter().for_each(RecentCombined::clear);
-    }
-
-    /// Those that are asked this verb about the pod in this mode, in order.
-    pub fn answering(&self, mode: Mode, verb: Verb, pod: &Pod) -> impl Iterator<Item = &Arc<Member>> {
-        self.members.iter().filter(move |member| member.answers(mode, verb, pod))
-    }
-}
-
 // === impl Roster ===
 
 impl Roster {
     /// A table of these groups, and of the failures to load.
     pub fn new(groups: BTreeMap<Arc<str>, Group>, failures: Vec<Failure>) -> Self {
-        let is_counting = groups.values().any(|group| !group.counting.is_empty());
+        let is_counting = groups.values().any(Group::has_counting);
         Self { groups, failures, states: BTreeMap::new(), is_counting }
     }
 
@@ -305,8 +139,7 @@ impl Roster {
     /// Bytes of all cached answers.
     pub(crate) fn cached_bytes(&self) -> usize {
         let caches: usize = self.members().map(|member| member.cache.bytes()).sum();
-        let combined: usize =
-            self.groups.values().flat_map(|group| group.combined.iter()).map(RecentCombined::bytes).sum();
+        let combined: usize = self.groups.values().map(Group::combined_bytes).sum();
         caches + combined
     }
 

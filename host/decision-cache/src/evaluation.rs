@@ -1,18 +1,18 @@
 //! One call of the function: it evaluates one representative of each unknown combination of values.
 
+mod found;
+
 use std::sync::Arc;
 
+use self::found::{Found, Speculation};
 use crate::{
     answers::{Answers, NewAnswers},
-    attribute::{Attribute, AttributeList, Row, Scope},
+    attribute::Row,
     cache::Update,
     class::{Answer, Class, LookupResult, MISS},
-    fingerprint::Fingerprint,
     lookup::{ByClass, Lookup},
     read_log::SharedLog,
-    row_classes::{RowClassColumn, RowClasses},
-    source::{Reader, Source},
-    trie::Trie,
+    source::Source,
 };
 
 /// Evaluates the function for the misses of a lookup, one row after another.
@@ -45,25 +45,6 @@ pub enum Evaluated<T, A> {
 }
 
 type UpdateOf<S, A> = Option<Update<S, A>>;
-
-/// The results of this call so far.
-struct Found<T, A> {
-    trie: Trie<A>,
-    attributes: AttributeList<T>,
-    reader: Reader,
-    speculation: Option<Speculation<T>>,
-    has_conflict: bool,
-    /// The reads do not determine the answers, so every row is evaluated.
-    is_uncacheable: bool,
-}
-
-/// Speculates that the function reads only the attributes of these classes of rows.
-struct Speculation<T> {
-    row_classes: Arc<RowClasses<T>>,
-    column: Arc<RowClassColumn>,
-    /// The answer's number by class of rows.
-    answers: Vec<u32>,
-}
 
 // === impl Evaluation ===
 
@@ -101,29 +82,10 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         (numbers, misses): (Vec<u32>, Vec<u32>),
         speculation: Option<Speculation<S::Attribute>>,
     ) -> Self {
-        let found = Found {
-            trie: Trie::default(),
-            attributes: AttributeList::default(),
-            reader: Reader::default(),
-            speculation,
-            has_conflict: false,
-            is_uncacheable: false,
-        };
+        let found = Found::new(speculation);
         let (log, by_class, has_ended) = (SharedLog::default(), None, false);
-        Self {
-            source,
-            rows,
-            log,
-            class,
-            numbers,
-            misses,
-            by_class,
-            current: 0,
-            found,
-            asked: 0,
-            evaluated: 0,
-            has_ended,
-        }
+        let (current, asked, evaluated) = (0, 0, 0);
+        Self { source, rows, log, class, numbers, misses, by_class, current, found, asked, evaluated, has_ended }
     }
 
     /// The log for the function's reads.
@@ -228,79 +190,4 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 /// The rows of these positions, in the order in which they are evaluated.
 fn next_rows(misses: &[u32], rows: &[Row]) -> impl Iterator<Item = Row> {
     misses.iter().rev().map(|position| rows[*position as usize])
-}
-
-// === impl Found ===
-
-impl<T: Attribute, A: Answer> Found<T, A> {
-    /// Whether rows of one class have one answer, as far as is known.
-    fn follows_from_classes(&self) -> bool {
-        !self.is_uncacheable && self.speculation.is_some()
-    }
-
-    /// The answer about a row from this call; the rows `next` come after it.
-    fn get<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
-        &mut self,
-        source: &S,
-        row: Row,
-        next: impl Fn() -> N,
-    ) -> Option<u32> {
-        if self.is_uncacheable {
-            return None;
-        }
-        let cell = self.speculation.as_mut().map(|speculation| speculation.cell(row));
-        if let Some(own) = cell.as_ref().map(|own| **own).filter(|own| *own != MISS) {
-            return Some(own);
-        }
-        let own = self.trie.walk(|number| self.reader.read(source, &self.attributes, number, row, &next))?;
-        if let Some(cell) = cell {
-            *cell = own;
-        }
-        Some(own)
-    }
-
-    /// Adds the attributes that the function has read since.
-    fn read_more<S: Source<Attribute = T>>(&mut self, attributes: &[T], source: &S) {
-        for attribute in &attributes[self.attributes.len()..] {
-            // A value of the snapshot is the same for all rows, so it tells no two rows of a class apart.
-            let is_known = |speculation: &Speculation<T>| {
-                attribute.scope() == Scope::Snapshot || speculation.row_classes.position(attribute).is_some()
-            };
-            self.speculation = self.speculation.take().filter(is_known);
-            self.attributes.push(attribute.clone());
-        }
-        self.reader.extend(source, &self.attributes);
-    }
-
-    fn keep<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
-        &mut self,
-        steps: &[u32],
-        source: &S,
-        row: Row,
-        next: impl Fn() -> N,
-        answer: A,
-    ) -> u32 {
-        let read = |step: &u32| (*step, self.reader.read(source, &self.attributes, *step, row, &next));
-        let path: Vec<(u32, Fingerprint)> = steps.iter().map(read).collect();
-        let Ok(own) = self.trie.insert(&path, answer.clone()) else {
-            (self.has_conflict, self.is_uncacheable) = (true, true);
-            return self.trie.push_answer(answer);
-        };
-        if let Some(speculation) = &mut self.speculation {
-            *speculation.cell(row) = own;
-        }
-        own
-    }
-}
-
-// === impl Speculation ===
-
-impl<T> Speculation<T> {
-    fn new(row_classes: Arc<RowClasses<T>>, column: Arc<RowClassColumn>) -> Self {
-        Self { answers: vec![MISS; column.count], row_classes, column }
-    }
-
-    fn cell(&mut self, row: Row) -> &mut u32 {
-        &mut self.answers[self.column.by_row[row as usize] as usize]
-    }
 }

@@ -2,49 +2,18 @@
 
 use std::{borrow::Borrow, sync::Arc, time::Instant};
 
-use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{
-    After, BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, Query, ScoreScale, Sender, TieBreak,
-};
+use plimsoll_core::{After, BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, Query, Sender};
 
 use crate::{
     RequestCache,
     decode::{self, ExtenderArgs, MAX_ELEMENTS, WireNodes},
     encode,
-    error::{LoggedPod, WireError},
+    error::WireError,
+    extender_verb::ExtenderVerb,
     memory::MemoryReservation,
+    reply::ExtenderReply,
 };
-
-/// A verb of the extender protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExtenderVerb {
-    Filter,
-    /// The scale is part of the URL, so that it changes together with the scheduler's configuration.
-    Prioritize(ScoreScale),
-    Preempt,
-    Bind,
-}
-
-/// A reply, and the work to do after it was sent.
-#[derive(Debug)]
-pub struct ExtenderReply {
-    /// The HTTP status.
-    pub status: u16,
-    pub(crate) body: Bytes,
-    /// Nodes or candidates that the request asked about, as far as it could be read.
-    pub nodes: usize,
-    /// Why there is no decision, for a log.
-    pub error: Option<String>,
-    /// The pod without a decision, for a log.
-    pub(crate) pod: Option<Box<LoggedPod>>,
-    /// Work for after the reply.
-    pub after: After,
-    /// Whether the connection cannot be used again.
-    pub(crate) close: bool,
-    /// Whether the reason for the missing decision is logged already.
-    pub(crate) is_routine: bool,
-}
 
 /// The handling of a request.
 #[derive(Debug)]
@@ -88,46 +57,9 @@ pub fn answer_with(
     }
 }
 
-/// The last segment of the URL at which scores are on this scale: `prioritizeVerb` of kube-scheduler's configuration.
-pub const fn prioritize_verb(scale: ScoreScale) -> &'static str {
-    match scale {
-        ScoreScale::Coarse => "prioritize",
-        ScoreScale::Fine => "prioritize-fine",
-        ScoreScale::FineWith(TieBreak::Name) => "prioritize-fine-by-name",
-        ScoreScale::FineWith(TieBreak::Spread) => "prioritize-fine-spread",
-    }
-}
-
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
-    /// The group (empty for the root) and the verb of a URL's path; extra slashes are ignored.
-    pub(crate) fn from_path(path: &str) -> Option<(&str, Self)> {
-        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
-        let (first, second) = (segments.next()?, segments.next());
-        let (group, name) = second.map_or(("", first), |second| (first, second));
-        let verb = Self::ALL.into_iter().find(|verb| verb.segment() == name)?;
-        segments.next().is_none().then_some((group, verb))
-    }
-
-    /// The last segment of the URL.
-    pub(crate) const fn segment(self) -> &'static str {
-        match self {
-            Self::Prioritize(scale) => prioritize_verb(scale),
-            _ => self.as_str(),
-        }
-    }
-
-    /// The name in logs and metrics.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Filter => "filter",
-            Self::Prioritize(_) => "prioritize",
-            Self::Preempt => "preempt",
-            Self::Bind => "bind",
-        }
-    }
-
     /// Reads the body, decides and writes the reply; the memory for each step is reserved before it.
     pub(crate) fn answer(
         self,
@@ -158,61 +90,6 @@ impl ExtenderVerb {
             Self::Bind => return answer_bind(gateway, group, decode::binding_args(body, arrival.received)),
         };
         Handling::Reply(reply.unwrap_or_else(|error| self.error(error)))
-    }
-
-    /// The reply to a request that has no decision, as this call's caller can read it.
-    pub(crate) fn error(self, error: WireError) -> ExtenderReply {
-        // kube-scheduler throws away the body of any other status: a reason must come with 200.
-        match self {
-            Self::Filter => ExtenderReply::failed(StatusCode::OK, encode::filter_error(&error.outside), error),
-            Self::Bind => ExtenderReply::failed(StatusCode::OK, encode::error(&error.outside), error),
-            Self::Prioritize(_) | Self::Preempt => ExtenderReply::plain_error(error),
-        }
-    }
-
-    const ALL: [Self; 7] = [
-        Self::Filter,
-        Self::Prioritize(ScoreScale::Coarse),
-        Self::Preempt,
-        Self::Bind,
-        Self::Prioritize(ScoreScale::Fine),
-        Self::Prioritize(ScoreScale::FineWith(TieBreak::Name)),
-        Self::Prioritize(ScoreScale::FineWith(TieBreak::Spread)),
-    ];
-}
-
-// === impl ExtenderReply ===
-
-impl ExtenderReply {
-    /// The body, never empty.
-    pub fn body(&self) -> Bytes {
-        self.body.clone()
-    }
-
-    /// The reply of another replica to a bind.
-    pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
-        // That replica has logged its error, with the pod.
-        Self { error, is_routine: true, ..Self::decided(body, 1, After::default()) }
-    }
-
-    /// The reply of a URL, method or verb that has no error field of its own.
-    pub(crate) fn plain_error(error: WireError) -> Self {
-        Self::failed(error.status, encode::error(&error.outside), error)
-    }
-
-    fn failed(status: StatusCode, body: Vec<u8>, error: WireError) -> Self {
-        Self {
-            status: status.as_u16(),
-            error: Some(error.inside),
-            pod: error.pod,
-            close: error.close,
-            is_routine: error.is_routine,
-            ..Self::decided(body, 0, After::default())
-        }
-    }
-
-    fn decided(body: impl Into<Bytes>, nodes: usize, after: After) -> Self {
-        Self { status: 200, body: body.into(), nodes, error: None, pod: None, after, close: false, is_routine: false }
     }
 }
 

@@ -5,6 +5,7 @@
 mod by_name;
 mod entry;
 mod namespaces;
+mod publishing;
 mod reservations;
 mod reserved_pod;
 mod unreadable;
@@ -12,7 +13,7 @@ mod unreadable;
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use hashbrown::HashMap as Table;
-use plimsoll_core::{Cluster, Namespace, Node, Pod, Pool, Slot, Slots, Unlisted, UnlistedNode};
+use plimsoll_core::{Cluster, Namespace, Node, Pod, Pool, Slots, Unlisted};
 
 use self::{
     by_name::{PodByName, PodName},
@@ -169,27 +170,6 @@ impl ClusterStore {
         }
     }
 
-    /// The cluster as it was last published.
-    pub(crate) fn published(&self) -> &Arc<Cluster> {
-        &self.cluster
-    }
-
-    /// The cluster as it is now, if that is another one than before.
-    pub(crate) fn publish(&mut self) -> Option<Arc<Cluster>> {
-        let mut is_news = false;
-        for name in std::mem::take(&mut self.dirty) {
-            is_news |= self.update_slot(&name);
-        }
-        if !is_news && !self.namespaces.is_changed() {
-            return None;
-        }
-        let on_node = |reserved: &ReservedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
-        let reserved = Arc::new(self.reserved.values().filter_map(on_node).collect());
-        let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
-        self.cluster = Arc::new(next.with_reserved(reserved).with_namespaces(self.namespaces.publish()));
-        Some(Arc::clone(&self.cluster))
-    }
-
     /// From here on the namespaces of a list are added.
     pub(crate) fn begin_namespaces(&mut self) {
         self.namespaces.begin();
@@ -240,75 +220,6 @@ impl ClusterStore {
             entry.dirty = true;
         }
     }
-
-    /// Brings the slot of one node up to date, or its pods if it has none; whether that changes anything.
-    fn update_slot(&mut self, name: &str) -> bool {
-        let Some(entry) = self.entries.get_mut(name) else { return false };
-        entry.dirty = false;
-        let slot = entry.slot(entry.at.and_then(|at| self.slots.get(at)));
-        let unlisted = if slot.is_none() { entry.unlisted(self.unlisted.get(name)) } else { None };
-        let is_unlisted_news = update_unlisted(&mut self.unlisted, name, unlisted);
-        let is_news = match (slot, entry.at) {
-            (Some(slot), Some(at)) => {
-                let is_news = self.slots.get(at).is_none_or(|old| !is_same(old, &slot));
-                if is_news {
-                    self.slots.replace(at, slot);
-                }
-                is_news
-            }
-            (Some(slot), None) => {
-                entry.at = Some(self.slots.len());
-                self.slots.push(slot);
-                true
-            }
-            (None, at) => {
-                entry.at = None;
-                if entry.is_void() {
-                    self.entries.remove(name);
-                }
-                at.inspect(|at| self.remove_slot(*at)).is_some()
-            }
-        };
-        is_news || is_unlisted_news
-    }
-
-    /// Takes a slot away; the last one moves into its place.
-    fn remove_slot(&mut self, at: usize) {
-        self.slots.swap_remove(at);
-        if let Some(entry) = self.slots.get(at).and_then(|moved| self.entries.get_mut(moved.node.name())) {
-            entry.at = Some(at);
-        }
-    }
-}
-
-/// Puts a node without a slot in its place; whether that changes anything.
-fn update_unlisted(unlisted: &mut Unlisted, name: &str, node: Option<UnlistedNode>) -> bool {
-    match (unlisted.get(name), node) {
-        (None, None) => false,
-        (Some(old), Some(new)) if is_same_unlisted(old, &new) => false,
-        (_, Some(new)) => {
-            Arc::make_mut(unlisted).insert(name.into(), new);
-            true
-        }
-        (Some(_), None) => Arc::make_mut(unlisted).remove(name).is_some(),
-    }
-}
-
-fn is_same_unlisted(a: &UnlistedNode, b: &UnlistedNode) -> bool {
-    let is_node_same = match (&a.node, &b.node) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-        (None, None) => true,
-        _ => false,
-    };
-    is_node_same && Arc::ptr_eq(&a.placed, &b.placed)
-}
-
-fn is_same(a: &Slot, b: &Slot) -> bool {
-    let is_placed_same = match (&a.placed, &b.placed) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-        _ => false,
-    };
-    Arc::ptr_eq(&a.node, &b.node) && is_placed_same
 }
 
 #[cfg(test)]

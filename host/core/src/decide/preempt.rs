@@ -3,12 +3,12 @@
 //! kube-scheduler offers candidates that the filters never saw or had refused, so each is first put
 //! to the filters as if its victims were gone. Then the `preempt` policies keep, drop or change it.
 
-use std::{borrow::Cow, cmp::Reverse, sync::Arc};
+mod placing;
 
-use hashbrown::HashMap;
+use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Slot, Verb, View,
+    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Verb, View,
     cache::{Answers, Evaluated},
     cluster::OwnPlace,
     facts::Moment,
@@ -16,6 +16,7 @@ use crate::{
     whole_cluster::WholeCluster,
 };
 
+use self::placing::place;
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
     chain::{Chain, Reasons},
@@ -253,53 +254,4 @@ fn ask_preempt(member: &Member, ask: &Ask, candidates: &[u32]) -> Result<Vec<Pre
         }
     }
     Ok(answers)
-}
-
-/// The node of a candidate with its pods, and the indices of the victims among them; or why not.
-fn place(
-    query: &CandidateQuery<'_>,
-    cluster: Option<&Cluster>,
-    (memories, sender): (&Memories, Sender),
-) -> Result<Result<(Slot, Vec<u32>), &'static str>, DecideError> {
-    let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
-    let (slot, mut victims) = match &query.victims {
-        Victims::Uids(uids) => {
-            let Some(slot) = seen else { return Ok(Err(NOT_SEEN.1)) };
-            let position = |uid: &Cow<'_, str>| slot.placed.as_ref()?.position(uid);
-            let Some(victims) = uids.iter().map(position).collect() else { return Ok(Err("victim not seen yet")) };
-            (slot, victims)
-        }
-        Victims::Pods(objects) => {
-            // A scheduler that sends whole objects has sent this node with a filter request, of this pod or of another:
-            // candidates are mostly nodes that its own filters had refused for this one.
-            let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
-            let sent = memories.find_node(sender, &query.node).map(|node| Slot { node, placed });
-            let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1)) };
-            let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
-            let victims = place_pods(&mut slot, pods);
-            (slot, victims)
-        }
-    };
-    let mut named = vec![false; slot.placed.as_deref().map_or(0, |placed| placed.pods().len())];
-    victims.retain(|victim: &u32| !std::mem::replace(&mut named[*victim as usize], true));
-    Ok(Ok((slot, victims)))
-}
-
-/// Adds the pods that the node's own view does not have; returns the indices of all of them.
-fn place_pods(slot: &mut Slot, pods: Vec<Pod>) -> Vec<u32> {
-    let known = slot.placed.take();
-    let mut all: Vec<Arc<Pod>> = known.as_ref().map(|known| known.pods().to_vec()).unwrap_or_default();
-    let mut added: HashMap<Box<str>, u32> = HashMap::new();
-    let mut place = |pod: Pod| {
-        let at = known.as_ref().and_then(|known| known.position(pod.uid()));
-        at.unwrap_or_else(|| {
-            *added.entry(pod.uid().into()).or_insert_with(|| {
-                all.push(Arc::new(pod));
-                all.len() as u32 - 1
-            })
-        })
-    };
-    let indices = pods.into_iter().map(&mut place).collect();
-    slot.placed = Some(Arc::new(if known.is_some() { Placed::new(all) } else { Placed::partial(all) }));
-    indices
 }

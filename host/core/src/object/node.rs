@@ -1,31 +1,19 @@
 //! A node as policies can read it.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, OnceLock},
-};
+mod wire;
+
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use serde::Deserialize;
 
+use self::wire::{MetadataJson, NodeJson, SpecJson, StatusJson, other_names, statuses};
 use super::{
     ALLOCATION, Entries, ObjectError, Quantities, at_pointer,
     image::{ImageName, Images, LazyImages},
     parse, steady,
+    taint::Taint,
 };
 use crate::stamp::stamp;
-
-/// A taint of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Taint {
-    /// The taint's key.
-    pub key: Box<str>,
-    /// Its value; empty if it has none.
-    #[serde(default)]
-    pub value: Box<str>,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
-    pub effect: Box<str>,
-}
 
 /// One node.
 #[derive(Debug)]
@@ -52,14 +40,6 @@ pub struct Node {
     stamp: u64,
     /// Fixed when it is read: it is asked for with every request.
     heap_bytes: usize,
-}
-
-// === impl Taint ===
-
-impl Taint {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.key.len() + self.value.len() + self.effect.len() + 3 * ALLOCATION
-    }
 }
 
 // === impl Node ===
@@ -215,76 +195,6 @@ impl Node {
     fn images(&self) -> &Images {
         self.images.get(|| self.field("/status/images").map(Images::of).unwrap_or_default())
     }
-}
-
-/// Conditions as a map; one that does not say its type or its status is left out.
-fn statuses(conditions: Vec<Option<ConditionJson<'_>>>) -> Entries {
-    let complete = |condition: &ConditionJson<'_>| !condition.r#type.is_empty() && !condition.status.is_empty();
-    conditions.into_iter().flatten().filter(complete).map(|condition| (condition.r#type, condition.status)).collect()
-}
-
-/// Addresses, each once, without those that are the name.
-fn other_names(addresses: Vec<Option<AddressJson<'_>>>, name: &str) -> Box<[Box<str>]> {
-    let mut others: Vec<Box<str>> = Vec::new();
-    for AddressJson { address } in addresses.into_iter().flatten() {
-        let is_known = address.is_empty() || address == name || others.iter().any(|own| **own == *address);
-        if !is_known {
-            others.push(address.into());
-        }
-    }
-    others.into()
-}
-
-#[derive(Deserialize)]
-struct NodeJson<'a> {
-    #[serde(borrow)]
-    metadata: MetadataJson<'a>,
-    spec: Option<SpecJson>,
-    #[serde(borrow)]
-    status: Option<StatusJson<'a>>,
-}
-
-#[derive(Deserialize)]
-struct MetadataJson<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(default)]
-    labels: Entries,
-    #[serde(default)]
-    annotations: Entries,
-}
-
-#[derive(Deserialize, Default)]
-struct SpecJson {
-    taints: Option<Box<[Taint]>>,
-    unschedulable: Option<bool>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct StatusJson<'a> {
-    allocatable: Quantities,
-    capacity: Quantities,
-    #[serde(borrow)]
-    conditions: Option<Vec<Option<ConditionJson<'a>>>>,
-    #[serde(borrow)]
-    addresses: Option<Vec<Option<AddressJson<'a>>>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct AddressJson<'a> {
-    #[serde(borrow)]
-    address: Cow<'a, str>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ConditionJson<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(borrow)]
-    status: Cow<'a, str>,
 }
 
 #[cfg(test)]

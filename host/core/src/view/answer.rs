@@ -26,12 +26,7 @@ impl View {
             }
             // They are answered by columns: see [`View::read`].
             Read::NodesByLabel(_) | Read::PlacedCountsLabelled { .. } => Value::Absent,
-            Read::Placed(node, pod, read) => match read_placed(self.placed_pod(node, pod)?, &read) {
-                Value::Text(text) if matches!(read, PlacedRead::Annotation(_)) && text == NOT_KEPT => {
-                    return Err(ReadError::NotKept(pod));
-                }
-                value => value,
-            },
+            Read::Placed(node, pod, read) => return self.read_placed_pod(node, pod, &read),
             Read::ClusterCount(selector) => optional(self.count(&selector)),
             Read::ClusterCountUpTo { selector, n } => {
                 optional(self.count(&selector).map(|count| count.min(i64::try_from(n).unwrap_or(i64::MAX))))
@@ -54,6 +49,15 @@ impl View {
                 Value::Number((self.now - self.now % granularity) as i64)
             }
         })
+    }
+
+    fn read_placed_pod(&self, node: u32, pod: u32, read: &PlacedRead<&str>) -> Result<Value<'_>, ReadError> {
+        match read_placed(self.placed_pod(node, pod)?, read) {
+            Value::Text(text) if matches!(read, PlacedRead::Annotation(_)) && text == NOT_KEPT => {
+                Err(ReadError::NotKept(pod))
+            }
+            value => Ok(value),
+        }
     }
 
     fn read_pod(&self, read: PodRead<&str>) -> Value<'_> {

@@ -1,5 +1,7 @@
 //! The state of one connection: whether it is idle, the data that its peer owes, and the signals that end it.
 
+mod waits;
+
 use std::{
     sync::{
         Arc,
@@ -8,11 +10,12 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep},
 };
+
+use self::waits::{PendingBodies, PendingReplies};
 
 /// The time that an idle connection may take to close: an h2 peer answers one PING, which takes a round trip. New
 /// connections wait for it one after another.
@@ -34,23 +37,11 @@ pub(super) struct ConnectionState {
     /// Bytes of bodies that services have read.
     body_bytes: AtomicU64,
     bodies: PendingBodies,
-    replies: Waiting,
+    replies: PendingReplies,
     /// Whether it was told to make room.
     is_leaving: AtomicBool,
     closing: Notify,
     cut: Notify,
-}
-
-/// Since when each body is awaited, in milliseconds after `opened`. An h2 connection has several at once: each counts
-/// by itself, so that neither quick ones after one another look slow, nor a slow one hides among them.
-#[derive(Default)]
-struct PendingBodies(Mutex<Vec<u64>>);
-
-/// The number of replies that the peer is awaited for, and the start of the wait in milliseconds after `opened`.
-#[derive(Default)]
-struct Waiting {
-    count: AtomicUsize,
-    since: AtomicU64,
 }
 
 /// The body of a request is awaited; a connection that is slow with it is among the first to make room.
@@ -73,7 +64,7 @@ impl ConnectionState {
             head_since: AtomicU64::new(0),
             body_bytes: AtomicU64::new(0),
             bodies: PendingBodies::default(),
-            replies: Waiting::default(),
+            replies: PendingReplies::default(),
             is_leaving: AtomicBool::new(false),
             closing: Notify::new(),
             cut: Notify::new(),
@@ -217,45 +208,6 @@ impl ConnectionState {
     }
 }
 
-// === impl PendingBodies ===
-
-impl PendingBodies {
-    fn begin(&self, now: u64) {
-        self.0.lock().push(now);
-    }
-
-    /// One that was awaited since then has come, or never will.
-    fn end(&self, began: u64) {
-        let mut since = self.0.lock();
-        if let Some(at) = since.iter().position(|since| *since == began) {
-            since.swap_remove(at);
-        }
-    }
-
-    fn oldest(&self) -> Option<u64> {
-        self.0.lock().iter().min().copied()
-    }
-}
-
-// === impl Waiting ===
-
-impl Waiting {
-    fn begin(&self, now: impl FnOnce() -> u64) {
-        if !self.is_any() {
-            self.since.store(now(), Ordering::Relaxed);
-        }
-        self.count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn is_any(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > 0
-    }
-
-    fn since(&self) -> Option<u64> {
-        self.is_any().then(|| self.since.load(Ordering::Relaxed))
-    }
-}
-
 // === impl BodyAwaited ===
 
 impl BodyAwaited {
@@ -280,39 +232,13 @@ impl Drop for BodyAwaited {
 impl Drop for ReaderAwaited {
     fn drop(&mut self) {
         // The peer has read something. On a busy h2 connection there may always be a pending reply.
-        self.0.replies.since.store(self.0.now(), Ordering::Relaxed);
-        self.0.replies.count.fetch_sub(1, Ordering::Relaxed);
+        self.0.replies.end(self.0.now());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bodies_that_overlap_on_one_connection_do_not_make_it_slow() {
-        let bodies = PendingBodies::default();
-        for at in 0..100 {
-            bodies.begin(at);
-            if at > 0 {
-                bodies.end(at - 1);
-            }
-            assert_eq!(bodies.oldest(), Some(at));
-        }
-        bodies.end(99);
-        assert_eq!(bodies.oldest(), None);
-    }
-
-    #[test]
-    fn a_slow_body_does_not_hide_among_quick_ones() {
-        let bodies = PendingBodies::default();
-        bodies.begin(5);
-        for at in 5..100 {
-            bodies.begin(at);
-            bodies.end(at);
-            assert_eq!(bodies.oldest(), Some(5));
-        }
-    }
 
     #[test]
     fn a_body_is_awaited_until_its_guard_is_dropped() {

@@ -8,7 +8,7 @@ use tokio::{
     time::timeout_at,
 };
 
-use crate::{WireConfig, answer::ExtenderVerb, error::WireError};
+use crate::{WireConfig, error::WireError, extender_verb::ExtenderVerb};
 
 /// Each group has permits of its own, so that slow policies of one group do not block another.
 pub(super) struct ConcurrencyLimits {

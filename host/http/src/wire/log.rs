@@ -3,7 +3,7 @@
 use hyper::http::request::Parts;
 use plimsoll_core::RequestId;
 
-use crate::{answer::ExtenderReply, forward::REQUEST_ID};
+use crate::{forward::REQUEST_ID, reply::ExtenderReply};
 
 /// The ID of a request in the log: the client's, or a number of our own.
 pub(super) fn request_id(parts: &Parts) -> RequestId {

@@ -4,9 +4,9 @@ mod laws;
 
 use std::time::Duration;
 
-use plimsoll_core::{NotReserved, Placed, Read, Selector, Value, View};
+use plimsoll_core::{NotReserved, Placed, Read, Selector, Slot, Value, View};
 
-use super::*;
+use super::{publishing::is_same, *};
 
 pub(super) fn node(name: &str, zone: &str, beat: u32) -> Node {
     let json = format!(
