@@ -29,7 +29,7 @@
 //
 // Build it with the Go toolchain alone:
 //
-//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -ldflags='-s -w' -o needs-label.wasm
+//	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildvcs=false -buildmode=c-shared -ldflags='-s -w' -o needs-label.wasm
 //
 // A policy is a function of the values that it reads: it must not depend on earlier calls. Each method of a view is one
 // read of the host. Where a comment says none, the second result is false.

@@ -204,13 +204,13 @@ fn build_go_in(module: &Path, package: &str) -> Built {
     build_go_as("c-shared", module, package)
 }
 
-/// The same as a policy (`c-shared`) or as a program (`exe`).
+/// Builds a policy (`c-shared`) or a program (`exe`), as docs/languages/go.md and stdio.md say.
 fn build_go_as(mode: &str, module: &Path, package: &str) -> Built {
     let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (folder, out) = output(&format!("{name}-{}.wasm", package.trim_matches('.').replace('/', "-")));
     let mut go = Command::new("go");
     go.current_dir(module).env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=mod");
-    go.args(["build", &format!("-buildmode={mode}"), "-ldflags=-s -w", "-o"])
+    go.args(["build", "-trimpath", "-buildvcs=false", &format!("-buildmode={mode}"), "-ldflags=-s -w", "-o"])
         .arg(&out)
         .arg(Path::new(".").join(package));
     let built = run(&mut go, GO_ADVICE).map(|output| {

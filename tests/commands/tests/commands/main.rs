@@ -14,6 +14,8 @@ mod json;
 mod messages;
 mod new;
 mod open;
+mod page;
+mod pages;
 mod record;
 mod run;
 mod scheduler_config;
@@ -22,6 +24,7 @@ mod stdio;
 mod test;
 mod test_pitfalls;
 mod tls;
+mod tools;
 
 use std::path::Path;
 

@@ -9,9 +9,12 @@ use std::{
 };
 
 use plimsoll_commands::{matches_golden, plimsoll};
-use plimsoll_harness::{binary, skip, tempdir, wait_until, workspace};
+use plimsoll_harness::{binary, tempdir, wait_until, workspace};
 
-use crate::text;
+use crate::{
+    text,
+    tools::{has, has_clang, has_go, has_npm_packages, has_packages, link_npm_packages},
+};
 
 /// `make` in the folder of a policy, with the plimsoll of this build.
 fn make(folder: &Path, targets: &[&str]) -> Command {
@@ -32,30 +35,6 @@ fn output_of(mut make: Command) -> String {
     let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     assert!(output.status.success(), "{make:?}: {printed}");
     printed
-}
-
-/// Whether these programs run; if not, the test is reported as skipped.
-fn has(tools: &[(&str, &str)], advice: &str) -> bool {
-    let missing = tools.iter().find(|(tool, version)| {
-        let ran = Command::new(tool).arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        !ran.is_ok_and(|status| status.success())
-    });
-    if let Some((tool, _)) = missing {
-        skip(&format!("{tool} is missing: {advice}"));
-    }
-    missing.is_none()
-}
-
-/// Whether packages of a language are there; if not, the test is reported as skipped.
-fn has_packages(package: &Path, advice: &str) -> bool {
-    if !package.exists() {
-        skip(&format!("{} is missing: {advice}", package.display()));
-    }
-    package.exists()
-}
-
-fn has_clang() -> bool {
-    has(&[("make", "--version"), ("clang", "--version"), ("wasm-ld", "--version")], "install make, clang and lld")
 }
 
 /// A new policy `needs-label` in an empty folder.
@@ -86,7 +65,7 @@ fn a_new_policy_in_c_builds_and_passes_its_tests() {
 
 #[test]
 fn a_new_policy_in_go_builds_and_passes_its_tests() {
-    if !has(&[("make", "--version"), ("go", "version")], "install make, and Go 1.24 or later") {
+    if !has_go() {
         return;
     }
     let parent = tempdir().unwrap();
@@ -116,52 +95,32 @@ fn a_new_policy_in_rust_builds_and_passes_its_tests() {
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
 }
 
-/// Packages come from the network: so the folder gets those with which the SDK itself is tested.
 #[test]
 fn a_new_policy_in_typescript_builds_and_passes_its_tests() {
-    let packages = workspace().join("plugin-sdk/typescript/node_modules");
-    if !has(&[("make", "--version"), ("node", "--version")], "install make, and Node.js 20 or later")
-        || !has_packages(&packages.join("typescript"), "type npm ci in plugin-sdk/typescript")
-    {
+    if !has_npm_packages("typescript") {
         return;
     }
     let parent = tempdir().unwrap();
     let folder = new_policy(parent.path(), "typescript");
-    let own = folder.join("node_modules");
-    fs::create_dir_all(own.join(".bin")).unwrap();
-    for entry in fs::read_dir(&packages).unwrap().map(Result::unwrap) {
-        if !entry.file_name().to_string_lossy().starts_with('.') {
-            symlink(entry.path(), own.join(entry.file_name())).unwrap();
-        }
-    }
-    symlink("../sdk", own.join("plimsoll")).unwrap();
-    symlink("../typescript/bin/tsc", own.join(".bin/tsc")).unwrap();
-    symlink("../plimsoll/bin/plimsoll-build.mjs", own.join(".bin/plimsoll-build")).unwrap();
-    fs::write(own.join(".installed"), "").unwrap();
+    let programs = [("tsc", "typescript/bin/tsc"), ("plimsoll-build", "plimsoll/bin/plimsoll-build.mjs")];
+    link_npm_packages(&folder, "typescript", ("plimsoll", Path::new("../sdk")), &programs);
+    fs::write(folder.join("node_modules/.installed"), "").unwrap();
     let printed = made(&folder, &["test"]);
     assert!(printed.contains("a node without the label is refused") && printed.contains("fail 0"), "{printed}");
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
 }
 
-/// As for TypeScript: packages come from the network.
 #[test]
 fn a_new_policy_in_assemblyscript_builds_and_passes_its_tests() {
-    let packages = workspace().join("plugin-sdk/assemblyscript/node_modules");
-    if !has(&[("make", "--version"), ("node", "--version")], "install make, and Node.js 20 or later")
-        || !has_packages(&packages.join("assemblyscript"), "type npm ci in plugin-sdk/assemblyscript")
-    {
+    if !has_npm_packages("assemblyscript") {
         return;
     }
     let parent = tempdir().unwrap();
     let folder = new_policy(parent.path(), "assemblyscript");
-    let own = folder.join("node_modules");
-    fs::create_dir_all(own.join(".bin")).unwrap();
-    for package in ["assemblyscript", "binaryen", "long"] {
-        symlink(packages.join(package), own.join(package)).unwrap();
-    }
-    symlink("../sdk", own.join("plimsoll-assemblyscript")).unwrap();
-    symlink("../plimsoll-assemblyscript/bin/plimsoll-asc.mjs", own.join(".bin/plimsoll-asc")).unwrap();
-    fs::write(own.join(".installed"), "").unwrap();
+    let sdk = ("plimsoll-assemblyscript", Path::new("../sdk"));
+    let programs = [("plimsoll-asc", "plimsoll-assemblyscript/bin/plimsoll-asc.mjs")];
+    link_npm_packages(&folder, "assemblyscript", sdk, &programs);
+    fs::write(folder.join("node_modules/.installed"), "").unwrap();
     let printed = made(&folder, &["test"]);
     assert!(printed.contains("a node without the label is refused") && printed.contains("fail 0"), "{printed}");
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
@@ -205,7 +164,7 @@ fn a_source_in_a_folder_below_and_one_of_the_sdk_are_part_of_the_module() {
     }
 }
 
-/// As for TypeScript: packages come from the network.
+/// Packages come from the network: so the folder gets those with which the SDK itself is tested.
 #[test]
 fn a_new_policy_in_python_builds_and_passes_its_tests() {
     let packages = workspace().join("target/python");
