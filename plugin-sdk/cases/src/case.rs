@@ -15,7 +15,7 @@ use plimsoll_yaml::Format;
 
 pub use self::error::CaseError;
 use self::file::{CaseYaml, Time};
-use crate::{Expectations, World, expect::Lines};
+use crate::{Expectations, World, WorldError, expect::Lines};
 
 /// Maximum bytes of a file: a few hundred whole nodes of 8 kB.
 const MAX_BYTES: u64 = 4 << 20;
@@ -161,6 +161,15 @@ impl Case {
             self.settings = Arc::clone(settings);
         }
         self
+    }
+
+    /// The error of a world that cannot be, with the line of the object.
+    pub(crate) fn world_error(&self, error: &WorldError) -> CaseError {
+        let line = self.lines.of_object(error.object());
+        let error = error.to_string();
+        // The place within the object as JSON, which its author has not seen.
+        let error = error.rsplit_once(" at line 1 column ").map_or(&*error, |(error, _)| error).to_owned();
+        CaseError::Unusable { path: self.path.clone(), line, error }
     }
 
     fn new(path: PathBuf, read: CaseYaml) -> Self {

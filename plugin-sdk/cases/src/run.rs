@@ -106,7 +106,7 @@ impl Case {
     fn error(&self, error: CallError) -> CaseError {
         let (path, description) = (self.path.clone(), self.description.clone());
         match error {
-            CallError::World(error) => CaseError::of_world(self, &error),
+            CallError::World(error) => self.world_error(&error),
             CallError::Fault(verb, fault) => CaseError::Fault { path, description, verb, fault },
             CallError::TooLarge => {
                 let limit = MAX_BYTES >> 20;

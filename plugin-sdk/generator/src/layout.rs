@@ -5,7 +5,7 @@ use anyhow::Context;
 use crate::{Contract, Function, Param, Type};
 
 /// The canonical ABI passes more values than this through memory.
-const MAX_FLAT: usize = 16;
+pub(crate) const MAX_FLAT: usize = 16;
 
 /// The size and alignment of a type in memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

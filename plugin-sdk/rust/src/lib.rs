@@ -52,6 +52,7 @@ mod quantity;
 mod settings;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+mod values;
 mod verbs;
 mod view;
 
@@ -59,10 +60,9 @@ pub use answer::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
 pub use door::now;
 pub use json::JsonError;
 pub use quantity::{Quantity, parse_quantity};
+pub use values::{Groups, LabelCount, Owner, Selector, Taint};
 pub use verbs::{Bind, Filter, Preempt, Rank, Score, Validate};
-pub use view::{
-    Candidate, Candidates, Cluster, Facts, Groups, LabelCount, Node, Nodes, Owner, Placed, Pod, Selector, Taint,
-};
+pub use view::{Candidate, Candidates, Cluster, Facts, Node, Nodes, Placed, Pod};
 
 /// The parts of [`export!`].
 #[doc(hidden)]

@@ -5,20 +5,10 @@
 //! log::debug!("{} devices are free", 3);
 //! ```
 
-pub use crate::{__debug as debug, __error as error, __info as info, __warn as warn};
+mod level;
 
-/// The level of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// For the policy's author.
-    Debug,
-    /// For the curious.
-    Info,
-    /// Something to look at.
-    Warn,
-    /// Something that should not be.
-    Error,
-}
+pub use self::level::Level;
+pub use crate::{__debug as debug, __error as error, __info as info, __warn as warn};
 
 /// Writes one line.
 pub fn write(level: Level, message: &str) {

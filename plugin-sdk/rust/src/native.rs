@@ -6,7 +6,10 @@ use std::{borrow::Cow, cell::Cell};
 
 use plimsoll_core::{Grouping, Read, Selector as CoreSelector, Value, View};
 
-use crate::{LabelCount, Owner, Selector, Taint, log::Level, view::Groups};
+use crate::{
+    log::Level,
+    values::{Groups, LabelCount, Owner, Selector, Taint},
+};
 
 thread_local! {
     /// The time of the call under way; `now` has no view at hand.

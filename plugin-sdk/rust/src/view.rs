@@ -6,20 +6,16 @@ mod candidate;
 mod cluster;
 mod facts;
 mod generated;
-mod groups;
 mod node;
-mod owner;
 mod placed;
 mod pod;
 
 use serde::Deserialize;
 
 pub use candidate::{Candidate, Candidates};
-pub use cluster::{Cluster, LabelCount, Selector};
+pub use cluster::Cluster;
 pub use facts::Facts;
-pub use groups::Groups;
-pub use node::{Node, Nodes, Taint};
-pub use owner::Owner;
+pub use node::{Node, Nodes};
 pub use placed::Placed;
 pub use pod::Pod;
 

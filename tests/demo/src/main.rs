@@ -3,39 +3,25 @@
 //! It starts the `plimsoll` that was built beside it, and plays kube-scheduler.
 #![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
+mod args;
 mod load;
+mod output;
 mod scheduler;
 mod stage;
 mod story;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 use plimsoll_harness::Plimsoll;
 
-use crate::{stage::Stage, story::Story};
-
-/// Show plimsoll at work on a sample cluster: real calls, a hot swap, a crash
-#[derive(Debug, Parser)]
-#[command(name = "plimsoll-demo")]
-struct Args {
-    /// The sample policies, as `make policies` builds them
-    #[arg(long, value_name = "DIR", default_value = "target/policies")]
-    policies: PathBuf,
-
-    /// The two versions of `zone-drain` and the policy that crashes, as `make policies` builds them
-    #[arg(long, value_name = "DIR", default_value = "target/demo-guests")]
-    guests: PathBuf,
-
-    /// Where the demo writes its policies and its cluster; it replaces only files of an earlier demo
-    #[arg(long, value_name = "DIR", default_value = "target/demo")]
-    directory: PathBuf,
-
-    /// The number of pods to schedule
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(9..=10_000))]
-    pods: u32,
-}
+use crate::{
+    args::Args,
+    output::{complain, say},
+    stage::Stage,
+    story::Story,
+};
 
 fn main() -> ExitCode {
     match tell(&Args::parse()) {
@@ -63,14 +49,4 @@ fn tell(args: &Args) -> Result<()> {
     story.end()?;
     say(&stage.next_commands(args));
     Ok(())
-}
-
-#[expect(clippy::print_stdout, reason = "the demo talks to a person")]
-fn say(line: &str) {
-    println!("{line}");
-}
-
-#[expect(clippy::print_stderr, reason = "what went wrong is no part of the story")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("plimsoll-demo: {error:#}");
 }

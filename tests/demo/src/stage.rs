@@ -10,11 +10,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use plimsoll_harness::binary;
 
-use crate::Args;
-use marker::Marker;
-
-/// The folder of the policies in the demo's directory.
-const POLICIES: &str = "policies";
+use crate::args::Args;
+use marker::{Marker, POLICIES};
 
 /// Where the demo's files are.
 pub(crate) struct Stage {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     load::Load,
-    say,
+    output::say,
     scheduler::{Scheduler, SchedulerDecision},
     stage::Stage,
 };

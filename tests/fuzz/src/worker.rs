@@ -5,7 +5,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::Write,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -17,7 +16,7 @@ use plimsoll_guests::world;
 use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, Inspection, WasmLoader};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::{gateway, generated::Generated};
+use crate::{gateway, generated::Generated, output::say};
 
 /// Of the modules that are refused here, one in this many goes to a compile process as well; of the others, every one.
 const SHARE: u64 = 64;
@@ -74,7 +73,7 @@ impl Worker {
     fn new(folder: &Path) -> Result<Self> {
         let config = EngineConfig { max_calls: 2, max_spares: 0, max_memory: 16 << 20, ..EngineConfig::in_process() };
         let timeout = Duration::from_secs(20);
-        let child = Compiler::Child(ChildConfig { timeout, ..ChildConfig::of(gateway()?) });
+        let child = Compiler::Child(ChildConfig { timeout, ..ChildConfig::of(gateway::program()?) });
         Ok(Self {
             here: WasmLoader::new(config.clone())?,
             elsewhere: WasmLoader::new(EngineConfig { compiler: child, ..config })?,
@@ -188,13 +187,6 @@ impl Worker {
     fn report(&self) -> Result<()> {
         say(&format!("counts: {}", serde_json::to_string(&self.counts)?))
     }
-}
-
-/// A line for the process that started this one.
-fn say(line: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    Ok(out.flush()?)
 }
 
 /// The kind of a refusal, without what differs from module to module.

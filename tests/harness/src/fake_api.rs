@@ -5,12 +5,12 @@
 
 mod objects;
 mod serve;
+mod state;
 
 use std::{
-    collections::{HashMap, VecDeque},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     path::Path,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
 };
 
@@ -18,7 +18,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use self::objects::Objects;
+pub use self::state::Fate;
+use self::state::{Mood, Shared, State};
 use crate::ReservedPort;
 
 /// A running API server; its threads end when it is dropped.
@@ -27,56 +28,6 @@ pub struct FakeApi {
     /// Kept while nobody listens on it.
     port: ReservedPort,
     directory: TempDir,
-}
-
-/// The fate of one of the next Bindings; those after them are carried out and answered.
-#[derive(Debug, Clone, Copy)]
-pub enum Fate {
-    /// It is carried out, and nobody hears of it.
-    LostAnswer,
-    /// It is carried out, and the connection is closed instead of an answer.
-    CutOff,
-    /// It never arrives.
-    Lost,
-    /// It is refused with this status.
-    Refused(u16),
-}
-
-/// Whether it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Mood {
-    #[default]
-    Well,
-    /// Connections are refused.
-    Away,
-    /// For good.
-    Ended,
-}
-
-#[derive(Default)]
-struct State {
-    objects: Objects,
-    mood: Mood,
-    /// Requests whose path contains this text are answered with this status.
-    failing: Option<(&'static str, u16)>,
-    /// Requests whose path contains this wait.
-    held: Option<&'static str>,
-    fates: VecDeque<Fate>,
-    bindings: u64,
-    last_binding: Option<(String, Value)>,
-    watches_are_silent: bool,
-    /// None: a recent one.
-    minor_version: Option<&'static str>,
-    /// Open connections by number.
-    connections: HashMap<u64, TcpStream>,
-    accepted: u64,
-}
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    /// Something changed that a watch or the listener waits for.
-    changed: Condvar,
 }
 
 // === impl FakeApi ===
@@ -271,70 +222,5 @@ pub fn write_kubeconfig(path: &Path, address: SocketAddr) -> Result<()> {
     Ok(std::fs::write(path, config.to_string())?)
 }
 
-// === impl Shared ===
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wait_until;
-
-    fn api() -> FakeApi {
-        let node = json!({"metadata": {"name": "n1"}});
-        let pods = (0..3).map(|at| json!({"metadata": {"name": format!("p{at}"), "namespace": "d", "uid": at.to_string()}, "spec": {"nodeName": "n1"}}));
-        FakeApi::start([node], pods).unwrap()
-    }
-
-    fn get(api: &FakeApi, path: &str) -> Result<(u16, Value)> {
-        let (status, text) = crate::get(api.port.address(), path)?;
-        Ok((status, serde_json::from_str(&text).unwrap_or_default()))
-    }
-
-    #[test]
-    fn a_list_comes_in_pages_that_leave_nothing_out() {
-        let api = api();
-        let (mut names, mut next) = (vec![], String::new());
-        loop {
-            let (_, page) = get(&api, &format!("/api/v1/pods?limit=2&continue={next}")).unwrap();
-            names.extend(page["items"].as_array().unwrap().iter().map(|pod| pod["metadata"]["name"].clone()));
-            next = page["metadata"]["continue"].as_str().unwrap().to_owned();
-            if next.is_empty() {
-                break;
-            }
-        }
-        assert_eq!(names, ["p0", "p1", "p2"]);
-    }
-
-    #[test]
-    fn a_binding_is_carried_out_once_and_under_its_conditions() {
-        let api = api();
-        api.put_pod(json!({"metadata": {"name": "w", "namespace": "d", "uid": "w"}, "spec": {}}));
-        let post = |uid: &str| {
-            let binding =
-                json!({"metadata": {"name": "w", "uid": uid, "annotations": {"a": "1"}}, "target": {"name": "n1"}});
-            let mut client = crate::Client::connect(api.port.address()).unwrap();
-            let path = "/api/v1/namespaces/d/pods/w/binding";
-            client.ask(path, binding.to_string().as_bytes()).unwrap().0
-        };
-        assert_eq!((post("other"), post("w"), post("w")), (409, 201, 409));
-        let pod = api.pod("d", "w").unwrap();
-        assert_eq!((&pod["spec"]["nodeName"], &pod["metadata"]["annotations"]["a"]), (&json!("n1"), &json!("1")));
-    }
-
-    #[test]
-    fn it_fails_in_each_way_and_recovers_on_its_port() {
-        let api = api();
-        api.fail(500);
-        assert_eq!(get(&api, "/api/v1/nodes").unwrap().0, 500);
-        api.stop_listening();
-        wait_until("connections to be refused", || TcpStream::connect(api.port.address()).is_err().then_some(()))
-            .unwrap();
-        api.recover();
-        wait_until("it to listen again", || get(&api, "/api/v1/nodes").ok().filter(|reply| reply.0 == 200)).unwrap();
-    }
-}
+mod tests;

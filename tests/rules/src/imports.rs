@@ -1,7 +1,8 @@
 //! Which modules of a crate import which, and the cycles among them.
 //!
 //! Sources are parsed, not searched for text. A path counts for the module that defines its item: a re-export is
-//! followed, and by itself is no import. Test modules and the arguments of macros are left out.
+//! followed, and by itself is no import. Test modules are left out, and so are the arguments of macros that do not take
+//! expressions.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -10,7 +11,8 @@ use std::{
 };
 
 use syn::{
-    Attribute, Item, ItemMod, UseTree, Visibility,
+    Attribute, Expr, Item, ItemMod, Token, UseTree, Visibility,
+    punctuated::Punctuated,
     visit::{self, Visit},
 };
 
@@ -33,16 +35,23 @@ pub struct Imports {
     scopes: BTreeMap<Module, Scope>,
 }
 
+/// The folders in which a module's `mod` items are looked up.
+struct Folders<'a> {
+    /// Of its own file, for `#[path]`.
+    file: &'a Path,
+    /// Of its children.
+    children: &'a Path,
+}
+
 impl Imports {
-    /// Reads a crate from its root file (`lib.rs` or `main.rs`).
+    /// Reads a crate from its root file, such as `lib.rs` or `main.rs`.
     ///
     /// # Errors
     ///
     /// A file that cannot be read or parsed, with its path.
     pub fn of(root: &Path) -> io::Result<Self> {
         let mut imports = Self::default();
-        let folder = root.parent().unwrap_or(Path::new("")).to_owned();
-        imports.read(root, &folder, &Module::new())?;
+        imports.read(root, folder_of(root), &Module::new())?;
         Ok(imports)
     }
 
@@ -67,10 +76,10 @@ impl Imports {
         let failed = |why: String| io::Error::other(format!("{}: {why}", file.display()));
         let source = fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
         let parsed = syn::parse_file(&source).map_err(|error| failed(error.to_string()))?;
-        self.take(parsed.items, children, module)
+        self.take(parsed.items, &Folders { file: folder_of(file), children }, module)
     }
 
-    fn take(&mut self, items: Vec<Item>, children: &Path, module: &Module) -> io::Result<()> {
+    fn take(&mut self, items: Vec<Item>, folders: &Folders<'_>, module: &Module) -> io::Result<()> {
         let mut scope = Scope::default();
         let mut inner = Vec::new();
         for item in items {
@@ -89,17 +98,22 @@ impl Imports {
             }
         }
         self.scopes.insert(module.clone(), scope);
-        inner.into_iter().try_for_each(|item| self.take_module(item, children, module))
+        inner.into_iter().try_for_each(|item| self.take_module(item, folders, module))
     }
 
-    fn take_module(&mut self, item: ItemMod, children: &Path, parent: &Module) -> io::Result<()> {
+    fn take_module(&mut self, item: ItemMod, folders: &Folders<'_>, parent: &Module) -> io::Result<()> {
         let name = item.ident.to_string();
         let module: Module = parent.iter().cloned().chain([name.clone()]).collect();
-        let folder = children.join(&name);
+        let folder = folders.children.join(&name);
+        let elsewhere = item.attrs.iter().find_map(path_attribute);
         if let Some((_, items)) = item.content {
-            return self.take(items, &folder, &module);
+            return self.take(items, &Folders { children: &folder, ..*folders }, &module);
         }
-        let beside: PathBuf = children.join(format!("{name}.rs"));
+        if let Some(path) = elsewhere {
+            let file = folders.file.join(path);
+            return self.read(&file, folder_of(&file), &module);
+        }
+        let beside: PathBuf = folders.children.join(format!("{name}.rs"));
         let file = if beside.exists() { beside } else { folder.join("mod.rs") };
         self.read(&file, &folder, &module)
     }
@@ -185,8 +199,28 @@ impl Visit<'_> for Paths<'_> {
         visit::visit_path(self, path);
     }
 
+    /// The arguments of macros that take expressions, as `vec!` and `format!` do.
+    fn visit_macro(&mut self, called: &syn::Macro) {
+        let arguments = called.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+        arguments.iter().flatten().for_each(|argument| self.visit_expr(argument));
+        visit::visit_macro(self, called);
+    }
+
     /// `pub(crate)` names a module and imports nothing of it.
     fn visit_visibility(&mut self, _: &Visibility) {}
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
+}
+
+/// The file that `#[path]` names.
+fn path_attribute(attribute: &Attribute) -> Option<String> {
+    let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
+    match &pair.value {
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(file), .. }) if pair.path.is_ident("path") => Some(file.value()),
+        _ => None,
+    }
 }
 
 fn is_test(attributes: &[Attribute]) -> bool {

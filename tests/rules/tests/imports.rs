@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use plimsoll_harness::workspace;
 use plimsoll_rules::imports::Imports;
+use serde_json::Value;
 
 #[test]
 fn no_crate_has_an_import_cycle() {
@@ -18,15 +19,20 @@ fn no_crate_has_an_import_cycle() {
     assert!(found.is_empty(), "import cycles:\n{}", found.join("\n"));
 }
 
-/// The root file of each library and program of the workspace.
-fn roots() -> Vec<PathBuf> {
-    let listed = Command::new("git")
-        .args(["ls-files", "host/**src/lib.rs", "host/src/main.rs"])
+/// The root file of each library, program, test, bench and example of the workspace.
+fn roots() -> BTreeSet<PathBuf> {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(workspace())
-        .output();
-    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
-    let roots: Vec<_> = listed.lines().map(|path| workspace().join(path)).collect();
-    assert!(roots.len() > 10, "git lists only {roots:?}");
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let targets =
+        metadata["packages"].as_array().unwrap().iter().flat_map(|package| package["targets"].as_array().unwrap());
+    let mut roots: BTreeSet<_> = targets.map(|target| PathBuf::from(target["src_path"].as_str().unwrap())).collect();
+    // A workspace of its own.
+    roots.insert(workspace().join("tests/fuzz/generator/src/main.rs"));
+    assert!(roots.len() > 60, "cargo lists only {roots:?}");
     roots
 }
 
@@ -40,4 +46,17 @@ fn a_cycle_is_found_through_a_re_export_and_a_bare_path() {
     write("c.rs", "use super::A; pub fn g() -> Option<A> { None }");
     let cycles = Imports::of(&folder.path().join("lib.rs")).unwrap().cycles();
     assert_eq!(cycles, ["crate::a -> crate::b -> crate::c -> crate::a"]);
+}
+
+#[test]
+fn a_cycle_is_found_through_the_argument_of_a_macro_and_a_file_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    fs::create_dir(folder.path().join("elsewhere")).unwrap();
+    write("main.rs", "mod a; #[path = \"elsewhere/b.rs\"] mod b;");
+    write("a.rs", "pub fn f() -> Vec<u32> { vec![1, crate::b::g()] }");
+    write("elsewhere/b.rs", "mod c; pub fn g() -> u32 { c::h() }");
+    write("elsewhere/c.rs", "pub fn h() -> u32 { crate::a::f().len() as u32 }");
+    let cycles = Imports::of(&folder.path().join("main.rs")).unwrap().cycles();
+    assert_eq!(cycles, ["crate::a -> crate::b -> crate::b::c -> crate::a"]);
 }

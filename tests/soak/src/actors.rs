@@ -16,9 +16,7 @@ mod static_load;
 
 use std::thread::Scope;
 
-use plimsoll_random::Random;
-
-pub(crate) use self::stacks::module as deep_module;
+use anyhow::{Result, ensure};
 
 use crate::stage::Stage;
 
@@ -26,7 +24,7 @@ use crate::stage::Stage;
 pub(crate) type Actor = (&'static str, fn(&Stage));
 
 /// All actors.
-pub(crate) const ALL: [Actor; 18] = [
+const ALL: [Actor; 18] = [
     ("names", static_load::names),
     ("names", static_load::names),
     ("objects", static_load::whole_nodes),
@@ -47,17 +45,21 @@ pub(crate) const ALL: [Actor; 18] = [
     ("pages", pages::read),
 ];
 
+/// The actors of these names; without names, all.
+///
+/// # Errors
+/// If a name is unknown.
+pub(crate) fn chosen(only: &[String]) -> Result<Vec<Actor>> {
+    let unknown = only.iter().find(|name| !ALL.iter().any(|(actor, _)| actor == name));
+    ensure!(unknown.is_none(), "--only {}: expected some of {:?}", only.join(","), ALL.map(|(name, _)| name));
+    let is_chosen = |(name, _): &Actor| only.is_empty() || only.iter().any(|only| only == name);
+    Ok(ALL.into_iter().filter(is_chosen).collect())
+}
+
 /// Starts actors, which wait at the gate.
 pub(crate) fn start<'scope>(scope: &'scope Scope<'scope, '_>, actors: &[Actor], stage: &'scope Stage) {
     for (_, actor) in actors {
         let actor = *actor;
         scope.spawn(move || actor(stage));
     }
-}
-
-/// The random numbers of one actor, by the soak's seed and the actor's name.
-pub(crate) fn random(stage: &Stage, actor: &str) -> Random {
-    // FNV-1a.
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    Random::new(stage.seed ^ actor.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
 }

@@ -14,6 +14,7 @@
 
 mod actors;
 mod chart;
+mod deep_guest;
 mod gate;
 mod gateway;
 mod image;
@@ -46,11 +47,12 @@ fn main() -> Result<ExitCode> {
     let args = Args::parse();
     let plan = Plan::new(&args)?;
     plan.announce();
+    let actors = actors::chosen(&plan.only)?;
     let mut stage = Stage::set(&plan)?;
     let mut sampler = Sampler::new(&plan, &stage)?;
     thread::scope(|scope| -> Result<()> {
-        actors::start(scope, &plan.actors, &stage);
-        let measured = follow(&plan, &stage, &mut sampler);
+        actors::start(scope, &actors, &stage);
+        let measured = follow(&plan, actors.len(), &stage, &mut sampler);
         // Also after a failure: the scope waits for the actors.
         stage.gate.set(Phase::End);
         measured
@@ -62,8 +64,7 @@ fn main() -> Result<ExitCode> {
 }
 
 /// Goes through the phases: warm-up and load, each followed by a quiet time.
-fn follow(plan: &Plan, stage: &Stage, sampler: &mut Sampler) -> Result<()> {
-    let actors = plan.actors.len();
+fn follow(plan: &Plan, actors: usize, stage: &Stage, sampler: &mut Sampler) -> Result<()> {
     for (name, load) in [("warm-up", plan.warm_up), ("load", plan.load)] {
         stage.gate.set(Phase::Load);
         sampler.sample_for(name, load, stage)?;

@@ -6,8 +6,6 @@ use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use plimsoll_harness::workspace;
 
-use crate::actors::{ALL, Actor};
-
 /// Run plimsoll under everything at once, and watch what it holds on to
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-soak")]
@@ -68,7 +66,8 @@ pub(crate) struct Plan {
     pub(crate) load: Duration,
     /// Between two outages of the API server.
     pub(crate) outages: Duration,
-    pub(crate) actors: Vec<Actor>,
+    /// The names of the actors to start; all if there is none.
+    pub(crate) only: Vec<String>,
     pub(crate) binary: PathBuf,
     pub(crate) policies: PathBuf,
     pub(crate) directory: PathBuf,
@@ -108,13 +107,13 @@ impl Plan {
         ensure!(binary.exists(), "{} is missing: `make soak` builds it", binary.display());
         let policies = args.policies.clone().unwrap_or_else(|| workspace().join("target/policies"));
         ensure!(policies.is_dir(), "{} is missing: run `make policies`", policies.display());
-        let actors = chosen(&args.only)?;
+        let only = args.only.clone();
         let directory = args.directory.clone().unwrap_or_else(|| workspace().join("target/soak"));
         std::fs::create_dir_all(&directory)?;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
         let seed = args.seed.unwrap_or(now.as_secs());
         let outages = (total / 30).clamp(Duration::from_secs(12), Duration::from_secs(45));
-        Ok(Self { warm_up, quiet, load, outages, actors, binary, policies, directory, seed, output: args.output })
+        Ok(Self { warm_up, quiet, load, outages, only, binary, policies, directory, seed, output: args.output })
     }
 
     /// Says what is about to happen.
@@ -123,12 +122,4 @@ impl Plan {
         let binary = self.binary.display();
         eprintln!("soak: {binary}: {warm_up:.0?} of warm-up, {load:.0?} of load, twice {quiet:.0?} quiet; seed {seed}");
     }
-}
-
-/// The actors of these names; without names, all.
-fn chosen(only: &[String]) -> Result<Vec<Actor>> {
-    let unknown = only.iter().find(|name| !ALL.iter().any(|(actor, _)| actor == name));
-    ensure!(unknown.is_none(), "--only {}: expected some of {:?}", only.join(","), ALL.map(|(name, _)| name));
-    let is_chosen = |(name, _): &Actor| only.is_empty() || only.iter().any(|only| only == name);
-    Ok(ALL.into_iter().filter(is_chosen).collect())
 }

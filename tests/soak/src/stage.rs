@@ -10,9 +10,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use plimsoll_harness::{Client, FakeApi, TempDir, tempdir, wait_until};
+use plimsoll_random::Random;
 use plimsoll_sample::{NODES, PODS, node, placed_pod};
 
-use crate::{actors::deep_module, gate::Gate, gateway::Gateway, image, plan::Plan, tally::Tally};
+use crate::{deep_guest, gate::Gate, gateway::Gateway, image, plan::Plan, tally::Tally};
 
 /// The sample policies that correct requests are decided by.
 const SAMPLES: [&str; 5] = ["gpu-binpack", "preempt-guard", "tenant-pool", "warm-image", "zone-spread"];
@@ -34,7 +35,7 @@ pub(crate) struct Stage {
     pub(crate) api: FakeApi,
     pub(crate) gate: Gate,
     pub(crate) tally: Tally,
-    pub(crate) seed: u64,
+    seed: u64,
     /// Between two outages.
     pub(crate) outages: Duration,
     /// Variables of the gateway's environment beside those of the soak.
@@ -98,6 +99,13 @@ impl Stage {
         size(&self.directory.path().join("cache"))
     }
 
+    /// The random numbers of one actor, by the soak's seed and the actor's name.
+    pub(crate) fn random(&self, actor: &str) -> Random {
+        // FNV-1a.
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Random::new(self.seed ^ actor.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+    }
+
     /// Notes that the API server is away for this long.
     pub(crate) fn expect_trouble(&self, time: Duration) {
         let until = Instant::now() + time + GRACE;
@@ -127,7 +135,7 @@ fn lay_policies(samples: &Path, directory: &Path) -> Result<()> {
         fs::create_dir(policies.join(group))?;
     }
     fs::write(policies.join(RELOAD).join("swapped.wasm"), plimsoll_reload::version("version 0")?)?;
-    fs::write(policies.join(DEEP).join("deep.wasm"), deep_module())?;
+    fs::write(policies.join(DEEP).join("deep.wasm"), deep_guest::module())?;
     fs::write(policies.join(DEEP).join("deep.yaml"), "onError: ignore\ntimeout: 3s\n")?;
     Ok(fs::write(policies.join(HOSTILE).join("guest.wasm"), plimsoll_guests::zone())?)
 }

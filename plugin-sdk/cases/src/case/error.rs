@@ -8,8 +8,7 @@ use std::{
 use plimsoll_core::{Fault, Verb, excerpt};
 use plimsoll_yaml::FieldError;
 
-use super::Case;
-use crate::{Difference, WorldError};
+use crate::Difference;
 
 /// Maximum bytes of an error and of the field that it names; an author's own text may be megabytes.
 const MAX_TEXT_BYTES: usize = 500;
@@ -60,15 +59,6 @@ impl CaseError {
     /// The error of a file, or of a directory.
     pub(crate) fn unusable(path: &Path, error: impl fmt::Display) -> Self {
         Self::Unusable { path: path.to_owned(), line: None, error: error.to_string() }
-    }
-
-    /// The error of a case whose objects cannot be, with the line of the object.
-    pub(crate) fn of_world(case: &Case, error: &WorldError) -> Self {
-        let line = case.lines.of_object(error.object());
-        let error = error.to_string();
-        // The place within the object as JSON, which its author has not seen.
-        let error = error.rsplit_once(" at line 1 column ").map_or(&*error, |(error, _)| error).to_owned();
-        Self::Unusable { path: case.path.clone(), line, error }
     }
 
     pub(super) fn malformed(path: PathBuf, error: &FieldError) -> Self {

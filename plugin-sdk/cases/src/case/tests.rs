@@ -57,7 +57,7 @@ fn an_invalid_object_is_told_with_its_line() {
     for (world, line, object) in table {
         let yaml = format!("description: d\n{world}\nexpect: {{}}");
         let case = Case::from_yaml("cases/a.yaml", &yaml).unwrap();
-        let error = CaseError::of_world(&case, &case.world.view().unwrap_err()).to_string();
+        let error = case.world_error(&case.world.view().unwrap_err()).to_string();
         assert!(error.starts_with(&format!("cases/a.yaml:{line}: {object}")), "{yaml}\n{error}");
         assert!(!error.contains("column"), "{error}");
     }
@@ -72,7 +72,7 @@ fn a_candidate_that_names_what_is_not_there_is_told_with_its_line() {
         let candidates = format!("candidates:\n- {{node: a, victims: []}}\n- {{{victims}}}");
         let yaml = format!("description: d\nnodes: [{{metadata: {{name: a}}}}]\n{candidates}\nexpect: {{}}");
         let case = Case::from_yaml("cases/a.yaml", &yaml).unwrap();
-        let told = CaseError::of_world(&case, &case.world.preempt_view().unwrap_err()).to_string();
+        let told = case.world_error(&case.world.preempt_view().unwrap_err()).to_string();
         assert_eq!(told, format!("cases/a.yaml:5: {error}"));
     }
 }

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use anyhow::ensure;
 
 use super::{
-    as_type, function_name, is_number, named_types, parameters,
+    syntax::{as_type, function_name, is_number, named_types, parameters},
     values::{lift_functions, lifted, lowered},
 };
 use crate::{
     Contract, Function, Interface, Type,
     layout::{Layout, is_spilled},
-    typescript::{camel, pascal},
+    typescript::syntax::{camel, pascal},
 };
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {

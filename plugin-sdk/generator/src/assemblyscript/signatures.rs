@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Contract, Type, typescript::camel};
+use crate::{Contract, Type, typescript::syntax::camel};
 
 /// `functions` has the types of parameters and result by module and name, `records` the fields of each record.
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use anyhow::{Context, bail};
 
-use super::{as_type, is_number, tag};
+use super::syntax::{as_type, is_number, tag};
 use crate::{
     Contract, Param, Record, Type,
     layout::{Layout, fields},
-    typescript::{camel, comment, pascal},
+    typescript::syntax::{camel, comment, pascal},
 };
 
 /// The classes, then the functions: `lift` reads a value that the host has written, `lower` writes one for the host.

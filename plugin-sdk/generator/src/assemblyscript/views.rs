@@ -6,12 +6,13 @@ use std::{
     fmt::Write,
 };
 
-use super::{as_type, function_name, named_types, parameters};
+use super::syntax::{as_type, function_name, named_types, parameters};
 use crate::{
     Contract, Function, Interface, Param,
     typescript::{
-        camel, comment, pascal,
-        views::{Place, docs, field, place},
+        docs,
+        place::{Place, field, place},
+        syntax::{camel, comment, pascal},
     },
 };
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::ensure;
 
-use super::{c_type, comment, declared, flat_type, function_name, local};
+use super::syntax::{c_type, comment, declared, flat_type, function_name, local};
 use crate::{Contract, Function, Interface, Param, Type, layout::is_spilled};
 
 /// The prototypes, with the comments of the contract.

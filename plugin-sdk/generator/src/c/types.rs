@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{c_type, comment, declared, local};
+use super::syntax::{c_type, comment, declared, local};
 use crate::{
     Contract, Record, Type,
     layout::{Layout, fields},

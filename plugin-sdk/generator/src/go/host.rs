@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{method, parameters, result};
+use super::syntax::{method, parameters, result};
 use crate::Contract;
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use anyhow::{Context, ensure};
 
 use super::{
-    go_type, import,
     lift::{lifted, moved},
-    local, method, parameters, records, result,
+    records,
+    syntax::{go_type, import, local, method, parameters, result},
 };
 use crate::{
     Contract, Function, Interface, Param, Type,

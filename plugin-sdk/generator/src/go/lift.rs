@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::{go_type, record_name};
+use super::syntax::{go_type, record_name};
 use crate::{Contract, Type, layout::Layout};
 
 /// The Go function that reads a value of the type from memory, as a function value.

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use anyhow::bail;
 
 use super::{
-    BY_HAND, docs, exported, go_type,
     lift::{lifted, moved},
-    record_name,
+    syntax::{BY_HAND, docs, exported, go_type, record_name},
 };
 use crate::{Contract, Param, Record, Type, layout::Layout};
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{docs, exported, local, method, parameters, records, result};
+use super::{
+    records,
+    syntax::{docs, exported, local, method, parameters, result},
+};
 use crate::{Cached, Contract, Function, Interface};
 
 /// Reads that the SDK offers in another form, written by hand.

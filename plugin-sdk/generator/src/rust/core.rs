@@ -1,14 +1,15 @@
 //! `host/core`: the type `Read`, and the attributes that the decision cache keeps of reads.
 
+mod reads;
+
 use std::fmt::Write;
 
-use anyhow::ensure;
-
+use self::reads::{CoreRead, of_interface};
 use super::{
-    Variant, camel, docs,
-    variant::{has_text, reads_name},
+    syntax::docs,
+    variant::{Variant, has_text, reads_name},
 };
-use crate::{Cached, Contract, Function, Interface};
+use crate::{Cached, Contract, Interface};
 
 /// The type of `Read::scope`.
 const SCOPE: &str = "/// The way in which answers that depend on a read are cached.
@@ -27,26 +28,6 @@ pub(crate) enum ReadScope<'a> {
 }
 
 ";
-
-/// A variant of `Read`, and how it is shown and cached.
-struct CoreRead {
-    variant: Variant,
-    /// The arguments of `write!` that show it; none for all reads of one thing, which show themselves.
-    shown: Option<String>,
-    prefix: String,
-    cached: Cached,
-    /// Of an answer that is cached by it.
-    attribute: Option<Variant>,
-    attribute_prefix: String,
-    /// Whether it is of a node.
-    has_node: bool,
-    /// Whether the attribute stands for the reads of all things on the node.
-    is_each: bool,
-    /// The patterns of those attributes that are of the pods of a node.
-    of_pods: Vec<String>,
-    /// The patterns of those attributes, or of reads without one, that count pods.
-    counting: Vec<String>,
-}
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! Every read of the contract, and its attribute.\n\nuse std::fmt;\n\n\
@@ -69,87 +50,6 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
         text += &one_impl(interface)?;
     }
     Ok(text)
-}
-
-fn of_interface(interface: &Interface) -> anyhow::Result<Vec<CoreRead>> {
-    let of_one: Vec<&Function> = interface.reads().filter(|function| function.of_one).collect();
-    let mut reads = vec![];
-    if let (Some(one), Some(first)) = (&interface.one, of_one.first()) {
-        let by_node = |function: &Function| matches!(function.cached, Cached::Node | Cached::Pods);
-        for function in &of_one {
-            let is_alike = function.cached == first.cached || by_node(function) && by_node(first);
-            ensure!(is_alike, "{}.{}: the reads of one {one} are cached alike", interface.name, function.name);
-        }
-        // The same read of all things on a node is one attribute: there may be any number of them, and a policy that
-        // reads one usually reads all.
-        let is_each = by_node(first) && interface.by.len() > 1;
-        let name = if is_each { format!("Each{}", camel(one)) } else { camel(one) };
-        let attribute = match first.cached {
-            Cached::Always | Cached::Never => None,
-            Cached::Request | Cached::Node | Cached::Pods | Cached::Cluster | Cached::Facts => {
-                Some(Variant::of_all(name.clone(), interface, one, &[]))
-            }
-        };
-        let of_pods = patterns_of_one(&name, one, interface, |function| function.cached == Cached::Pods)?;
-        let counting = patterns_of_one(&name, one, interface, |function| function.counts_pods)?;
-        let index = interface.by.iter().find(|index| *index != "node");
-        reads.push(CoreRead {
-            variant: Variant::of_all(camel(one), interface, one, &interface.by),
-            shown: None,
-            prefix: index.map_or_else(|| one.clone(), |index| format!("{one}[{{{index}}}]")),
-            cached: first.cached,
-            has_node: by_node(first),
-            attribute,
-            attribute_prefix: if is_each { format!("{one}[each]") } else { one.clone() },
-            is_each,
-            of_pods,
-            counting,
-        });
-    }
-    for function in interface.reads().filter(|function| !function.of_one) {
-        let variant = || Variant::of_interface(interface, function);
-        let shown = variant()?.shown(function);
-        let attribute = match function.cached {
-            Cached::Always | Cached::Never => None,
-            Cached::Facts if !function.has_node() => Some(variant()?),
-            Cached::Request | Cached::Cluster => Some(variant()?),
-            Cached::Node | Cached::Pods | Cached::Facts => Some(variant()?.without_node()),
-        };
-        let is_of_pods = function.cached == Cached::Pods;
-        let of_pods = attribute.iter().filter(|_| is_of_pods).map(Variant::any).collect();
-        let counted = attribute.as_ref().map_or_else(|| Ok(variant()?.any()), |own| anyhow::Ok(own.any()))?;
-        let counting = if function.counts_pods { vec![counted] } else { vec![] };
-        reads.push(CoreRead {
-            variant: variant()?,
-            shown: Some(shown),
-            prefix: interface.name.clone(),
-            cached: function.cached,
-            has_node: function.has_node(),
-            attribute,
-            attribute_prefix: interface.name.clone(),
-            is_each: false,
-            of_pods,
-            counting,
-        });
-    }
-    Ok(reads)
-}
-
-/// The patterns of the attribute with this name for those reads of one thing that are chosen.
-fn patterns_of_one(
-    name: &str,
-    one: &str,
-    interface: &Interface,
-    is_chosen: fn(&Function) -> bool,
-) -> anyhow::Result<Vec<String>> {
-    let of_one = || interface.reads().filter(|function| function.of_one);
-    if of_one().all(is_chosen) {
-        return Ok(vec![format!("{name}(_)")]);
-    }
-    let chosen = of_one().filter(|function| is_chosen(function));
-    chosen
-        .map(|function| Ok(format!("{name}({}::{})", reads_name(one), Variant::of_one(interface, function)?.any())))
-        .collect()
 }
 
 fn read_enum(reads: &[CoreRead]) -> String {

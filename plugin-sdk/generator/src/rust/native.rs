@@ -2,13 +2,19 @@
 
 use std::fmt::Write;
 
-use super::{Shape, abi::is_by_hand, method, parameters, variant::constructor, wasm::enums};
+use super::{
+    abi::is_by_hand,
+    shape::Shape,
+    syntax::{method, parameters},
+    variant::constructor,
+    wasm::enums,
+};
 use crate::Contract;
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = format!(
         "//! Each function of the contract as a method that core's own `View` answers.\n\n\
-         use plimsoll_core::{{{}}};\n\nuse super::Door;\nuse crate::{{LabelCount, Owner, Selector, Taint, view::Groups}};\n\n",
+         use plimsoll_core::{{{}}};\n\nuse super::Door;\nuse crate::values::{{Groups, LabelCount, Owner, Selector, Taint}};\n\n",
         enums(&contract.interfaces)
     );
     writeln!(text, "impl<'a> Door<'a> {{")?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::number_type;
+use super::syntax::{camel, number_type, snake};
 use crate::{Function, Type};
 
 /// Records that the SDK calls otherwise than `Taint`.
@@ -80,10 +80,10 @@ impl Shape {
             Self::Flag => "flag".to_owned(),
             Self::OptionalFlag => "optional_flag".to_owned(),
             Self::Numbers => "numbers".to_owned(),
-            Self::Record(name) => super::snake(name),
-            Self::OptionalRecord(name) => format!("optional_{}", super::snake(name)),
-            Self::Records(name) => super::snake(name) + "s",
-            Self::OptionalRecords(name) => format!("optional_{}s", super::snake(name)),
+            Self::Record(name) => snake(name),
+            Self::OptionalRecord(name) => format!("optional_{}", snake(name)),
+            Self::Records(name) => snake(name) + "s",
+            Self::OptionalRecords(name) => format!("optional_{}s", snake(name)),
         }
     }
 
@@ -109,5 +109,5 @@ impl Shape {
 
 fn record(name: &str) -> String {
     let renamed = RENAMED.iter().find(|(record, _)| *record == name);
-    format!("{}<'a>", renamed.map_or_else(|| super::camel(name), |(_, rust)| (*rust).to_owned()))
+    format!("{}<'a>", renamed.map_or_else(|| camel(name), |(_, rust)| (*rust).to_owned()))
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::{SELECTOR, camel, docs, number_type, snake};
+use super::syntax::{SELECTOR, camel, docs, number_type, snake};
 use crate::{Function, Interface, Param, Type};
 
 /// One variant of an enum.

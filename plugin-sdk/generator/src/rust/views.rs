@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::{Shape, argument_type, camel, docs, method, snake};
+use super::{
+    shape::Shape,
+    syntax::{argument_type, camel, docs, method, snake},
+};
 use crate::{Cached, Contract, Function, Interface, Param};
 
 /// Reads that the SDK offers in another form, written by hand.
@@ -29,7 +32,7 @@ const RENAMED: [(&str, &str); 6] = [
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! The reads of the contract as methods.\n\n\
-                    use super::{Candidate, Cluster, Facts, Groups, LabelCount, Node, Nodes, Owner, Placed, Pod, Selector, Taint};\n\n"
+                    use super::{Candidate, Cluster, Facts, Node, Nodes, Placed, Pod};\nuse crate::values::{Groups, LabelCount, Owner, Selector, Taint};\n\n"
         .to_owned();
     let mut methods: BTreeMap<String, String> = BTreeMap::new();
     for interface in &contract.interfaces {

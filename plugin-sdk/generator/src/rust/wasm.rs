@@ -2,7 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{Shape, argument_type, camel, snake, variant::constructor};
+use super::{
+    shape::Shape,
+    syntax::{argument_type, camel, snake},
+    variant::constructor,
+};
 use crate::{Contract, Function, Interface, Param, Type};
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {

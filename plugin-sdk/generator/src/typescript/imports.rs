@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{camel, comment, imports_of, parameters, pascal, result, ts_type};
+use super::syntax::{camel, comment, imports_of, parameters, pascal, result, ts_type};
 use crate::{Contract, Function, Interface, Record, Type};
 
 /// The records, the functions of each interface, and all of them as one type.

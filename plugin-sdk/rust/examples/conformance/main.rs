@@ -3,46 +3,17 @@
 
 mod misbehave;
 mod tell;
+mod topic;
 
 use plimsoll_policy::{parse_quantity, prelude::*};
+
+use topic::Topic;
 
 /// The part of the contract that the policy tells about, or its way to fail.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Conformance {
     topic: Topic,
-}
-
-/// One for each part of the contract, and for each way to fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names are those of the contract, and an example is no library")]
-pub enum Topic {
-    Pod,
-    Node,
-    Placed,
-    Cluster,
-    Namespace,
-    Facts,
-    Field,
-    Large,
-    Time,
-    Pool,
-    Refused,
-    Panic,
-    Trap,
-    Recursion,
-    Loop,
-    Memory,
-    LongReason,
-    HighScore,
-    NoVictims,
-    MissingNode,
-    MissingPod,
-    MissingCandidate,
-    ForeignSource,
-    Log,
-    LogFlood,
 }
 
 impl Conformance {

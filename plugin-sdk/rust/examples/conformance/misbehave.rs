@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use plimsoll_policy::prelude::*;
 
-use super::Topic;
+use super::topic::Topic;
 
 /// Fails as the topic says, or reaches a limit without a fault.
 pub(super) fn filter(topic: Topic, node: &Node) -> String {

@@ -8,7 +8,7 @@ use std::{
     mem::MaybeUninit,
 };
 
-use super::Single;
+use super::single::Single;
 
 /// Enough for the reads of most calls; it lies in the module's own memory, so they allocate nothing.
 const FIRST_SIZE: usize = 4096;

@@ -5,39 +5,23 @@
 //! that the contract gives it. The host writes what is valid by the canonical ABI, which the component was checked
 //! against: text is UTF-8, and text and lists lie in the arena, untouched while `'a` lasts.
 
-use std::{marker::PhantomData, ptr::null, slice, str};
+use std::{marker::PhantomData, slice, str};
 
 use super::{
-    Call,
-    generated::{GroupingRecord, LabelCountRecord, OwnerRecord, PairRecord, SelectorRecord, TaintRecord, imports},
+    call::Call,
+    imports::{
+        self, GroupingRecord, Items, LabelCountRecord, Maybe, OwnerRecord, PairRecord, SelectorRecord, TaintRecord,
+        Text,
+    },
 };
-use crate::{LabelCount, Owner, Selector, Taint, log::Level, view::Groups};
+use crate::{
+    log::Level,
+    values::{Groups, LabelCount, Owner, Selector, Taint},
+};
 
 /// Answers the reads of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Door<'a>(PhantomData<&'a ()>);
-
-/// Text as the canonical ABI has it.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) struct Text {
-    pointer: *const u8,
-    length: usize,
-}
-
-/// A list of `T`.
-#[repr(C)]
-pub(super) struct Items<T> {
-    pointer: *const T,
-    length: usize,
-}
-
-/// An option; `some` holds nothing where `tag` is 0.
-#[repr(C)]
-pub(super) struct Maybe<T> {
-    tag: u8,
-    some: T,
-}
 
 pub(crate) fn now(granularity: u32) -> u64 {
     imports::host_now(granularity)
@@ -51,14 +35,17 @@ pub(crate) fn panic(message: &str) {
     unsafe { imports::host_panic(message.as_ptr(), message.len()) }
 }
 
-// === impl Door ===
+// === impl Call, Door ===
+
+impl Call {
+    /// The way to the world for as long as the call lasts.
+    pub(crate) fn door(&self) -> Door<'_> {
+        Door(PhantomData)
+    }
+}
 
 // Each helper makes room for a result of one shape, calls the import and lifts what it wrote.
 impl<'a> Door<'a> {
-    pub(super) fn new(_: &'a Call) -> Self {
-        Self(PhantomData)
-    }
-
     pub(super) fn text(self, import: impl FnOnce(*mut Text)) -> &'a str {
         let mut out = Text::EMPTY;
         import(&raw mut out);
@@ -148,20 +135,6 @@ impl<'a> Door<'a> {
     }
 }
 
-// === impl Text, Items ===
-
-impl Text {
-    const EMPTY: Self = Self { pointer: null(), length: 0 };
-
-    pub(super) const fn of(text: &str) -> Self {
-        Self { pointer: text.as_ptr(), length: text.len() }
-    }
-}
-
-impl<T> Items<T> {
-    const EMPTY: Self = Self { pointer: null(), length: 0 };
-}
-
 // === impl SelectorRecord ===
 
 impl From<Selector<'_>> for SelectorRecord {
@@ -179,13 +152,4 @@ impl From<Selector<'_>> for SelectorRecord {
 fn pair(pair: Option<(&str, &str)>) -> Maybe<PairRecord> {
     let record = |(key, value)| PairRecord { key: Text::of(key), value: Text::of(value) };
     Maybe::of(pair.map(record), PairRecord { key: Text::EMPTY, value: Text::EMPTY })
-}
-
-impl<T> Maybe<T> {
-    fn of(some: Option<T>, empty: T) -> Self {
-        match some {
-            Some(some) => Self { tag: 1, some },
-            None => Self { tag: 0, some: empty },
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::{RefCell, UnsafeCell};
 
-use super::{Single, generated::PodFunction};
+use super::{imports::PodFunction, single::Single};
 
 /// The most reads of each shape that are kept: a policy may make up a key for each node.
 const MAX_FIELDS: usize = 32;

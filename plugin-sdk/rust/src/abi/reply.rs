@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cell::UnsafeCell, ptr::null};
 
-use super::Single;
+use super::single::Single;
 use crate::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
 
 /// `verdict`, `preemption` and the result of `validate` have one layout: a tag, and text or a list.

@@ -1,4 +1,4 @@
-//! The items of lists, maps and enums.
+//! Lists, maps and enums, and their items.
 
 use std::borrow::Cow;
 
@@ -22,6 +22,37 @@ pub(super) struct Items<'p, 'de> {
 
 /// A key of a map: text that may stand for a number.
 struct Key<'k, 'de>(&'k Cow<'de, str>);
+
+// === impl Parser ===
+
+impl<'de> Parser<'de> {
+    pub(super) fn list<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, JsonError> {
+        self.within(b'[', b']', visitor, |items, visitor| visitor.visit_seq(items))
+    }
+
+    pub(super) fn map<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, JsonError> {
+        self.within(b'{', b'}', visitor, |items, visitor| visitor.visit_map(items))
+    }
+
+    /// Reads the text between two brackets.
+    pub(super) fn within<V: Visitor<'de>>(
+        &mut self,
+        open: u8,
+        close: u8,
+        visitor: V,
+        read: impl FnOnce(&mut Items<'_, 'de>, V) -> Result<V::Value, JsonError>,
+    ) -> Result<V::Value, JsonError> {
+        if !self.take(open) {
+            return Err(self.unexpected(&visitor));
+        }
+        self.enter()?;
+        let mut items = Items::new(self);
+        let value = read(&mut items, visitor)?;
+        let count = items.count();
+        self.leave();
+        if self.take(close) { Ok(value) } else { Err(JsonError::new(format!("expected no more than {count} items"))) }
+    }
+}
 
 // === impl Items ===
 

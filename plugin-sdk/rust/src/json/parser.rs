@@ -7,7 +7,6 @@ use serde::de::{Expected, Visitor};
 use super::{
     JsonError,
     error::{NULL, text_found},
-    items::Items,
     text,
 };
 
@@ -132,34 +131,18 @@ impl<'de> Parser<'de> {
         }
     }
 
-    pub(super) fn list<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, JsonError> {
-        self.within(b'[', b']', visitor, |items, visitor| visitor.visit_seq(items))
-    }
-
-    pub(super) fn map<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, JsonError> {
-        self.within(b'{', b'}', visitor, |items, visitor| visitor.visit_map(items))
-    }
-
-    /// Reads the text between two brackets.
-    pub(super) fn within<V: Visitor<'de>>(
-        &mut self,
-        open: u8,
-        close: u8,
-        visitor: V,
-        read: impl FnOnce(&mut Items<'_, 'de>, V) -> Result<V::Value, JsonError>,
-    ) -> Result<V::Value, JsonError> {
-        if !self.take(open) {
-            return Err(self.unexpected(&visitor));
-        }
+    /// Begins a list or a map.
+    pub(super) fn enter(&mut self) -> Result<(), JsonError> {
         if self.depth == DEEPEST {
             return Err(JsonError::new("lists and maps lie too deep within each other"));
         }
         self.depth += 1;
-        let mut items = Items::new(self);
-        let value = read(&mut items, visitor)?;
-        let count = items.count();
+        Ok(())
+    }
+
+    /// Ends the last list or map that has begun.
+    pub(super) fn leave(&mut self) {
         self.depth -= 1;
-        if self.take(close) { Ok(value) } else { Err(JsonError::new(format!("expected no more than {count} items"))) }
     }
 
     /// Skips one value of any kind; the host's JSON is well formed, so its inner text is not checked.

@@ -5,7 +5,7 @@
 use plimsoll_core::{CandidateRead, NodeRead, PlacedRead, PodRead, Read};
 
 use super::Door;
-use crate::{LabelCount, Owner, Selector, Taint, view::Groups};
+use crate::values::{Groups, LabelCount, Owner, Selector, Taint};
 
 impl<'a> Door<'a> {
     pub(crate) fn pod_name(self) -> &'a str {

@@ -14,68 +14,6 @@ pub struct Cluster<'a> {
     pub(super) door: Door<'a>,
 }
 
-/// Which pods a read of the [`Cluster`] is about: those for which all given parts hold.
-///
-/// ```
-/// use plimsoll_policy::Selector;
-///
-/// let selector = Selector::all().label("licence", "matlab").node_label("pool", "lab");
-/// # let _ = selector;
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Selector<'s> {
-    pub(crate) namespace: Option<&'s str>,
-    pub(crate) label: Option<(&'s str, &'s str)>,
-    pub(crate) annotation: Option<(&'s str, &'s str)>,
-    pub(crate) node_label: Option<(&'s str, &'s str)>,
-}
-
-/// A value of a node label, and how many nodes have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LabelCount<'a> {
-    /// The value.
-    pub value: &'a str,
-    /// The number of nodes that have it.
-    pub nodes: u32,
-}
-
-// === impl Selector ===
-
-impl<'s> Selector<'s> {
-    /// Every pod.
-    pub const fn all() -> Self {
-        Self { namespace: None, label: None, annotation: None, node_label: None }
-    }
-
-    /// Only pods of a namespace.
-    #[must_use]
-    pub const fn namespace(mut self, namespace: &'s str) -> Self {
-        self.namespace = Some(namespace);
-        self
-    }
-
-    /// Only pods that carry a label with this value; the last one given counts.
-    #[must_use]
-    pub const fn label(mut self, key: &'s str, value: &'s str) -> Self {
-        self.label = Some((key, value));
-        self
-    }
-
-    /// Only pods that carry an annotation with this value; the last one given counts.
-    #[must_use]
-    pub const fn annotation(mut self, key: &'s str, value: &'s str) -> Self {
-        self.annotation = Some((key, value));
-        self
-    }
-
-    /// Only pods on nodes that carry a label with this value; the last one given counts.
-    #[must_use]
-    pub const fn node_label(mut self, key: &'s str, value: &'s str) -> Self {
-        self.node_label = Some((key, value));
-        self
-    }
-}
-
 // === impl Node, Nodes, Candidate ===
 
 impl<'a> Node<'a> {

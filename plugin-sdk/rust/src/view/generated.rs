@@ -2,7 +2,8 @@
 
 //! The reads of the contract as methods.
 
-use super::{Candidate, Cluster, Facts, Groups, LabelCount, Node, Nodes, Owner, Placed, Pod, Selector, Taint};
+use super::{Candidate, Cluster, Facts, Node, Nodes, Placed, Pod};
+use crate::values::{Groups, LabelCount, Owner, Selector, Taint};
 
 impl Candidate<'_> {
     /// The number of `PodDisruptionBudget`s that the eviction would violate.

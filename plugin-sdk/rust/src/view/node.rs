@@ -17,17 +17,6 @@ pub struct Nodes<'a> {
     count: u32,
 }
 
-/// A taint of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taint<'a> {
-    /// The taint's key.
-    pub key: &'a str,
-    /// Its value; empty if it has none.
-    pub value: &'a str,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
-    pub effect: &'a str,
-}
-
 // === impl Node ===
 
 impl<'a> Node<'a> {

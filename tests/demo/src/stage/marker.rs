@@ -8,6 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+/// The folder of the policies in the demo's directory.
+pub(super) const POLICIES: &str = "policies";
+
 /// Lists the files that the demo has put into its directory, one on a line.
 const NAME: &str = ".plimsoll-demo";
 
@@ -48,11 +51,11 @@ impl Marker {
 
 /// Removes the listed policies; a policy that is not on the list is somebody else's, and would take part in the demo.
 fn remove(directory: &Path, list: &str) -> Result<()> {
-    let policies = directory.join(super::POLICIES);
+    let policies = directory.join(POLICIES);
     // A name with a way up or a root in it was not written by the demo.
     let own: Vec<PathBuf> = list
         .lines()
-        .filter_map(|line| Path::new(line).strip_prefix(super::POLICIES).ok())
+        .filter_map(|line| Path::new(line).strip_prefix(POLICIES).ok())
         .filter(|name| name.components().count() == 1)
         .map(|name| policies.join(name))
         .collect();

@@ -12,8 +12,8 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Fate, Mood, Shared, State,
     objects::{Reply, Resource, refusal},
+    state::{Fate, Mood, Shared, State},
 };
 use crate::http::{self, Request};
 

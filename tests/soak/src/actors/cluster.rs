@@ -6,7 +6,6 @@ use plimsoll_harness::Fate;
 use plimsoll_sample::{NODES, node, placed_pod};
 use serde_json::json;
 
-use super::random;
 use crate::stage::Stage;
 
 const CHANGES_EVERY: Duration = Duration::from_millis(100);
@@ -16,7 +15,7 @@ const PASSING: u32 = 100;
 
 /// Heartbeats of nodes; pods with labels that were never there before, which change and end.
 pub(crate) fn changes(stage: &Stage) {
-    let mut dice = random(stage, "changes");
+    let mut dice = stage.random("changes");
     let mut number = 0_u32;
     while stage.gate.enter() {
         while stage.gate.pause(CHANGES_EVERY) {
@@ -52,7 +51,7 @@ fn passing(number: u32, state: &str) -> serde_json::Value {
 
 /// An outage every so often, each of another kind.
 pub(crate) fn outages(stage: &Stage) {
-    let mut dice = random(stage, "outages");
+    let mut dice = stage.random("outages");
     let kinds = ["cut", "failing", "away", "compact", "lost answers", "away for long"];
     let mut round = dice.below(kinds.len() as u64) as usize;
     while stage.gate.enter() {

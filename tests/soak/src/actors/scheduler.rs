@@ -11,10 +11,7 @@ use plimsoll_random::Random;
 use plimsoll_sample::pod;
 use serde_json::{Value, json};
 
-use super::{
-    random,
-    requests::{all_names, ask, by_name, filtered, scores},
-};
+use super::requests::{all_names, ask, by_name, filtered, scores};
 use crate::stage::Stage;
 
 const EVERY: Duration = Duration::from_millis(300);
@@ -43,7 +40,7 @@ enum Outcome {
 }
 
 fn run(stage: &Stage, scheduler: &str) {
-    let mut dice = random(stage, scheduler);
+    let mut dice = stage.random(scheduler);
     let mut running: VecDeque<String> = VecDeque::new();
     let mut number = 0_u32;
     while stage.gate.enter() {

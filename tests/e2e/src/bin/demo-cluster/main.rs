@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod figures;
+mod output;
 mod stage;
 mod story;
 
@@ -9,6 +10,7 @@ use std::{process::ExitCode, time::Instant};
 
 use anyhow::Result;
 
+use output::say;
 use stage::Stage;
 use story::Story;
 
@@ -48,9 +50,4 @@ fn tell(keep: bool) -> Result<()> {
         std::io::stdin().read_line(&mut String::new())?;
     }
     Ok(())
-}
-
-#[expect(clippy::print_stdout, reason = "the demo talks to a person")]
-fn say(line: &str) {
-    println!("{line}");
 }

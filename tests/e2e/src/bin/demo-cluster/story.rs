@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     figures::Figures,
-    say,
+    output::say,
     stage::{Stage, created},
 };
 

@@ -11,7 +11,7 @@ use plimsoll_harness::{
 };
 use serde_json::json;
 
-use crate::{View, objects};
+use crate::{args::View, objects};
 
 /// An extender, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,51 +5,18 @@
 //! Go, and plimsoll. One table is printed, and `target/bench/throughput.json` written.
 #![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
+mod args;
 mod contender;
 mod load;
 mod objects;
 mod report;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use plimsoll_e2e::ControlPlane;
 use plimsoll_harness::{binary, policies, tempdir};
 
-use crate::{contender::Contender, load::Load, report::Report};
-
-/// Measures pods per second of a real kube-scheduler.
-#[derive(Debug, Parser)]
-#[command(name = "plimsoll-throughput")]
-pub(crate) struct Args {
-    /// Sizes of the cluster, ascending
-    #[arg(long, value_delimiter = ',', default_values_t = [1_000, 5_000])]
-    nodes: Vec<usize>,
-
-    /// Pods of each run, after those that warm up
-    #[arg(long, default_value_t = 800)]
-    pods: usize,
-
-    /// The number of turns that each contender has; the median counts
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-
-    /// Where plimsoll knows the cluster from; the Go extender has a file in both cases
-    #[arg(long, default_value = "watch")]
-    view: View,
-
-    /// Write the table into docs/performance
-    #[arg(long)]
-    page: bool,
-}
-
-/// Where plimsoll knows the cluster from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum View {
-    /// A file that is written before the first pod
-    Snapshot,
-    /// A watch on the API server
-    Watch,
-}
+use crate::{args::Args, contender::Contender, load::Load, report::Report};
 
 #[tokio::main]
 async fn main() -> Result<()> {

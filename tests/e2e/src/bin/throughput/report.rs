@@ -6,7 +6,11 @@ use anyhow::Result;
 use plimsoll_harness::workspace;
 use serde_json::{Value, json};
 
-use crate::{Args, View, contender::Contender, load::Outcome};
+use crate::{
+    args::{Args, View},
+    contender::Contender,
+    load::Outcome,
+};
 
 /// All runs, in the order in which they were made.
 pub(crate) struct Report {

@@ -1,6 +1,6 @@
 //! The comments of the contract, in the words of TypeScript and AssemblyScript.
 
-use super::place;
+use super::place::place;
 use crate::{Contract, Interface};
 
 /// Maximum characters of a line: 120, without the indent and the ` * ` of a comment.
@@ -48,8 +48,8 @@ fn wrapped_paragraph(paragraph: &str) -> String {
 mod tests {
     use super::*;
 
-    const WIT: &str = include_str!("../../../../wit/v0.1.0/policy.wit");
-    const TABLE: &str = include_str!("../../../../wit/v0.1.0/reads.yaml");
+    const WIT: &str = include_str!("../../../wit/v0.1.0/policy.wit");
+    const TABLE: &str = include_str!("../../../wit/v0.1.0/reads.yaml");
 
     #[test]
     fn a_comment_names_methods_and_undefined() {
