@@ -68,7 +68,7 @@ fn lookups(criterion: &mut Criterion) {
     });
     group.bench_function("witnesses", |bencher| {
         let cache = warm(&world);
-        bencher.iter(|| cache.by_class(&world).map(|known| known.witnesses(&world, &rows).len()));
+        bencher.iter(|| cache.lookup_by_row_class(&world).map(|known| known.witnesses(&world, &rows).len()));
     });
     group.finish();
 }
@@ -97,9 +97,9 @@ fn combined(criterion: &mut Criterion) {
     let recent = RecentCombined::default();
     criterion.bench_function("decision cache/combined classes of ten functions", |bencher| {
         bencher.iter(|| {
-            let known: Vec<_> = caches.iter().map(|cache| cache.by_class(&world).unwrap()).collect();
+            let known: Vec<_> = caches.iter().map(|cache| cache.lookup_by_row_class(&world).unwrap()).collect();
             let combined = recent.get(&known.iter().collect::<Vec<_>>());
-            combined.map(|combined| (0..ROWS as Row).map(|row| combined.class(row)).sum::<usize>())
+            combined.map(|combined| (0..ROWS as Row).map(|row| combined.of_row(row)).sum::<usize>())
         });
     });
 }

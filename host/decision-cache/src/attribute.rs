@@ -116,7 +116,7 @@ impl<T: Attribute> AttributeList<T> {
         if self.list.len() > LINEAR_SEARCH_MAX {
             return self.numbers.get(read).copied();
         }
-        self.list.iter().position(|own| read.equivalent(own)).map(|at| at as u32)
+        self.list.iter().position(|known| read.equivalent(known)).map(|at| at as u32)
     }
 
     /// The number of an attribute that is not in the list yet.
@@ -149,8 +149,9 @@ impl<T: Attribute> AttributeList<T> {
 
     /// Bytes of all.
     pub(crate) fn bytes(&self) -> usize {
-        let own: usize = self.list.iter().map(|own| size_of::<T>() + HeapSize::heap_size(own)).sum();
-        if self.numbers.is_empty() { own } else { 2 * own + self.numbers.allocation_size() }
+        let list: usize = self.list.iter().map(|attribute| size_of::<T>() + HeapSize::heap_size(attribute)).sum();
+        // The numbers have a copy of each attribute.
+        if self.numbers.is_empty() { list } else { 2 * list + self.numbers.allocation_size() }
     }
 }
 

@@ -8,15 +8,15 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    answers::NewAnswers,
+    answers::{LocalAnswers, RowClassAnswers},
     attribute::Row,
-    class::{Answer, Class},
-    class_tree::{ClassTree, TooLong},
+    decision_tree::DecisionTree,
     evict::Evict,
-    lookup::{ByClass, Lookup},
+    lookup::Lookup,
     row_classes::RecentRowClasses,
     source::Source,
-    tree::Tree,
+    subject_class::{Answer, SubjectClass},
+    subject_tree::{SubjectTree, TooLong},
     trie::Conflict,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 /// A lookup never waits for an insert; the first one in a new snapshot may wait for another that numbers the same
 /// classes of rows. One writer inserts at a time.
 pub struct AnswerCache<S: Source, A> {
-    classes: ClassTree<S, A>,
+    subjects: SubjectTree<S, A>,
     row_classes: RecentRowClasses<S::Attribute>,
     /// Serializes writers.
     writing: Mutex<()>,
@@ -48,7 +48,7 @@ pub enum Disabled {
 /// The results of one call, to be inserted after the reply.
 pub struct Update<S: Source, A> {
     pub(crate) source: S,
-    pub(crate) new: Arc<NewAnswers<S::Attribute, A>>,
+    pub(crate) local: Arc<LocalAnswers<S::Attribute, A>>,
     pub(crate) is_uncacheable: bool,
     pub(crate) has_conflict: bool,
 }
@@ -61,7 +61,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         if self.disabled().is_some() {
             return Lookup::blank(rows.len(), None, false);
         }
-        match self.classes.get(source) {
+        match self.subjects.get(source) {
             Some(class) if class.is_uncacheable => Lookup::blank(rows.len(), None, false),
             Some(class) => Lookup::of(class, &self.row_classes, source, rows),
             None => Lookup::blank(rows.len(), self.row_classes.latest(), true),
@@ -69,14 +69,14 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     }
 
     /// The answers about a source's subject by class of rows; `None` if they are not cached, or not by class.
-    pub fn by_class(&self, source: &S) -> Option<ByClass<S::Attribute, A>> {
+    pub fn lookup_by_row_class(&self, source: &S) -> Option<RowClassAnswers<S::Attribute, A>> {
         if self.disabled().is_some() {
             return None;
         }
-        match self.classes.get(source) {
+        match self.subjects.get(source) {
             Some(class) if class.is_uncacheable => None,
-            Some(class) => ByClass::known(class, &self.row_classes, source),
-            None => ByClass::likely(&self.row_classes, source),
+            Some(class) => RowClassAnswers::known(class, &self.row_classes, source),
+            None => RowClassAnswers::likely(&self.row_classes, source),
         }
     }
 
@@ -96,16 +96,16 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         if update.has_conflict {
             return Err(Disabled::NotAFunction);
         }
-        let new = &update.new;
-        self.classes.update(&update.source, &new.subject, |known, subject| {
+        let local = &update.local;
+        self.subjects.update(&update.source, &local.subject_attributes, |known, subject_attributes| {
             if known.is_some_and(|known| known.is_uncacheable) {
                 return Ok(None);
             }
             if update.is_uncacheable {
-                return Ok(Some(Class::uncacheable(subject)));
+                return Ok(Some(SubjectClass::uncacheable(subject_attributes)));
             }
-            let empty = Class::empty(subject);
-            let class = known.unwrap_or(&empty).with(&new.attributes, &new.trie, &update.source)?;
+            let empty = SubjectClass::empty(subject_attributes);
+            let class = known.unwrap_or(&empty).with(&local.attributes, &local.trie, &update.source)?;
             if let Some(attributes) = class.row_attributes() {
                 self.row_classes.build_ahead(&attributes, &update.source);
             }
@@ -128,28 +128,28 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     fn disable_now(&self, why: Disabled) {
         // The first reason stays.
         let _ = self.disabled.set(why);
-        self.classes.clear();
+        self.subjects.clear();
         self.row_classes.clear();
     }
 
-    /// All answers as a tree of reads. Values are looked up in this source.
-    pub fn tree(&self, source: &S) -> Option<Tree<S, A>> {
-        Tree::of(&self.classes.classes()?, source)
+    /// All answers as a tree of reads. Values of rows are looked up in this source.
+    pub fn decision_tree(&self, source: &S) -> Option<DecisionTree<S, A>> {
+        self.subjects.decision_tree(source)
     }
 }
 
 impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
     fn bytes(&self) -> usize {
-        self.classes.bytes() + self.row_classes.bytes()
+        self.subjects.bytes() + self.row_classes.bytes()
     }
 
     fn last_uses(&self) -> Vec<(u64, usize)> {
-        self.classes.last_uses()
+        self.subjects.last_uses()
     }
 
     fn evict_before(&self, since: u64) {
         let _one_at_a_time = self.writing.lock();
-        self.classes.evict_before(since);
+        self.subjects.evict_before(since);
         self.row_classes.drop_unused();
     }
 }
@@ -157,7 +157,7 @@ impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
 impl<S: Source, A> Default for AnswerCache<S, A> {
     fn default() -> Self {
         Self {
-            classes: ClassTree::default(),
+            subjects: SubjectTree::default(),
             row_classes: RecentRowClasses::default(),
             writing: Mutex::default(),
             disabled: OnceLock::new(),
@@ -167,7 +167,7 @@ impl<S: Source, A> Default for AnswerCache<S, A> {
 
 impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let edges = self.classes.count();
+        let edges = self.subjects.count();
         f.debug_struct("AnswerCache").field("edges", &edges).field("disabled", &self.disabled).finish_non_exhaustive()
     }
 }
@@ -195,7 +195,7 @@ impl fmt::Display for Disabled {
             Self::TooManyReads => "it reads too many different attributes of one subject",
             Self::NotAFunction => "the same values led it to another read or another answer",
             Self::Differed => "a re-evaluation gave a different answer",
-            Self::ReadsEverything => "it reads all nodes for each answer",
+            Self::ReadsEverything => "it reads everything for each answer",
         })
     }
 }

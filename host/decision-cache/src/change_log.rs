@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
     attribute::{Parts, Row},
-    memory::tick,
+    clock::tick,
 };
 
 /// One snapshot among those that follow one another.

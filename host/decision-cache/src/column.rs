@@ -14,8 +14,8 @@ use hashbrown::HashMap;
 use crate::{
     attribute::{Attribute, Parts, Row},
     change_log::{ChangeLog, Version},
+    clock::tick,
     fingerprint::Fingerprint,
-    memory::tick,
 };
 
 /// The bytes that all columns of a snapshot may take unless [`Columns::set_limit`] says otherwise.

@@ -8,17 +8,17 @@ use std::sync::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::{
+    answers::RowClassAnswers,
     attribute::{Attribute, Row},
-    class::Answer,
     interner::TupleInterner,
-    lookup::ByClass,
     row_classes::{RowClassColumn, RowClasses},
+    subject_class::Answer,
 };
 
-/// With fewer rows per combined class, separate lookups are as fast. `SPARE_CLASSES` more are allowed, so that small
+/// With fewer rows per combined class, separate lookups are as fast. `SLACK_CLASSES` more are allowed, so that small
 /// snapshots are always combined.
 const ROWS_PER_CLASS: usize = 4;
-const SPARE_CLASSES: usize = 64;
+const SLACK_CLASSES: usize = 64;
 
 /// Functions whose classes were too many are combined again after this many requests.
 const RETRY_AFTER: u32 = 4_096;
@@ -34,7 +34,7 @@ const STRIDE: usize = 64;
 pub struct CombinedClasses {
     columns: Box<[Arc<RowClassColumn>]>,
     by_row: Box<[u32]>,
-    /// The classes by each of the columns.
+    /// Of each combined class, the class of rows by each of the columns.
     tuples: TupleInterner<u32>,
 }
 
@@ -56,7 +56,7 @@ struct Entry<T> {
 impl CombinedClasses {
     /// The combined class of a row.
     #[inline]
-    pub fn class(&self, row: Row) -> usize {
+    pub fn of_row(&self, row: Row) -> usize {
         self.by_row[row as usize] as usize
     }
 
@@ -71,9 +71,9 @@ impl CombinedClasses {
         self.tuples.len()
     }
 
-    /// The class by each function that a combined class stands for.
+    /// The class of rows by each function that a combined class stands for.
     #[inline]
-    pub fn classes(&self, combined: usize) -> &[u32] {
+    pub fn row_classes(&self, combined: usize) -> &[u32] {
         self.tuples.tuple(combined, self.columns.len())
     }
 
@@ -90,13 +90,13 @@ impl CombinedClasses {
             Some(earlier) => (earlier.by_row.clone(), earlier.tuples.clone()),
             None => (vec![0; rows].into(), TupleInterner::default()),
         };
-        let mut classes = vec![0; columns.len()];
+        let mut row_classes = vec![0; columns.len()];
         for row in changed(columns, earlier.map(|earlier| &*earlier.columns), rows) {
-            for (class, column) in classes.iter_mut().zip(columns) {
-                *class = column.by_row[row];
+            for (row_class, column) in row_classes.iter_mut().zip(columns) {
+                *row_class = column.by_row[row];
             }
-            by_row[row] = tuples.number(&classes);
-            if tuples.len() > rows / ROWS_PER_CLASS + SPARE_CLASSES {
+            by_row[row] = tuples.number(&row_classes);
+            if tuples.len() > rows / ROWS_PER_CLASS + SLACK_CLASSES {
                 // Classes of no row may be among them.
                 return earlier.and_then(|_| Self::new(columns, None));
             }
@@ -124,7 +124,7 @@ fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn
 
 impl<T: Attribute> RecentCombined<T> {
     /// The combined classes of some functions; `None` if there are too many, if this list is new, or empty.
-    pub fn get<A: Answer>(&self, functions: &[&ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+    pub fn get<A: Answer>(&self, functions: &[&RowClassAnswers<T, A>]) -> Option<Arc<CombinedClasses>> {
         if functions.is_empty() {
             return None;
         }
@@ -132,7 +132,9 @@ impl<T: Attribute> RecentCombined<T> {
         let Some(entry) = entries.iter().find(|entry| entry.is_of(functions)) else {
             let of = functions.iter().map(|function| Arc::downgrade(&function.row_classes)).collect();
             let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), backoff: AtomicU32::new(0) });
-            self.0.store(Arc::new([&entry].into_iter().chain(entries.iter().take(RECENT - 1)).cloned().collect()));
+            self.0.rcu(|entries| {
+                [&entry].into_iter().chain(entries.iter().take(RECENT - 1)).cloned().collect::<Vec<_>>()
+            });
             return None;
         };
         entry.current(functions)
@@ -140,7 +142,8 @@ impl<T: Attribute> RecentCombined<T> {
 
     /// Bytes of all.
     pub fn bytes(&self) -> usize {
-        self.0.load().iter().filter_map(|entry| entry.combined.load().as_ref().map(|own| own.bytes())).sum()
+        let bytes = |entry: &Arc<Entry<T>>| entry.combined.load().as_ref().map(|combined| combined.bytes());
+        self.0.load().iter().filter_map(bytes).sum()
     }
 
     /// Drops all. The second request for a list builds it again.
@@ -158,14 +161,14 @@ impl<T> Default for RecentCombined<T> {
 // === impl Entry ===
 
 impl<T: Attribute> Entry<T> {
-    fn is_of<A: Answer>(&self, functions: &[&ByClass<T, A>]) -> bool {
-        let is_same = |(own, function): (&Weak<RowClasses<T>>, &&ByClass<T, A>)| {
-            own.as_ptr() == Arc::as_ptr(&function.row_classes)
+    fn is_of<A: Answer>(&self, functions: &[&RowClassAnswers<T, A>]) -> bool {
+        let is_same = |(row_classes, function): (&Weak<RowClasses<T>>, &&RowClassAnswers<T, A>)| {
+            row_classes.as_ptr() == Arc::as_ptr(&function.row_classes)
         };
         self.of.len() == functions.len() && self.of.iter().zip(functions).all(is_same)
     }
 
-    fn current<A: Answer>(&self, functions: &[&ByClass<T, A>]) -> Option<Arc<CombinedClasses>> {
+    fn current<A: Answer>(&self, functions: &[&RowClassAnswers<T, A>]) -> Option<Arc<CombinedClasses>> {
         let known = self.combined.load_full();
         let is_current = |combined: &Arc<CombinedClasses>| {
             combined.columns.iter().zip(functions).all(|(column, function)| column.shares_rows_with(&function.column))
@@ -210,7 +213,7 @@ mod tests {
                 let next = CombinedClasses::new(&columns, combined.as_ref()).unwrap();
                 for row in 0..150 {
                     let classes: Vec<u32> = columns.iter().map(|column| column.by_row[row]).collect();
-                    prop_assert_eq!(next.classes(next.class(row as u32)), &classes[..]);
+                    prop_assert_eq!(next.row_classes(next.of_row(row as u32)), &classes[..]);
                 }
                 combined = Some(next);
             }

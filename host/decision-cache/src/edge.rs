@@ -1,32 +1,27 @@
-//! The edges and nodes of the tree of classes.
+//! The edges and nodes of the tree of subjects.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-use hashbrown::HashMap;
-
 use crate::{
     attribute::HeapSize,
-    class::{Answer, Class},
+    clock::tick,
     fingerprint::Fingerprint,
-    memory::tick,
     source::Source,
+    subject_class::{Answer, SubjectClass},
 };
 
 /// The number of a node, and the value of its attribute.
 pub(crate) type EdgeKey = (u64, Fingerprint);
 
-pub(crate) type ClassOf<S, A> = Class<<S as Source>::Attribute, A>;
-
-/// The edges of each node, by its number.
-pub(crate) type EdgesOf<S, A> = HashMap<u64, Vec<(Fingerprint, Arc<Edge<S, A>>)>>;
+pub(crate) type SubjectClassOf<S, A> = SubjectClass<<S as Source>::Attribute, A>;
 
 /// Where a value leads.
 pub(crate) struct Edge<S: Source, A> {
     /// `None` for the edge to the root.
-    value: Option<S::Value>,
+    pub(crate) value: Option<S::Value>,
     pub(crate) next: Next<S, A>,
     used: AtomicU64,
 }
@@ -34,19 +29,13 @@ pub(crate) struct Edge<S: Source, A> {
 /// A node, or the class at the end of a path.
 pub(crate) enum Next<S: Source, A> {
     Node(Arc<Node<S::Attribute>>),
-    Class(Arc<ClassOf<S, A>>),
+    Class(Arc<SubjectClassOf<S, A>>),
 }
 
 /// One attribute of the subject that is read.
 pub(crate) struct Node<T> {
     pub(crate) number: u64,
     pub(crate) attribute: T,
-}
-
-/// The tree by value, to be shown.
-pub(crate) enum Classes<S: Source, A> {
-    Class(Arc<ClassOf<S, A>>),
-    Read(S::Attribute, Vec<(Fingerprint, S::Value, Classes<S, A>)>),
 }
 
 // === impl Edge ===
@@ -87,20 +76,6 @@ impl<S: Source, A: Answer> Next<S, A> {
         match self {
             Self::Node(node) => size_of::<Node<S::Attribute>>() + node.attribute.heap_size(),
             Self::Class(class) => class.bytes(),
-        }
-    }
-
-    /// All that follows, by value.
-    pub(crate) fn classes(&self, edges: &EdgesOf<S, A>) -> Classes<S, A> {
-        match self {
-            Self::Class(class) => Classes::Class(Arc::clone(class)),
-            Self::Node(node) => {
-                let own = edges.get(&node.number).into_iter().flatten();
-                let branch = |(value, edge): &(Fingerprint, Arc<Edge<S, A>>)| {
-                    Some((*value, edge.value.clone()?, edge.next.classes(edges)))
-                };
-                Classes::Read(node.attribute.clone(), own.filter_map(branch).collect())
-            }
         }
     }
 }

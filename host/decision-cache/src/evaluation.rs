@@ -1,18 +1,25 @@
 //! One call of the function: it evaluates one representative of each unknown combination of values.
+//!
+//! A row is missed in one of two ways. After a lookup by row ([`Evaluation::of_rows`]), each row without an answer is a
+//! miss. After a lookup by class of rows ([`Evaluation::of_row_classes`]), one row of each class without an answer is.
+//! Both look at [`CallTrie`] before a row is evaluated, which has the paths of this call.
+//!
+//! An answer of this call has two numbers: a *local* one, its index in [`CallTrie`], and its number in
+//! [`NumberedAnswers`], where it comes after the answers of the subject's class. In both [`MISS`] stands for no answer.
 
-mod found;
+mod call_trie;
 
 use std::sync::Arc;
 
-use self::found::{Found, Speculation};
+use self::call_trie::{CallTrie, Speculation};
 use crate::{
-    answers::{Answers, NewAnswers},
+    answers::{LocalAnswers, NumberedAnswers, RowAnswers, RowClassAnswers},
     attribute::Row,
     cache::Update,
-    class::{Answer, Class, LookupResult, MISS},
-    lookup::{ByClass, Lookup},
+    lookup::Lookup,
     read_log::SharedLog,
     source::Source,
+    subject_class::{Answer, LookupResult, MISS, SubjectClass},
 };
 
 /// Evaluates the function for the misses of a lookup, one row after another.
@@ -22,15 +29,16 @@ pub struct Evaluation<S: Source, A> {
     source: S,
     rows: Arc<[Row]>,
     log: SharedLog<S::Attribute>,
-    class: Option<Arc<Class<S::Attribute, A>>>,
+    class: Option<Arc<SubjectClass<S::Attribute, A>>>,
+    /// The number of the answer by position.
     numbers: Vec<u32>,
     /// The positions without an answer yet.
     misses: Vec<u32>,
     /// As long as the answers follow from classes of rows: only one row of each class is in `misses`.
-    by_class: Option<ByClass<S::Attribute, A>>,
+    row_class_answers: Option<RowClassAnswers<S::Attribute, A>>,
     /// The position that is evaluated.
     current: u32,
-    found: Found<S::Attribute, A>,
+    call: CallTrie<S::Attribute, A>,
     asked: usize,
     evaluated: usize,
     has_ended: bool,
@@ -39,9 +47,9 @@ pub struct Evaluation<S: Source, A> {
 /// The answers at the end of an [`Evaluation`].
 pub enum Evaluated<T, A> {
     /// By class of rows: of every class that the evaluation was to answer about.
-    ByClass(ByClass<T, A>),
+    ByRowClass(RowClassAnswers<T, A>),
     /// By position. A row that was not evaluated has no answer.
-    ByRow(Answers<T, A>),
+    ByRow(RowAnswers<T, A>),
 }
 
 type UpdateOf<S, A> = Option<Update<S, A>>;
@@ -50,42 +58,52 @@ type UpdateOf<S, A> = Option<Update<S, A>>;
 
 impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Evaluates the misses of a lookup of these rows in this source.
-    pub fn new(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
-        let Lookup { class, walk: LookupResult { numbers, misses }, row_classes, .. } = lookup;
+    pub fn of_rows(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
+        let Lookup { class, result, row_classes, .. } = lookup;
         let speculation = row_classes.and_then(|row_classes| {
             let column = row_classes.likely_column(&source)?;
             Some(Speculation::new(row_classes, column))
         });
-        Self::of(source, rows, class, (numbers, misses), speculation)
+        Self::of(source, rows, class, result, speculation)
     }
 
-    /// Evaluates one row of each of these classes that has no answer yet: they are the classes of these rows.
+    /// Evaluates one row of each of these classes of rows that has no answer yet. They are the classes of these rows.
     ///
     /// If an answer does not follow from the class of its row, the other rows are evaluated as well.
-    pub fn by_class(
-        by_class: ByClass<S::Attribute, A>,
+    pub fn of_row_classes(
+        answers: RowClassAnswers<S::Attribute, A>,
         source: S,
         rows: Arc<[Row]>,
-        classes: impl Iterator<Item = u32>,
+        row_classes: impl Iterator<Item = u32>,
     ) -> Self {
-        let misses = by_class.representatives(&rows, classes);
-        let (row_classes, column) = (Arc::clone(&by_class.row_classes), Arc::clone(&by_class.column));
-        let (class, numbers) = (by_class.answers.class.clone(), vec![MISS; rows.len()]);
-        let speculation = Some(Speculation::new(row_classes, column));
-        Self { by_class: Some(by_class), ..Self::of(source, rows, class, (numbers, misses), speculation) }
+        let misses = answers.representatives(&rows, row_classes);
+        let speculation = Some(Speculation::new(Arc::clone(&answers.row_classes), Arc::clone(&answers.column)));
+        let (class, result) =
+            (answers.numbered.class.clone(), LookupResult { numbers: vec![MISS; rows.len()], misses });
+        Self { row_class_answers: Some(answers), ..Self::of(source, rows, class, result, speculation) }
     }
 
     fn of(
         source: S,
         rows: Arc<[Row]>,
-        class: Option<Arc<Class<S::Attribute, A>>>,
-        (numbers, misses): (Vec<u32>, Vec<u32>),
+        class: Option<Arc<SubjectClass<S::Attribute, A>>>,
+        LookupResult { numbers, misses }: LookupResult,
         speculation: Option<Speculation<S::Attribute>>,
     ) -> Self {
-        let found = Found::new(speculation);
-        let (log, by_class, has_ended) = (SharedLog::default(), None, false);
-        let (current, asked, evaluated) = (0, 0, 0);
-        Self { source, rows, log, class, numbers, misses, by_class, current, found, asked, evaluated, has_ended }
+        Self {
+            source,
+            rows,
+            log: SharedLog::default(),
+            class,
+            numbers,
+            misses,
+            row_class_answers: None,
+            current: 0,
+            call: CallTrie::new(speculation),
+            asked: 0,
+            evaluated: 0,
+            has_ended: false,
+        }
     }
 
     /// The log for the function's reads.
@@ -101,16 +119,16 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         loop {
             while let Some(position) = self.misses.pop() {
                 let next = || next_rows(&self.misses, &self.rows);
-                if let Some(own) = self.found.get(&self.source, self.rows[position as usize], next) {
-                    self.numbers[position as usize] = self.number(own);
+                if let Some(local) = self.call.get(&self.source, self.rows[position as usize], next) {
+                    self.numbers[position as usize] = self.number(local);
                     continue;
                 }
                 (self.current, self.asked) = (position, self.asked + 1);
                 self.log.lock().begin(position);
                 return Some(position);
             }
-            match self.by_class.take_if(|_| !self.found.follows_from_classes()) {
-                Some(by_class) => self.add_other_rows(&by_class),
+            match self.row_class_answers.take_if(|_| !self.call.follows_from_row_classes()) {
+                Some(answers) => self.add_other_rows(&answers),
                 None => break,
             }
         }
@@ -121,8 +139,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Records the answer about the row that [`Evaluation::next_miss`] returned last.
     pub fn record_answer(&mut self, answer: A) {
         self.evaluated += 1;
-        let own = self.keep(answer);
-        self.numbers[self.current as usize] = self.number(own);
+        let local = self.keep(answer);
+        self.numbers[self.current as usize] = self.number(local);
     }
 
     /// Whether all have answers: [`Evaluation::next_miss`] has returned all, and an answer was recorded for each.
@@ -137,31 +155,32 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 
     /// The answers, and the insert for the cache.
     pub fn finish(self) -> (Evaluated<S::Attribute, A>, UpdateOf<S, A>) {
-        let offset = self.number(0);
+        let first_local = self.number(0);
         let log = self.log.lock();
-        let Found { trie, attributes, has_conflict, speculation, .. } = self.found;
-        let new = Arc::new(NewAnswers { trie, attributes, subject: log.subject_attributes().to_vec() });
+        let CallTrie { trie, attributes, has_conflict, speculation, .. } = self.call;
+        let subject_attributes = log.subject_attributes().to_vec();
+        let local = Arc::new(LocalAnswers { trie, attributes, subject_attributes });
         let is_uncacheable = log.is_uncacheable();
-        let update = Update { source: self.source, new: Arc::clone(&new), is_uncacheable, has_conflict };
+        let update = Update { source: self.source, local: Arc::clone(&local), is_uncacheable, has_conflict };
         let update = (self.evaluated > 0).then_some(update);
         drop(log);
-        let answers = |numbers| Answers { class: self.class, new, numbers };
-        let evaluated = match (self.by_class, speculation) {
-            (Some(by_class), Some(Speculation { answers: own, .. })) => {
-                let number = |own: u32| if own == MISS { MISS } else { offset + own };
-                let numbers = own.into_iter().map(number).collect();
-                Evaluated::ByClass(ByClass { answers: answers(numbers), ..by_class })
+        let numbered = NumberedAnswers { class: self.class, local };
+        let evaluated = match (self.row_class_answers, speculation) {
+            (Some(answers), Some(Speculation { locals, .. })) => {
+                let number = |local: u32| if local == MISS { MISS } else { first_local + local };
+                let added = locals.into_iter().map(number).collect();
+                Evaluated::ByRowClass(RowClassAnswers { numbered, added, ..answers })
             }
-            _ => Evaluated::ByRow(answers(self.numbers)),
+            _ => Evaluated::ByRow(RowAnswers { numbered, numbers: self.numbers }),
         };
         (evaluated, update)
     }
 
-    /// The answers do not follow from classes: each row that is not known gets one of its own.
-    fn add_other_rows(&mut self, by_class: &ByClass<S::Attribute, A>) {
+    /// The answers do not follow from classes of rows: each row without an answer is a miss.
+    fn add_other_rows(&mut self, answers: &RowClassAnswers<S::Attribute, A>) {
         for (position, (number, row)) in self.numbers.iter_mut().zip(&*self.rows).enumerate() {
             if *number == MISS {
-                match by_class.number(by_class.column.by_row[*row as usize]) {
+                match answers.number_of(answers.column.by_row[*row as usize]) {
                     Some(known) => *number = known,
                     None => self.misses.push(position as u32),
                 }
@@ -169,21 +188,20 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         }
     }
 
-    /// Records an answer by its reads, if they are known.
+    /// Records an answer by its reads, if they are known. Returns its local number.
     fn keep(&mut self, answer: A) -> u32 {
         let mut log = self.log.lock();
         let Some(steps) = log.finish().map(<[u32]>::to_vec) else {
-            self.found.is_uncacheable = true;
-            return self.found.trie.push_answer(answer);
+            return self.call.insert_uncacheable(answer);
         };
-        self.found.read_more(log.attributes().as_slice(), &self.source);
+        self.call.read_more(log.attributes().as_slice(), &self.source);
         let next = || next_rows(&self.misses, &self.rows);
-        self.found.keep(&steps, &self.source, self.rows[self.current as usize], next, answer)
+        self.call.insert(&steps, &self.source, self.rows[self.current as usize], next, answer)
     }
 
-    /// The number of an answer of this call among all.
-    fn number(&self, own: u32) -> u32 {
-        self.class.as_ref().map_or(0, |class| class.trie.answers().len() as u32) + own
+    /// The number of a local answer among all.
+    fn number(&self, local: u32) -> u32 {
+        self.class.as_ref().map_or(0, |class| class.trie.answers().len() as u32) + local
     }
 }
 

@@ -7,34 +7,53 @@
 //! combination of values that was never seen, and nothing has to be invalidated: a value that changes leads elsewhere.
 //!
 //! ```text
-//!  AnswerCache              the answers of one function
-//!   ├─ ClassTree            subjects that the function cannot tell apart are one class:
-//!   │                         subject.team ── "red" ──> subject.limit-of-red ── 5 ──> Class
-//!   │                                      └─ "blue" ─> subject.limit-of-blue ─ 7 ──> Class
-//!   │   └─ Class
-//!   │       ├─ Trie         the reads of rows, and the answers at the ends of the paths:
-//!   │       │                 row.zone ── "a" ──> row.free ── 3 ──> no
-//!   │       │                          │                   └─ 8 ──> yes
-//!   │       │                          └─ "b" ──> no
-//!   │       └─ AnswerTable  the answers by class of rows: one lookup per row
-//!   └─ RowClasses           rows that a list of attributes cannot tell apart are one class, with a number
-//!  Columns                  of one snapshot: the fingerprint of an attribute by row
-//!   └─ ChangeLog            rows that recent snapshots changed: used to update columns and classes
+//!  AnswerCache                the answers of one function
+//!   ├─ SubjectTree            subjects that the function cannot tell apart are one class:
+//!   │                           subject.team ── "red" ──> subject.zone-of-red ── "a" ──> SubjectClass
+//!   │                                        └─ "blue" ─> subject.zone-of-blue ─ "b" ──> SubjectClass
+//!   │   └─ SubjectClass
+//!   │       ├─ Trie           the reads of rows, and the answers at the ends of the paths:
+//!   │       │                   row.zone ── "a" ──> row.free ── 3 ──> no
+//!   │       │                            │                   └─ 8 ──> yes
+//!   │       │                            └─ "b" ──> no
+//!   │       └─ AnswerTable    the answers by class of rows: one lookup per row
+//!   └─ RecentRowClasses       the lists of attributes that rows were last told apart by
+//!       └─ RowClasses         rows with equal values of one list are one class, with a number
+//!  RecentCombined             the lists of functions that were last looked up together
+//!   └─ CombinedClasses        rows of equal classes by each function of a list: one lookup for all functions
+//!  Columns                    of one snapshot: the fingerprint of an attribute by row
+//!   └─ ChangeLog              the rows that recent snapshots changed: used to update columns and classes
 //! ```
 //!
-//! A request goes like this. [`AnswerCache::lookup`] finds the class of the subject, then the answer of each row;
-//! [`AnswerCache::by_class`] finds those of each class of rows, so that many functions can be looked up together
-//! ([`CombinedClasses`]). [`Evaluation`] returns the missed rows, or one row of each missed class, one by one; each read
-//! of the function is recorded in its [`ReadLog`].
-//! An answer holds at once for all other rows with the same values. After the reply [`AnswerCache::insert`] publishes
-//! it. [`Answers::witnesses`] says which values the answers follow from.
+//! # Words
+//!
+//! | word | meaning |
+//! |---|---|
+//! | class of subjects | the subjects with equal values of all attributes that the function reads of them |
+//! | class of rows | the rows with equal values of one list of attributes; its number means the same in every snapshot |
+//! | combined class | the rows that are of one class of rows by each of several functions |
+//! | row, position | a row of the snapshot by its number; the index of a row in one request |
+//! | number, local number | of an answer: among those of a class of subjects and one call; among those of the call alone |
+//!
+//! # One request
+//!
+//! 1. [`AnswerCache::lookup`] finds the class of the subject, then the answer about each row.
+//!    [`AnswerCache::lookup_by_row_class`] finds the answer about each class of rows instead, so that many functions can
+//!    be looked up together ([`RecentCombined::get`]).
+//! 2. [`Evaluation`] returns the missed rows, or one row of each missed class of rows, one by one. The reads of the
+//!    function are recorded in its [`ReadLog`]. An answer holds at once for all other rows with the same values.
+//! 3. After the reply [`AnswerCache::insert`] publishes the new answers.
+//!
+//! To record a decision with the values that it follows from, ask the answers for their [`Witness`]es.
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use plimsoll_decision_cache::*;
 //!
-//! /// What the function can read. An argument may be a value that was read before.
+//! /// An attribute. Its argument may be a value that was read before.
 //! #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-//! enum Read { Team, LimitOf(String), Zone }
+//! enum Read { Team, ZoneOf(String), Zone }
 //! impl HeapSize for Read {}
 //! impl Attribute for Read {
 //!     fn scope(&self) -> Scope {
@@ -42,13 +61,14 @@
 //!     }
 //! }
 //!
-//! /// A subject with its team, and a snapshot of rows with their zones.
-//! struct World { team: &'static str, zones: Vec<&'static str>, columns: Columns<Read> }
+//! /// A subject with its team, and a snapshot of rows with their zones. Clones share the columns of the snapshot.
+//! #[derive(Clone)]
+//! struct World { team: &'static str, zones: [&'static str; 3], columns: Arc<Columns<Read>> }
 //! impl World {
 //!     fn text(&self, read: &Read, row: Row) -> String {
 //!         match read {
 //!             Read::Team => self.team.to_owned(),
-//!             Read::LimitOf(team) => format!("zone-{}", team.len()),
+//!             Read::ZoneOf(team) => format!("zone-{}", team.len()),
 //!             Read::Zone => self.zones[row as usize].to_owned(),
 //!         }
 //!     }
@@ -63,33 +83,36 @@
 //!     fn value(&self, read: &Read, row: Row) -> String { self.text(read, row) }
 //! }
 //!
-//! /// Answers about each row, and how many were evaluated.
-//! fn ask(cache: &AnswerCache<World, u32>, team: &'static str) -> (Vec<u32>, usize) {
-//!     let world = || World { team, zones: vec!["zone-3", "zone-4", "zone-3"], columns: Columns::default() };
-//!     let lookup = cache.lookup(&world(), 0..3);
-//!     let mut evaluation = Evaluation::new(lookup, world(), [0, 1, 2].into());
+//! /// The function: is the row in the zone of the subject's team?
+//! fn is_in_zone(world: &World, position: u32, log: &SharedLog<Read>) -> bool {
+//!     log.lock().record_subject(&Read::Team);
+//!     let zone_of = Read::ZoneOf(world.text(&Read::Team, 0));
+//!     log.lock().record_subject(&zone_of);
+//!     log.lock().record_row(position, &Read::Zone);
+//!     // All rows are asked about in order, so the position of a row is its number.
+//!     world.text(&zone_of, 0) == world.text(&Read::Zone, position)
+//! }
+//!
+//! /// The answer about each row, and how many were evaluated.
+//! fn ask(cache: &AnswerCache<World, u32>, world: &World) -> (Vec<u32>, usize) {
+//!     let mut evaluation = Evaluation::of_rows(cache.lookup(world, 0..3), world.clone(), [0, 1, 2].into());
 //!     let log = evaluation.log().clone();
 //!     while let Some(position) = evaluation.next_miss() {
-//!         let world = world();
-//!         // The function: is the row in the zone of the subject's team?
-//!         log.lock().subject(&Read::Team);
-//!         let limit = Read::LimitOf(world.text(&Read::Team, 0));
-//!         log.lock().subject(&limit);
-//!         log.lock().row(position, &Read::Zone);
-//!         let fits = world.text(&limit, 0) == world.text(&Read::Zone, position);
-//!         evaluation.record_answer(u32::from(fits));
+//!         evaluation.record_answer(u32::from(is_in_zone(world, position, &log)));
 //!     }
 //!     let evaluated = evaluation.evaluated();
 //!     let (answers, update) = evaluation.finish();
 //!     let Evaluated::ByRow(answers) = answers else { unreachable!("rows were looked up") };
-//!     update.map(|update| cache.insert(&update)).transpose().expect("it is a function of what it reads");
-//!     ((0..3).filter_map(|at| answers.get(at).copied()).collect(), evaluated)
+//!     update.map(|update| cache.insert(&update)).transpose().expect("it is a function of its reads");
+//!     ((0..3).filter_map(|position| answers.get(position).copied()).collect(), evaluated)
 //! }
 //!
 //! let cache = AnswerCache::default();
-//! assert_eq!(ask(&cache, "red"), (vec![1, 0, 1], 2), "two rows have the same zone");
-//! assert_eq!(ask(&cache, "red"), (vec![1, 0, 1], 0), "everything is known");
-//! assert_eq!(ask(&cache, "blue"), (vec![0, 1, 0], 2), "another team is another class");
+//! let red = World { team: "red", zones: ["zone-3", "zone-4", "zone-3"], columns: Arc::default() };
+//! assert_eq!(ask(&cache, &red), (vec![1, 0, 1], 2), "two rows have the same zone");
+//! assert_eq!(ask(&cache, &red), (vec![1, 0, 1], 0), "everything is known");
+//! let blue = World { team: "blue", ..red };
+//! assert_eq!(ask(&cache, &blue), (vec![0, 1, 0], 2), "another team is another class of subjects");
 //! ```
 //!
 //! # What the function must promise
@@ -97,22 +120,30 @@
 //! - It has no other inputs: no clock, no random numbers, no state from earlier calls.
 //! - Within one call it may keep values of the subject from one row to the next. Values of rows and of the snapshot it
 //!   must read again for each row.
-//! - It may read other rows or anything else if [`ReadLog::other`] is told. Then it is evaluated each time.
+//! - It may read other rows or anything else if [`ReadLog::record_other`] is called. Then it is evaluated each time.
 //!
-//! The cache notices some broken promises: the same values that lead to another read or answer disable it
+//! The cache notices some broken promises: if the same values lead to another read or another answer, it is disabled
 //! ([`Disabled::NotAFunction`]). To notice the others, evaluate some hits again and call [`AnswerCache::disable`].
 //!
 //! # Bounds
 //!
-//! | what | at most | beyond it |
+//! | quantity | maximum | beyond it |
 //! |---|---|---|
-//! | bytes of all caches | the argument of [`evict_to`] | the least recently used classes go |
-//! | bytes of a snapshot's columns | [`Columns::set_limit`] | the least recently used columns go |
-//! | attributes of one row in one path | 16 | [`Attribute::whole_row`] stands for the others |
-//! | attributes of rows in a table | 256 | each row is looked up in the trie |
+//! | bytes of all caches | the argument of [`evict_to`] | the least recently used entries go |
+//! | edges of one [`AnswerCache`]'s tree of subjects | 8,192 | the older half goes |
 //! | attributes of one subject | 256 | the cache is disabled |
-//! | attributes of a class | 16,384 | the class is emptied |
-//! | edges of all subjects | 8,192 | the older half goes |
+//! | row attributes of one evaluation | 16 | [`Attribute::whole_row`] stands for the others |
+//! | snapshot attributes of one evaluation | 128 | the function is evaluated each time for this class of subjects |
+//! | row and snapshot attributes of one call | 16,384 | the same |
+//! | heap bytes of all attributes of one call | 1 MiB | the same |
+//! | attributes of a class of subjects | 16,384 | the class is emptied |
+//! | row attributes, snapshot attributes of a table | 256, 64 | each row is looked up in the trie |
+//! | lists of attributes that rows are told apart by | 8 for each cache | the oldest goes |
+//! | classes of rows by one list | 4 per row, and 1,024 | they are numbered again |
+//! | lists of functions in a [`RecentCombined`] | 16 | the oldest goes |
+//! | combined classes of one list | 1 per 4 rows, and 64 | the functions are looked up one by one |
+//! | columns of a snapshot | 512, and [`Columns::set_limit`] bytes | the least recently used go |
+//! | changes of rows in a snapshot's log | 2,048 | earlier values are read again for every row |
 //!
 //! # In the literature
 //!
@@ -128,35 +159,36 @@ mod answers;
 mod attribute;
 mod cache;
 mod change_log;
-mod class;
-mod class_tree;
+mod charge;
+mod clock;
 mod column;
 mod combined;
+mod decision_tree;
 mod edge;
 mod evaluation;
 mod evict;
 mod fingerprint;
 mod interner;
 mod lookup;
-mod memory;
 mod read_log;
 mod row_classes;
 mod source;
-mod tree;
+mod subject_class;
+mod subject_tree;
 mod trie;
 mod witness;
 
-pub use answers::Answers;
+pub use answers::{RowAnswers, RowClassAnswers};
 pub use attribute::{Attribute, BorrowedAttribute, HeapSize, Parts, Row, Scope};
 pub use cache::{AnswerCache, Disabled, Update};
-pub use class::Answer;
 pub use column::Columns;
 pub use combined::{CombinedClasses, RecentCombined};
+pub use decision_tree::{Branch, DecisionTree};
 pub use evaluation::{Evaluated, Evaluation};
 pub use evict::{Evict, evict_to};
 pub use fingerprint::Fingerprint;
-pub use lookup::{ByClass, Lookup};
+pub use lookup::Lookup;
 pub use read_log::{ReadLog, SharedLog};
 pub use source::{ColumnReader, Source};
-pub use tree::{Branch, Tree};
+pub use subject_class::Answer;
 pub use witness::Witness;

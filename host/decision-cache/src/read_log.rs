@@ -33,7 +33,7 @@ pub struct ReadLog<T> {
     /// Whether the evaluation under way has read more of its row than is kept one by one.
     is_long: bool,
     /// The attributes of the subject.
-    subject: AttributeList<T>,
+    subject_attributes: AttributeList<T>,
     /// The number of the last attribute of the subject that was read.
     cursor: u32,
     bytes: usize,
@@ -58,23 +58,23 @@ impl<T: Attribute> ReadLog<T> {
     }
 
     /// An attribute of the subject was read. It counts for all rows that are evaluated after it in this call.
-    pub fn subject(&mut self, read: &impl BorrowedAttribute<T>) {
+    pub fn record_subject(&mut self, read: &impl BorrowedAttribute<T>) {
         // A function that reads the subject again for each row reads it in the same order.
-        let next = if self.cursor as usize + 1 < self.subject.len() { self.cursor + 1 } else { 0 };
-        if self.subject.as_slice().get(next as usize).is_some_and(|own| read.equivalent(own)) {
+        let next = if self.cursor as usize + 1 < self.subject_attributes.len() { self.cursor + 1 } else { 0 };
+        if self.subject_attributes.as_slice().get(next as usize).is_some_and(|known| read.equivalent(known)) {
             self.cursor = next;
-        } else if let Some(number) = self.subject.number_of(read) {
+        } else if let Some(number) = self.subject_attributes.number_of(read) {
             self.cursor = number;
-        } else if self.has_room(read, self.subject.len() <= MAX_SUBJECT_ATTRIBUTES) {
-            self.cursor = self.subject.push(read.to_attribute());
+        } else if self.has_room(read, self.subject_attributes.len() <= MAX_SUBJECT_ATTRIBUTES) {
+            self.cursor = self.subject_attributes.push(read.to_attribute());
         }
     }
 
     /// An attribute of the snapshot was read, to answer about the row under way.
-    pub fn snapshot(&mut self, read: &impl BorrowedAttribute<T>) {
+    pub fn record_snapshot(&mut self, read: &impl BorrowedAttribute<T>) {
         if self.position.is_none() || self.steps.len() >= MAX_PATH {
             self.is_cut = true;
-            return self.other();
+            return self.record_other();
         }
         if let Some(step) = self.step(read) {
             self.push(step);
@@ -82,9 +82,9 @@ impl<T: Attribute> ReadLog<T> {
     }
 
     /// An attribute of the row at a position was read. Says whether that is the row under way.
-    pub fn row(&mut self, position: u32, read: &impl BorrowedAttribute<T>) -> bool {
+    pub fn record_row(&mut self, position: u32, read: &impl BorrowedAttribute<T>) -> bool {
         if self.position != Some(position) {
-            self.other();
+            self.record_other();
             return false;
         }
         if self.is_long {
@@ -110,11 +110,11 @@ impl<T: Attribute> ReadLog<T> {
     /// Something was read that answers cannot be cached by, such as another row.
     ///
     /// It holds to the end of the call: a function may keep values that it has read.
-    pub fn other(&mut self) {
+    pub fn record_other(&mut self) {
         self.is_uncacheable = true;
     }
 
-    /// Whether [`ReadLog::other`] was called, or too much was read.
+    /// Whether [`ReadLog::record_other`] was called, or too much was read.
     pub const fn is_uncacheable(&self) -> bool {
         self.is_uncacheable
     }
@@ -126,7 +126,7 @@ impl<T: Attribute> ReadLog<T> {
 
     /// The attributes that were read since [`ReadLog::begin`], of the row and of the snapshot, and those of the subject.
     pub fn attributes_read(&self) -> impl Iterator<Item = &T> {
-        self.steps.iter().map(|step| self.attributes.get(*step)).chain(self.subject.as_slice())
+        self.steps.iter().map(|step| self.attributes.get(*step)).chain(self.subject_attributes.as_slice())
     }
 
     /// The reads since [`ReadLog::begin`]; `None` if the answer cannot be cached.
@@ -142,14 +142,14 @@ impl<T: Attribute> ReadLog<T> {
 
     /// The attributes that were read of the subject.
     pub(crate) fn subject_attributes(&self) -> &[T] {
-        self.subject.as_slice()
+        self.subject_attributes.as_slice()
     }
 
     fn read_whole_row(&mut self) {
         self.is_long = true;
         let whole = T::whole_row();
         if whole.is_empty() {
-            return self.other();
+            return self.record_other();
         }
         for attribute in &whole {
             debug_assert_eq!(attribute.scope(), Scope::Row);
@@ -194,7 +194,7 @@ impl<T> Default for ReadLog<T> {
             steps: Vec::new(),
             before: Vec::new(),
             is_long: false,
-            subject: AttributeList::default(),
+            subject_attributes: AttributeList::default(),
             cursor: 0,
             bytes: 0,
             is_uncacheable: false,

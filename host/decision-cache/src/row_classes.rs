@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 use crate::{
     attribute::{Attribute, AttributeList, Parts, Row},
     change_log::Version,
+    charge::MemoryCharge,
     fingerprint::Fingerprint,
     interner::TupleInterner,
-    memory::MemoryCharge,
     source::{Source, fill},
 };
 
-/// Classes are numbered again above `CLASSES_PER_ROW * rows + SPARE_CLASSES`: by then most belong to no row.
+/// Classes are numbered again above `CLASSES_PER_ROW * rows + SLACK_CLASSES`: by then most belong to no row.
 const CLASSES_PER_ROW: usize = 4;
-const SPARE_CLASSES: usize = 1_024;
+const SLACK_CLASSES: usize = 1_024;
 
 /// This many lists of attributes are kept for subjects that come next.
 const RECENT: usize = 8;
@@ -116,7 +116,7 @@ impl<T: Attribute> RowClasses<T> {
         let count = tuples.len();
         let by_row = with_changes(earlier.map(|earlier| &earlier.by_row), rows, &changed);
         self.charge.set(size_of::<Self>() + size_of_val(&*by_row) + tuples.bytes());
-        let has_room = count <= CLASSES_PER_ROW * by_row.len() + SPARE_CLASSES;
+        let has_room = count <= CLASSES_PER_ROW * by_row.len() + SLACK_CLASSES;
         has_room.then(|| RowClassColumn { made: log.version(), by_row, count })
     }
 

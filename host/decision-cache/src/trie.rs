@@ -99,7 +99,7 @@ impl<A> Trie<A> {
     ) -> Option<T> {
         match self.steps.get(at as usize)? {
             Step::Open => None,
-            Step::Leaf(own) => Some(answer(&self.answers[*own as usize])),
+            Step::Leaf(leaf) => Some(answer(&self.answers[*leaf as usize])),
             Step::Read(attribute, edges) => {
                 let mut branches = Vec::with_capacity(edges.len());
                 // The read log bounds how long a path is, and so how deep this goes.
@@ -130,9 +130,9 @@ impl<A> Trie<A> {
     }
 
     /// The attributes that some step has more than this many values of.
-    pub(crate) fn wide_attributes(&self, edges: usize) -> HashSet<u32> {
+    pub(crate) fn wide_attributes(&self, max_edges: usize) -> HashSet<u32> {
         let wide = |step: &Step| match step {
-            Step::Read(attribute, own) if own.len() > edges => Some(*attribute),
+            Step::Read(attribute, edges) if edges.len() > max_edges => Some(*attribute),
             _ => None,
         };
         self.steps.iter().filter_map(wide).collect()
@@ -175,7 +175,7 @@ impl<A: Clone + PartialEq> Trie<A> {
             *step = Step::Read(attribute, StepEdges::Few(Vec::new()));
         }
         match step {
-            Step::Read(own, edges) if *own == attribute => {
+            Step::Read(known, edges) if *known == attribute => {
                 if let Some(next) = edges.get(value) {
                     return Ok(next);
                 }
@@ -222,7 +222,7 @@ impl StepEdges {
     #[inline]
     fn get(&self, value: Fingerprint) -> Option<u32> {
         match self {
-            Self::Few(edges) => edges.iter().find(|(own, _)| *own == value).map(|(_, next)| *next),
+            Self::Few(edges) => edges.iter().find(|(edge, _)| *edge == value).map(|(_, next)| *next),
             Self::Many(edges) => edges.get(&value).copied(),
         }
     }

@@ -4,9 +4,9 @@ use hashbrown::HashMap;
 
 use crate::{
     attribute::{Attribute, AttributeList, Row},
-    class::Answer,
     fingerprint::Fingerprint,
     source::{Reader, Source},
+    subject_class::Answer,
     trie::Trie,
 };
 
@@ -28,7 +28,7 @@ pub struct Witness<T, A> {
 
 /// A trie with the attributes that its numbers stand for, and those of its subjects.
 pub(crate) struct KnownPaths<'w, T, A> {
-    pub(crate) subject: &'w [T],
+    pub(crate) subject_attributes: &'w [T],
     pub(crate) attributes: &'w AttributeList<T>,
     pub(crate) trie: &'w Trie<A>,
 }
@@ -46,8 +46,9 @@ pub(crate) fn witnesses<T: Attribute, A: Answer>(
         let leaf = |at: usize| Some((at, known[at].trie.find(|number| read(at, number))?));
         let Some((at, leaf)) = (0..known.len()).find_map(leaf) else { continue };
         let place = *places.entry((at, leaf)).or_insert_with(|| {
-            let KnownPaths { subject, attributes, trie } = &known[at];
-            let mut path: Vec<_> = subject.iter().map(|own| (own.clone(), source.shared_fingerprint(own))).collect();
+            let KnownPaths { subject_attributes, attributes, trie } = &known[at];
+            let of_subject = |attribute: &T| (attribute.clone(), source.shared_fingerprint(attribute));
+            let mut path: Vec<_> = subject_attributes.iter().map(of_subject).collect();
             trie.find(|number| {
                 let value = read(at, number);
                 path.push((attributes.get(number).clone(), value));

@@ -6,7 +6,7 @@ mod toy;
 
 use std::sync::{Arc, atomic::Ordering};
 
-use plimsoll_decision_cache::{Branch, Disabled, Evict, Row, Tree, evict_to};
+use plimsoll_decision_cache::{Branch, DecisionTree, Disabled, Evict, Row, evict_to};
 
 use self::toy::{Cache, KEYS, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
 
@@ -71,7 +71,7 @@ fn no_row_is_read_where_all_are_known_to_have_one_value() {
     let function = |reads: &Reads<'_>| reads.read(&Of::Row(0)).to_string();
     assert_eq!(evaluated(&cache, &world, function), 1);
     assert_eq!(world.snapshot.fingerprints.load(Ordering::Relaxed), 0);
-    let Tree::Read(_, branches) = cache.tree(&world).unwrap() else { panic!("the row is read") };
+    let DecisionTree::Read(_, branches) = cache.decision_tree(&world).unwrap() else { panic!("the row is read") };
     assert_eq!(branches.iter().map(|branch| branch.value).collect::<Vec<_>>(), [Some(7)]);
 }
 
@@ -165,7 +165,7 @@ fn a_function_that_keeps_the_subject_from_row_to_row_depends_on_it_everywhere() 
 }
 
 #[test]
-fn a_subject_with_more_attributes_than_a_way_may_have_ends_the_caching() {
+fn a_subject_with_more_attributes_than_a_path_may_have_ends_the_caching() {
     let reading = |names: u64| {
         move |reads: &Reads<'_>| (0..names).map(|name| reads.read(&Of::Named(name))).sum::<i64>().to_string()
     };
@@ -225,7 +225,7 @@ fn a_witness_has_the_values_that_an_answer_follows_from() {
     assert_eq!((evaluated, of_new.len()), (3, 3));
     let (_, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, function).unwrap();
     assert_eq!((evaluated, &witnesses), (0, &of_new), "evaluated or cached, an answer follows from the same");
-    assert_eq!(cache.by_class(&world).unwrap().witnesses(&world, &rows), witnesses);
+    assert_eq!(cache.lookup_by_row_class(&world).unwrap().witnesses(&world, &rows), witnesses);
     let shown = |at: usize| {
         let witness = &witnesses[at];
         let values = witness.path.iter().map(|(of, _)| (of.clone(), world.number(of, witness.row)));
@@ -245,11 +245,13 @@ fn the_tree_shows_what_is_known() {
     let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(2))).to_string();
     let world = world(2, |row| row as i64 * 2);
     evaluated(&cache, &world, function);
-    let Some(Tree::Read(Of::Subject(0), of_subject)) = cache.tree(&world) else { panic!("the subject comes first") };
+    let Some(DecisionTree::Read(Of::Subject(0), of_subject)) = cache.decision_tree(&world) else {
+        panic!("the subject comes first")
+    };
     assert_eq!((of_subject.len(), of_subject[0].value), (1, Some(1)));
-    let Tree::Read(Of::Row(2), of_rows) = &of_subject[0].next else { panic!("then the row") };
+    let DecisionTree::Read(Of::Row(2), of_rows) = &of_subject[0].next else { panic!("then the row") };
     let answer = |branch: &Branch<World, String>| match &branch.next {
-        Tree::Answer(answer) => Some((branch.value, answer.clone())),
+        DecisionTree::Answer(answer) => Some((branch.value, answer.clone())),
         _ => None,
     };
     let answers: Vec<_> = of_rows.iter().filter_map(answer).collect();

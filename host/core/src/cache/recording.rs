@@ -158,17 +158,17 @@ fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool
     match read.scope() {
         ReadScope::Constant => false,
         ReadScope::Request(attribute) => {
-            log.subject(&AttributeRef::of(attribute));
+            log.record_subject(&AttributeRef::of(attribute));
             false
         }
         ReadScope::Cluster(attribute) if exists => {
-            log.snapshot(&AttributeRef::of(attribute));
+            log.record_snapshot(&AttributeRef::of(attribute));
             false
         }
-        ReadScope::Node(node, attribute) if exists => !log.row(node, &AttributeRef::of(attribute)),
+        ReadScope::Node(node, attribute) if exists => !log.record_row(node, &AttributeRef::of(attribute)),
         // Something that does not exist, or all nodes at once.
         ReadScope::Node(..) | ReadScope::Cluster(_) | ReadScope::Whole => {
-            log.other();
+            log.record_other();
             true
         }
     }

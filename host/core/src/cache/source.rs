@@ -181,7 +181,7 @@ mod tests {
         let view = View::new(Arc::new(pod), cluster, Arc::from([0, 1]), 0);
         let cache = AnswerCache::<u32>::default();
         let lookup = cache.lookup(&ViewSource::of(&view), 0..2);
-        let mut evaluation = Evaluation::new(lookup, ViewSource::of(&view), Arc::clone(view.slots()));
+        let mut evaluation = Evaluation::of_rows(lookup, ViewSource::of(&view), Arc::clone(view.slots()));
         let recorded = view.clone().recorded(Recording::of(evaluation.log()));
         while let Some(node) = evaluation.next_miss() {
             let team = recorded.read(Read::Pod(PodRead::Label("team"))).unwrap();

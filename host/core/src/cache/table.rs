@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use plimsoll_decision_cache::{Answer, AnswerCache, Branch, Fingerprint, Tree as CacheTree};
+use plimsoll_decision_cache::{Answer, AnswerCache, Branch, DecisionTree, Fingerprint};
 
 use super::{attribute::Attribute, source::ViewSource};
 use crate::{Cluster, Secrets, Shown, SurveyAnswer, View, excerpt};
@@ -64,7 +64,7 @@ impl DecisionTable {
     ) -> Self {
         let view = View::new(Arc::default(), Arc::clone(cluster), Arc::default(), 0);
         let mut table = Self::default();
-        let tree = cache.tree(&ViewSource::of(&view));
+        let tree = cache.decision_tree(&ViewSource::of(&view));
         if let Some(tree) = tree.and_then(|tree| in_words(tree, &mut table.uncacheable)) {
             table.add(&tree, &mut Vec::new());
         }
@@ -117,14 +117,17 @@ impl Tree {
 }
 
 /// A tree with values instead of fingerprints; `uncacheable` counts where answers are not cached.
-fn in_words<A: Answer + Into<SurveyAnswer>>(tree: CacheTree<ViewSource, A>, uncacheable: &mut usize) -> Option<Tree> {
+fn in_words<A: Answer + Into<SurveyAnswer>>(
+    tree: DecisionTree<ViewSource, A>,
+    uncacheable: &mut usize,
+) -> Option<Tree> {
     match tree {
-        CacheTree::Answer(answer) => Some(Tree::Answer(answer.into())),
-        CacheTree::Uncacheable => {
+        DecisionTree::Answer(answer) => Some(Tree::Answer(answer.into())),
+        DecisionTree::Uncacheable => {
             *uncacheable += 1;
             None
         }
-        CacheTree::Read(attribute, branches) => {
+        DecisionTree::Read(attribute, branches) => {
             let in_words = |Branch { fingerprint, value, next }| {
                 Some((shown(&attribute, fingerprint, value), in_words(next, uncacheable)?))
             };

@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
     Member, Verdict, View,
-    cache::{Answers, Evaluated},
+    cache::{Evaluated, RowAnswers},
     one_line,
 };
 
@@ -46,7 +46,7 @@ impl<'c> Chain<'c> {
     /// Rejects by the answers of a policy about the nodes that stand in the view `all`.
     pub(super) fn apply(&mut self, member: &Member, answers: &Evaluated<Verdict>, place: usize, all: &View) {
         match (answers, &mut self.standing) {
-            (Evaluated::ByClass(answers), Standing::Classes(classes)) => {
+            (Evaluated::ByRowClass(answers), Standing::Classes(classes)) => {
                 let rejections: Vec<_> = classes
                     .answers(place, answers)
                     .filter_map(|(class, _, verdict)| Some((class, self.reasons.rejection(member, verdict?)?)))
@@ -60,7 +60,7 @@ impl<'c> Chain<'c> {
                 self.split(all);
                 self.apply_by_node(member, answers);
             }
-            (Evaluated::ByClass(_), Standing::Nodes(_)) => {}
+            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => {}
         }
     }
 
@@ -79,7 +79,7 @@ impl<'c> Chain<'c> {
         self.standing = Standing::Nodes(self.standing.nodes(all).into_owned());
     }
 
-    fn apply_by_node(&mut self, member: &Member, verdicts: &Answers<Verdict>) {
+    fn apply_by_node(&mut self, member: &Member, verdicts: &RowAnswers<Verdict>) {
         let Standing::Nodes(nodes) = &mut self.standing else { return };
         // A policy has few reasons for many nodes: each text is made once.
         let distinct: Vec<&Verdict> = verdicts.distinct().collect();

@@ -5,7 +5,7 @@ use std::{fmt::Debug, sync::Arc, time::Instant};
 use crate::{
     Fault, FaultKind, Member, NodeSource, Verb, View,
     answer::{DistinctReasons, VerbAnswer},
-    cache::{Answers, CachedAnswer, Evaluated, Evaluation, Recording, Update, ViewSource},
+    cache::{CachedAnswer, Evaluated, Evaluation, Recording, RowAnswers, Update, ViewSource},
     policy::NodeList,
 };
 
@@ -70,10 +70,10 @@ impl Caller {
                 Some((node, answers.of_row(slot)?.clone()))
             });
             self.report_cached(member, verb, (asked, rejected), started);
-            return Ok(Evaluated::ByClass(answers));
+            return Ok(Evaluated::ByRowClass(answers));
         }
-        let own_classes = classes.present().map(|(class, _)| classes.own_class(class, place));
-        let evaluation = |source, rows| Evaluation::by_class(answers, source, rows, own_classes);
+        let node_classes = classes.present().map(|(class, _)| classes.node_class(class, place));
+        let evaluation = |source, rows| Evaluation::of_row_classes(answers, source, rows, node_classes);
         let view = all.of_some(classes.nodes(all).map(|(_, slot)| slot), asked);
         self.evaluate(member, verb, view, started, evaluation, Some((place, classes)))
     }
@@ -94,7 +94,7 @@ impl Caller {
                 |ask: &_, nodes: &[u32]| NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes));
             return self
                 .call(member, verb, all.of_some(slots(), asked), ask)
-                .map(|own| Evaluated::ByRow(Answers::plain(own)));
+                .map(|answers| Evaluated::ByRow(RowAnswers::plain(answers)));
         }
         if lookup.is_complete() {
             let answers = lookup.into_answers();
@@ -104,7 +104,7 @@ impl Caller {
             self.report_cached(member, verb, (asked, answers.count(VerbAnswer::rejects)), started);
             return Ok(Evaluated::ByRow(answers));
         }
-        let evaluation = |source, rows| Evaluation::new(lookup, source, rows);
+        let evaluation = |source, rows| Evaluation::of_rows(lookup, source, rows);
         self.evaluate(member, verb, all.of_some(slots(), asked), started, evaluation, None)
     }
 
@@ -136,7 +136,7 @@ impl Caller {
         // one.
         self.recheck_later(member, verb, &view, (asked - evaluated, asked), started, |at| {
             let answer = match &answers {
-                Evaluated::ByClass(answers) => answers.of_row(view.slots()[at]),
+                Evaluated::ByRowClass(answers) => answers.of_row(view.slots()[at]),
                 Evaluated::ByRow(answers) => answers.get(at),
             };
             Some((at as u32, answer?.clone()))

@@ -9,7 +9,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
     Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Verb, View,
-    cache::{Answers, Evaluated},
+    cache::{Evaluated, RowAnswers},
     cluster::OwnPlace,
     facts::Moment,
     memory::Memories,
@@ -167,7 +167,7 @@ impl<'p> Preempting<'p> {
             let view = self.node_set.view_without(&chain.standing.nodes(&all), &self.candidates);
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
             if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
-                chain.apply(member, &Evaluated::ByRow(Answers::plain(verdicts)), 0, &all);
+                chain.apply(member, &Evaluated::ByRow(RowAnswers::plain(verdicts)), 0, &all);
             }
         }
         for rejection in chain.finish(&all) {

@@ -2,7 +2,7 @@
 
 use crate::{
     Ask, Group, Member, Mode, Verb, View,
-    cache::{Answers, Evaluated},
+    cache::{Evaluated, RowAnswers},
 };
 
 use super::{
@@ -49,7 +49,7 @@ pub(crate) fn prioritize(
         for member in members(Verb::Rank) {
             let rank = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
             if let Some(scores) = caller.call_or_skip(member, Verb::Rank, all.clone(), rank)? {
-                totals.add(member, 0, &Evaluated::ByRow(Answers::plain(scores)), &standing);
+                totals.add(member, 0, &Evaluated::ByRow(RowAnswers::plain(scores)), &standing);
             }
         }
     }
@@ -76,12 +76,12 @@ impl Totals {
         let weight = u64::from(member.config.weight);
         self.weights += weight;
         match (scores, standing) {
-            (Evaluated::ByClass(scores), Standing::Classes(classes)) => {
+            (Evaluated::ByRowClass(scores), Standing::Classes(classes)) => {
                 for (class, _, score) in classes.answers(place, scores) {
                     self.by_class[class] += weight * score.map_or(0, |score| u64::from(*score));
                 }
             }
-            (Evaluated::ByClass(_), Standing::Nodes(_)) => {}
+            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => {}
             (Evaluated::ByRow(scores), _) => {
                 let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
                 self.by_node.resize(scores.numbers().len(), 0);

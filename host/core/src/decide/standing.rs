@@ -8,7 +8,7 @@ use plimsoll_decision_cache::CombinedClasses;
 use crate::{
     Member, View,
     answer::VerbAnswer,
-    cache::{ByClass, CachedAnswer, Evaluated, RecentCombined, ViewSource},
+    cache::{CachedAnswer, Evaluated, RecentCombined, RowClassAnswers, ViewSource},
 };
 
 use super::Caller;
@@ -34,7 +34,7 @@ pub(super) struct Asked<'g, A> {
 }
 
 /// Answers by class of nodes, and the place of these classes among those that are combined.
-pub(super) type KnownByClass<A> = (usize, ByClass<A>);
+pub(super) type KnownByClass<A> = (usize, RowClassAnswers<A>);
 
 // === impl Asked ===
 
@@ -49,7 +49,7 @@ impl<'g, A: VerbAnswer + CachedAnswer> Asked<'g, A> {
         let source = ViewSource::of(all).with_blocking(caller.blocking);
         let mut places = 0..;
         let mut known = |member: &Member| {
-            let answers = A::cache(&member.cache).by_class(&source)?;
+            let answers = A::cache(&member.cache).lookup_by_row_class(&source)?;
             Some((places.next()?, answers))
         };
         let asked: Vec<Self> = members.map(|member| Self { member, known: known(member) }).collect();
@@ -114,8 +114,8 @@ impl NodeClasses {
     }
 
     /// The class by the policy with this place that a combined class stands for.
-    pub(super) fn own_class(&self, class: usize, place: usize) -> u32 {
-        self.combined.classes(class)[place]
+    pub(super) fn node_class(&self, class: usize, place: usize) -> u32 {
+        self.combined.row_classes(class)[place]
     }
 
     /// The combined class of the node at each slot.
@@ -132,14 +132,18 @@ impl NodeClasses {
     pub(super) fn answers<'c, A: VerbAnswer + CachedAnswer>(
         &'c self,
         place: usize,
-        answers: &'c ByClass<A>,
+        answers: &'c RowClassAnswers<A>,
     ) -> impl Iterator<Item = (usize, usize, Option<&'c A>)> {
-        let answer = move |class| answers.answer(answers.number(self.own_class(class, place))?);
+        let answer = move |class| answers.answer(answers.number_of(self.node_class(class, place))?);
         self.present().map(move |(class, nodes)| (class, nodes, answer(class)))
     }
 
     /// The number of nodes that these answers reject; `None` if one answer is not known.
-    pub(super) fn rejected<A: VerbAnswer + CachedAnswer>(&self, place: usize, answers: &ByClass<A>) -> Option<usize> {
+    pub(super) fn rejected<A: VerbAnswer + CachedAnswer>(
+        &self,
+        place: usize,
+        answers: &RowClassAnswers<A>,
+    ) -> Option<usize> {
         let mut rejected = 0;
         for (_, nodes, answer) in self.answers(place, answers) {
             rejected += if answer?.rejects() { nodes } else { 0 };
@@ -149,7 +153,7 @@ impl NodeClasses {
 
     /// The nodes that stand, with their slots, ascending.
     pub(super) fn nodes(&self, all: &View) -> impl Iterator<Item = (u32, u32)> {
-        let stands = |(_, slot): &(usize, &u32)| self.nodes[self.combined.class(**slot)] > 0;
+        let stands = |(_, slot): &(usize, &u32)| self.nodes[self.combined.of_row(**slot)] > 0;
         all.slots().iter().enumerate().filter(stands).map(|(node, slot)| (node as u32, *slot))
     }
 }
@@ -161,7 +165,9 @@ pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
 ) -> usize {
     match (answers, classes) {
         (Evaluated::ByRow(answers), _) => answers.count(VerbAnswer::rejects),
-        (Evaluated::ByClass(answers), Some((place, classes))) => classes.rejected(place, answers).unwrap_or_default(),
-        (Evaluated::ByClass(_), None) => 0,
+        (Evaluated::ByRowClass(answers), Some((place, classes))) => {
+            classes.rejected(place, answers).unwrap_or_default()
+        }
+        (Evaluated::ByRowClass(_), None) => 0,
     }
 }

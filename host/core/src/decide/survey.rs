@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View,
-    cache::{Answers, Evaluated},
+    cache::{Evaluated, RowAnswers},
 };
 
 use super::{Caller, RequestContext, prioritize::ask_scores, standing::Standing};
@@ -81,7 +81,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
 }
 
 /// Tells which nodes a policy in shadow mode would have rejected.
-fn report_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &Answers<Verdict>) {
+fn report_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &RowAnswers<Verdict>) {
     let (asked, rejected) = (verdicts.numbers().len(), verdicts.count(|verdict| reason(verdict).is_some()));
     if rejected == 0 {
         return;

@@ -195,9 +195,9 @@ impl Reads<'_> {
     pub fn read(&self, of: &Of) -> i64 {
         if let Some(log) = self.log {
             match of.scope() {
-                Scope::Subject => log.lock().subject(of),
-                Scope::Snapshot => log.lock().snapshot(of),
-                Scope::Row => drop(log.lock().row(self.position, of)),
+                Scope::Subject => log.lock().record_subject(of),
+                Scope::Snapshot => log.lock().record_snapshot(of),
+                Scope::Row => drop(log.lock().record_row(self.position, of)),
             }
         }
         self.world.number(of, self.row)
@@ -206,7 +206,7 @@ impl Reads<'_> {
     /// Reads another row.
     pub fn read_other(&self, of: &Of, row: Row) -> i64 {
         if let Some(log) = self.log {
-            log.lock().row(self.position + 1, of);
+            log.lock().record_row(self.position + 1, of);
         }
         self.world.number(of, row)
     }
@@ -236,7 +236,7 @@ pub fn ask_with_witnesses(
         return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
     }
     let mut evaluation =
-        by_class(cache, world, rows).unwrap_or_else(|| Evaluation::new(lookup, world.clone(), rows.into()));
+        by_class(cache, world, rows).unwrap_or_else(|| Evaluation::of_rows(lookup, world.clone(), rows.into()));
     let log = evaluation.log().clone();
     while let Some(position) = evaluation.next_miss() {
         let row = rows[position as usize];
@@ -247,7 +247,7 @@ pub fn ask_with_witnesses(
     let (answers, update) = evaluation.finish();
     update.map(|update| cache.insert(&update)).transpose()?;
     let (answers, witnesses): (Vec<_>, _) = match &answers {
-        Evaluated::ByClass(answers) => {
+        Evaluated::ByRowClass(answers) => {
             (rows.iter().map(|row| answers.of_row(*row)).collect(), answers.witnesses(world, rows))
         }
         Evaluated::ByRow(answers) => {
@@ -259,12 +259,12 @@ pub fn ask_with_witnesses(
 
 /// Every other time an evaluation by class, where there are classes.
 fn by_class(cache: &Cache, world: &World, rows: &[Row]) -> Option<Evaluation<World, String>> {
-    let known = cache.by_class(world).filter(|_| rows.len().is_multiple_of(2))?;
+    let known = cache.lookup_by_row_class(world).filter(|_| rows.len().is_multiple_of(2))?;
     let recent = RecentCombined::default();
     // The first request for a list only notes it.
     let combined = recent.get(&[&known]).or_else(|| recent.get(&[&known]))?;
-    let classes = rows.iter().map(|row| combined.classes(combined.class(*row))[0]);
-    Some(Evaluation::by_class(known, world.clone(), rows.into(), classes))
+    let classes = rows.iter().map(|row| combined.row_classes(combined.of_row(*row))[0]);
+    Some(Evaluation::of_row_classes(known, world.clone(), rows.into(), classes))
 }
 
 /// The values of a subject that a call has read so far, for functions that keep them.

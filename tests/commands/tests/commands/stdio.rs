@@ -90,7 +90,7 @@ fn a_program_decides_with_names_and_with_whole_nodes() {
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
     assert_eq!(listed["policies"][0]["verbs"], json!(["filter", "rank"]));
     assert_eq!((&listed["policies"][0]["timeout"], &listed["policies"][0]["memory"]), (&json!("2s"), &json!(64 << 20)));
-    assert_eq!(listed["policies"][0]["cached"], json!({"filter": "it reads all nodes for each answer"}));
+    assert_eq!(listed["policies"][0]["cached"], json!({"filter": "it reads everything for each answer"}));
 }
 
 #[test]

@@ -1,15 +1,17 @@
-//! Everything that is known about a function, to be shown.
+//! A copy of everything that is known about a function, for display.
+
+use hashbrown::HashMap;
 
 use crate::{
     attribute::{Attribute, Row, Scope},
-    class::{Answer, Class},
-    edge::Classes,
+    edge::{Edge, Next},
     fingerprint::Fingerprint,
     source::Source,
+    subject_class::{Answer, SubjectClass},
 };
 
 /// The next read with its branches, or an answer.
-pub enum Tree<S: Source, A> {
+pub enum DecisionTree<S: Source, A> {
     /// The answer.
     Answer(A),
     /// Answers are not cached here: the function is evaluated each time.
@@ -25,25 +27,30 @@ pub struct Branch<S: Source, A> {
     /// The value; `None` if no row of the source has it.
     pub value: Option<S::Value>,
     /// The tree that it leads to.
-    pub next: Tree<S, A>,
+    pub next: DecisionTree<S, A>,
 }
 
-impl<S: Source, A: Answer> Tree<S, A> {
-    pub(crate) fn of(classes: &Classes<S, A>, source: &S) -> Option<Self> {
-        match classes {
-            Classes::Class(class) if class.is_uncacheable => Some(Self::Uncacheable),
-            Classes::Class(class) => Self::of_class(class, source),
-            Classes::Read(attribute, branches) => {
-                let branch = |(fingerprint, value, next): &(_, S::Value, Classes<S, A>)| {
-                    let next = Self::of(next, source)?;
-                    Some(Branch { fingerprint: *fingerprint, value: Some(value.clone()), next })
+/// The edges of each node, by its number.
+pub(crate) type EdgesByNode<'v, S, A> = HashMap<u64, Vec<(Fingerprint, &'v Edge<S, A>)>>;
+
+impl<S: Source, A: Answer> DecisionTree<S, A> {
+    /// All that follows an edge of the tree of subjects.
+    pub(crate) fn of(next: &Next<S, A>, edges: &EdgesByNode<'_, S, A>, source: &S) -> Option<Self> {
+        match next {
+            Next::Class(class) if class.is_uncacheable => Some(Self::Uncacheable),
+            Next::Class(class) => Self::of_class(class, source),
+            Next::Node(node) => {
+                let branch = |(fingerprint, edge): &(Fingerprint, &Edge<S, A>)| {
+                    let next = Self::of(&edge.next, edges, source)?;
+                    Some(Branch { fingerprint: *fingerprint, value: Some(edge.value.clone()?), next })
                 };
-                Some(Self::Read(attribute.clone(), branches.iter().filter_map(branch).collect()))
+                let branches = edges.get(&node.number).into_iter().flatten().filter_map(branch).collect();
+                Some(Self::Read(node.attribute.clone(), branches))
             }
         }
     }
 
-    fn of_class(class: &Class<S::Attribute, A>, source: &S) -> Option<Self> {
+    fn of_class(class: &SubjectClass<S::Attribute, A>, source: &S) -> Option<Self> {
         let rows = source.row_count();
         let column = |attribute| source.columns().known(attribute, rows);
         let columns: Vec<_> = class.attributes.as_slice().iter().map(column).collect();

@@ -1,8 +1,9 @@
 //! The classes of subjects: a tree whose inner nodes are attributes of the subject.
 //!
 //! A function may read `subject.annotation(subject.label("team"))`: which attribute comes next depends on the values so
-//! far. So each node names one attribute, and each value leads to a node or a class of its own. The edges of all nodes
-//! are in one map, by the number of their node and their value. The map is immutable: a writer publishes the next version.
+//! far. So each node names one attribute, and each value leads to a node or a class of its own. An edge is found by the
+//! number of its node and its value, in one of 256 maps. The maps are immutable: a writer publishes the next version, which
+//! shares those that have not changed.
 
 use std::sync::Arc;
 
@@ -11,11 +12,12 @@ use hashbrown::HashMap;
 
 use crate::{
     attribute::Row,
-    class::Answer,
-    edge::{ClassOf, Classes, Edge, EdgeKey, EdgesOf, Next, Node},
-    memory::tick,
+    clock::tick,
+    decision_tree::{DecisionTree, EdgesByNode},
+    edge::{Edge, EdgeKey, Next, Node, SubjectClassOf},
     read_log::MAX_SUBJECT_ATTRIBUTES,
     source::Source,
+    subject_class::Answer,
 };
 
 /// Edges are in `FANOUT` branches of `FANOUT` shards. A write copies the list of branches, and one or two branches with
@@ -27,7 +29,7 @@ const FANOUT_BITS: u32 = 4;
 const MAX_EDGES: usize = 8_192;
 
 /// Readers take the current version; there is one writer at a time.
-pub(crate) struct ClassTree<S: Source, A>(ArcSwapOption<TreeVersion<S, A>>);
+pub(crate) struct SubjectTree<S: Source, A>(ArcSwapOption<TreeVersion<S, A>>);
 
 /// One version of the tree.
 struct TreeVersion<S: Source, A> {
@@ -45,28 +47,28 @@ type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState
 struct SubjectPath<S: Source, A> {
     /// The last edge. `None` at the root.
     last: Option<EdgeKey>,
-    attributes: Vec<S::Attribute>,
-    class: Option<Arc<ClassOf<S, A>>>,
+    subject_attributes: Vec<S::Attribute>,
+    class: Option<Arc<SubjectClassOf<S, A>>>,
 }
 
 /// A path has too many attributes.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
-// === impl ClassTree ===
+// === impl SubjectTree ===
 
-impl<S: Source, A: Answer> ClassTree<S, A> {
+impl<S: Source, A: Answer> SubjectTree<S, A> {
     /// The class of a source's subject.
-    pub(crate) fn get(&self, source: &S) -> Option<Arc<ClassOf<S, A>>> {
-        let edges = self.0.load();
-        let edges = edges.as_ref()?;
+    pub(crate) fn get(&self, source: &S) -> Option<Arc<SubjectClassOf<S, A>>> {
+        let version = self.0.load();
+        let version = version.as_ref()?;
         // All edges of a path get the same time, so that they are evicted together.
         let now = tick();
-        let mut next = edges.root.as_ref()?.follow(now);
+        let mut next = version.root.as_ref()?.follow(now);
         loop {
             next = match next {
                 Next::Class(class) => return Some(Arc::clone(class)),
-                Next::Node(node) => edges.follow(&(node.number, source.shared_fingerprint(&node.attribute)), now)?,
+                Next::Node(node) => version.follow(&(node.number, source.shared_fingerprint(&node.attribute)), now)?,
             };
         }
     }
@@ -79,32 +81,33 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         &self,
         source: &S,
         attributes: &[S::Attribute],
-        change: impl FnOnce(Option<&ClassOf<S, A>>, Vec<S::Attribute>) -> Result<Option<ClassOf<S, A>>, E>,
+        change: impl FnOnce(Option<&SubjectClassOf<S, A>>, Vec<S::Attribute>) -> Result<Option<SubjectClassOf<S, A>>, E>,
     ) -> Result<(), E> {
-        let mut edges = self.next_version();
-        let path = edges.path(source);
-        let new: Vec<_> = attributes.iter().filter(|attribute| !path.attributes.contains(attribute)).cloned().collect();
-        if path.attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
+        let mut version = self.next_version();
+        let path = version.path(source);
+        let new: Vec<_> =
+            attributes.iter().filter(|attribute| !path.subject_attributes.contains(attribute)).cloned().collect();
+        if path.subject_attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
             return Err(TooLong.into());
         }
         let known = path.class.as_deref().filter(|_| new.is_empty());
-        let of_class = path.attributes.iter().chain(&new).cloned().collect();
+        let of_class = path.subject_attributes.iter().chain(&new).cloned().collect();
         let Some(class) = change(known, of_class)? else { return Ok(()) };
         let mut next = Next::Class(Arc::new(class));
         for attribute in new.into_iter().rev() {
             let node = Node { number: tick(), attribute };
             let key = (node.number, source.shared_fingerprint(&node.attribute));
-            edges.put(source, key, &node.attribute, next);
+            version.put(source, key, &node.attribute, next);
             next = Next::Node(Arc::new(node));
         }
-        match (path.last, path.attributes.last()) {
-            (Some(key), Some(attribute)) => edges.put(source, key, attribute, next),
-            _ => edges.put_root(next),
+        match (path.last, path.subject_attributes.last()) {
+            (Some(key), Some(attribute)) => version.put(source, key, attribute, next),
+            _ => version.put_root(next),
         }
-        if edges.count > MAX_EDGES {
-            edges.drop_before(edges.median_last_use());
+        if version.count > MAX_EDGES {
+            version.drop_before(version.median_last_use());
         }
-        self.0.store(Some(Arc::new(edges)));
+        self.0.store(Some(Arc::new(version)));
         Ok(())
     }
 
@@ -118,33 +121,33 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
         if self.0.load().is_none() {
             return;
         }
-        let mut edges = self.next_version();
-        edges.drop_before(since);
-        self.0.store(Some(Arc::new(edges)));
+        let mut version = self.next_version();
+        version.drop_before(since);
+        self.0.store(Some(Arc::new(version)));
     }
 
     /// When each edge was last used, and the bytes that dropping it frees.
     pub(crate) fn last_uses(&self) -> Vec<(u64, usize)> {
-        let edges = self.0.load();
-        edges.iter().flat_map(|edges| edges.iter()).map(|edge| (edge.used(), edge.weight())).collect()
+        let version = self.0.load();
+        version.iter().flat_map(|version| version.iter()).map(|edge| (edge.used(), edge.weight())).collect()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.load().as_ref().map_or(0, |edges| edges.count)
+        self.0.load().as_ref().map_or(0, |version| version.count)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.0.load().as_ref().map_or(0, |edges| edges.bytes)
+        self.0.load().as_ref().map_or(0, |version| version.bytes)
     }
 
-    /// All classes by value.
-    pub(crate) fn classes(&self) -> Option<Classes<S, A>> {
-        let edges = self.0.load_full()?;
-        let mut by_node: EdgesOf<S, A> = HashMap::new();
-        for ((node, value), edge) in edges.shards().flat_map(|shard| shard.iter()) {
-            by_node.entry(*node).or_default().push((*value, Arc::clone(edge)));
+    /// A copy for display. Values of rows are looked up in this source.
+    pub(crate) fn decision_tree(&self, source: &S) -> Option<DecisionTree<S, A>> {
+        let version = self.0.load_full()?;
+        let mut edges = EdgesByNode::new();
+        for ((node, value), edge) in version.shards().flat_map(|shard| shard.iter()) {
+            edges.entry(*node).or_default().push((*value, &**edge));
         }
-        Some(edges.root.as_ref()?.next.classes(&by_node))
+        DecisionTree::of(&version.root.as_ref()?.next, &edges, source)
     }
 
     /// A copy of the current version, to be changed and published.
@@ -154,7 +157,7 @@ impl<S: Source, A: Answer> ClassTree<S, A> {
     }
 }
 
-impl<S: Source, A> Default for ClassTree<S, A> {
+impl<S: Source, A> Default for SubjectTree<S, A> {
     fn default() -> Self {
         Self(ArcSwapOption::empty())
     }
@@ -185,7 +188,7 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
 
     /// The path of a source's subject.
     fn path(&self, source: &S) -> SubjectPath<S, A> {
-        let mut path = SubjectPath { last: None, attributes: Vec::new(), class: None };
+        let mut path = SubjectPath { last: None, subject_attributes: Vec::new(), class: None };
         let now = tick();
         let mut next = self.root.as_ref().map(|root| root.follow(now));
         while let Some(known) = next {
@@ -198,7 +201,7 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
                     let key = (node.number, source.shared_fingerprint(&node.attribute));
                     next = self.follow(&key, now);
                     path.last = Some(key);
-                    path.attributes.push(node.attribute.clone());
+                    path.subject_attributes.push(node.attribute.clone());
                 }
             }
         }

@@ -7,8 +7,8 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
+    charge::MemoryCharge,
     fingerprint::Fingerprint,
-    memory::MemoryCharge,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::{MAX_WIDTH, Reader, Source},
     trie::{Conflict, Trie},
@@ -24,8 +24,8 @@ const MAX_CLASS_ATTRIBUTES: usize = 16 << 10;
 /// about a microsecond each. With more the trie is walked for each row, and only those on its path are read.
 const MAX_SNAPSHOT_VALUES: usize = 64;
 
-/// Stale values are dropped once a step has more than `2 * rows + SPARE_EDGES` values.
-const SPARE_EDGES: usize = 64;
+/// Stale values are dropped once a step has more than `2 * rows + SLACK_EDGES` values.
+const SLACK_EDGES: usize = 64;
 
 /// An answer that can be cached.
 pub trait Answer: HeapSize + Clone + PartialEq + Send + Sync + 'static {}
@@ -34,12 +34,12 @@ impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
 
 /// The answers about the subjects of one class.
 #[derive(Debug)]
-pub(crate) struct Class<T, A> {
+pub(crate) struct SubjectClass<T, A> {
     /// The attributes that the trie's numbers stand for.
     pub(crate) attributes: AttributeList<T>,
     pub(crate) trie: Trie<A>,
-    /// The attributes of its subjects.
-    pub(crate) subject: Box<[T]>,
+    /// The attributes of its subjects that have the same values.
+    pub(crate) subject_attributes: Box<[T]>,
     /// The function read something outside the model, such as another row. It is evaluated every time.
     pub(crate) is_uncacheable: bool,
     bytes: usize,
@@ -72,43 +72,43 @@ pub(crate) struct LookupResult {
     pub(crate) misses: Vec<u32>,
 }
 
-// === impl Class ===
+// === impl SubjectClass ===
 
-impl<T: Attribute, A: Answer> Class<T, A> {
+impl<T: Attribute, A: Answer> SubjectClass<T, A> {
     /// A class without answers.
-    pub(crate) fn empty(subject: Vec<T>) -> Self {
-        Self::new(subject.into(), AttributeList::default(), Trie::default(), false)
+    pub(crate) fn empty(subject_attributes: Vec<T>) -> Self {
+        Self::new(subject_attributes.into(), AttributeList::default(), Trie::default(), false)
     }
 
-    pub(crate) fn uncacheable(subject: Vec<T>) -> Self {
-        Self::new(subject.into(), AttributeList::default(), Trie::default(), true)
+    pub(crate) fn uncacheable(subject_attributes: Vec<T>) -> Self {
+        Self::new(subject_attributes.into(), AttributeList::default(), Trie::default(), true)
     }
 
-    fn new(subject: Box<[T]>, attributes: AttributeList<T>, trie: Trie<A>, is_uncacheable: bool) -> Self {
+    fn new(subject_attributes: Box<[T]>, attributes: AttributeList<T>, trie: Trie<A>, is_uncacheable: bool) -> Self {
         let answers: usize = trie.answers().iter().map(HeapSize::heap_size).sum();
-        let of_subject: usize = subject.iter().map(|own| size_of::<T>() + own.heap_size()).sum();
+        let of_subject: usize = subject_attributes.iter().map(|one| size_of::<T>() + one.heap_size()).sum();
         let bytes = size_of::<Self>() + trie.bytes() + answers + attributes.bytes() + of_subject;
-        Self { subject, attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
+        Self { subject_attributes, attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
     }
 
     /// This class with the paths of another trie, whose numbers stand for `attributes`.
     pub(crate) fn with(
         &self,
         attributes: &AttributeList<T>,
-        learned: &Trie<A>,
+        new_paths: &Trie<A>,
         source: &impl Source<Attribute = T>,
     ) -> Result<Self, Conflict> {
         let is_full = self.attributes.len() > MAX_CLASS_ATTRIBUTES;
-        let (mut own, mut trie) =
+        let (mut merged, mut trie) =
             if is_full { Default::default() } else { (self.attributes.clone(), self.trie.clone()) };
-        for (mut path, answer) in learned.paths() {
+        for (mut path, answer) in new_paths.paths() {
             for (number, _) in &mut path {
-                *number = own.number(attributes.get(*number));
+                *number = merged.number(attributes.get(*number));
             }
             trie.insert(&path, answer.clone())?;
         }
-        let trie = without_stale(trie, &own, source);
-        Ok(Self::new(self.subject.clone(), own, trie, false))
+        let trie = without_stale(trie, &merged, source);
+        Ok(Self::new(self.subject_attributes.clone(), merged, trie, false))
     }
 
     /// The row attributes that the answers depend on; `None` if these, or those of the snapshot, are too many for a
@@ -120,8 +120,8 @@ impl<T: Attribute, A: Answer> Class<T, A> {
         has_table.then_some(of_rows)
     }
 
-    /// Finds the answers about these rows.
-    pub(crate) fn walk(
+    /// The answers about these rows: by class of rows if there is a table, else by a walk of the trie for each row.
+    pub(crate) fn look_up(
         &self,
         recent: &RecentRowClasses<T>,
         source: &impl Source<Attribute = T>,
@@ -246,7 +246,7 @@ fn without_stale<T: Attribute, A: Answer>(
     attributes: &AttributeList<T>,
     source: &impl Source<Attribute = T>,
 ) -> Trie<A> {
-    let wide = trie.wide_attributes(2 * source.row_count() + SPARE_EDGES);
+    let wide = trie.wide_attributes(2 * source.row_count() + SLACK_EDGES);
     if wide.is_empty() {
         return trie;
     }

@@ -1,38 +1,42 @@
-//! The answers that one evaluation has found so far.
+//! The paths that one call has evaluated so far. Rows with the same values get their answers from it.
 
 use std::sync::Arc;
 
 use crate::{
     attribute::{Attribute, AttributeList, Row, Scope},
-    class::{Answer, MISS},
     fingerprint::Fingerprint,
     row_classes::{RowClassColumn, RowClasses},
     source::{Reader, Source},
+    subject_class::{Answer, MISS},
     trie::Trie,
 };
 
-/// The results of this call so far.
-pub(super) struct Found<T, A> {
+/// The paths of one call. All answers are by their local numbers.
+pub(super) struct CallTrie<T, A> {
     pub(super) trie: Trie<A>,
+    /// The attributes that the trie's numbers stand for.
     pub(super) attributes: AttributeList<T>,
     reader: Reader,
     pub(super) speculation: Option<Speculation<T>>,
     pub(super) has_conflict: bool,
     /// The reads do not determine the answers, so every row is evaluated.
-    pub(super) is_uncacheable: bool,
+    is_uncacheable: bool,
 }
 
-/// Speculates that the function reads only the attributes of these classes of rows.
+/// Speculates that the function reads no attributes of rows but those that these classes of rows were made by: then
+/// all rows of a class have one answer, and one lookup by class replaces a walk of the trie.
+///
+/// The first read of another attribute ends it ([`CallTrie::read_more`]).
 pub(super) struct Speculation<T> {
     row_classes: Arc<RowClasses<T>>,
     column: Arc<RowClassColumn>,
-    /// The answer's number by class of rows.
-    pub(super) answers: Vec<u32>,
+    /// The local number of the answer by class of rows.
+    pub(super) locals: Vec<u32>,
 }
 
-// === impl Found ===
+// === impl CallTrie ===
 
-impl<T: Attribute, A: Answer> Found<T, A> {
+impl<T: Attribute, A: Answer> CallTrie<T, A> {
     pub(super) fn new(speculation: Option<Speculation<T>>) -> Self {
         Self {
             trie: Trie::default(),
@@ -45,7 +49,7 @@ impl<T: Attribute, A: Answer> Found<T, A> {
     }
 
     /// Whether rows of one class have one answer, as far as is known.
-    pub(super) fn follows_from_classes(&self) -> bool {
+    pub(super) fn follows_from_row_classes(&self) -> bool {
         !self.is_uncacheable && self.speculation.is_some()
     }
 
@@ -60,14 +64,14 @@ impl<T: Attribute, A: Answer> Found<T, A> {
             return None;
         }
         let cell = self.speculation.as_mut().map(|speculation| speculation.cell(row));
-        if let Some(own) = cell.as_ref().map(|own| **own).filter(|own| *own != MISS) {
-            return Some(own);
+        if let Some(local) = cell.as_ref().map(|local| **local).filter(|local| *local != MISS) {
+            return Some(local);
         }
-        let own = self.trie.walk(|number| self.reader.read(source, &self.attributes, number, row, &next))?;
+        let local = self.trie.walk(|number| self.reader.read(source, &self.attributes, number, row, &next))?;
         if let Some(cell) = cell {
-            *cell = own;
+            *cell = local;
         }
-        Some(own)
+        Some(local)
     }
 
     /// Adds the attributes that the function has read since.
@@ -83,8 +87,8 @@ impl<T: Attribute, A: Answer> Found<T, A> {
         self.reader.extend(source, &self.attributes);
     }
 
-    /// Records the answer about a row by the values of these reads.
-    pub(super) fn keep<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
+    /// Adds an answer by the steps that led to it.
+    pub(super) fn insert<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
         &mut self,
         steps: &[u32],
         source: &S,
@@ -94,14 +98,20 @@ impl<T: Attribute, A: Answer> Found<T, A> {
     ) -> u32 {
         let read = |step: &u32| (*step, self.reader.read(source, &self.attributes, *step, row, &next));
         let path: Vec<(u32, Fingerprint)> = steps.iter().map(read).collect();
-        let Ok(own) = self.trie.insert(&path, answer.clone()) else {
-            (self.has_conflict, self.is_uncacheable) = (true, true);
-            return self.trie.push_answer(answer);
+        let Ok(local) = self.trie.insert(&path, answer.clone()) else {
+            self.has_conflict = true;
+            return self.insert_uncacheable(answer);
         };
         if let Some(speculation) = &mut self.speculation {
-            *speculation.cell(row) = own;
+            *speculation.cell(row) = local;
         }
-        own
+        local
+    }
+
+    /// Adds an answer that its reads do not determine. From now on every row is evaluated.
+    pub(super) fn insert_uncacheable(&mut self, answer: A) -> u32 {
+        self.is_uncacheable = true;
+        self.trie.push_answer(answer)
     }
 }
 
@@ -109,10 +119,10 @@ impl<T: Attribute, A: Answer> Found<T, A> {
 
 impl<T> Speculation<T> {
     pub(super) fn new(row_classes: Arc<RowClasses<T>>, column: Arc<RowClassColumn>) -> Self {
-        Self { answers: vec![MISS; column.count], row_classes, column }
+        Self { locals: vec![MISS; column.count], row_classes, column }
     }
 
     fn cell(&mut self, row: Row) -> &mut u32 {
-        &mut self.answers[self.column.by_row[row as usize] as usize]
+        &mut self.locals[self.column.by_row[row as usize] as usize]
     }
 }

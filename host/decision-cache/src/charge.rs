@@ -1,15 +1,9 @@
-//! A logical clock, and counts of bytes.
+//! Counts of bytes.
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicUsize, Ordering},
 };
-
-/// A process-wide logical clock. It orders uses, and numbers nodes and versions.
-pub(crate) fn tick() -> u64 {
-    static NOW: AtomicU64 = AtomicU64::new(1);
-    NOW.fetch_add(1, Ordering::Relaxed)
-}
 
 /// Bytes that count towards a total until this is dropped.
 #[derive(Debug)]
