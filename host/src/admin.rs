@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     binding::{self, NOBODY_MAY_BIND},
     counting::outrun,
-    facts::{self, FactSources},
+    facts::{self, FactsFileFollower},
     metrics::Metrics,
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
@@ -35,7 +35,7 @@ pub(crate) struct AdminState {
     metrics: Arc<Metrics>,
     watch: Option<Arc<ClusterWatch>>,
     leadership: Option<Arc<Leadership>>,
-    facts: Option<Arc<FactSources>>,
+    facts: Option<Arc<FactsFileFollower>>,
     /// Whether it would bind although no client may ask it to.
     binds_for_nobody: bool,
     max_staleness: Duration,
@@ -79,7 +79,7 @@ impl AdminState {
     }
 
     /// With sources of facts, `/api/facts` shows them.
-    pub(crate) fn fetching(self, facts: Option<Arc<FactSources>>) -> Self {
+    pub(crate) fn fetching(self, facts: Option<Arc<FactsFileFollower>>) -> Self {
         Self { facts, ..self }
     }
 

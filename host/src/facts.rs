@@ -2,12 +2,12 @@
 
 mod describe;
 mod file;
+mod follow;
 mod policies_by_source;
 mod reloads;
-mod sources;
 mod values;
 
 pub(crate) use self::{
-    describe::describe, file::FactsFile, policies_by_source::UNDECLARED_SOURCE, reloads::Reloads, sources::FactSources,
-    values::values,
+    describe::describe, file::FactsFile, follow::FactsFileFollower, policies_by_source::UNDECLARED_SOURCE,
+    reloads::Reloads, values::values,
 };

@@ -32,7 +32,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::facts::FactSources;
+use crate::facts::FactsFileFollower;
 
 use self::{departed::DepartedPolicies, labels::OneLabel, policies::PolicyMetrics, tls::TlsMetrics, wire::WireMetrics};
 
@@ -66,7 +66,7 @@ pub(crate) struct Metrics {
     /// The election.
     pub(crate) leader: Late<Arc<Leadership>>,
     /// The sources of `--facts`.
-    pub(crate) facts: Late<Arc<FactSources>>,
+    pub(crate) facts: Late<Arc<FactsFileFollower>>,
 }
 
 /// Something that is collected at each scrape, once it is there.

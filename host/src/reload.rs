@@ -11,7 +11,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     counting::outrun,
-    facts::{FactSources, UNDECLARED_SOURCE},
+    facts::{FactsFileFollower, UNDECLARED_SOURCE},
     metrics::Metrics,
     readiness::Readiness,
 };
@@ -34,7 +34,7 @@ pub(crate) struct Reload {
     /// Whether it binds.
     binds: bool,
     /// The sources of `--facts`.
-    facts: Option<Arc<FactSources>>,
+    facts: Option<Arc<FactsFileFollower>>,
 }
 
 // === impl Reload ===
@@ -53,7 +53,7 @@ impl Reload {
     }
 
     /// With these sources of facts.
-    pub(crate) fn with_facts(self, facts: Option<Arc<FactSources>>) -> Self {
+    pub(crate) fn with_facts(self, facts: Option<Arc<FactsFileFollower>>) -> Self {
         Self { facts, ..self }
     }
 
@@ -117,7 +117,7 @@ fn warn_of_blind(update: &RosterUpdate) {
 }
 
 /// A source is a file of the sidecar's directory, or one of `--facts`.
-fn warn_of_undeclared_sources(update: &RosterUpdate, sources: Option<&FactSources>) {
+fn warn_of_undeclared_sources(update: &RosterUpdate, sources: Option<&FactsFileFollower>) {
     for member in new_members(update) {
         let is_declared = |global: &str| sources.is_some_and(|sources| sources.has(global));
         for (source, _) in member.gateway_sources().filter(|(_, global)| !is_declared(global)) {

@@ -22,7 +22,7 @@ use crate::{
     args::LeaseArgs,
     binding,
     cluster::{ClusterSource, WatchGuard},
-    facts::{FactSources, FactsFile},
+    facts::{FactsFile, FactsFileFollower},
     metrics::Metrics,
     readiness::Readiness,
     reload::Reload,
@@ -164,9 +164,9 @@ fn start_facts(
     cluster: &WatchGuard,
     gateway: &Arc<Gateway>,
     metrics: &Metrics,
-) -> Result<Option<Arc<FactSources>>> {
+) -> Result<Option<Arc<FactsFileFollower>>> {
     let Some(file) = file else { return Ok(None) };
-    let facts = Arc::new(FactSources::start(file, cluster.api().map(|(api, _)| api), gateway)?);
+    let facts = Arc::new(FactsFileFollower::start(file, cluster.api().map(|(api, _)| api), gateway)?);
     metrics.facts.set(Arc::clone(&facts));
     Ok(Some(facts))
 }

@@ -79,7 +79,7 @@ pub use decide::{
 };
 pub use facts::{
     AbsentFacts, CsvError, FactAccess, FactError, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES,
-    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, OwnFacts,
+    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts,
     check_source_name,
 };
 pub use failed_call::FailedCall;

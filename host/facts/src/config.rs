@@ -61,14 +61,6 @@ pub enum ConfigError {
 // === impl FactsConfig ===
 
 impl FactsConfig {
-    /// Reads a facts file. Paths in it are relative to its directory.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or declares something else than sources.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        Self::from_text(path, &Self::read_text(path)?)
-    }
-
     /// Returns the bytes of a facts file.
     ///
     /// # Errors
@@ -77,7 +69,7 @@ impl FactsConfig {
         read_file(path, MAX_BYTES).map_err(|cause| ConfigError::Unreadable { path: path.to_owned(), cause })
     }
 
-    /// Parses the text of the facts file at `path`.
+    /// Parses the text of the facts file at `path`. Paths in it are relative to its directory.
     ///
     /// # Errors
     /// If it declares something else than sources.

@@ -17,6 +17,10 @@ pub(crate) enum FetchError {
     Timeout(Duration),
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
+    #[error("the request cannot be sent: {0}")]
+    Request(String),
+    #[error("the server gave no valid answer: {0}")]
+    NoAnswer(String),
     #[error("the answer broke off: {0}")]
     Broken(String),
     #[error("the server answered with status {0}{1}")]

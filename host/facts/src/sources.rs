@@ -29,15 +29,15 @@ pub(crate) struct SourceTable {
     states: Mutex<Vec<SourceState>>,
     publish: Arc<Publish>,
     /// Held while facts are published, so that they come into force in the order in which they were made.
-    turn: Mutex<Turn>,
+    publishing: Mutex<Publishing>,
 }
 
-/// The right to publish.
+/// Whether these sources may publish facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Ours,
+enum Publishing {
+    Allowed,
     /// Other sources were declared since: a fetch that ends late must not replace their facts.
-    Over,
+    Superseded,
 }
 
 /// The state of a source, for operators.
@@ -78,22 +78,22 @@ pub struct SourceStatus {
 impl SourceTable {
     pub(crate) fn new(config: FactsConfig, publish: Arc<Publish>) -> Self {
         let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
-        let (states, turn) = (Mutex::new(states), Mutex::new(Turn::Ours));
-        Self { configs: config.sources, states, publish, turn }
+        let (states, publishing) = (Mutex::new(states), Mutex::new(Publishing::Allowed));
+        Self { configs: config.sources, states, publish, publishing }
     }
 
     /// The sources of a newer facts file. A source begins with the values and counts of the one with its name; these
     /// sources publish nothing any more.
     pub(crate) fn successor(&self, config: FactsConfig) -> Self {
-        *self.turn.lock() = Turn::Over;
+        *self.publishing.lock() = Publishing::Superseded;
         let states = self.states.lock();
         let state = |source: &SourceConfig| {
             let before = self.configs.iter().zip(states.iter()).find(|(before, _)| before.name == source.name);
             before.map_or_else(|| SourceState::new(source.max_age), |(_, state)| state.declared_again(source.max_age))
         };
-        let (states, turn) = (config.sources.iter().map(state).collect(), Mutex::new(Turn::Ours));
+        let (states, publishing) = (config.sources.iter().map(state).collect(), Mutex::new(Publishing::Allowed));
         let (states, publish) = (Mutex::new(states), Arc::clone(&self.publish));
-        Self { configs: config.sources, states, publish, turn }
+        Self { configs: config.sources, states, publish, publishing }
     }
 
     pub(crate) fn configs(&self) -> &[SourceConfig] {
@@ -102,7 +102,7 @@ impl SourceTable {
 
     /// Applies the outcome of a fetch that started at `began`, unless other sources were declared since.
     pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, String>) {
-        if *self.turn.lock() == Turn::Over {
+        if *self.publishing.lock() == Publishing::Superseded {
             return;
         }
         let SourceConfig { name, kind, .. } = &self.configs[at];
@@ -178,8 +178,8 @@ impl SourceTable {
 
     /// Puts the facts of all sources in force as they are now.
     pub(crate) fn publish(&self) {
-        let turn = self.turn.lock();
-        if *turn == Turn::Over {
+        let publishing = self.publishing.lock();
+        if *publishing == Publishing::Superseded {
             return;
         }
         let facts: Facts = {

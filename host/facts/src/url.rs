@@ -78,12 +78,18 @@ impl HttpUrl {
     }
 
     /// The URL of the same server with another path, to which `path` is added, and this parameter of the query.
+    ///
+    /// # Errors
+    /// If the parts are too long for a URL.
     pub(crate) fn join(&self, path: &str, parameter: &str, value: &str) -> Result<Self, &'static str> {
         let prefix = self.0.path().trim_end_matches('/');
         Self::parse(&format!("{}{prefix}{path}?{parameter}={}", self.origin(), percent_encoded(value)))
     }
 
     /// The URL that the header `Location` of an answer names.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
     pub(crate) fn redirect(&self, location: &str) -> Result<Self, &'static str> {
         let location = location.split('#').next().unwrap_or_default();
         let is_absolute = location.split(['/', '?']).next().is_some_and(|start| start.contains(':'));

@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Result;
-use plimsoll_core::{OwnFacts, Verb};
+use plimsoll_core::{SidecarFacts, Verb};
 use plimsoll_directory::{FactPool, PolicyFiles};
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
@@ -67,18 +67,18 @@ fn inspect(
 ) -> Result<CheckReport> {
     let bytes = plimsoll_directory::module_bytes(&module)?;
     let mut inspection = loader.inspect_named(&module.display().to_string(), &bytes)?;
-    let (callee, own_facts) = match &sidecar {
-        None => (Callee::alone(inspection.policy.clone()), OwnFacts::from([])),
+    let (callee, sidecar_facts) = match &sidecar {
+        None => (Callee::alone(inspection.policy.clone()), SidecarFacts::from([])),
         Some(path) => {
             let member = plimsoll_directory::load_one(&module, Some(path), loader, facts)?;
-            (Callee::of(&member), member.own_facts)
+            (Callee::of(&member), member.sidecar_facts)
         }
     };
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
     let mut report =
-        CheckReport { sidecar, inspection, not_called: None, calls: vec![], purity: None, _facts: own_facts };
+        CheckReport { sidecar, inspection, not_called: None, calls: vec![], purity: None, _facts: sidecar_facts };
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
         // With a sidecar it was refused above.

@@ -96,7 +96,7 @@ fn by_itself(member: &Member) -> Arc<Member> {
         size: member.size,
         version: member.version,
         fact_access: Arc::clone(&member.fact_access),
-        own_facts: Arc::clone(&member.own_facts),
+        sidecar_facts: Arc::clone(&member.sidecar_facts),
         ..Member::new(Arc::clone(&member.group), Arc::clone(&member.name), config, Arc::clone(&member.policy))
     })
 }

@@ -4,12 +4,12 @@ use plimsoll_core::Roster;
 use plimsoll_facts::SourceStatus;
 use serde_json::{Value, json};
 
-use super::{policies_by_source::policies_by_source, sources::FactSources};
+use super::{follow::FactsFileFollower, policies_by_source::policies_by_source};
 
 /// The content of `/api/facts`: the declared sources, and those that policies name and nobody has declared.
-pub(crate) fn describe(sources: Option<&FactSources>, roster: &Roster) -> Value {
+pub(crate) fn describe(sources: Option<&FactsFileFollower>, roster: &Roster) -> Value {
     let mut policies_by_source = policies_by_source(roster);
-    let statuses = sources.map(FactSources::statuses).unwrap_or_default();
+    let statuses = sources.map(FactsFileFollower::statuses).unwrap_or_default();
     let declared: Vec<Value> = statuses
         .iter()
         .map(|status| {
@@ -24,7 +24,7 @@ pub(crate) fn describe(sources: Option<&FactSources>, roster: &Roster) -> Value 
     json!({"file": sources.map(describe_file), "sources": all})
 }
 
-fn describe_file(sources: &FactSources) -> Value {
+fn describe_file(sources: &FactsFileFollower) -> Value {
     let reloads = sources.reloads();
     json!({
         "path": sources.path().display().to_string(),

@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 
 use super::Late;
-use crate::facts::{FactSources, Reloads};
+use crate::facts::{FactsFileFollower, Reloads};
 
 /// A gauge: name, help, value.
 type Gauge<T> = (&'static str, &'static str, fn(&SourceStatus) -> T);
@@ -31,7 +31,7 @@ const COUNTS: [Gauge<i64>; 3] = [
     ("facts_absent", "1 while the facts of the source are absent", |status| i64::from(status.is_absent)),
 ];
 
-impl Collector for Late<Arc<FactSources>> {
+impl Collector for Late<Arc<FactsFileFollower>> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(sources) = self.get() else { return Ok(()) };
         let statuses = sources.statuses();

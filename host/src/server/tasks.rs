@@ -8,7 +8,7 @@ use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 use tracing::info;
 
 use super::listeners::Listeners;
-use crate::{admin::AdminState, facts::FactSources};
+use crate::{admin::AdminState, facts::FactsFileFollower};
 
 /// The interval at which the TLS files are read.
 const TLS_INTERVAL: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ impl Tasks {
         listeners: Listeners,
         wire: Wire,
         state: &Arc<AdminState>,
-        facts: Option<Arc<FactSources>>,
+        facts: Option<Arc<FactsFileFollower>>,
         on: &Handle,
     ) -> Self {
         let (stop, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));

@@ -1,3 +1,4 @@
 //! The rules of the house, checked over its own sources.
 
 pub mod imports;
+pub mod lengths;

@@ -3,12 +3,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use plimsoll_harness::workspace;
+use plimsoll_rules::lengths::product_lines;
+
+/// The most lines of a product file, without its tests.
+const MAX_LINES: usize = 320;
+
+/// Product files that may be longer, each with its reason.
+const LONG_FILES: [(&str, &str); 0] = [];
 
 /// The words that begin a clause in place of a subject.
 const CLAUSES: [&str; 7] = ["What", "Whatever", "Who", "Whoever", "Whom", "Whose", "How"];
@@ -63,6 +71,38 @@ fn the_patch_of_the_mechanisms_applies() {
     let apply = ["apply", "--check", "tests/bench/mechanisms.patch"];
     let git = Command::new("git").args(apply).current_dir(workspace()).output().unwrap();
     assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+}
+
+/// A file that grows beyond this does more than one thing: split it where the two meet.
+#[test]
+fn no_product_file_is_too_long() {
+    let of_crate = |folder: String| product_lines(&workspace().join(folder).join("src")).unwrap();
+    let product = crates().into_iter().filter(|folder| !folder.starts_with("tests"));
+    let lines: BTreeMap<PathBuf, usize> = product.flat_map(of_crate).collect();
+    assert!(lines.len() > 400, "only {} files were found: does the search still work?", lines.len());
+    let long = lines.iter().filter(|(_, lines)| **lines > MAX_LINES);
+    let long: BTreeMap<_, _> = long.map(|(file, lines)| (file.strip_prefix(workspace()).unwrap(), lines)).collect();
+    let allowed: BTreeSet<&Path> = LONG_FILES.iter().map(|(file, _)| Path::new(*file)).collect();
+    let too_long: Vec<_> = long.iter().filter(|(file, _)| !allowed.contains(**file)).collect();
+    assert!(too_long.is_empty(), "files of more than {MAX_LINES} lines without their tests: {too_long:?}");
+    assert!(allowed.iter().all(|file| long.contains_key(file)), "an exception is needed no longer: {allowed:?}");
+}
+
+#[test]
+fn the_length_of_a_file_is_that_of_its_product_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    fs::create_dir(folder.path().join("a")).unwrap();
+    write("lib.rs", "mod a;\nmod b;\n#[cfg(test)]\nmod c;\n");
+    write("a.rs", "mod d;\n\n#[cfg(test)]\nmod tests {\n}\n");
+    write("a/d.rs", "#[cfg(test)]\npub(crate) mod e;\n");
+    fs::create_dir(folder.path().join("a/d")).unwrap();
+    for name in ["b.rs", "c.rs", "a/d/e.rs", "a/generated.rs"] {
+        write(name, "\n\n\n");
+    }
+    let lines = product_lines(folder.path()).unwrap();
+    let lines = lines.iter().map(|(file, lines)| (file.strip_prefix(folder.path()).unwrap().to_str().unwrap(), *lines));
+    assert_eq!(lines.collect::<Vec<_>>(), [("a/d.rs", 2), ("a.rs", 1), ("b.rs", 3), ("lib.rs", 4)]);
 }
 
 /// A comment names its subject. A clause in its place ("What a request needs") hides a term: find it.

@@ -24,13 +24,13 @@ crate::words! {
 /// The sources that one policy may read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FactAccess {
-    /// By the policy's name for it: the source's name among all [`Facts`](super::Facts).
+    /// By its alias, the policy's name for it: the source's name among all [`Facts`](super::Facts).
     names: BTreeMap<Box<str>, Box<str>>,
     absent: AbsentFacts,
 }
 
-/// The sources that come with a policy's own files, by their name among all [`Facts`](super::Facts).
-pub type OwnFacts = Arc<[(Arc<str>, Arc<FactSource>)]>;
+/// The sources that are files of a policy's sidecar, by their name among all [`Facts`](super::Facts).
+pub type SidecarFacts = Arc<[(Arc<str>, Arc<FactSource>)]>;
 
 /// Checks the name by which the operator or a policy calls a source.
 ///
@@ -49,7 +49,7 @@ pub fn check_source_name(name: &str) -> Result<(), &'static str> {
 impl FactAccess {
     /// Access to these sources: the policy's name for each, and its name among all facts.
     pub fn new<'n>(names: impl IntoIterator<Item = (&'n str, &'n str)>, absent: AbsentFacts) -> Self {
-        let names = names.into_iter().map(|(own, global)| (own.into(), global.into())).collect();
+        let names = names.into_iter().map(|(alias, global)| (alias.into(), global.into())).collect();
         Self { names, absent }
     }
 
@@ -66,11 +66,11 @@ impl FactAccess {
 
     /// The policy's names of its sources, each with the name among all facts.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.names.iter().map(|(own, global)| (own.as_ref(), global.as_ref()))
+        self.names.iter().map(|(alias, global)| (alias.as_ref(), global.as_ref()))
     }
 
     /// The name among all facts of a source that the policy names; none if it may not read it.
-    pub(crate) fn global_name(&self, own: &str) -> Option<&str> {
-        self.names.get(own).map(AsRef::as_ref)
+    pub(crate) fn global_name(&self, alias: &str) -> Option<&str> {
+        self.names.get(alias).map(AsRef::as_ref)
     }
 }

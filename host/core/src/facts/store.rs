@@ -21,7 +21,7 @@ struct Origins {
     /// Those of the gateway, which the operator declares.
     gateway: SourceMap,
     /// Those that come with the policies of the roster in force.
-    own: SourceMap,
+    sidecars: SourceMap,
     /// Those of the roster before: requests in flight may still ask its policies.
     before: SourceMap,
 }
@@ -40,15 +40,15 @@ impl FactStore {
     }
 
     /// Replaces the sources that come with policies; whether anything changes.
-    pub(crate) fn set_own(&self, own: SourceMap) -> bool {
-        self.change(|origins| origins.before = std::mem::replace(&mut origins.own, own))
+    pub(crate) fn set_sidecar_sources(&self, sources: SourceMap) -> bool {
+        self.change(|origins| origins.before = std::mem::replace(&mut origins.sidecars, sources))
     }
 
     fn change(&self, change: impl FnOnce(&mut Origins)) -> bool {
         let mut origins = self.origins.lock();
         change(&mut origins);
         let mut facts = Facts::default();
-        for (name, source) in origins.before.iter().chain(&origins.own).chain(&origins.gateway) {
+        for (name, source) in origins.before.iter().chain(&origins.sidecars).chain(&origins.gateway) {
             facts.insert(Arc::clone(name), Arc::clone(source));
         }
         let before = self.current.load();
@@ -94,11 +94,11 @@ mod tests {
     fn the_sources_of_the_roster_before_stay_for_requests_in_flight() {
         let store = FactStore::default();
         let own = |name: &str, value| SourceMap::from([(Arc::from(name), source(value))]);
-        store.set_own(own("file:a.csv", "1"));
-        store.set_own(own("file:b.csv", "2"));
+        store.set_sidecar_sources(own("file:a.csv", "1"));
+        store.set_sidecar_sources(own("file:b.csv", "2"));
         assert_eq!(value(&store, "file:a.csv").as_deref(), Some("1"));
         assert_eq!(value(&store, "file:b.csv").as_deref(), Some("2"));
-        store.set_own(own("file:b.csv", "3"));
+        store.set_sidecar_sources(own("file:b.csv", "3"));
         assert_eq!(value(&store, "file:a.csv"), None);
         assert_eq!(value(&store, "file:b.csv").as_deref(), Some("3"), "the roster in force counts");
     }

@@ -22,8 +22,8 @@ impl Gateway {
 
     /// Puts the facts in force that come with the policies of a roster, before the roster is.
     pub(super) fn set_facts_of(&self, roster: &Roster) {
-        let own = roster.members().flat_map(|member| member.own_facts.iter().cloned()).collect();
-        if self.facts.set_own(own) {
+        let sources = roster.members().flat_map(|member| member.sidecar_facts.iter().cloned()).collect();
+        if self.facts.set_sidecar_sources(sources) {
             self.publish_facts();
         }
     }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use crate::{
-    Circuit, DecisionCache, FactAccess, Mode, OwnFacts, Pod, Policy, PolicyConfig, Verb, View, tally::ShapeLimit,
+    Circuit, DecisionCache, FactAccess, Mode, Pod, Policy, PolicyConfig, SidecarFacts, Verb, View, tally::ShapeLimit,
 };
 
 /// One policy of a group: a loaded module with an operator's configuration.
@@ -35,7 +35,7 @@ pub struct Member {
     /// The sources of facts that it may read.
     pub fact_access: Arc<FactAccess>,
     /// The sources of facts that come with its files.
-    pub own_facts: OwnFacts,
+    pub sidecar_facts: SidecarFacts,
 }
 
 // === impl Member ===
@@ -64,7 +64,7 @@ impl Member {
             cache,
             shapes: Arc::default(),
             fact_access: Arc::default(),
-            own_facts: Arc::default(),
+            sidecar_facts: Arc::default(),
         }
     }
 
@@ -86,8 +86,8 @@ impl Member {
 
     /// The sources of the gateway that it may read: its name for each, and the name among all facts.
     pub fn gateway_sources(&self) -> impl Iterator<Item = (&str, &str)> {
-        let is_own = |global: &str| self.own_facts.iter().any(|(name, _)| **name == *global);
-        self.fact_access.names().filter(move |(_, global)| !is_own(global))
+        let is_of_sidecar = |global: &str| self.sidecar_facts.iter().any(|(name, _)| **name == *global);
+        self.fact_access.names().filter(move |(_, global)| !is_of_sidecar(global))
     }
 
     /// Whether it is no loaded module: it answers by a fault until one is loaded.

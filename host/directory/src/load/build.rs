@@ -6,7 +6,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, OwnFacts, Policy, PolicyConfig, Secrets, TrialCall,
+    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Policy, PolicyConfig, Secrets, SidecarFacts, TrialCall,
     TrialFault, Verb, View, redacting, undecorated,
 };
 use plimsoll_system::digest::hex;
@@ -52,7 +52,7 @@ pub(crate) fn build(
         size,
         version,
         fact_access: Arc::new(access_of(id, content)),
-        own_facts: own_facts_of(id, content),
+        sidecar_facts: sidecar_facts_of(id, content),
         ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), config, policy)
     })
 }
@@ -72,11 +72,11 @@ fn access_of(id: &PolicyId, content: &Content) -> FactAccess {
     };
     let uses = &content.sidecar.facts;
     let names: Vec<(&str, String)> = uses.iter().map(|used| (&*used.name, global(used))).collect();
-    FactAccess::new(names.iter().map(|(own, global)| (*own, global.as_str())), content.sidecar.config.absent_facts)
+    FactAccess::new(names.iter().map(|(alias, global)| (*alias, global.as_str())), content.sidecar.config.absent_facts)
 }
 
 /// The facts of the files that the sidecar names.
-fn own_facts_of(id: &PolicyId, content: &Content) -> OwnFacts {
+fn sidecar_facts_of(id: &PolicyId, content: &Content) -> SidecarFacts {
     let files = content.facts.sources.iter();
     files.map(|(file, content)| (global_name(id, file, content).into(), Arc::clone(&content.facts))).collect()
 }

@@ -20,12 +20,14 @@ impl PolicyTable {
         checks
     }
 
-    /// Applies the outcome of a check: rolls the version back, or lets it stay.
-    pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) {
+    /// Applies the outcome of a check: rolls the version back, or lets it stay. True if a scan is due: after a rollback
+    /// the files are read again.
+    pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> bool {
         let rollback = self.entries.get_mut(&check.id).and_then(|entry| entry.apply_check(check, error));
-        let Some(Rollback { digests, why, change }) = rollback else { return };
+        let Some(Rollback { digests, why, change }) = rollback else { return false };
         self.last_good.iter().for_each(|last_good| last_good.roll_back(&check.id, &digests, &why));
         self.changes.push(change);
+        true
     }
 
     /// Whether any version is on probation.
@@ -33,3 +35,6 @@ impl PolicyTable {
         self.entries.values().any(PolicyEntry::is_on_probation)
     }
 }
+
+#[cfg(test)]
+mod tests;

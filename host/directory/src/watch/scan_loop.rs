@@ -15,6 +15,7 @@ use super::{directory::Directory, event::LoopEvent};
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
     load::LoadOutcome,
+    rollback_check::RollbackCheck,
     scan::{File, Scan},
     settling::Settling,
     table::{PolicyTable, Timing},
@@ -31,7 +32,7 @@ const FALLBACK_INTERVAL: Duration = Duration::from_millis(500);
 /// Minimum pause between two scans: events come in storms.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
-/// The time that a scan, called for by the outcome of a load, waits for other outcomes: 2,000 sidecars may each name a
+/// The time that a scan, called for by the outcome of a job, waits for other outcomes: 2,000 sidecars may each name a
 /// module.
 const RESCAN_PAUSE: Duration = Duration::from_millis(20);
 
@@ -104,7 +105,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             match self.events.recv_timeout(until.saturating_duration_since(now)) {
                 Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(LoopEvent::Done(JobOutcome::Load(outcome))) => self.apply_load(*outcome),
-                Ok(LoopEvent::Done(JobOutcome::Check(check, error))) => self.table.apply_check(&check, error),
+                Ok(LoopEvent::Done(JobOutcome::Check(check, error))) => self.apply_check(&check, error),
                 Ok(LoopEvent::Rescan) => {
                     #[expect(
                         clippy::disallowed_methods,
@@ -186,9 +187,19 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             self.next_scan = self.next_scan.min(now + self.config.settle);
         }
         if self.table.finish(outcome, &Pass { settling: &self.settling, now }) {
-            // Of many outcomes that come together each would cost a scan.
-            self.next_scan = self.next_scan.min(now + RESCAN_PAUSE);
+            self.scan_soon(now);
         }
+    }
+
+    fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) {
+        if self.table.apply_check(check, error) {
+            self.scan_soon(Instant::now());
+        }
+    }
+
+    /// Of many outcomes that come together each would cost a scan, so there is a short pause before it.
+    fn scan_soon(&mut self, now: Instant) {
+        self.next_scan = self.next_scan.min(now + RESCAN_PAUSE);
     }
 
     /// Publishes changes, unless more of the same batch are still being loaded.

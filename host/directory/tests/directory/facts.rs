@@ -13,7 +13,7 @@ use crate::{
 /// The text of a fact in a policy's own source.
 fn own_fact(member: &Member, source: &str, key: &str) -> Option<String> {
     let global = member.fact_access.names().find(|(own, _)| *own == source)?.1.to_owned();
-    let (_, facts) = member.own_facts.iter().find(|(name, _)| **name == *global)?;
+    let (_, facts) = member.sidecar_facts.iter().find(|(name, _)| **name == *global)?;
     facts.by_key(key).map(|value| value.text().to_owned())
 }
 
@@ -78,7 +78,7 @@ fn versions_that_read_one_file_at_two_moments_each_have_their_facts_in_force() {
 
 /// The facts of the only file that a policy names.
 fn source(roster: &Roster, policy: &str) -> Option<Arc<FactSource>> {
-    Some(Arc::clone(&member(roster, policy)?.own_facts.first()?.1))
+    Some(Arc::clone(&member(roster, policy)?.sidecar_facts.first()?.1))
 }
 
 #[test]
@@ -123,13 +123,16 @@ fn a_version_with_too_many_facts_for_the_directory_is_refused_and_the_last_good_
     watched.wait_for("a failure", |roster| roster.failures().iter().any(|failure| is_expected(&failure.error)));
     world.put("many0.csv", &many(files));
     watched.wait_for("new facts", |roster| !Arc::ptr_eq(&before, &member(roster, "x").unwrap()));
-    assert!(member(&watched.roster, "x").is_some_and(|member| member.own_facts.len() == files));
+    assert!(member(&watched.roster, "x").is_some_and(|member| member.sidecar_facts.len() == files));
     world.put("x.yaml", "facts: {prices: {file: many1.csv}}\n");
     watched.wait_for("room for the other", |roster| price(roster, "y").as_deref() == Some("0.5"));
     world.put("x.yaml", &format!("facts: {{{}}}\n", names.join(", ")));
     watched
         .wait_for("a failure", |roster| roster.failures().iter().any(|failure| failure.error.contains("with it the")));
-    assert!(member(&watched.roster, "x").is_some_and(|member| member.own_facts.len() == 1), "the last good one stays");
+    assert!(
+        member(&watched.roster, "x").is_some_and(|member| member.sidecar_facts.len() == 1),
+        "the last good one stays"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::{Body, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
+    client::legacy::{self, Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
 use plimsoll_system::error_chain;
@@ -64,7 +64,7 @@ impl HttpClient {
         let mut at = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = client.request(request(&at, token)?).await;
-            let response = response.map_err(|error| FetchError::Unreachable(error_chain(&error)))?;
+            let response = response.map_err(|error| unanswered(&error))?;
             let Some(next) = redirect(&at, &response)? else { return Answer::read(&at, response).await };
             if !at.is_same_origin(&next) {
                 if !at.is_upgraded_by(&next) {
@@ -118,11 +118,17 @@ fn request(url: &HttpUrl, token: Option<&str>) -> Result<Request<Empty<Bytes>>, 
         .header(header::ACCEPT, "application/json, text/csv;q=0.9, */*;q=0.1");
     if let Some(token) = token {
         let value = HeaderValue::try_from(format!("Bearer {token}"));
-        let mut value = value.map_err(|error| FetchError::Unreachable(error.to_string()))?;
+        let mut value = value.map_err(|error| FetchError::Request(error.to_string()))?;
         value.set_sensitive(true);
         request = request.header(header::AUTHORIZATION, value);
     }
-    request.body(Empty::new()).map_err(|error| FetchError::Unreachable(error.to_string()))
+    request.body(Empty::new()).map_err(|error| FetchError::Request(error.to_string()))
+}
+
+/// Why a request got no answer: no connection, or one that ended before a valid head.
+fn unanswered(error: &legacy::Error) -> FetchError {
+    let text = error_chain(error);
+    if error.is_connect() { FetchError::Unreachable(text) } else { FetchError::NoAnswer(text) }
 }
 
 /// The URL that an answer redirects to.

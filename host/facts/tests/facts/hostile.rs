@@ -23,7 +23,7 @@ fn error_of(answer: FakeAnswer, expected: &str) {
 fn an_answer_that_does_not_come_or_does_not_end_is_given_up() {
     error_of(FakeAnswer::Silence, "no whole answer came within 500ms");
     error_of(FakeAnswer::Stalled(b"{\"status\":".to_vec()), "no whole answer came within 500ms");
-    error_of(FakeAnswer::CutOff, "the server cannot be reached");
+    error_of(FakeAnswer::CutOff, "the server gave no valid answer");
 }
 
 #[test]

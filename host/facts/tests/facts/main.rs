@@ -39,9 +39,7 @@ impl World {
         for (name, content) in files {
             fs::write(directory.path().join(name), content).unwrap();
         }
-        let file = directory.path().join("facts.yaml");
-        fs::write(&file, text).unwrap();
-        let config = FactsConfig::read(&file).unwrap();
+        let config = FactsConfig::from_text(&directory.path().join("facts.yaml"), text.as_bytes()).unwrap();
         let published = Arc::<Mutex<Vec<Facts>>>::default();
         let own = Arc::clone(&published);
         let watch = {

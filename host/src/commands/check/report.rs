@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use plimsoll_core::{Fault, Member, OwnFacts, PolicyConfig, Verb};
+use plimsoll_core::{Fault, Member, PolicyConfig, SidecarFacts, Verb};
 use plimsoll_wasm::Inspection;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(super) struct CheckReport {
     /// By verb; none unless `--purity` is given and the policy was called.
     pub(super) purity: Option<Vec<Purity>>,
     /// Kept to the end, so that they count for the limits of the whole directory.
-    pub(super) _facts: OwnFacts,
+    pub(super) _facts: SidecarFacts,
 }
 
 // === impl CheckReport ===

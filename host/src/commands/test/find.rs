@@ -64,8 +64,8 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
         }
         None => used.extend(take_cases(&mut subjects, None)?),
     }
-    leave_out(&mut subjects);
-    leave_one_of_copies(&mut subjects);
+    drop_bystanders(&mut subjects);
+    drop_copies(&mut subjects);
     let mut skipped = orphans(&walk, &used);
     skipped.extend(ignored(&walk, used)?);
     Ok(Found { subjects, skipped })
@@ -92,23 +92,22 @@ fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
 
 /// Gives each policy its cases, and returns their directories: the real path of each, and the one that is shown.
 fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap<PathBuf, PathBuf>> {
-    let is_usable = |subject: &&Subject| subject.files.is_ok();
-    // A build and what was deployed from it have one name, and the cases are for both.
-    let is_only = subjects.iter().filter(is_usable).map(Subject::name).collect::<BTreeSet<_>>().len() == 1;
-    let folders: Vec<PathBuf> = subjects.iter().filter(is_usable).map(Subject::folder).collect();
+    let usable = subjects.iter().filter(|subject| subject.files.is_ok());
+    let (names, folders): (BTreeSet<_>, Vec<_>) = usable.map(|subject| (subject.name(), subject.folder())).unzip();
     let mut used = BTreeMap::new();
     for subject in subjects {
         let is_usable = subject.files.is_ok();
         let name = subject.name();
         let folder = subject.folder();
-        let is_only_there = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
-        let is_sole = is_usable && is_only;
+        let is_only_in_folder = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
+        // A build and what was deployed from it have one name, and the cases are for both.
+        let is_only_in_run = is_usable && names.len() == 1;
         let places = if let Some(directory) = named {
-            CasesRoot { directory, is_named: true }.places(&name, is_sole)
+            CasesRoot { directory, is_named: true }.places(&name, is_only_in_run)
         } else {
             let root = |directory| CasesRoot { directory, is_named: false };
-            let mut places = root(&folder).places(&name, is_only_there);
-            places.extend(root(Path::new(".")).places(&name, is_sole));
+            let mut places = root(&folder).places(&name, is_only_in_folder);
+            places.extend(root(Path::new(".")).places(&name, is_only_in_run));
             places
         };
         let mut own = BTreeSet::new();
@@ -124,8 +123,8 @@ fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap
     Ok(used)
 }
 
-/// Leaves out the other files of a directory: YAML that is no sidecar, and modules that only serve others.
-fn leave_out(subjects: &mut Vec<Subject>) {
+/// Drops the other files of a directory: YAML that is no sidecar, and modules that only serve others.
+fn drop_bystanders(subjects: &mut Vec<Subject>) {
     let shared: BTreeSet<PathBuf> = subjects.iter().filter_map(Subject::shared_module).collect();
     subjects.retain(|subject| {
         let is_library = subject.files.as_ref().is_ok_and(|files| {
@@ -136,8 +135,8 @@ fn leave_out(subjects: &mut Vec<Subject>) {
     });
 }
 
-/// Leaves the first by path of policies that are the same, and each that was named on the command line.
-fn leave_one_of_copies(subjects: &mut Vec<Subject>) {
+/// Drops all but the first by path of policies that are the same; each that was named on the command line stays.
+fn drop_copies(subjects: &mut Vec<Subject>) {
     let mut copies = Copies::among(subjects.iter().map(Subject::name));
     subjects.retain(|subject| {
         let is_copy = |files| copies.is_copy(subject.name(), files, &subject.cases);

@@ -51,7 +51,7 @@ pub(super) fn record(args: &TestArgs, target: &Path, loader: &WasmLoader) -> Res
 
 /// The facts that the policy may read, by its own names of the sources: those of its files and of the snapshot.
 fn facts(policy: &Loaded, name: &str, snapshot: Option<&Path>) -> Result<Value> {
-    let mut known: Facts = policy.own_facts.iter().cloned().collect();
+    let mut known: Facts = policy.sidecar_facts.iter().cloned().collect();
     let read = snapshot.map(plimsoll_cluster::read_facts).transpose()?.unwrap_or_default();
     read.sources().for_each(|(name, source)| known.insert(Arc::clone(name), Arc::clone(source)));
     if let Some(remark) = undeclared_sources::remark([(name, policy.fact_access.as_ref())], &known, snapshot) {

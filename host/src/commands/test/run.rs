@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_cases::{CallLimits, Case, CaseError};
-use plimsoll_core::{FactAccess, Loader, OwnFacts, Policy, PolicyConfig};
+use plimsoll_core::{FactAccess, Loader, Policy, PolicyConfig, SidecarFacts};
 use plimsoll_directory::{FactPool, PolicyFiles};
 use plimsoll_wasm::WasmLoader;
 
@@ -24,7 +24,7 @@ pub(super) struct Loaded {
     /// The sources that its sidecar names.
     pub(super) fact_access: Arc<FactAccess>,
     /// Those of them that are files beside the sidecar.
-    pub(super) own_facts: OwnFacts,
+    pub(super) sidecar_facts: SidecarFacts,
 }
 
 pub(super) fn run(found: &Found, args: &TestArgs, loader: &WasmLoader) -> TestReport {
@@ -96,16 +96,16 @@ impl Loaded {
             let member = member.map_err(|error| error.to_string())?;
             let limits = limits(&member.config);
             let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
-            let (fact_access, own_facts) = (Arc::clone(&member.fact_access), Arc::clone(&member.own_facts));
-            return Ok(Self { policy, settings, limits, fact_access, own_facts });
+            let (fact_access, sidecar_facts) = (Arc::clone(&member.fact_access), Arc::clone(&member.sidecar_facts));
+            return Ok(Self { policy, settings, limits, fact_access, sidecar_facts });
         }
         let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
         let policy = loader
             .load_named(&module.display().to_string(), &bytes)
             .map_err(|error| format!("{}: {error}", module.display()))?;
         let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
-        let (fact_access, own_facts) = (Arc::default(), OwnFacts::from([]));
-        Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, own_facts })
+        let (fact_access, sidecar_facts) = (Arc::default(), SidecarFacts::from([]));
+        Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, sidecar_facts })
     }
 
     fn outcome(&self, case: Result<Case, CaseError>, explain: bool) -> CaseOutcome {

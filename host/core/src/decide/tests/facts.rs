@@ -143,7 +143,7 @@ fn two_policies_may_have_files_of_their_own_under_one_name() {
         let member = mk_reading(mk_below_half(), &[("load", &file)], AbsentFacts::Default);
         let source = Arc::new(FactSource::from_texts([("n1", load)]).unwrap());
         let member = Arc::into_inner(member).unwrap();
-        Arc::new(Member { name: name.into(), id: name.into(), own_facts: [(file.into(), source)].into(), ..member })
+        Arc::new(Member { name: name.into(), id: name.into(), sidecar_facts: [(file.into(), source)].into(), ..member })
     };
     let fixture = Fixture::of([with_file("a", "0.1"), with_file("b", "0.9")]);
     let reasons = |fixture: &Fixture| fixture.filter(&NAMES).unwrap();

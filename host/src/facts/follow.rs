@@ -26,8 +26,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Reads a ConfigMap with the account of the watch.
 struct ApiConfigMaps(ApiServer);
 
-/// The sources of the facts file, which are fetched.
-pub(crate) struct FactSources {
+/// Has the sources of the facts file fetched, and follows the file.
+pub(crate) struct FactsFileFollower {
     file: FactsFile,
     watch: FactWatch,
     gateway: Arc<Gateway>,
@@ -35,9 +35,9 @@ pub(crate) struct FactSources {
     reloads: Mutex<Reloads>,
 }
 
-// === impl FactSources ===
+// === impl FactsFileFollower ===
 
-impl FactSources {
+impl FactsFileFollower {
     /// Begins to fetch the sources.
     ///
     /// # Errors
@@ -128,9 +128,9 @@ impl FactSources {
     }
 }
 
-impl fmt::Debug for FactSources {
+impl fmt::Debug for FactsFileFollower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FactSources").field("watch", &self.watch).finish_non_exhaustive()
+        f.debug_struct("FactsFileFollower").field("watch", &self.watch).finish_non_exhaustive()
     }
 }
 
