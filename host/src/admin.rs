@@ -1,5 +1,7 @@
 //! The content of the admin listener: readiness, metrics and the policies in force.
 
+mod policies;
+
 use std::{
     sync::{
         Arc,
@@ -16,6 +18,7 @@ use plimsoll_core::{
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
+use self::policies::{describe, not_asked};
 use crate::{
     binding::{self, NOBODY_MAY_BIND},
     counting::outrun,
@@ -208,81 +211,4 @@ impl Admin for AdminState {
         let is_declared = |name: &str| self.facts.as_ref().is_some_and(|facts| facts.has(name));
         facts::values(sources, is_declared, &self.gateway.facts())
     }
-}
-
-/// By verb: `true` if answers are cached, or the reason why not.
-fn cached(member: &Member) -> Value {
-    let verbs = member.policy.verbs();
-    let of = |verb: Verb| {
-        let off = member.cache.disabled(verb).map(|off| off.to_string());
-        (verb.as_str().to_owned(), off.map_or(Value::Bool(true), Value::String))
-    };
-    Value::Object([Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(of).collect())
-}
-
-/// By verb: the effect of a fault, from the sidecar or by default.
-fn on_error(member: &Member) -> Value {
-    let verbs = member.policy.verbs().iter().filter(|verb| *verb != Verb::Validate);
-    let of = |verb: Verb| (verb.as_str().to_owned(), member.config.on_error(verb).as_str().into());
-    Value::Object(verbs.map(of).collect())
-}
-
-/// Policies, directories and modules that are never called.
-fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
-    let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
-    let of_states = roster.states().into_iter().filter(move |(id, _)| !has_member(id)).map(|(id, state)| {
-        let (group, name) = id.rsplit_once('/').unwrap_or(("", &id));
-        let error = failure_of(roster, group, name).map(|failure| &failure.error);
-        json!({"group": group, "name": name, "state": state.as_str(), "error": error})
-    });
-    // A problem of a directory or a name does not belong to a policy.
-    let of_directories = roster.directory_failures().map(|failure| {
-        let state = if failure.kept { PolicyState::Kept } else { PolicyState::Failed };
-        json!({"group": failure.group, "name": failure.name, "state": state.as_str(), "error": failure.error})
-    });
-    of_states.chain(of_directories)
-}
-
-fn failure_of<'r>(roster: &'r Roster, group: &str, name: &str) -> Option<&'r Failure> {
-    roster.failures().iter().find(|failure| *failure.name == *name && *failure.group == *group)
-}
-
-fn describe(member: &Member, roster: &Roster) -> Value {
-    let failure = failure_of(roster, &member.group, &member.name);
-    let state = roster.state(member.id()).as_str();
-    let config = &member.config;
-    if member.is_stand_in() {
-        return json!({
-            "group": member.group,
-            "name": member.name,
-            "state": state,
-            "error": failure.map(|failure| &failure.error),
-            "mode": config.mode.as_str(),
-            "onError": on_error(member),
-        });
-    }
-    describe_loaded(member, state, failure)
-}
-
-fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> Value {
-    let config = &member.config;
-    let circuit = if member.circuit.is_open(Instant::now()) { "open" } else { "closed" };
-    json!({
-        "group": member.group,
-        "name": member.name,
-        "state": state,
-        "error": failure.map(|failure| &failure.error),
-        "mode": config.mode.as_str(),
-        "order": config.order,
-        "weight": config.weight,
-        "onError": on_error(member),
-        "timeout": humantime::format_duration(config.timeout).to_string(),
-        "memory": config.memory,
-        "verbs": member.policy.verbs().iter().map(Verb::as_str).collect::<Vec<_>>(),
-        "digest": member.digest,
-        "size": member.size,
-        "version": member.version,
-        "circuit": circuit,
-        "cached": cached(member),
-    })
 }
