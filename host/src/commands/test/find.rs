@@ -93,7 +93,7 @@ fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
 /// Gives each policy its cases, and returns their directories: the real path of each, and the one that is shown.
 fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let usable = subjects.iter().filter(|subject| subject.files.is_ok());
-    let (names, folders): (BTreeSet<_>, Vec<_>) = usable.map(|subject| (subject.name(), subject.folder())).unzip();
+    let (policies, folders): (BTreeSet<_>, Vec<_>) = usable.map(|subject| (subject.name(), subject.folder())).unzip();
     let mut used = BTreeMap::new();
     for subject in subjects {
         let is_usable = subject.files.is_ok();
@@ -101,7 +101,7 @@ fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap
         let folder = subject.folder();
         let is_only_in_folder = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
         // A build and what was deployed from it have one name, and the cases are for both.
-        let is_only_in_run = is_usable && names.len() == 1;
+        let is_only_in_run = is_usable && policies.len() == 1;
         let places = if let Some(directory) = named {
             CasesRoot { directory, is_named: true }.places(&name, is_only_in_run)
         } else {
