@@ -77,9 +77,9 @@ fn the_patch_of_the_mechanisms_applies() {
 #[test]
 fn no_product_file_is_too_long() {
     let of_crate = |folder: String| product_lines(&workspace().join(folder).join("src")).unwrap();
-    let product = crates().into_iter().filter(|folder| !folder.starts_with("tests"));
+    let product = crates().into_iter().filter(|folder| folder.starts_with("host"));
     let lines: BTreeMap<PathBuf, usize> = product.flat_map(of_crate).collect();
-    assert!(lines.len() > 400, "only {} files were found: does the search still work?", lines.len());
+    assert!(lines.len() > 300, "only {} files were found: does the search still work?", lines.len());
     let long = lines.iter().filter(|(_, lines)| **lines > MAX_LINES);
     let long: BTreeMap<_, _> = long.map(|(file, lines)| (file.strip_prefix(workspace()).unwrap(), lines)).collect();
     let allowed: BTreeSet<&Path> = LONG_FILES.iter().map(|(file, _)| Path::new(*file)).collect();
