@@ -35,7 +35,7 @@ struct World {
     table: PolicyTable,
 }
 
-/// What becomes of the policy if its files change to this text while version 2 is checked.
+/// A change of the files while version 2 is checked, and the end of the policy.
 struct Change {
     text: &'static str,
     /// The state and the version once all is done.
