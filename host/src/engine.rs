@@ -1,14 +1,11 @@
 //! The policy loader, as the flags configure it.
 
-use std::{
-    io::{self, IsTerminal as _, Write as _},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use plimsoll_wasm::{ChildConfig, CompileReport, CompileReporter, EngineConfig, EngineError, WasmLoader};
+use plimsoll_wasm::{ChildConfig, CompileReporter, EngineConfig, EngineError, WasmLoader};
 
-use crate::{args::EngineArgs, text};
+use crate::{args::EngineArgs, progress};
 
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
@@ -21,24 +18,12 @@ pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     loader_with(args, None)
 }
 
-/// The policy loader of a command, which tells of compiles on a terminal.
+/// The policy loader of a command. With a report for people, compiles are shown where there is a terminal.
 ///
 /// # Errors
 /// As for [`loader`].
-pub(crate) fn loader_of_command(args: &EngineArgs) -> Result<WasmLoader> {
-    loader_with(args, Some(if io::stderr().is_terminal() { tell } else { |_| {} }))
-}
-
-/// Leaves the line open until the compile ends.
-fn tell(CompileReport { name, bytes, took }: CompileReport<'_>) {
-    // A terminal that is gone is no reason to stop.
-    let _ = match took {
-        None => {
-            let name = text::one_line(name);
-            write!(io::stderr(), "compiling {name} ({}), once for each version ... ", text::size(bytes))
-        }
-        Some(took) => writeln!(io::stderr(), "{}", text::duration(took)),
-    };
+pub(crate) fn loader_of_command(args: &EngineArgs, is_for_people: bool) -> Result<WasmLoader> {
+    loader_with(args, Some(if is_for_people && progress::is_possible() { progress::show } else { |_| {} }))
 }
 
 /// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root.

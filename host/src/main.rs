@@ -14,6 +14,7 @@ mod facts;
 mod logging;
 mod metrics;
 mod output;
+mod progress;
 mod pulse;
 mod readiness;
 mod reload;

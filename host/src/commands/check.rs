@@ -44,7 +44,7 @@ struct CheckedPolicy {
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let loader = engine::loader_of_command(&args.engine)?;
+    let loader = engine::loader_of_command(&args.engine, args.output == ReportFormat::Text)?;
     let targets = targets(&args.files).into_iter();
     let all: Vec<CheckedPolicy> = targets.map(|target| CheckedPolicy::new(target, &loader, args)).collect();
     match args.output {

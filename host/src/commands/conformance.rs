@@ -29,7 +29,7 @@ pub(super) fn conformance(args: &ConformanceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let wanted = wanted(args.filter.as_deref())?;
-    let loader = engine::loader_of_command(&args.engine)?;
+    let loader = engine::loader_of_command(&args.engine, args.output == ReportFormat::Text)?;
     let report = match inspect(file, &loader)? {
         Err(why) => ConformanceReport::refused(file, why),
         Ok(inspection) => {

@@ -16,7 +16,7 @@ use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use self::choice::{Choice, Environment};
 pub(super) use self::origin::ClusterOrigin;
 use crate::{
-    args::{AskArgs, ClusterArgs, EngineArgs},
+    args::{AskArgs, ClusterArgs, EngineArgs, OutputFormat},
     commands::undeclared_sources,
     engine, output,
 };
@@ -40,7 +40,12 @@ impl OfflineGateway {
     ///
     /// # Errors
     /// If a policy cannot be loaded, or the cluster cannot be read.
-    pub(super) fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs) -> Result<Self> {
+    pub(super) fn open(
+        policies: &Path,
+        cluster: &ClusterArgs,
+        engine: &EngineArgs,
+        output: OutputFormat,
+    ) -> Result<Self> {
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
         let choice = Choice::of(cluster, Environment::look())?;
         let facts_snapshot = cluster.facts_snapshot.clone();
@@ -50,7 +55,7 @@ impl OfflineGateway {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
         }
         gateway.set_cluster(Arc::clone(&cluster));
-        let roster = load_all(policies, engine)?;
+        let roster = load_all(policies, engine, output)?;
         if roster.members().next().is_none() {
             bail!("{} holds no policies: expected .wasm files", policies.display());
         }
@@ -64,7 +69,7 @@ impl OfflineGateway {
     /// If the pod cannot be read, or the group has no policies, too.
     pub(super) fn open_for(args: &AskArgs) -> Result<(Self, Arc<Pod>)> {
         let pod = Arc::new(read_pod(&args.pod)?);
-        let mut offline = Self::open(&args.policies, &args.cluster, &args.engine)?;
+        let mut offline = Self::open(&args.policies, &args.cluster, &args.engine, args.output)?;
         offline.hide(&pod);
         offline.check_group(&args.group)?;
         let roster = offline.gateway.roster();
@@ -141,8 +146,8 @@ fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
 }
 
 /// Loads every policy of a directory, which may be empty.
-pub(super) fn load_all(policies: &Path, engine: &EngineArgs) -> Result<Arc<Roster>> {
-    let loader = Arc::new(engine::loader_of_command(engine)?);
+pub(super) fn load_all(policies: &Path, engine: &EngineArgs, output: OutputFormat) -> Result<Arc<Roster>> {
+    let loader = Arc::new(engine::loader_of_command(engine, output == OutputFormat::Text)?);
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
     let (_, RosterUpdate { roster, .. }) = Directory::open(directory, loader)?;
     refuse_failures(&roster)?;

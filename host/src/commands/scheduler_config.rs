@@ -22,7 +22,7 @@ use crate::{
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let tls = tls_config(args)?;
     check_flags(args)?;
-    let roster = load_all(&args.policies, &args.engine)?;
+    let roster = load_all(&args.policies, &args.engine, args.output)?;
     if binds(args) {
         one_binder(&roster)?;
     }

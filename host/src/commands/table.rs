@@ -17,7 +17,7 @@ pub(super) fn table(args: &TableArgs) -> Result<ExitCode> {
     let pods = args.pods.iter().map(|path| offline::read_pods(path)).collect::<Result<Vec<_>>>()?;
     let pods: Vec<Arc<Pod>> = pods.into_iter().flatten().map(Arc::new).collect();
     ensure!(!pods.is_empty(), "--pod names no pod: there is nothing to ask about");
-    let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine)?;
+    let mut offline = OfflineGateway::open(&args.policies, &args.cluster, &args.engine, args.output)?;
     let member = find(&offline, args)?;
     offline.tell_of_undeclared_sources(std::iter::once(&member));
     let group = Group::new(vec![by_itself(&member)]);

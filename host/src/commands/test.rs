@@ -15,10 +15,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::{args::TestArgs, engine};
+use crate::{
+    args::{ReportFormat, TestArgs},
+    engine,
+};
 
 pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
-    let loader = engine::loader_of_command(&args.engine)?;
+    let loader = engine::loader_of_command(&args.engine, args.output == ReportFormat::Text)?;
     if let Some(target) = &args.record.target {
         return record::record(args, target, &loader);
     }

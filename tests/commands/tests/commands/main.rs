@@ -16,6 +16,7 @@ mod new;
 mod open;
 mod page;
 mod pages;
+mod progress;
 mod record;
 mod run;
 mod scheduler_config;
