@@ -5,6 +5,7 @@
 //!  wire     plimsoll, Go and an echo, over loopback   reload   a module swapped under a running plimsoll
 //!  memory   of a plimsoll that watches a large cluster
 //!  languages  the same policies in Go and in Rust
+//!  programs   on standard input, in Go
 //!  against  another build of plimsoll, call by call
 //! ```
 //!
@@ -31,6 +32,7 @@ mod modules;
 mod page;
 mod plan;
 mod plots;
+mod programs;
 mod reload;
 mod report;
 mod sample;
@@ -82,6 +84,7 @@ fn main() -> Result<ExitCode> {
     if plan.wants("languages names") {
         languages::measure(&plan, &modules, &mut report)?;
     }
+    programs::measure(&plan, &modules, &mut report)?;
     if plan.wants("reload") {
         reload::measure(&plan, &modules, &mut report)?;
     }

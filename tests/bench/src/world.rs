@@ -92,7 +92,12 @@ fn placed(node: usize) -> impl Iterator<Item = Value> {
 
 /// A node as a snapshot or an API server has it.
 pub(crate) fn listed_node(number: usize) -> Value {
-    let mut node = node(number, SNAPSHOT_NODE_BYTES);
+    listed_node_of(number, SNAPSHOT_NODE_BYTES)
+}
+
+/// The same, of about this many bytes.
+pub(crate) fn listed_node_of(number: usize, bytes: usize) -> Value {
+    let mut node = node(number, bytes);
     node["kind"] = json!("Node");
     node["apiVersion"] = json!("v1");
     node
