@@ -15,7 +15,7 @@ use crate::{
     reply::ExtenderReply,
 };
 
-/// The handling of a request.
+/// The handling of a bind.
 #[derive(Debug)]
 pub(crate) enum Handling {
     /// It is answered.
@@ -49,10 +49,7 @@ pub fn answer_with(
     let (mut unlimited, arrival) =
         (MemoryReservation::unlimited(), Arrival { received, sender: Sender::default(), may_bind: true });
     match ExtenderVerb::from_path(path) {
-        Some((group, verb)) => match verb.answer((gateway, cache), group, body, arrival, &mut unlimited) {
-            Handling::Reply(answer) => answer,
-            Handling::Forward(peer) => verb.error(WireError::not_forwarded(&peer, "there is no way to it")),
-        },
+        Some((group, verb)) => verb.answer((gateway, cache), group, body, arrival, &mut unlimited),
         None => ExtenderReply::plain_error(WireError::unknown_path()),
     }
 }
@@ -60,7 +57,8 @@ pub fn answer_with(
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
-    /// Reads the body, decides and writes the reply; the memory for each step is reserved before it.
+    /// Reads the body, decides and writes the reply; the memory for each step is reserved before it. Nothing is
+    /// forwarded.
     pub(crate) fn answer(
         self,
         (gateway, cache): (&Gateway, &RequestCache),
@@ -68,7 +66,7 @@ impl ExtenderVerb {
         body: &Bytes,
         arrival: Arrival,
         memory: &mut MemoryReservation,
-    ) -> Handling {
+    ) -> ExtenderReply {
         let reply = match self {
             Self::Filter => on_nodes(
                 (gateway, cache),
@@ -87,9 +85,12 @@ impl ExtenderVerb {
                 |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
             Self::Preempt => preempt((gateway, cache), group, body, arrival, memory),
-            Self::Bind => return answer_bind(gateway, group, decode::binding_args(body, arrival.received)),
+            Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, arrival.received)) {
+                Handling::Reply(reply) => Ok(reply),
+                Handling::Forward(peer) => Err(WireError::not_forwarded(&peer, "there is no way to it")),
+            },
         };
-        Handling::Reply(reply.unwrap_or_else(|error| self.error(error)))
+        reply.unwrap_or_else(|error| self.error(error))
     }
 }
 
@@ -123,17 +124,13 @@ fn extender_args(
     let before = memory.bytes();
     // An element of a list has at least two bytes: one of its own, and a comma.
     memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))?;
-    let known = cache.known_nodes(sender, gateway.known_nodes(sender));
+    let known = || cache.known_nodes(sender, gateway.known_nodes(sender));
     let args = decode::extender_args(body, &cache.names(cluster), &known)?;
     memory.shrink_to(before + READ * args.nodes.len());
-    reserve_to_decide(&args, memory)?;
-    Ok(args)
-}
-
-fn reserve_to_decide(args: &ExtenderArgs, memory: &mut MemoryReservation) -> Result<(), WireError> {
     // A node with unchanged bytes is not parsed again.
     let objects = args.nodes.unknown_objects().map(|node| to_read_object(node)).sum::<usize>();
-    memory.grow(TO_DECIDE * args.nodes.len() + objects + to_read_object(&args.pod))
+    memory.grow(TO_DECIDE * args.nodes.len() + objects + to_read_object(&args.pod))?;
+    Ok(args)
 }
 
 fn to_read_object(json: &[u8]) -> usize {

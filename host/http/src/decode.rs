@@ -46,11 +46,12 @@ pub(crate) struct PreemptArgs<'a> {
     pub(crate) candidates: Vec<CandidateQuery<'a>>,
 }
 
-/// Reads an `ExtenderArgs`; names are looked up in the index, and whole nodes among those that are known.
+/// Reads an `ExtenderArgs`; names are looked up in the index, and whole nodes among those that are known, which are
+/// asked for only if there are whole nodes.
 pub(crate) fn extender_args(
     body: &Bytes,
     names: &NameIndex,
-    known: &KnownNodeOrder,
+    known: &impl Fn() -> KnownNodeOrder,
 ) -> Result<ExtenderArgs, WireError> {
     fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)
 }

@@ -1,6 +1,8 @@
-//! The wire listener: reads a request, decides it off the async threads, and sends the reply.
+//! The wire listener: reads a request, has it decided, and sends the reply. Short bodies are decided on the threads of the
+//! connections, longer ones on those for blocking work.
 
 mod announcing;
+mod binding;
 mod body;
 mod call;
 mod concurrency;
@@ -105,7 +107,13 @@ impl server::Service for Arc<Wire> {
             Ok((group, verb)) => {
                 let body = self.body_reader.read(body).await;
                 match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
-                    Ok(body) => self.decide_or_forward(&call, group, verb, body, self.arrival(&call, &client)).await,
+                    Ok(body) => {
+                        let arrival = self.arrival(&call, &client);
+                        match verb {
+                            ExtenderVerb::Bind => self.bind(&call, group, body, arrival).await,
+                            _ => self.decide(&call, group, verb, body, arrival).await,
+                        }
+                    }
                     Err(error) => (verb.error(error), None),
                 }
             }

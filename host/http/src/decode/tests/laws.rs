@@ -168,10 +168,7 @@ fn a_text_with_a_tab_or_a_line_break_in_it_is_left_to_serde() {
     for body in [r#"{"Po@":{},"Pod":{}}"#, r#"{"Pod":{},"NodeNames":["n1@"]}"#, r#"{"Pod":{},"NodeNames":["@n1"]}"#] {
         for wrong in ["\t", "\n", " \r", "\u{1}"] {
             let body = Bytes::from(body.replace('@', wrong));
-            assert!(
-                fast_path::args(&body, &NameIndex::of(&cluster()), &KnownNodeOrder::default()).is_none(),
-                "{body:?}"
-            );
+            assert!(fast_path::args(&body, &NameIndex::of(&cluster()), &KnownNodeOrder::default).is_none(), "{body:?}");
             assert!(by_serde(&body, cluster().names()).is_err(), "{body:?}");
         }
     }
@@ -185,7 +182,7 @@ proptest! {
         // One cluster and one gateway for several: the order learned from one body is predicted for the next.
         let (index, cache, gateway) = (NameIndex::of(&cluster()), RequestCache::default(), gateway());
         for body in bodies {
-            let Some(fast_path) = fast_path::args(&body, &index, &known(&cache, &gateway)) else { continue };
+            let Some(fast_path) = fast_path::args(&body, &index, &|| known(&cache, &gateway)) else { continue };
             let slow = by_serde(&body, index.names());
             let slow = slow.map_err(|error| TestCaseError::fail(format!("{body:?}: {error}")))?;
             prop_assert_eq!(read(&fast_path), read(&slow));
@@ -197,7 +194,7 @@ proptest! {
     fn what_a_scheduler_writes_is_read_quickly(names in vec(select(&NAMES[..6]), 0..9), pod_first in any::<bool>()) {
         let names = format!(r#""Nodes":null,"NodeNames":[{}]"#, names.join(","));
         let body = if pod_first { format!(r#"{{"Pod":{{}},{names}}}"#) } else { format!(r#"{{{names},"Pod":{{}}}}"#) };
-        prop_assert!(fast_path::args(&body.into(), &NameIndex::of(&cluster()), &KnownNodeOrder::default()).is_some());
+        prop_assert!(fast_path::args(&body.into(), &NameIndex::of(&cluster()), &KnownNodeOrder::default).is_some());
     }
 
     #[test]
@@ -210,7 +207,7 @@ proptest! {
             let (names, comma, cut) = which.get(&lists);
             let names = names[..names.len() - cut].join(comma);
             let body = Bytes::from(format!(r#"{{"Pod":{pod},"NodeNames":[{names}]{odd}}}"#));
-            let fast_path = fast_path::args(&body, &index, &KnownNodeOrder::default());
+            let fast_path = fast_path::args(&body, &index, &KnownNodeOrder::default);
             prop_assert_eq!(fast_path.is_some(), odd.is_empty());
             if let Some(fast_path) = fast_path {
                 prop_assert_eq!(read(&fast_path), read(&by_serde(&body, index.names()).unwrap()));
@@ -224,7 +221,7 @@ proptest! {
     ) {
         let (cache, gateway) = (RequestCache::default(), gateway());
         for (nodes, as_go) in requests {
-            let args = fast_path::args(&whole(&nodes, as_go), &NameIndex::of(&cluster()), &known(&cache, &gateway)).unwrap();
+            let args = fast_path::args(&whole(&nodes, as_go), &NameIndex::of(&cluster()), &|| known(&cache, &gateway)).unwrap();
             let Nodes::Objects(objects) = args.nodes.as_query(None) else { panic!("whole nodes") };
             for (object, json) in objects.iter().zip(nodes) {
                 prop_assert_eq!(matches!(object, NodeObject::Known(_)), json != NODES[3]);

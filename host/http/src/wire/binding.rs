@@ -1,0 +1,80 @@
+//! The way from a body to a bind: by this replica, or by the one that leads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use plimsoll_core::{Announcement, Gateway, PodId};
+use tokio::time::timeout_at;
+
+use super::{
+    Wire,
+    announcing::{self, BindCall},
+    body::ReceivedBody,
+    call::Call,
+    deciding::Threads,
+};
+use crate::{
+    FORWARDED, RequestCache,
+    answer::{Arrival, Handling, answer_bind},
+    decode,
+    error::WireError,
+    extender_verb::ExtenderVerb,
+    memory::MemoryReservation,
+    reply::ExtenderReply,
+};
+
+// === impl Wire ===
+
+impl Wire {
+    /// Binds, or forwards the bind to the replica that leads.
+    pub(super) async fn bind(
+        &self,
+        call: &Call<'_>,
+        group: &str,
+        ReceivedBody { bytes, mut reserved }: ReceivedBody,
+        arrival: Arrival,
+    ) -> (ExtenderReply, Option<MemoryReservation>) {
+        // Before it waits for a permit: the next filter counts the pod already.
+        let BindCall { query, announcement } = BindCall::announce(&self.gateway, &bytes, arrival);
+        let (name, asked) = (group.to_owned(), query.as_ref().ok().map(Arc::clone));
+        // The closure has the announcement: if the caller leaves, the pod counts until the decision ends.
+        let bind = move |gateway: &Gateway, _: &RequestCache| (answer_bind(gateway, &name, query), announcement);
+        let reply = match self.run(call, group, ExtenderVerb::Bind, Threads::Blocking, bind).await {
+            Ok((Handling::Reply(reply), _)) => reply,
+            Ok((Handling::Forward(peer), announcement)) => {
+                let reply = self.forward(call, group, &peer, &bytes, announcement).await;
+                reply.unwrap_or_else(|why| {
+                    let pod = asked.as_deref().map(PodId::of_bind);
+                    ExtenderVerb::Bind.error(WireError::not_forwarded(&peer, why).about(pod))
+                })
+            }
+            Err(error) => ExtenderVerb::Bind.error(error),
+        };
+        reserved.shrink_to(reply.body.len());
+        (reply, Some(reserved))
+    }
+
+    /// Forwards a bind to the replica that leads. The pod counts until the watch shows it, or that replica refuses it.
+    async fn forward(
+        &self,
+        call: &Call<'_>,
+        group: &str,
+        peer: &str,
+        body: &Bytes,
+        announcement: Option<Announcement>,
+    ) -> Result<ExtenderReply, String> {
+        let shown = announcing::keep_until_shown(announcement);
+        if call.parts.headers.contains_key(FORWARDED) {
+            return Err("another replica forwarded it to this one, which does not bind".to_owned());
+        }
+        let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
+        let sent = self.peers.forward(peer, &path, body.clone(), &call.id);
+        let reply = timeout_at(self.gateway.deadline(call.received).into(), sent).await;
+        let reply = reply.unwrap_or_else(|_| Err("it has not answered in time".to_owned()))?;
+        let error = decode::binding_result(&reply).map_err(|error| error.inside)?;
+        if error.is_some() {
+            shown.end();
+        }
+        Ok(ExtenderReply::of_peer(reply, error))
+    }
+}
