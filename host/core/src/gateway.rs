@@ -34,7 +34,7 @@ use crate::{
     memory::Memories,
 };
 
-/// Decides. A request takes one roster and one cluster at its start and keeps them to its end.
+/// Decides. A request keeps the group and the cluster that it starts with to its end.
 pub struct Gateway {
     roster: ArcSwap<Roster>,
     /// The cluster that requests see: the announced pods are on their nodes.

@@ -39,15 +39,15 @@ impl RequestContext {
         moment: &Moment,
     ) -> Result<Self, DecideError> {
         let (pod, now) = (Arc::clone(&query.pod), moment.now);
-        let seen = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
+        let required = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
         match query.nodes {
             Nodes::Names(names) => {
-                let cluster = seen(cluster)?;
+                let cluster = required(cluster)?;
                 let slots = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
                 Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), slots, now))
             }
             Nodes::Slots { cluster, slots } => {
-                let cluster = seen(cluster)?;
+                let cluster = required(cluster)?;
                 Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), Arc::clone(slots), now))
             }
             Nodes::Objects(objects) => {
