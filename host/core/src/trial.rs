@@ -32,6 +32,9 @@ const NODE: &str = r#"{"metadata": {"name": "trial", "labels": {"kubernetes.io/h
 /// 2026-01-01T00:00:00Z.
 const NOW: u64 = 1_767_225_600;
 
+/// The least time of a second try.
+const SECOND_TRY: Duration = Duration::from_secs(1);
+
 /// The settings and limits that a policy is tried with.
 #[derive(Debug, Clone)]
 pub struct TrialCall {
@@ -80,20 +83,22 @@ impl FailedCall {
 // === impl TrialCall ===
 
 impl TrialCall {
-    /// Asks each verb of a policy once, about a sample pod and a sample node; answers those that failed.
+    /// Asks each verb of a policy once, about a sample pod and a sample node, as the iterator comes to it; answers those
+    /// that failed.
     ///
     /// A verb whose failure a busy machine may have caused is asked once more, with a second at least.
-    pub fn put_to(&self, policy: &dyn Policy) -> Vec<TrialFault> {
+    pub fn put_to<'p>(&'p self, policy: &'p dyn Policy) -> impl Iterator<Item = TrialFault> + 'p {
         let verbs = policy.verbs();
-        let try_verb = |verb| {
+        let try_verb = move |verb| {
             let first = self.ask(policy, verb, self.timeout)?;
-            if first.fault.kind.is_transient() {
-                self.ask(policy, verb, self.timeout.max(Duration::from_secs(1)))
+            let had_a_second = first.fault.kind == FaultKind::Timeout && self.timeout >= SECOND_TRY;
+            if first.fault.kind.is_transient() && !had_a_second {
+                self.ask(policy, verb, self.timeout.max(SECOND_TRY))
             } else {
                 Some(first)
             }
         };
-        verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(try_verb).collect()
+        verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(try_verb)
     }
 
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {

@@ -6,6 +6,7 @@ use std::{
         Arc, Condvar, Mutex,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
+    time::{Duration, Instant},
 };
 
 use plimsoll_core::{
@@ -24,6 +25,8 @@ pub(crate) struct FakeLoader {
     /// The number of times that the load of a tag fails for a transient reason.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
+    /// The time that each call had of a policy whose tag is `loops`.
+    pub(crate) times: Arc<Mutex<Vec<Duration>>>,
     /// Digests of refused modules.
     refused: Mutex<BTreeMap<String, LoadError>>,
     /// The number of times that a module was handed over which is refused for good.
@@ -44,6 +47,7 @@ struct FakePolicy {
     tag: String,
     validated: Arc<Mutex<Vec<(String, String)>>>,
     calls_held: Arc<Gate>,
+    times: Arc<Mutex<Vec<Duration>>>,
 }
 
 /// The bytes of a module that loads.
@@ -101,7 +105,7 @@ impl Loader for FakeLoader {
             return Err(LoadError::transient("the compiler was killed"));
         }
         let (validated, calls_held) = (Arc::clone(&self.validated), Arc::clone(&self.calls_held));
-        Ok(Arc::new(FakePolicy { tag, validated, calls_held }))
+        Ok(Arc::new(FakePolicy { tag, validated, calls_held, times: Arc::clone(&self.times) }))
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {
@@ -149,7 +153,8 @@ impl Policy for FakePolicy {
         }
     }
 
-    /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for every pod but that of the trial, from which nobody can tell.
+    /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for
+    /// every pod but that of the trial, from which nobody can tell. `loops` exceeds its time, whatever that is.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         self.calls_held.pass(&self.tag);
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
@@ -159,6 +164,10 @@ impl Policy for FakePolicy {
             ask.view.read(Read::Pod(PodRead::Name)).unwrap();
             let load = Read::FactsNumber { source: "load", key: "all" };
             ask.view.read(load).map_err(|error| Fault::new(FaultKind::Read, error.to_string()))?;
+        }
+        if self.tag == "loops" {
+            self.times.lock().unwrap().push(ask.limits.deadline.saturating_duration_since(Instant::now()));
+            return Err(Fault::new(FaultKind::Timeout, "too slow"));
         }
         if self.tag.starts_with("never") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));

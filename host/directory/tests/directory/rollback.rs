@@ -1,6 +1,6 @@
 //! A version that fails from its first calls on is rolled back, and that outlasts a restart.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use plimsoll_core::PolicyState;
 use plimsoll_directory::{DirectoryConfig, PolicyChange};
@@ -189,6 +189,25 @@ fn a_policy_that_would_fail_every_call_is_refused_before_it_is_in_force() {
     // In shadow, its faults harm nobody, and the test looks for them.
     world.put("x.yaml", "mode: shadow\n");
     watched.wait_for("it is in shadow", |roster| member(roster, "x").unwrap().version == 2);
+}
+
+#[test]
+fn a_trial_takes_a_second_at_most_and_one_that_had_less_time_than_calls_have_refuses_nothing() {
+    let world = World::new();
+    world.write("x.wasm", &good("loops"));
+    world.write("x.yaml", "timeout: 60s\n");
+    let mut watched = world.start(world.config());
+    watched.wait_for("a policy in force", |roster| {
+        roster.state("x") == PolicyState::Active && roster.members().count() == 1
+    });
+    let times = std::mem::take(&mut *world.loader.times.lock().unwrap());
+    assert!(matches!(times[..], [time] if time <= Duration::from_secs(1)), "{times:?}");
+    world.put("x.yaml", "timeout: 100ms\n");
+    watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Kept);
+    assert_eq!(
+        world.failure(&watched.roster),
+        "x.wasm: every call of filter would fail, as a trial did: timeout: too slow"
+    );
 }
 
 #[test]

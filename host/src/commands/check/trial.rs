@@ -80,7 +80,7 @@ impl Callee {
         let (settings, policy) = (Arc::clone(&self.settings), Arc::from("check"));
         let fact_access = Arc::clone(&self.fact_access);
         let trial = TrialCall { policy, settings, fact_access, timeout: self.timeout, memory: self.memory };
-        let certain = trial.put_to(self.policy.as_ref()).into_iter().filter(|found| found.is_certain);
+        let certain = trial.put_to(self.policy.as_ref()).filter(|found| found.is_certain);
         certain.map(|found| (found.verb, found.fault)).collect()
     }
 

@@ -129,7 +129,7 @@ fn a_policy_around_another_one_passes_on_every_verb() {
         timeout,
         memory: 0,
     };
-    let mut faults: Vec<Fault> = call.put_to(policy.as_ref()).into_iter().map(|trial| trial.fault).collect();
+    let mut faults: Vec<Fault> = call.put_to(policy.as_ref()).map(|trial| trial.fault).collect();
     let limits = crate::Limits::until(std::time::Instant::now(), 0);
     let ask = crate::Ask::new("p".into(), Arc::new(crate::View::empty("null".into())), limits);
     faults.extend(policy.validate(&ask).err());
