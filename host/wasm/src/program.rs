@@ -48,6 +48,7 @@ impl ProgramPolicy {
             let run = self.program.exports().program(call)?;
             let ended = run.call(&mut call.store, ());
             ended.or_else(|error| if exit_code(&error) == Some(0) { Ok(()) } else { Err(status(error)) })?;
+            call.store.data_mut().count_parser()?;
             Ok(parse(call.store.data_mut().stdio().map_err(Error::new)?.output(), &ask.view))
         })?
     }

@@ -129,6 +129,15 @@ impl StoreData {
         }
     }
 
+    /// Counts the memory that the parser of the standard output takes.
+    pub(crate) fn count_parser(&mut self) -> wasmtime::Result<()> {
+        let Self { context, limiter, .. } = self;
+        match context.as_ref().and_then(|context| context.stdio.as_ref()) {
+            Some(stdio) => stdio.count_parser(limiter),
+            None => Err(wasmtime::Error::new(Stop::Unasked)),
+        }
+    }
+
     /// Flushes the log, and drops the context of the call.
     pub(crate) fn end(&mut self) {
         self.settings = None;

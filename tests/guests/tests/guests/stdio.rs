@@ -88,6 +88,8 @@ fn an_answer_outside_the_protocol_is_a_fault_that_says_what_was_expected() {
         (r#"{"FailedNodes":{"elsewhere":"x"}}"#, "FailedNodes names node 'elsewhere', which is not in the request"),
         (r#"{"NodeNames":["n0","n1","n2"]}"#, "node 'n3' is neither in NodeNames nor in FailedNodes"),
         ("{}", "node 'n0' is neither in NodeNames"),
+        (r#"{"NodeNames":["n0","n0","n1","n2","n3"]}"#, "node 'n0' is in NodeNames twice"),
+        (r#"{"FailedNodes":{"n1":"a","n1":"b"}}"#, "node 'n1' is in FailedNodes twice"),
         (
             r#"{"NodeNames":["n0"],"FailedNodes":{"n0":"x"}}"#,
             "node 'n0' is both in NodeNames and among the failed ones",
@@ -105,7 +107,7 @@ fn an_answer_outside_the_protocol_is_a_fault_that_says_what_was_expected() {
         (r#"{"NodeNames":[]}"#, "is not a HostPriorityList"),
         (r#"[{"Host":"n0","Score":11}]"#, "node 'n0' has the score 11; expected 0 to 10"),
         (r#"[{"Host":"n0","Score":-1}]"#, "node 'n0' has the score -1; expected 0 to 10"),
-        (r#"[{"Host":"n0","Score":1.5}]"#, "expected i64"),
+        (r#"[{"Host":"n0","Score":1.5}]"#, "expected a whole number"),
         (r#"[{"Host":"n0"}]"#, "missing field `Score`"),
         (r#"[{"Host":"n9","Score":1}]"#, "names node 'n9', which is not in the request"),
         (r#"[{"Host":"n0","Score":1},{"Host":"n0","Score":1}]"#, "node 'n0' is in the HostPriorityList twice"),

@@ -1,0 +1,165 @@
+//! The statements of an answer about the nodes of a view.
+
+use std::{collections::HashMap, sync::Arc};
+
+use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View, excerpt};
+
+use super::{output_fault, parts::Place, shown};
+use crate::stop::reason_too_long;
+
+/// The highest score of an extender; the scores of policies go up to [`MAX_SCORE`].
+const MAX_EXTENDER_SCORE: u32 = 10;
+
+/// Maximum bytes of the program's own error that a message quotes.
+const QUOTED_ERROR: usize = 400;
+
+/// An answer as far as it was read.
+pub(super) struct Statements<'v> {
+    by_name: HashMap<&'v str, usize>,
+    names: Vec<&'v str>,
+    /// In the order of the view.
+    nodes: Vec<AboutNode>,
+    /// The node that was named last.
+    latest: Option<usize>,
+    /// The score that was read last; its host may follow.
+    latest_score: i64,
+    /// Whether the answer has whole nodes: they win over names.
+    has_objects: bool,
+    fault: Option<Fault>,
+}
+
+#[derive(Clone, Default)]
+struct AboutNode {
+    /// A bit for each [`Place`] that names the node.
+    places: u8,
+    failed: Option<Arc<str>>,
+    unresolvable: Option<Arc<str>>,
+    score: u32,
+}
+
+// === impl Statements ===
+
+impl<'v> Statements<'v> {
+    pub(super) fn about(view: &'v View) -> Self {
+        let name = |node| view.node_name(node).map_or("", AsRef::as_ref);
+        let names: Vec<&str> = (0..view.node_count() as u32).map(name).collect();
+        Self {
+            by_name: names.iter().enumerate().map(|(node, name)| (*name, node)).collect(),
+            nodes: vec![AboutNode::default(); names.len()],
+            names,
+            latest: None,
+            latest_score: 0,
+            has_objects: false,
+            fault: None,
+        }
+    }
+
+    pub(super) const fn has_objects(&mut self) {
+        self.has_objects = true;
+    }
+
+    /// Ends the parser with a fault that is about a node.
+    pub(super) fn stop(&mut self, fault: Fault) {
+        self.fault = Some(fault);
+    }
+
+    /// The fault that ended the parser; `None` if the output is no such JSON.
+    pub(super) fn take_fault(&mut self) -> Option<Fault> {
+        self.fault.take()
+    }
+
+    /// A list names a node.
+    pub(super) fn name(&mut self, place: Place, name: &str) -> Result<(), Fault> {
+        let list = place.as_str();
+        let Some(node) = self.by_name.get(name).copied() else {
+            return Err(output_fault(&format!("{list} names node '{}', which is not in the request", shown(name))));
+        };
+        if self.nodes[node].is_in(place) {
+            return Err(output_fault(&format!("node '{}' is in {list} twice", shown(name))));
+        }
+        self.nodes[node].places |= bit(place);
+        self.latest = Some(node);
+        Ok(())
+    }
+
+    /// The reason for the node that was named last.
+    pub(super) fn reason(&mut self, place: Place, reason: &str) -> Result<(), Fault> {
+        if reason.len() > MAX_REASON_BYTES {
+            return Err(output_fault(&reason_too_long(reason.len()).to_string()));
+        }
+        if let Some(node) = self.latest {
+            let about = &mut self.nodes[node];
+            let kept = if place == Place::Failed { &mut about.failed } else { &mut about.unresolvable };
+            *kept = Some(reason.into());
+        }
+        Ok(())
+    }
+
+    pub(super) const fn score(&mut self, score: i64) {
+        self.latest_score = score;
+    }
+
+    /// The end of an entry with the host and the score that were read last.
+    pub(super) fn scored(&mut self) -> Result<(), Fault> {
+        let (Some(node), score) = (self.latest, self.latest_score) else { return Ok(()) };
+        let in_range = u32::try_from(score).ok().filter(|score| *score <= MAX_EXTENDER_SCORE);
+        let Some(score) = in_range else {
+            let host = shown(self.names[node]);
+            let detail = format!("node '{host}' has the score {score}; expected 0 to {MAX_EXTENDER_SCORE}");
+            return Err(output_fault(&detail));
+        };
+        self.nodes[node].score = score * (MAX_SCORE / MAX_EXTENDER_SCORE);
+        Ok(())
+    }
+
+    /// The program's own error; an empty one is none.
+    pub(super) fn error(error: &str) -> Result<(), Fault> {
+        if error.is_empty() {
+            return Ok(());
+        }
+        let detail = format!("it answered with the error '{}'", excerpt(error, QUOTED_ERROR));
+        Err(Fault::new(FaultKind::Panic, detail))
+    }
+
+    /// The verdicts in the order of the view.
+    pub(super) fn verdicts(self) -> Result<Vec<Verdict>, Fault> {
+        let kept_in = if self.has_objects { Place::Nodes } else { Place::Names };
+        let nodes = self.names.iter().zip(self.nodes);
+        nodes.map(|(name, about)| about.verdict(name, kept_in)).collect()
+    }
+
+    /// The scores in the order of the view.
+    pub(super) fn scores(self) -> Vec<u32> {
+        self.nodes.iter().map(|about| about.score).collect()
+    }
+}
+
+// === impl AboutNode ===
+
+impl AboutNode {
+    const fn is_in(&self, place: Place) -> bool {
+        self.places & bit(place) != 0
+    }
+
+    fn verdict(self, name: &str, kept_in: Place) -> Result<Verdict, Fault> {
+        let (name, list, is_kept) = (shown(name), kept_in.as_str(), self.is_in(kept_in));
+        // As kube-scheduler has it, the second map wins over the first.
+        let rejected = match (self.failed, self.unresolvable) {
+            (_, Some(reason)) => Some(Verdict::Unresolvable(reason)),
+            (Some(reason), None) => Some(Verdict::Unschedulable(reason)),
+            (None, None) => None,
+        };
+        match (rejected, is_kept) {
+            (None, true) => Ok(Verdict::Fits),
+            (Some(rejected), false) => Ok(rejected),
+            (Some(_), true) => Err(output_fault(&format!("node '{name}' is both in {list} and among the failed ones"))),
+            (None, false) => Err(output_fault(&format!(
+                "node '{name}' is neither in {list} nor in FailedNodes nor in FailedAndUnresolvableNodes; each node of the request belongs in one of them"
+            ))),
+        }
+    }
+}
+
+const fn bit(place: Place) -> u8 {
+    1 << place as u8
+}

@@ -1,0 +1,85 @@
+use std::sync::Arc;
+
+use plimsoll_core::{Cluster, Node, Pod};
+
+use super::*;
+
+fn view() -> View {
+    let node = |n: u32| Node::from_json(format!(r#"{{"metadata":{{"name":"n{n}"}}}}"#).into()).unwrap();
+    let cluster = Cluster::from_objects((0..3).map(node).collect(), vec![]);
+    View::new(Arc::new(Pod::default()), Arc::new(cluster), (0..3).collect(), 0)
+}
+
+/// The faults of these answers to filter contain these texts.
+fn assert_faults(cases: &[(&str, &str)]) {
+    for (answer, expected) in cases {
+        let fault = filter(answer.as_bytes(), &view()).unwrap_err();
+        assert!(fault.detail.contains(expected), "{answer}: {fault}");
+        assert_eq!(fault.kind, FaultKind::Output, "{answer}: {fault}");
+    }
+}
+
+/// None of these texts is whole, so a parser that goes on finds its end.
+#[test]
+fn the_first_node_that_is_unknown_or_repeated_ends_the_parser() {
+    assert_faults(&[
+        (r#"{"NodeNames":["n0","n0","n0""#, "node 'n0' is in NodeNames twice"),
+        (r#"{"NodeNames":["a","a""#, "NodeNames names node 'a', which is not in the request"),
+        (r#"{"Nodes":{"items":[{"metadata":{"name":"n1"}},{"metadata":{"name":"n1","#, "node 'n1' is in Nodes twice"),
+        (r#"{"FailedNodes":{"n1":"a","n1":"#, "node 'n1' is in FailedNodes twice"),
+        (r#"{"FailedAndUnresolvableNodes":{"b":"#, "FailedAndUnresolvableNodes names node 'b'"),
+    ]);
+    let fault = prioritize(br#"[{"Score":1,"Host":"n0"},{"Host":"n0","#, &view()).unwrap_err();
+    assert!(fault.detail.contains("node 'n0' is in the HostPriorityList twice"), "{fault}");
+}
+
+#[test]
+fn a_reason_beyond_its_limit_ends_the_parser() {
+    let reason = "r".repeat(1025);
+    assert_faults(&[(&format!(r#"{{"FailedNodes":{{"n0":"{reason}","#), "a reason of 1025 bytes; at most 1024")]);
+}
+
+#[test]
+fn a_string_of_another_type_is_not_quoted() {
+    let long = "n".repeat(1 << 10);
+    assert_faults(&[
+        (&format!(r#"{{"NodeNames":"{long}"}}"#), "invalid type: a string, expected a list"),
+        (
+            &format!(r#"{{"Nodes":{{"items":[{{"metadata":"{long}"}}]}}}}"#),
+            "invalid type: a string, expected an object",
+        ),
+        (&format!(r#"{{"FailedNodes":"{long}"}}"#), "invalid type: a string, expected an object with a reason"),
+    ]);
+    let fault = prioritize(format!(r#"[{{"Host":"n0","Score":"{long}"}}]"#).as_bytes(), &view()).unwrap_err();
+    assert!(fault.detail.contains("invalid type: a string, expected a whole number"), "{fault}");
+}
+
+#[test]
+fn a_key_that_is_there_twice_or_missing_is_named() {
+    assert_faults(&[
+        (r#"{"NodeNames":["n0"],"nodenames":["n1"]}"#, "duplicate field `NodeNames`"),
+        (r#"{"Nodes":{"items":[{}]}}"#, "missing field `metadata`"),
+        (r#"{"Nodes":{"items":[{"metadata":{"labels":{"name":"n0"}}}]}}"#, "missing field `name`"),
+        (r#"{"Nodes":{"items":[null]}}"#, "invalid type: null, expected an object"),
+    ]);
+}
+
+#[test]
+fn other_keys_are_ignored_and_the_order_of_keys_is_free() {
+    let answer = r#"{"Items":[[{"NodeNames":["a"]}]],"FailedNodes":{"n1":"\u0066ull"},"NodeNames":["n2","n\u0030"],"Nodes":null}"#;
+    let expected = [Verdict::Fits, Verdict::Unschedulable("full".into()), Verdict::Fits];
+    assert_eq!(filter(answer.as_bytes(), &view()).unwrap(), expected);
+    assert_eq!(prioritize(br#"[{"Score":7,"x":{},"Host":"n2"}]"#, &view()).unwrap(), [0, 0, 70]);
+}
+
+#[test]
+fn objects_win_over_names() {
+    let objects = r#""Nodes":{"items":[{"metadata":{"name":"n0"}},{"metadata":{"name":"n1"}}]}"#;
+    let rest = r#""FailedNodes":{"n2":"x"}"#;
+    let expected = [Verdict::Fits, Verdict::Fits, Verdict::Unschedulable("x".into())];
+    for answer in
+        [format!(r#"{{{objects},"NodeNames":["n2"],{rest}}}"#), format!(r#"{{"NodeNames":["n2"],{objects},{rest}}}"#)]
+    {
+        assert_eq!(filter(answer.as_bytes(), &view()).unwrap(), expected, "{answer}");
+    }
+}
