@@ -10,7 +10,7 @@ use plimsoll_decision_cache::{RecentCombined, Row};
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use self::toy::{Cache, KEYS, Of, Reads, Snapshot, World, ask};
+use self::toy::{By, Cache, KEYS, Of, Reads, Snapshot, World, ask};
 
 const ROWS: usize = 5_000;
 /// Rows that change from one snapshot to the next.
@@ -38,8 +38,8 @@ fn rows() -> Vec<Row> {
 /// A cache that knows the world, asked twice so that its table is there.
 fn warm(world: &World) -> Cache {
     let cache = Cache::default();
-    ask(&cache, world, &rows(), function).unwrap();
-    ask(&cache, world, &rows(), function).unwrap();
+    ask(&cache, world, &rows(), By::RowClass, function).unwrap();
+    ask(&cache, world, &rows(), By::RowClass, function).unwrap();
     cache
 }
 
@@ -56,13 +56,13 @@ fn lookups(criterion: &mut Criterion) {
         bencher.iter(|| {
             subject += 1;
             let world = World { subject: [subject; KEYS as usize], ..world.clone() };
-            ask(&cache, &world, &rows, function).unwrap().1
+            ask(&cache, &world, &rows, By::RowClass, function).unwrap().1
         });
     });
     group.bench_function("nothing known, the function included", |bencher| {
         bencher.iter_batched(
             Cache::default,
-            |cache| ask(&cache, &world, &rows, function).unwrap(),
+            |cache| ask(&cache, &world, &rows, By::RowClass, function).unwrap(),
             BatchSize::PerIteration,
         );
     });

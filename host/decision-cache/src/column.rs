@@ -145,7 +145,7 @@ impl<T: Attribute> Columns<T> {
     }
 }
 
-/// The bytes of a column with its attribute: a guest may ask for a key of a megabyte.
+/// The bytes of a column with its attribute, whose arguments may have a megabyte.
 fn weight<T: Attribute>(attribute: &T, column: &Column) -> usize {
     size_of::<T>() + attribute.heap_size() + column.bytes()
 }

@@ -6,17 +6,19 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::attribute::{Attribute, AttributeList, BorrowedAttribute, Scope};
 
-/// Attributes of one row that a path has one by one; those that follow are replaced by all of the row.
-const MAX_STEPS: usize = 16;
+/// Maximum attributes of the row that one evaluation has one by one. [`Attribute::whole_row`] stands for those beyond.
+const MAX_ROW_STEPS: usize = 16;
 
-/// Maximum steps of one evaluation, attributes of the snapshot included.
-const MAX_PATH: usize = 128;
+/// Maximum attributes of the snapshot that one evaluation has. With more its answer is not cached.
+const MAX_SNAPSHOT_STEPS: usize = 128;
 
 /// Maximum subject attributes of one call.
 pub(crate) const MAX_SUBJECT_ATTRIBUTES: usize = 256;
 
-/// Maximum other attributes of one call, and maximum heap bytes of all its attributes.
+/// Maximum attributes of rows and of the snapshot in one call.
 const MAX_CALL_ATTRIBUTES: usize = 16 << 10;
+
+/// Maximum heap bytes of all attributes of one call.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The reads of one call so far. The code that answers the function's reads records them here.
@@ -28,6 +30,8 @@ pub struct ReadLog<T> {
     attributes: AttributeList<T>,
     /// The evaluation under way: numbers of attributes, once each, in the order of their first read.
     steps: Vec<u32>,
+    /// The number of steps that are attributes of the row; the others are of the snapshot.
+    row_steps: usize,
     /// The evaluation before: the next is likely to read the same.
     before: Vec<u32>,
     /// Whether the evaluation under way has read more of its row than is kept one by one.
@@ -49,11 +53,12 @@ pub struct SharedLog<T>(Arc<Mutex<ReadLog<T>>>);
 // === impl ReadLog ===
 
 impl<T: Attribute> ReadLog<T> {
-    /// Reads that follow are made to answer about the row at this position.
+    /// Starts the evaluation of the row at this position.
     pub fn begin(&mut self, position: u32) {
         self.position = Some(position);
         std::mem::swap(&mut self.before, &mut self.steps);
         self.steps.clear();
+        self.row_steps = 0;
         self.is_long = false;
     }
 
@@ -65,6 +70,7 @@ impl<T: Attribute> ReadLog<T> {
             self.cursor = next;
         } else if let Some(number) = self.subject_attributes.number_of(read) {
             self.cursor = number;
+        // One more than the maximum is recorded, so that the insert finds it and disables the cache.
         } else if self.has_room(read, self.subject_attributes.len() <= MAX_SUBJECT_ATTRIBUTES) {
             self.cursor = self.subject_attributes.push(read.to_attribute());
         }
@@ -72,16 +78,22 @@ impl<T: Attribute> ReadLog<T> {
 
     /// An attribute of the snapshot was read, to answer about the row under way.
     pub fn record_snapshot(&mut self, read: &impl BorrowedAttribute<T>) {
-        if self.position.is_none() || self.steps.len() >= MAX_PATH {
-            self.is_cut = true;
-            return self.record_other();
+        if self.position.is_none() {
+            // It may be kept for any of the rows that follow.
+            return self.record_cut();
         }
-        if let Some(step) = self.step(read) {
-            self.push(step);
+        let Some(step) = self.step(read) else { return };
+        if self.steps.contains(&step) {
+            return;
+        }
+        if self.steps.len() - self.row_steps < MAX_SNAPSHOT_STEPS {
+            self.steps.push(step);
+        } else {
+            self.record_cut();
         }
     }
 
-    /// An attribute of the row at a position was read. Says whether that is the row under way.
+    /// An attribute of the row at a position was read. Returns whether that is the row under way.
     pub fn record_row(&mut self, position: u32, read: &impl BorrowedAttribute<T>) -> bool {
         if self.position != Some(position) {
             self.record_other();
@@ -94,8 +106,8 @@ impl<T: Attribute> ReadLog<T> {
         if self.steps.contains(&step) {
             return true;
         }
-        if self.steps.len() < MAX_STEPS {
-            self.steps.push(step);
+        if self.row_steps < MAX_ROW_STEPS {
+            self.push_of_row(step);
         } else {
             self.read_whole_row();
         }
@@ -154,14 +166,21 @@ impl<T: Attribute> ReadLog<T> {
         for attribute in &whole {
             debug_assert_eq!(attribute.scope(), Scope::Row);
             let Some(step) = self.step(attribute) else { return };
-            self.push(step);
+            if !self.steps.contains(&step) {
+                self.push_of_row(step);
+            }
         }
     }
 
-    fn push(&mut self, step: u32) {
-        if !self.steps.contains(&step) {
-            self.steps.push(step);
-        }
+    /// An attribute was read that no step can have.
+    fn record_cut(&mut self) {
+        self.is_cut = true;
+        self.record_other();
+    }
+
+    fn push_of_row(&mut self, step: u32) {
+        self.steps.push(step);
+        self.row_steps += 1;
     }
 
     /// The number of an attribute.
@@ -192,6 +211,7 @@ impl<T> Default for ReadLog<T> {
             position: None,
             attributes: AttributeList::default(),
             steps: Vec::new(),
+            row_steps: 0,
             before: Vec::new(),
             is_long: false,
             subject_attributes: AttributeList::default(),

@@ -39,10 +39,10 @@ pub trait Source: Send + Sync + 'static {
     /// It is needed when answers are inserted or shown, not when they are looked up.
     fn value(&self, attribute: &Self::Attribute, row: Row) -> Self::Value;
 
-    /// [`Source::row_fingerprint`] is about to be called for all of these rows.
+    /// Called before [`Source::row_fingerprint`] is called for all of these rows.
     fn prefetch(&self, _attribute: &Self::Attribute, _rows: &[Row]) {}
 
-    /// Does work that takes about a millisecond or more.
+    /// Runs work of a millisecond or more, where it may block.
     fn run_long<R>(&self, work: impl FnOnce() -> R) -> R {
         work()
     }

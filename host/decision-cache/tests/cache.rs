@@ -6,9 +6,9 @@ mod toy;
 
 use std::sync::{Arc, atomic::Ordering};
 
-use plimsoll_decision_cache::{Branch, DecisionTree, Disabled, Evict, Row, evict_to};
+use plimsoll_decision_cache::{Branch, DecisionTree, Disabled, Evaluation, Evict, Row, evict_to};
 
-use self::toy::{Cache, KEYS, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
+use self::toy::{By, Cache, KEYS, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
 
 fn world(rows: usize, cells: impl Fn(usize) -> i64) -> World {
     let rows = (0..rows).map(|row| [cells(row); KEYS as usize]).collect();
@@ -21,7 +21,7 @@ fn all(world: &World) -> Vec<Row> {
 
 /// The number of rows that were evaluated to answer about all of them.
 fn evaluated(cache: &Cache, world: &World, function: impl FnMut(&Reads<'_>) -> String) -> usize {
-    ask(cache, world, &all(world), function).unwrap().1
+    ask(cache, world, &all(world), By::RowClass, function).unwrap().1
 }
 
 #[test]
@@ -45,12 +45,11 @@ fn a_subject_that_reads_more_than_the_one_before_is_not_answered_by_the_classes_
         (reads.read(&Of::Row(0)) + 10 * more).to_string()
     };
     let row = |row: i64| [row % 2, row % 3, 0, 0, 0, 0, 0, 0];
-    // An even number of rows: they are evaluated by class, as soon as there are classes.
     let snapshot = Arc::new(Snapshot::new((0..12).map(row).collect()));
     let mut world = World { subject: [1; KEYS as usize], snapshot };
     assert_eq!((evaluated(&cache, &world, function), evaluated(&cache, &world, function)), (2, 0));
     world.subject[0] = 2;
-    let (answers, evaluated) = ask(&cache, &world, &all(&world), function).unwrap();
+    let (answers, evaluated) = ask(&cache, &world, &all(&world), By::RowClass, function).unwrap();
     assert_eq!(answers, (0..12).map(|row| (row % 2 + 10 * (row % 3)).to_string()).collect::<Vec<_>>());
     assert_eq!(evaluated, 6);
 }
@@ -60,7 +59,7 @@ fn only_the_rows_that_are_asked_about_are_read() {
     let (cache, world) = (Cache::default(), world(1_000, |row| row as i64 % 4));
     let some: Vec<Row> = (0..1_000).step_by(10).collect();
     let function = |reads: &Reads<'_>| reads.read(&Of::Row(0)).to_string();
-    let (answers, evaluated) = ask(&cache, &world, &some, function).unwrap();
+    let (answers, evaluated) = ask(&cache, &world, &some, By::RowClass, function).unwrap();
     assert_eq!((answers[1].as_str(), answers.len(), evaluated), ("2", 100, 2));
     assert_eq!(world.snapshot.fingerprints.load(Ordering::Relaxed), 100, "each once, and none of the other rows");
 }
@@ -142,10 +141,63 @@ fn of_a_count_for_each_row_only_those_of_the_rows_that_are_asked_about_are_read(
     assert_eq!(evaluated(&cache, &world, function), 1_000);
     world.snapshot = Arc::new(world.snapshot.next(world.snapshot.rows.clone()));
     let some: Vec<Row> = (0..1_000).step_by(100).collect();
-    let (answers, evaluated) = ask(&cache, &world, &some, function).unwrap();
+    let (answers, evaluated) = ask(&cache, &world, &some, By::RowClass, function).unwrap();
     assert_eq!((answers, evaluated), (vec!["1".to_owned(); 10], 0));
     let read = world.snapshot.shared_fingerprints.load(Ordering::Relaxed);
     assert_eq!(read, 20, "by the look-up, and by the witnesses of its answers");
+}
+
+/// A function reads `counts` values of the snapshot and `of_row` values of a row. Then a cell of one row changes that it
+/// does not read. Returns the number of rows that are evaluated.
+fn evaluated_after_another_change(counts: i64, of_row: u64) -> usize {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let counts: i64 = (0..counts).map(|value| reads.read(&Of::Count(0, value))).sum();
+        let of_row: i64 = (0..of_row).map(|name| reads.read(&Of::RowNamed(name * KEYS))).sum();
+        (counts + of_row).to_string()
+    };
+    let mut world = world(3, |_| 0);
+    evaluated(&cache, &world, function);
+    let mut rows = world.snapshot.rows.clone();
+    rows[1][7] = 9;
+    world.snapshot = Arc::new(world.snapshot.next(rows));
+    evaluated(&cache, &world, function)
+}
+
+#[test]
+fn sixteen_attributes_of_a_row_are_told_apart_whatever_else_is_read() {
+    assert_eq!(evaluated_after_another_change(0, 16), 0);
+    assert_eq!(evaluated_after_another_change(0, 17), 1, "the whole row stands for the seventeenth");
+    assert_eq!(evaluated_after_another_change(100, 16), 0, "values of the snapshot are none of the row");
+    assert_eq!(evaluated_after_another_change(100, 17), 1);
+}
+
+#[test]
+fn answers_by_at_most_128_values_of_the_snapshot_are_cached() {
+    let world = world(3, |_| 0);
+    for (counts, again) in [(128, 0), (129, 3)] {
+        let cache = Cache::default();
+        let function = |reads: &Reads<'_>| {
+            // A value that is read again is no further one.
+            let values = (0..counts).chain([0]);
+            values.map(|value| reads.read(&Of::Count(0, value))).sum::<i64>().to_string()
+        };
+        evaluated(&cache, &world, function);
+        assert_eq!((evaluated(&cache, &world, function), cache.disabled()), (again, None), "{counts} values");
+    }
+}
+
+#[test]
+fn a_value_of_the_snapshot_counts_for_one_row_and_must_not_be_read_between_two() {
+    let (cache, world) = (Cache::default(), world(3, |_| 0));
+    let mut evaluation = Evaluation::of_rows(cache.lookup(&world, 0..3), world, [0, 1, 2].into());
+    let log = evaluation.log().clone();
+    evaluation.next_miss();
+    log.lock().record_snapshot(&Of::Count(0, 1));
+    evaluation.record_answer(String::new());
+    assert!(!log.lock().is_uncacheable());
+    log.lock().record_snapshot(&Of::Count(0, 1));
+    assert!(log.lock().is_uncacheable(), "the function may keep it for any row that follows");
 }
 
 #[test]
@@ -159,7 +211,7 @@ fn a_function_that_keeps_the_subject_from_row_to_row_depends_on_it_everywhere() 
             let subject = *kept.get_or_insert_with(|| reads.read(&Of::Subject(0)));
             (subject * 10 + reads.read(&Of::Row(0))).to_string()
         };
-        let (answers, _) = ask(&cache, &world, &[0, 1, 2], function).unwrap();
+        let (answers, _) = ask(&cache, &world, &[0, 1, 2], By::RowClass, function).unwrap();
         assert_eq!(answers, [0, 1, 2].map(|row| (subject * 10 + row).to_string()));
     }
 }
@@ -170,10 +222,10 @@ fn a_subject_with_more_attributes_than_a_path_may_have_ends_the_caching() {
         move |reads: &Reads<'_>| (0..names).map(|name| reads.read(&Of::Named(name))).sum::<i64>().to_string()
     };
     let world = world(3, |_| 0);
-    assert_eq!(ask(&Cache::default(), &world, &[0, 1, 2], reading(256)).unwrap().1, 1);
+    assert_eq!(ask(&Cache::default(), &world, &[0, 1, 2], By::RowClass, reading(256)).unwrap().1, 1);
     let cache = Cache::default();
-    assert_eq!(ask(&cache, &world, &[0, 1, 2], reading(257)).unwrap_err(), Disabled::TooManyReads);
-    assert_eq!(ask(&cache, &world, &[0, 1, 2], reading(257)).unwrap().1, 3, "it is evaluated each time");
+    assert_eq!(ask(&cache, &world, &[0, 1, 2], By::RowClass, reading(257)).unwrap_err(), Disabled::TooManyReads);
+    assert_eq!(ask(&cache, &world, &[0, 1, 2], By::RowClass, reading(257)).unwrap().1, 3, "it is evaluated each time");
     assert_eq!(cache.bytes(), 0);
 }
 
@@ -186,10 +238,13 @@ fn other_answers_to_the_same_values_end_the_caching() {
         if calls > 2 { reads.read(&Of::Row(1)) } else { reads.read(&Of::Row(0)) }.to_string()
     };
     let world = world(2, |row| row as i64);
-    ask(&cache, &world, &[0, 1], &mut function).unwrap();
+    ask(&cache, &world, &[0, 1], By::RowClass, &mut function).unwrap();
     evict_to(&[&cache], 0);
-    ask(&cache, &world, &[1], &mut function).unwrap();
-    assert_eq!(ask(&cache, &world, &[0], |reads| reads.read(&Of::Row(0)).to_string()), Err(Disabled::NotAFunction));
+    ask(&cache, &world, &[1], By::RowClass, &mut function).unwrap();
+    assert_eq!(
+        ask(&cache, &world, &[0], By::RowClass, |reads| reads.read(&Of::Row(0)).to_string()),
+        Err(Disabled::NotAFunction)
+    );
     assert_eq!(cache.disabled(), Some(Disabled::NotAFunction));
 }
 
@@ -221,9 +276,9 @@ fn a_witness_has_the_values_that_an_answer_follows_from() {
     };
     let world = world(9, |row| [0, 1, 2][row % 3]);
     let rows = [3, 4, 5, 6, 7, 8];
-    let (_, evaluated, of_new) = ask_with_witnesses(&cache, &world, &rows, function).unwrap();
+    let (_, evaluated, of_new) = ask_with_witnesses(&cache, &world, &rows, By::RowClass, function).unwrap();
     assert_eq!((evaluated, of_new.len()), (3, 3));
-    let (_, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, function).unwrap();
+    let (_, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, By::RowClass, function).unwrap();
     assert_eq!((evaluated, &witnesses), (0, &of_new), "evaluated or cached, an answer follows from the same");
     assert_eq!(cache.lookup_by_row_class(&world).unwrap().witnesses(&world, &rows), witnesses);
     let shown = |at: usize| {

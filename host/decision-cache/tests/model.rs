@@ -15,7 +15,7 @@ use std::{
 use plimsoll_decision_cache::{Attribute, Evict, Row, Scope, Source, Witness, evict_to};
 use plimsoll_random::{Random, seed};
 
-use self::toy::{Cache, KEYS, Kept, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
+use self::toy::{By, Cache, KEYS, Kept, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
 
 /// Steps of a run that `cargo test` makes.
 const STEPS: u64 = 4_000;
@@ -146,6 +146,10 @@ fn some_rows(world: &World, rng: &mut Random) -> Vec<Row> {
     (0..rng.below(2 * count)).map(|_| rng.below(count) as Row).collect()
 }
 
+fn any_way(rng: &mut Random) -> By {
+    if rng.below(2) == 0 { By::Row } else { By::RowClass }
+}
+
 fn expected(function: &Function, world: &World, rows: &[Row]) -> Vec<String> {
     let answer = |(at, row): (usize, &Row)| {
         function.answer(&Reads { world, position: at as u32, row: *row, log: None }, &mut Kept::new())
@@ -190,7 +194,8 @@ fn a_cached_answer_is_the_answer() {
             let world = World { subject, snapshot: Arc::clone(&snapshot) };
             let (rows, mut kept) = (some_rows(&world, &mut rng), Kept::new());
             let answer = |reads: &Reads<'_>| function.answer(reads, &mut kept);
-            let (answers, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, answer).unwrap();
+            let (answers, evaluated, witnesses) =
+                ask_with_witnesses(&cache, &world, &rows, any_way(&mut rng), answer).unwrap();
             assert_eq!(answers, expected(&function, &world, &rows), "{function:?}");
             check_witnesses(&witnesses, &function, &world, &rows);
             (hits, asked) = (hits + rows.len() - evaluated, asked + rows.len());
@@ -221,7 +226,8 @@ fn requests_at_the_same_time_get_their_own_answers() {
                         let world = World { subject: [rng.below(3) as i64; KEYS as usize], snapshot };
                         let (rows, mut kept) = (some_rows(&world, &mut rng), Kept::new());
                         let (answers, _) =
-                            ask(cache, &world, &rows, |reads| function.answer(reads, &mut kept)).unwrap();
+                            ask(cache, &world, &rows, any_way(&mut rng), |reads| function.answer(reads, &mut kept))
+                                .unwrap();
                         assert_eq!(answers, expected(function, &world, &rows), "{function:?}");
                         if rng.below(10) == 0 {
                             evict_to(&[cache], 5_000);

@@ -58,6 +58,14 @@ pub struct Reads<'w> {
     pub log: Option<&'w SharedLog<Of>>,
 }
 
+/// The way in which misses are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    Row,
+    /// By class of rows, where there are classes.
+    RowClass,
+}
+
 pub type Cache = AnswerCache<World, String>;
 pub type Witnesses = Vec<Witness<Of, String>>;
 
@@ -217,9 +225,10 @@ pub fn ask(
     cache: &Cache,
     world: &World,
     rows: &[Row],
+    by: By,
     function: impl FnMut(&Reads<'_>) -> String,
 ) -> Result<(Vec<String>, usize), Disabled> {
-    ask_with_witnesses(cache, world, rows, function).map(|(answers, evaluated, _)| (answers, evaluated))
+    ask_with_witnesses(cache, world, rows, by, function).map(|(answers, evaluated, _)| (answers, evaluated))
 }
 
 /// The same, with the paths that the answers follow from; nothing where they are not cached.
@@ -227,6 +236,7 @@ pub fn ask_with_witnesses(
     cache: &Cache,
     world: &World,
     rows: &[Row],
+    by: By,
     mut function: impl FnMut(&Reads<'_>) -> String,
 ) -> Result<(Vec<String>, usize, Witnesses), Disabled> {
     let lookup = cache.lookup(world, rows.iter().copied());
@@ -235,8 +245,8 @@ pub fn ask_with_witnesses(
         let answer = |(at, row): (usize, &Row)| function(&Reads { world, position: at as u32, row: *row, log: None });
         return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
     }
-    let mut evaluation =
-        by_class(cache, world, rows).unwrap_or_else(|| Evaluation::of_rows(lookup, world.clone(), rows.into()));
+    let of_row_classes = if by == By::RowClass { of_row_classes(cache, world, rows) } else { None };
+    let mut evaluation = of_row_classes.unwrap_or_else(|| Evaluation::of_rows(lookup, world.clone(), rows.into()));
     let log = evaluation.log().clone();
     while let Some(position) = evaluation.next_miss() {
         let row = rows[position as usize];
@@ -257,14 +267,13 @@ pub fn ask_with_witnesses(
     Ok((answers.into_iter().map(|answer| answer.unwrap().clone()).collect(), evaluated, witnesses))
 }
 
-/// Every other time an evaluation by class, where there are classes.
-fn by_class(cache: &Cache, world: &World, rows: &[Row]) -> Option<Evaluation<World, String>> {
-    let known = cache.lookup_by_row_class(world).filter(|_| rows.len().is_multiple_of(2))?;
+fn of_row_classes(cache: &Cache, world: &World, rows: &[Row]) -> Option<Evaluation<World, String>> {
+    let known = cache.lookup_by_row_class(world)?;
     let recent = RecentCombined::default();
     // The first request for a list only notes it.
     let combined = recent.get(&[&known]).or_else(|| recent.get(&[&known]))?;
-    let classes = rows.iter().map(|row| combined.row_classes(combined.of_row(*row))[0]);
-    Some(Evaluation::of_row_classes(known, world.clone(), rows.into(), classes))
+    let row_classes = rows.iter().map(|row| combined.row_classes(combined.of_row(*row))[0]);
+    Some(Evaluation::of_row_classes(known, world.clone(), rows.into(), row_classes))
 }
 
 /// The values of a subject that a call has read so far, for functions that keep them.
