@@ -72,6 +72,12 @@ impl<T, A: Answer> RowAnswers<T, A> {
         &self.numbers
     }
 
+    /// Whether every row has an answer.
+    pub fn is_complete(&self) -> bool {
+        // Without a branch for each row: there are thousands.
+        self.numbers.iter().copied().max() != Some(MISS)
+    }
+
     /// The answers that the numbers stand for, in their order. Some may be no row's answer.
     pub fn distinct(&self) -> impl Iterator<Item = &A> {
         self.numbered.iter()

@@ -251,8 +251,13 @@ pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) 
     match result {
         Ok(answers) => Ok(Some(answers)),
         Err(fault) if member.config.on_fault(verb, fault.kind) == OnError::Ignore => Ok(None),
-        Err(fault) => Err(DecideError::Policy { policy: member.id().to_owned(), verb, fault }),
+        Err(fault) => Err(failed(member, verb)(fault)),
     }
+}
+
+/// The failure of a decision by a fault, whatever the policy's `onError` says.
+pub(super) fn failed(member: &Member, verb: Verb) -> impl FnOnce(Fault) -> DecideError {
+    move |fault| DecideError::Policy { policy: member.id().to_owned(), verb, fault }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -5,14 +5,14 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
-    Member, Verdict, View,
+    Fault, Member, Verdict, View,
     cache::{Evaluated, RowAnswers},
     one_line,
 };
 
 use super::{
     Rejection,
-    standing::{NodeClasses, Standing},
+    standing::{NodeClasses, Standing, check_covered, uncovered},
 };
 
 /// The reasons of one reply, each text once.
@@ -44,23 +44,34 @@ impl<'c> Chain<'c> {
     }
 
     /// Rejects by the answers of a policy about the nodes that stand in the view `all`.
-    pub(super) fn apply(&mut self, member: &Member, answers: &Evaluated<Verdict>, place: usize, all: &View) {
+    ///
+    /// # Errors
+    /// [`uncovered`].
+    pub(super) fn apply(
+        &mut self,
+        member: &Member,
+        answers: &Evaluated<Verdict>,
+        place: usize,
+        all: &View,
+    ) -> Result<(), Fault> {
         match (answers, &mut self.standing) {
             (Evaluated::ByRowClass(answers), Standing::Classes(classes)) => {
-                let rejections: Vec<_> = classes
-                    .answers(place, answers)
-                    .filter_map(|(class, _, verdict)| Some((class, self.reasons.rejection(member, verdict?)?)))
-                    .collect();
+                let mut rejections = Vec::new();
+                for (class, _, verdict) in classes.answers(place, answers) {
+                    let rejection = self.reasons.rejection(member, verdict.ok_or_else(uncovered)?);
+                    rejections.extend(rejection.map(|rejection| (class, rejection)));
+                }
                 for (class, rejection) in rejections {
                     self.by_class[class] = Some(rejection);
                     classes.reject(class);
                 }
+                Ok(())
             }
             (Evaluated::ByRow(answers), _) => {
                 self.split(all);
-                self.apply_by_node(member, answers);
+                self.apply_by_node(member, answers)
             }
-            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => {}
+            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => Err(uncovered()),
         }
     }
 
@@ -79,22 +90,25 @@ impl<'c> Chain<'c> {
         self.standing = Standing::Nodes(self.standing.nodes(all).into_owned());
     }
 
-    fn apply_by_node(&mut self, member: &Member, verdicts: &RowAnswers<Verdict>) {
-        let Standing::Nodes(nodes) = &mut self.standing else { return };
+    fn apply_by_node(&mut self, member: &Member, verdicts: &RowAnswers<Verdict>) -> Result<(), Fault> {
+        let Standing::Nodes(nodes) = &mut self.standing else { return Err(uncovered()) };
+        check_covered(verdicts, nodes.len())?;
         // A policy has few reasons for many nodes: each text is made once.
         let distinct: Vec<&Verdict> = verdicts.distinct().collect();
         if distinct.iter().all(|verdict| **verdict == Verdict::Fits) {
-            return;
+            return Ok(());
         }
         let mut rejections: Vec<Option<Rejection>> = vec![None; distinct.len()];
         let mut number = verdicts.numbers().iter();
         nodes.retain(|node| {
-            let Some(number) = number.next().map(|number| *number as usize) else { return true };
+            // There is a number for each node, as was checked.
+            let Some(number) = number.next().map(|number| *number as usize) else { return false };
             let rejection = rejections[number].or_else(|| self.reasons.rejection(member, distinct[number]));
             rejections[number] = rejection;
             self.rejected.extend(rejection.map(|rejection| Rejection { node: *node, ..rejection }));
             rejection.is_none()
         });
+        Ok(())
     }
 }
 

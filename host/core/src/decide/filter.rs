@@ -4,7 +4,7 @@ use crate::{Group, Mode, Verb, Verdict};
 
 use super::{
     Caller, DecideError, Rejection, RequestContext,
-    call::or_skip,
+    call::{failed, or_skip},
     chain::{Chain, Reasons},
     rejection::NOT_SEEN,
     standing::Asked,
@@ -31,7 +31,7 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
         let place = known.as_ref().map_or(0, |known| known.0);
         let verdicts = caller.lookup_or_call(member, Verb::Filter, &all, &chain.standing, known);
         match or_skip(member, Verb::Filter, verdicts)? {
-            Some(verdicts) => chain.apply(member, &verdicts, place, &all),
+            Some(verdicts) => chain.apply(member, &verdicts, place, &all).map_err(failed(member, Verb::Filter))?,
             None => left_out += 1,
         }
     }

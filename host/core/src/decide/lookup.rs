@@ -129,9 +129,10 @@ impl Caller {
         if let Some(update) = update {
             self.insert_later(member, verb, update);
         }
-        let outcome = result.as_ref().map(|()| (asked, count_rejected(&answers, classes), evaluated));
+        let rejected = result.and_then(|()| count_rejected(&answers, classes));
+        let outcome = rejected.as_ref().map(|rejected| (asked, *rejected, evaluated));
         self.report(view.pod(), member, verb, (started, begun), outcome);
-        result?;
+        rejected?;
         // The guest has seen this view. In another one it would not find the values that it read of the whole of this
         // one.
         self.recheck_later(member, verb, &view, (asked - evaluated, asked), started, |at| {

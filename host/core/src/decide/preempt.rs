@@ -19,6 +19,7 @@ use crate::{
 use self::placing::place;
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
+    call::failed,
     chain::{Chain, Reasons},
     context::NodeSet,
     rejection::NOT_SEEN,
@@ -167,7 +168,8 @@ impl<'p> Preempting<'p> {
             let view = self.node_set.view_without(&chain.standing.nodes(&all), &self.candidates);
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
             if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
-                chain.apply(member, &Evaluated::ByRow(RowAnswers::plain(verdicts)), 0, &all);
+                let verdicts = Evaluated::ByRow(RowAnswers::plain(verdicts));
+                chain.apply(member, &verdicts, 0, &all).map_err(failed(member, Verb::Filter))?;
             }
         }
         for rejection in chain.finish(&all) {

@@ -1,14 +1,14 @@
 //! prioritize: how good is each node?
 
 use crate::{
-    Ask, Group, Member, Mode, Verb, View,
+    Ask, Fault, Group, Member, Mode, Verb, View,
     cache::{Evaluated, RowAnswers},
 };
 
 use super::{
     Caller, DecideError, RequestContext, ScoreScale,
-    call::or_skip,
-    standing::{Asked, Standing},
+    call::{failed, or_skip},
+    standing::{Asked, Standing, check_covered, uncovered},
 };
 
 /// The score of each node of the request, in its order.
@@ -42,14 +42,15 @@ pub(crate) fn prioritize(
             let place = known.as_ref().map_or(0, |known| known.0);
             let scores = caller.lookup_or_call(member, Verb::Score, &all, &standing, known);
             if let Some(scores) = or_skip(member, Verb::Score, scores)? {
-                totals.add(member, place, &scores, &standing);
+                totals.add(member, place, &scores, &standing).map_err(failed(member, Verb::Score))?;
             }
         }
         // A score is about one node and cached; a rank is about all, and computed every time.
         for member in members(Verb::Rank) {
             let rank = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
             if let Some(scores) = caller.call_or_skip(member, Verb::Rank, all.clone(), rank)? {
-                totals.add(member, 0, &Evaluated::ByRow(RowAnswers::plain(scores)), &standing);
+                let scores = Evaluated::ByRow(RowAnswers::plain(scores));
+                totals.add(member, 0, &scores, &standing).map_err(failed(member, Verb::Rank))?;
             }
         }
     }
@@ -60,7 +61,7 @@ pub(crate) fn prioritize(
     Ok(PrioritizeOutcome { scores: context.by_request(scores) })
 }
 
-pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, crate::Fault> {
+pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {
     if verb == Verb::Rank { member.policy.rank(ask) } else { member.policy.score(ask, nodes) }
 }
 
@@ -72,17 +73,28 @@ impl Totals {
         Self { by_class: vec![0; classes], ..Self::default() }
     }
 
-    fn add(&mut self, member: &Member, place: usize, scores: &Evaluated<u32>, standing: &Standing) {
+    /// Adds the scores of a policy about the nodes that stand.
+    ///
+    /// # Errors
+    /// [`uncovered`].
+    fn add(
+        &mut self,
+        member: &Member,
+        place: usize,
+        scores: &Evaluated<u32>,
+        standing: &Standing,
+    ) -> Result<(), Fault> {
         let weight = u64::from(member.config.weight);
         self.weights += weight;
         match (scores, standing) {
             (Evaluated::ByRowClass(scores), Standing::Classes(classes)) => {
                 for (class, _, score) in classes.answers(place, scores) {
-                    self.by_class[class] += weight * score.map_or(0, |score| u64::from(*score));
+                    self.by_class[class] += weight * u64::from(*score.ok_or_else(uncovered)?);
                 }
             }
-            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => {}
+            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => return Err(uncovered()),
             (Evaluated::ByRow(scores), _) => {
+                check_covered(scores, standing.node_count())?;
                 let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
                 self.by_node.resize(scores.numbers().len(), 0);
                 for (total, which) in self.by_node.iter_mut().zip(scores.numbers()) {
@@ -90,6 +102,7 @@ impl Totals {
                 }
             }
         }
+        Ok(())
     }
 
     /// The mean score of each node.

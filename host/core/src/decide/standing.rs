@@ -6,9 +6,9 @@ use std::{borrow::Cow, sync::Arc};
 use plimsoll_decision_cache::CombinedClasses;
 
 use crate::{
-    Member, View,
+    Fault, FaultKind, Member, View,
     answer::VerbAnswer,
-    cache::{CachedAnswer, Evaluated, RecentCombined, RowClassAnswers, ViewSource},
+    cache::{CachedAnswer, Evaluated, RecentCombined, RowAnswers, RowClassAnswers, ViewSource},
 };
 
 use super::Caller;
@@ -77,6 +77,14 @@ impl Standing {
         }
     }
 
+    /// The number of nodes.
+    pub(super) fn node_count(&self) -> usize {
+        match self {
+            Self::Classes(classes) => classes.node_count(),
+            Self::Nodes(nodes) => nodes.len(),
+        }
+    }
+
     /// The indices of the nodes in the view.
     pub(super) fn nodes(&self, all: &View) -> Cow<'_, [u32]> {
         match self {
@@ -89,7 +97,7 @@ impl Standing {
 // === impl NodeClasses ===
 
 impl NodeClasses {
-    fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
+    pub(super) fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
         let mut nodes = vec![0_u32; combined.count()];
         let (by_slot, counts) = (combined.by_row(), nodes.as_mut_slice());
         for slot in all.slots().iter() {
@@ -159,15 +167,32 @@ impl NodeClasses {
 }
 
 /// The number of nodes that the answers of a call reject.
+///
+/// # Errors
+/// [`uncovered`].
 pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
     answers: &Evaluated<A>,
     classes: Option<(usize, &NodeClasses)>,
-) -> usize {
+) -> Result<usize, Fault> {
     match (answers, classes) {
-        (Evaluated::ByRow(answers), _) => answers.count(VerbAnswer::rejects),
+        (Evaluated::ByRow(answers), _) => Ok(answers.count(VerbAnswer::rejects)),
         (Evaluated::ByRowClass(answers), Some((place, classes))) => {
-            classes.rejected(place, answers).unwrap_or_default()
+            classes.rejected(place, answers).ok_or_else(uncovered)
         }
-        (Evaluated::ByRowClass(_), None) => 0,
+        (Evaluated::ByRowClass(_), None) => Err(uncovered()),
     }
+}
+
+/// Checks that there is an answer for each of these nodes, which stand one by one.
+///
+/// # Errors
+/// [`uncovered`].
+pub(super) fn check_covered<A: VerbAnswer + CachedAnswer>(answers: &RowAnswers<A>, nodes: usize) -> Result<(), Fault> {
+    if answers.is_complete() && answers.numbers().len() == nodes { Ok(()) } else { Err(uncovered()) }
+}
+
+/// The answers of a call must cover every node that stands, by class or one by one. If they do not, plimsoll is at
+/// fault, and the decision fails: a node without an answer must not pass a filter.
+pub(super) fn uncovered() -> Fault {
+    Fault::new(FaultKind::Host, "a node that stands has no answer")
 }

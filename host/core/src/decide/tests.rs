@@ -1,6 +1,7 @@
 //! Rules and laws of decisions, with policies in plain Rust.
 
 mod bind;
+mod covered;
 mod facts;
 mod faults;
 mod filter;
