@@ -18,7 +18,7 @@ use self::file::{CaseYaml, Time};
 use crate::{Expectations, World, WorldError, expect::Lines};
 
 /// Maximum bytes of a file: a few hundred whole nodes of 8 kB.
-const MAX_BYTES: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Ample for a few hundred whole objects of a cluster, and far from a size that would take seconds.
 const FORMAT: Format = Format {
@@ -217,9 +217,9 @@ fn read_text(path: &Path) -> Result<String, String> {
         return Err("is no regular file: expected a case in YAML".to_owned());
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unread)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("is larger than {MAX_BYTES} bytes, the most for a case"));
+    File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(unread)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("is larger than {MAX_FILE_BYTES} bytes, the most for a case"));
     }
     String::from_utf8(bytes)
         .map_err(|error| format!("byte {} is not UTF-8: expected YAML text", error.utf8_error().valid_up_to()))

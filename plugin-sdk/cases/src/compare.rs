@@ -13,7 +13,7 @@ use crate::{Difference, call_error::CallError, expect::Lines};
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
 /// Maximum bytes of all differences of a case.
-pub(crate) const MAX_BYTES: usize = 32 << 20;
+pub(crate) const MAX_DIFFERENCES_BYTES: usize = 32 << 20;
 
 /// A difference, with the reads that led to the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl<'l> Comparison<'l> {
     fn push(&mut self, difference: Difference) -> Result<(), CallError> {
         let texts = [difference.node.as_ref(), difference.expected.as_ref(), Some(&difference.answered)];
         self.bytes += size_of::<Difference>() + texts.into_iter().flatten().map(String::len).sum::<usize>();
-        if self.bytes > MAX_BYTES {
+        if self.bytes > MAX_DIFFERENCES_BYTES {
             return Err(CallError::TooLarge);
         }
         self.differences.push(difference);

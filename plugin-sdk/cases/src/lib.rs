@@ -9,19 +9,21 @@
 //! number of values have limits, and each call has those of the policy.
 
 mod call_error;
+mod caller;
 mod case;
 mod compare;
 mod emit;
 mod expect;
+mod object;
 mod record;
 mod reduce;
 mod run;
 mod scalar;
 mod world;
 
+pub use caller::CallLimits;
 pub use case::{Case, CaseError, WRONG_CASE, cases};
 pub use compare::Explained;
 pub use expect::{Difference, Expectations, ExpectedBinding, ExpectedPreemption, ExpectedVerdict};
 pub use record::{Cut, CutError};
-pub use run::CallLimits;
 pub use world::{ProposedVictims, World, WorldError};

@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use crate::{
     CallLimits, Case, Difference, Expectations, World, WorldError,
     call_error::CallError,
-    compare::{Comparison, MAX_BYTES as MAX_ANSWER_BYTES},
+    caller::Caller,
+    compare::{Comparison, MAX_DIFFERENCES_BYTES},
     emit::{entry, list, push},
     expect::Lines,
+    object::text,
     reduce::Reducer,
-    run::Caller,
 };
 
 /// Maximum nodes that a case is cut for, if the policy compares them; else there is one for each different answer.
@@ -25,7 +26,7 @@ const MAX_NODES: usize = 200;
 const MAX_ANSWERS: usize = 20;
 
 /// Maximum bytes of a case that is written.
-const MAX_BYTES: usize = 2 << 20;
+const MAX_CASE_BYTES: usize = 2 << 20;
 
 /// The verbs that a request of kube-scheduler may lead to.
 const OF_REQUEST: [Verb; 4] = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
@@ -74,7 +75,7 @@ pub enum CutError {
     #[error("the case would have {0} bytes, since the policy reads that much: choose nodes with --node")]
     TooLarge(usize),
     /// The policy answers too much.
-    #[error("the answers have more than {} MiB: choose nodes with --node", MAX_ANSWER_BYTES >> 20)]
+    #[error("the answers have more than {} MiB: choose nodes with --node", MAX_DIFFERENCES_BYTES >> 20)]
     LongAnswers,
     /// The policy gives other answers to the case than to the request.
     #[error("the case does not hold when it is run again: is the policy deterministic? {0}")]
@@ -121,7 +122,7 @@ impl Cut<'_> {
         let is_same = |world: &World| self.observe(world, &verbs).is_ok_and(|now| now == observed);
         let world = Reducer::new(world, is_same).run();
         let text = self.text(&world, &observed.answers);
-        if text.len() > MAX_BYTES {
+        if text.len() > MAX_CASE_BYTES {
             return Err(CutError::TooLarge(text.len()));
         }
         let again = Case::from_yaml("the case", &text).map(|case| case.with_default_settings(self.settings));
@@ -217,31 +218,7 @@ impl Cut<'_> {
             let time = jiff::Timestamp::from_second(i64::try_from(world.now).unwrap_or(i64::MAX));
             entry(&mut text, "now", &time.map_or_else(|_| json!(world.now), |time| json!(time.to_string())), 0);
         }
-        entry(&mut text, "pod", &world.pod, 0);
-        push(&mut text, format_args!("nodes:{}", if world.nodes.is_empty() { " []" } else { "" }));
-        list(&mut text, &world.nodes, 0);
-        let names: Vec<&str> = world.nodes.iter().filter_map(|node| node["metadata"]["name"].as_str()).collect();
-        if let Some(request) = world.request.as_ref().filter(|request| **request != names) {
-            entry(&mut text, "request", &json!(request), 0);
-        }
-        if world.without_pods {
-            push(&mut text, format_args!("pods: unknown"));
-        } else if !world.pods.is_empty() {
-            push(&mut text, format_args!("pods:"));
-            list(&mut text, &world.pods, 0);
-        }
-        if !world.facts.is_null() {
-            entry(&mut text, "facts", &world.facts, 0);
-        }
-        if !world.namespaces.is_empty() {
-            push(&mut text, format_args!("namespaces:"));
-            list(&mut text, &world.namespaces, 0);
-        }
-        if !world.candidates.is_empty() {
-            push(&mut text, format_args!("candidates:"));
-            let candidate = |one: &crate::ProposedVictims| json!({"node": one.node, "victims": one.victims, "pdbViolations": one.pdb_violations});
-            list(&mut text, &world.candidates.iter().map(candidate).collect::<Vec<_>>(), 0);
-        }
+        push_world(&mut text, world);
         push(&mut text, format_args!("expect:"));
         for (verb, by_node) in answers {
             push(&mut text, format_args!("  {verb}:"));
@@ -267,6 +244,35 @@ impl Cut<'_> {
     }
 }
 
+/// The pod, the cluster and the question.
+fn push_world(text: &mut String, world: &World) {
+    entry(text, "pod", &world.pod, 0);
+    push(text, format_args!("nodes:{}", if world.nodes.is_empty() { " []" } else { "" }));
+    list(text, &world.nodes, 0);
+    let names: Vec<&str> = world.nodes.iter().filter_map(|node| node["metadata"]["name"].as_str()).collect();
+    if let Some(request) = world.request.as_ref().filter(|request| **request != names) {
+        entry(text, "request", &json!(request), 0);
+    }
+    if world.without_pods {
+        push(text, format_args!("pods: unknown"));
+    } else if !world.pods.is_empty() {
+        push(text, format_args!("pods:"));
+        list(text, &world.pods, 0);
+    }
+    if !world.facts.is_null() {
+        entry(text, "facts", &world.facts, 0);
+    }
+    if !world.namespaces.is_empty() {
+        push(text, format_args!("namespaces:"));
+        list(text, &world.namespaces, 0);
+    }
+    if !world.candidates.is_empty() {
+        push(text, format_args!("candidates:"));
+        let candidate = |one: &crate::ProposedVictims| json!({"node": one.node, "victims": one.victims, "pdbViolations": one.pdb_violations});
+        list(text, &world.candidates.iter().map(candidate).collect::<Vec<_>>(), 0);
+    }
+}
+
 /// Takes out objects and fields that no policy reads: bookkeeping, the pod itself if it is placed, and pods that count
 /// nowhere.
 fn clean(world: &mut World) {
@@ -285,8 +291,4 @@ fn clean(world: &mut World) {
             annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
         }
     }
-}
-
-fn text(object: &Value, pointer: &str) -> Option<String> {
-    object.pointer(pointer)?.as_str().map(str::to_owned)
 }

@@ -1,6 +1,8 @@
 //! Takes out of a world the parts that a policy does not need for its answers: part by part, as long as all its reads
 //! and answers stay the same.
 
+mod part;
+
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
@@ -8,31 +10,17 @@ use std::{
 
 use serde_json::Value;
 
-use crate::World;
+use self::part::{NameAt, Part, Step, remove, visit};
+use crate::{
+    World,
+    object::{has_label, is_one_of, labels, text},
+};
 
 /// The time of the whole search; parts that are not tried by then stay.
 const TIME: Duration = Duration::from_secs(20);
 
 /// Maximum number of labels of nodes that groups are made by.
 const MAX_LABELS: usize = 50;
-
-/// Objects of a world that are reduced together.
-#[derive(Clone, Copy)]
-enum Part {
-    Pod,
-    Nodes,
-    Pods,
-    Namespaces,
-}
-
-/// Where a name is, seen from a path.
-enum NameAt {
-    Here,
-    Below,
-}
-
-/// A step into an object; `None` is every element of a list.
-type Step = Option<String>;
 
 /// A search for a smaller world.
 pub(crate) struct Reducer<F> {
@@ -185,45 +173,6 @@ impl<F: Fn(&World) -> bool> Reducer<F> {
     }
 }
 
-// === impl Part ===
-
-impl Part {
-    /// Whether a path leads to the name of an object: that stays, so that a reader knows which object is which.
-    fn name_at(self, path: &[Step]) -> Option<NameAt> {
-        const NAME: &[&str] = &["metadata", "name"];
-        const NAMESPACE: &[&str] = &["metadata", "namespace"];
-        const NODE: &[&str] = &["spec", "nodeName"];
-        let names: &[&[&str]] = match self {
-            Self::Nodes | Self::Namespaces => &[NAME],
-            Self::Pod => &[NAME, NAMESPACE],
-            Self::Pods => &[NAME, NAMESPACE, NODE],
-        };
-        let leads = |name: &&&[&str]| path.iter().zip(**name).all(|(step, name)| step.as_deref() == Some(*name));
-        let name = names.iter().filter(|name| path.len() <= name.len()).find(leads)?;
-        Some(if name.len() == path.len() { NameAt::Here } else { NameAt::Below })
-    }
-
-    fn objects(self, world: &mut World) -> &mut [Value] {
-        match self {
-            Self::Pod => std::slice::from_mut(&mut world.pod),
-            Self::Nodes => &mut world.nodes,
-            Self::Pods => &mut world.pods,
-            Self::Namespaces => &mut world.namespaces,
-        }
-    }
-}
-
-fn remove(part: Part, world: &mut World, path: &[Step]) {
-    let Some((Some(key), parent)) = path.split_last() else { return };
-    for object in part.objects(world) {
-        visit(object, parent, &mut |value| {
-            if let Value::Object(fields) = value {
-                fields.remove(key);
-            }
-        });
-    }
-}
-
 /// Keeps the nodes that are asked about, and the pods on them.
 fn keep_the_nodes_in_question(world: &mut World) {
     let asked = in_question(world);
@@ -250,80 +199,5 @@ fn in_question(world: &World) -> BTreeSet<String> {
     world.request.iter().flatten().chain(candidates).cloned().collect()
 }
 
-fn is_one_of(object: &Value, pointer: &str, names: &BTreeSet<String>) -> bool {
-    object.pointer(pointer).and_then(Value::as_str).is_some_and(|name| names.contains(name))
-}
-
-fn labels(object: &Value) -> Vec<(String, String)> {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
-    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
-}
-
-fn has_label(object: &Value, key: &str, value: &str) -> bool {
-    object["metadata"]["labels"][key] == value
-}
-
-fn text(object: &Value, pointer: &str) -> Option<String> {
-    object.pointer(pointer)?.as_str().map(str::to_owned)
-}
-
-/// Visits each value at a path.
-fn visit(value: &mut Value, path: &[Step], found: &mut impl FnMut(&mut Value)) {
-    match (path.split_first(), value) {
-        (None, value) => found(value),
-        (Some((None, rest)), Value::Array(items)) => items.iter_mut().for_each(|item| visit(item, rest, found)),
-        (Some((Some(key), rest)), Value::Object(fields)) => {
-            if let Some(value) = fields.get_mut(key) {
-                visit(value, rest, found);
-            }
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_is_needed_stays_and_all_else_goes() {
-        let labels = json!({"app": "a", "team": "b"});
-        let pod = |name: &str, node: &str| {
-            json!({"kind": "Pod", "metadata": {"name": name, "namespace": "n", "labels": labels, "uid": name},
-                   "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]}})
-        };
-        let node =
-            |name: &str| json!({"metadata": {"name": name, "labels": labels}, "spec": {"taints": [{"key": "k"}]}});
-        let world = World {
-            pod: pod("p", "n0"),
-            nodes: (0..40).map(|at| node(&format!("n{at}"))).collect(),
-            pods: (0..100).map(|at| pod(&format!("p{at}"), &format!("n{}", at % 40))).collect(),
-            request: Some(vec!["n3".to_owned()]),
-            now: 5,
-            ..World::default()
-        };
-        // As if a policy read the images of p, the label `app` of n3, and of the two pods on n17 and on n3.
-        let is_same = |world: &World| {
-            let node = |name: &str| world.nodes.iter().find(|node| node["metadata"]["name"] == name);
-            let pods = world.pods.iter().filter(|pod| pod["metadata"]["labels"]["app"] == "a");
-            let on = |name: &str| pods.clone().filter(|pod| pod["spec"]["nodeName"] == name).count();
-            node("n3").is_some_and(|node| node["metadata"]["labels"]["app"] == "a")
-                && (on("n3"), on("n17"), node("n17").is_some()) == (3, 3, true)
-                && world.pod["spec"]["containers"][1]["image"] == "i"
-        };
-        let small = Reducer::new(world, is_same).run();
-        assert_eq!(
-            small.pod,
-            json!({"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [{"image": "i"}, {"image": "i"}]}})
-        );
-        let labelled = |name: &str| json!({"metadata": {"name": name, "labels": {"app": "a"}}});
-        assert_eq!(small.nodes, [labelled("n3"), labelled("n17")]);
-        assert_eq!((small.pods.len(), small.now), (6, 0));
-        assert_eq!(
-            small.pods[0],
-            json!({"metadata": {"name": "p3", "namespace": "n", "labels": {"app": "a"}}, "spec": {"nodeName": "n3"}})
-        );
-    }
-}
+mod tests;

@@ -139,7 +139,7 @@ fn cases_may_end_with_yml_and_only_regular_files_are_read() {
     let error = cases(directory.path()).unwrap_err().to_string();
     assert!(error.ends_with("c.yaml: is no regular file: expected a case in YAML"), "{error}");
     std::fs::remove_dir(directory.path().join("c.yaml")).unwrap();
-    std::fs::write(directory.path().join("c.yaml"), vec![b'#'; MAX_BYTES as usize + 1]).unwrap();
+    std::fs::write(directory.path().join("c.yaml"), vec![b'#'; MAX_FILE_BYTES as usize + 1]).unwrap();
     let error = cases(directory.path()).unwrap_err().to_string();
     assert!(error.contains("is larger than"), "{error}");
 }
