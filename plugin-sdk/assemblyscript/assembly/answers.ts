@@ -2,6 +2,27 @@ import { Pair } from "./generated";
 import { Placed } from "./views";
 
 /**
+ * The case of a verdict, as the contract numbers it.
+ *
+ * @internal
+ */
+export enum VerdictKind { Fits, Unschedulable, Unresolvable }
+
+/**
+ * The case of a preemption, as the contract numbers it.
+ *
+ * @internal
+ */
+export enum PreemptionKind { Keep, Reject, Replace }
+
+/**
+ * The case of a binding.
+ *
+ * @internal
+ */
+export enum BindingKind { Bound, Refused, Retry }
+
+/**
  * The answer of a filter: `fits`, `unschedulable(...)` or `unresolvable(...)`.
  *
  * A reason has at most 1,024 bytes, and nothing that differs from node to node: kube-scheduler counts nodes by reason.
@@ -9,45 +30,45 @@ import { Placed } from "./views";
 export class Verdict {
   /** @internal */
   constructor(
-    readonly kind: u8,
+    readonly kind: VerdictKind,
     readonly reason: string,
   ) {}
 }
 
 /** The pod may run on the node. */
-export const fits = new Verdict(0, "");
+export const fits = new Verdict(VerdictKind.Fits, "");
 
 /** The pod does not fit now, but may once other pods are gone. */
 export function unschedulable(reason: string): Verdict {
-  return new Verdict(1, reason);
+  return new Verdict(VerdictKind.Unschedulable, reason);
 }
 
 /** The pod does not fit, whatever else is evicted. */
 export function unresolvable(reason: string): Verdict {
-  return new Verdict(2, reason);
+  return new Verdict(VerdictKind.Unresolvable, reason);
 }
 
 /** The decision about one preemption candidate: `keep`, `reject(...)` or `replaceWith(...)`. */
 export class Preemption {
   /** @internal */
   constructor(
-    readonly kind: u8,
+    readonly kind: PreemptionKind,
     readonly reason: string,
     readonly victims: Array<u32>,
   ) {}
 }
 
 /** Evict the pods that kube-scheduler proposed. */
-export const keep = new Preemption(0, "", []);
+export const keep = new Preemption(PreemptionKind.Keep, "", []);
 
 /** Do not preempt on this node. */
 export function reject(reason: string): Preemption {
-  return new Preemption(1, reason, []);
+  return new Preemption(PreemptionKind.Reject, reason, []);
 }
 
 /** Evict these pods of the candidate's node instead, at least one. */
 export function replaceWith(victims: Array<Placed>): Preemption {
-  return new Preemption(2, "", victims.map<u32>((victim) => victim.index));
+  return new Preemption(PreemptionKind.Replace, "", victims.map<u32>((victim) => victim.index));
 }
 
 /** The answer of a bind: `bound()`, `refused(...)` or `retry(...)`. */
@@ -59,7 +80,7 @@ export class Binding {
 
   /** @internal */
   constructor(
-    readonly kind: u8,
+    readonly kind: BindingKind,
     readonly reason: string,
   ) {}
 
@@ -84,12 +105,12 @@ export class Binding {
 
 /** Bind the pod: `bound().annotation("example.com/device", device)`. */
 export function bound(): Binding {
-  return new Binding(0, "");
+  return new Binding(BindingKind.Bound, "");
 }
 
 /** Do not bind the pod: kube-scheduler is told, and tries the pod again after a back-off. */
 export function refused(reason: string): Binding {
-  return new Binding(1, reason);
+  return new Binding(BindingKind.Refused, reason);
 }
 
 /**
@@ -97,5 +118,5 @@ export function refused(reason: string): Binding {
  * For a cause that ends within seconds, such as a device that is being given back.
  */
 export function retry(reason: string): Binding {
-  return new Binding(2, reason);
+  return new Binding(BindingKind.Retry, reason);
 }

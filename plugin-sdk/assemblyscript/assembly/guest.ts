@@ -1,6 +1,6 @@
 // The answers of the verbs as the host reads them. `plimsoll-asc` writes the exports, which call these functions.
 
-import { Binding, Preemption, Verdict } from "./answers";
+import { Binding, BindingKind, Preemption, PreemptionKind, Verdict } from "./answers";
 import { Pair } from "./generated";
 import { hostPanic, hostSettings } from "./generated-imports";
 import { lowerText, releaseAll, take } from "./memory";
@@ -11,6 +11,10 @@ export { reallocate } from "./memory";
 /** The case of a result: a value, or an error. */
 const OK: u8 = 0;
 const ERROR: u8 = 1;
+
+/** The case of an error of a bind. */
+const NOT_BOUND_REFUSED: u8 = 0;
+const NOT_BOUND_RETRY: u8 = 1;
 
 /** The beginning of a call. */
 export function begin(): void {
@@ -23,7 +27,7 @@ export function readSettings(): Settings {
 }
 
 /** Ends the call if its settings are refused: they are checked as the policy is loaded, but the call may come first. */
-export function demand(settings: Settings): void {
+export function requireValid(settings: Settings): void {
   const error = settings.finish();
   if (error !== null) hostPanic(error);
 }
@@ -52,20 +56,20 @@ export function scores(answer: Array<u32>): usize {
 export function preemption(answer: Preemption): usize {
   const at = take(12);
   store<u8>(at, answer.kind);
-  if (answer.kind == 2) lowerIntegers(answer.victims, at + 4);
+  if (answer.kind == PreemptionKind.Replace) lowerIntegers(answer.victims, at + 4);
   else lowerText(answer.reason, at + 4);
   return at;
 }
 
 export function binding(answer: Binding): usize {
   const at = take(20);
-  const isBound = answer.kind == 0;
+  const isBound = answer.kind == BindingKind.Bound;
   store<u8>(at, isBound ? OK : ERROR);
   if (isBound) {
     lowerPairs(answer.annotations, at + 4);
     lowerPairs(answer.labels, at + 12);
   } else {
-    store<u8>(at + 4, answer.kind - 1);
+    store<u8>(at + 4, answer.kind == BindingKind.Retry ? NOT_BOUND_RETRY : NOT_BOUND_REFUSED);
     lowerText(answer.reason, at + 8);
   }
   return at;

@@ -4,15 +4,15 @@ import { PACKAGE, VERSION } from "../testing/generated.mjs";
 
 /** For each verb: the interface that exports it, its parameter, the body and the type of the result. */
 const EXPORTS = {
-  filter: { of: "filter", parameter: "node: u32", answer: "guest.verdict(known().filter(new Pod(), new Node(node)))" },
-  score: { of: "score", parameter: "node: u32", answer: "known().score(new Pod(), new Node(node))", result: "u32" },
-  rank: { of: "rank", parameter: "", answer: "guest.scores(known().rank(new Pod(), new Nodes()))" },
+  filter: { of: "filter", parameter: "node: u32", answer: "guest.verdict(policy().filter(new Pod(), new Node(node)))" },
+  score: { of: "score", parameter: "node: u32", answer: "policy().score(new Pod(), new Node(node))", result: "u32" },
+  rank: { of: "rank", parameter: "", answer: "guest.scores(policy().rank(new Pod(), new Nodes()))" },
   preempt: {
     of: "preempt",
     parameter: "candidate: u32",
-    answer: "guest.preemption(known().preempt(new Pod(), new Candidate(candidate)))",
+    answer: "guest.preemption(policy().preempt(new Pod(), new Candidate(candidate)))",
   },
-  bind: { of: "binding", parameter: "node: u32", answer: "guest.binding(known().bind(new Pod(), new Node(node)))" },
+  bind: { of: "binding", parameter: "node: u32", answer: "guest.binding(policy().bind(new Pod(), new Node(node)))" },
 };
 
 /**
@@ -34,29 +34,29 @@ import { ${name} as Policy } from ${JSON.stringify(`./${source}`)};
 
 export { reallocate } from "${sdk}/guest";
 
-let made: Policy | null = null;
+let instance: Policy | null = null;
 
 function make(settings: Settings): Policy {
   return new Policy(${readsSettings ? "settings" : ""});
 }
 
-function known(): Policy {
-  const own = made;
+function policy(): Policy {
+  const own = instance;
   if (own !== null) return own;
   const settings = guest.readSettings();
-  const policy = make(settings);
-  guest.demand(settings);
-  made = policy;
-  return policy;
+  const created = make(settings);
+  guest.requireValid(settings);
+  instance = created;
+  return created;
 }
 
 export function validate(): usize {
   guest.begin();
   const settings = guest.readSettings();
-  const policy = make(settings);
+  const created = make(settings);
   const refusal = settings.finish();
   // Kept: the host asks this of an instance before it asks the first verb.
-  if (refusal === null) made = policy;
+  if (refusal === null) instance = created;
   return guest.validation(refusal);
 }
 

@@ -21,16 +21,19 @@ pub struct LoadAware {
 
 impl LoadAware {
     /// The load of a node with the pods that are not measured yet; none without a measurement.
-    fn load(&self, node: &Node) -> Option<f64> {
-        let measured = node.fact_number(&self.load)?;
-        Some(measured + self.unmeasured(node).unwrap_or(0.0))
+    fn current_load(&self, node: &Node) -> Option<f64> {
+        // Counted before the measurement is read: with `counts: false` the policy is refused as it loads, not when the
+        // first measurement is there.
+        let unmeasured = self.unmeasured(node);
+        Some(node.fact_number(&self.load)? + unmeasured.unwrap_or(0.0))
     }
 
     /// The share that pods will use that came to the node since its load was measured. Pods that have left since are not
     /// subtracted: their load may still be there.
     fn unmeasured(&self, node: &Node) -> Option<f64> {
-        let before = node.fact_number(self.requested.as_ref()?)?;
+        let requested = self.requested.as_ref()?;
         let now = node.requested(&self.resource)? as f64 / self.unit();
+        let before = node.fact_number(requested)?;
         Some(self.share(node, (now - before).max(0.0)))
     }
 
@@ -48,11 +51,10 @@ impl LoadAware {
 
 impl Filter for LoadAware {
     fn filter(&self, _: &Pod, node: &Node) -> Verdict {
-        match self.load(node) {
-            Some(load) if load > self.max_load => {
-                // Without '%': kube-scheduler takes the text of its events for a format.
-                Verdict::unschedulable(format!("load of {load:.2}, at most {}", self.max_load))
-            }
+        match self.current_load(node) {
+            // Without the load: kube-scheduler's event counts the nodes of each reason. Without '%': it takes the text for
+            // a format.
+            Some(load) if load > self.max_load => Verdict::unschedulable(format!("load is above {}", self.max_load)),
             _ => Verdict::Fits,
         }
     }
@@ -61,7 +63,7 @@ impl Filter for LoadAware {
 impl Score for LoadAware {
     fn score(&self, pod: &Pod, node: &Node) -> u32 {
         let own = self.share(node, pod.request(&self.resource) as f64 / self.unit());
-        self.load(node).map_or(0, |load| ((1.0 - load - own) * 100.0).clamp(0.0, 100.0).round() as u32)
+        self.current_load(node).map_or(0, |load| ((1.0 - load - own) * 100.0).clamp(0.0, 100.0).round() as u32)
     }
 }
 

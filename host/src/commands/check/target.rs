@@ -6,8 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use plimsoll_directory::{FactPool, ListedPolicy, PolicyFiles};
+use plimsoll_facts::FactsConfig;
 
 /// One policy to check.
 pub(super) struct Target {
@@ -44,9 +45,22 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
 /// The module and the sidecar that a file name stands for.
 fn of_file(file: &Path) -> Result<PolicyFiles> {
     match file.extension().and_then(|ending| ending.to_str()) {
-        Some("wasm" | "yaml" | "yml") => Ok(plimsoll_directory::policy_files(file)?),
+        Some("wasm") => Ok(plimsoll_directory::policy_files(file)?),
+        Some("yaml" | "yml") => plimsoll_directory::policy_files(file).or_else(|error| {
+            ensure!(
+                !is_facts_file(file),
+                "it declares sources of facts: `plimsoll serve --facts` reads it; expected a sidecar of a policy"
+            );
+            Err(error.into())
+        }),
         _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
     }
+}
+
+/// Whether a file has the form of the operator's facts file.
+fn is_facts_file(file: &Path) -> bool {
+    let config = FactsConfig::read_text(file).and_then(|text| FactsConfig::from_text(file, &text));
+    config.is_ok_and(|config| config.names().next().is_some())
 }
 
 /// Every policy of a directory and of its groups, as `serve` would find them.

@@ -12,6 +12,9 @@ use plimsoll_directory::PolicyFiles;
 use super::{copies::Copies, places::CasesRoot, report::Skipped, walk::Walk};
 use crate::{args::TestArgs, text::count};
 
+/// Maximum number of policies that an error names.
+const SHOWN_POLICIES: usize = 5;
+
 /// A policy with the files of its cases.
 pub(super) struct Subject {
     /// The file that has the policy's name.
@@ -57,7 +60,10 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
     subjects.retain(|subject| seen.insert(subject.files.clone().map_err(|_| subject.file.clone())));
     let mut used = BTreeMap::new();
     match args.cases.as_deref() {
-        Some(file) if file.is_file() => take_file(&mut subjects, file)?,
+        Some(file) if file.is_file() => {
+            leave_out(&mut subjects);
+            take_file(&mut subjects, file)?;
+        }
         Some(directory) => {
             walk.add(directory, directory.file_name().is_some_and(|name| name == "cases"))?;
             used.extend(take_cases(&mut subjects, Some(directory))?);
@@ -85,7 +91,17 @@ fn sidecars(walk: &Walk) -> Vec<Subject> {
 fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
     match subjects {
         [only] => only.cases.push(file.to_owned()),
-        _ => bail!("--cases {}: cases of a single file are for one policy: name its module", file.display()),
+        [] => bail!("--cases {}: no policy was found for it: name its module", file.display()),
+        several => {
+            let names: Vec<String> = several.iter().take(SHOWN_POLICIES).map(Subject::name).collect();
+            let more = if several.len() > SHOWN_POLICIES { ", …" } else { "" };
+            bail!(
+                "--cases {}: a single file is for one policy, and {} were found ({}{more}): name the module or the sidecar of one",
+                file.display(),
+                several.len(),
+                names.join(", ")
+            )
+        }
     }
     Ok(())
 }

@@ -19,7 +19,6 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let results = || functions().filter_map(|function| function.result.as_ref());
     let params = || functions().flat_map(|function| &function.params).map(|param| &param.ty);
     let mut imported = named_types(results().chain(params()));
-    imported.remove("Some");
     imported.extend(lift_functions(results()));
     imported.extend(params().filter_map(lower_function));
     let imported: Vec<String> = imported.into_iter().collect();

@@ -50,20 +50,14 @@ pub(super) fn is_number(ty: &Type) -> bool {
     !matches!(ty, Type::Text | Type::List(_) | Type::Record(_) | Type::Option(_))
 }
 
-/// The names within these types that a file must import.
+/// The records and enums within these types, which a file must import.
 pub(super) fn named_types<'t>(types: impl Iterator<Item = &'t Type>) -> BTreeSet<String> {
     fn visit(ty: &Type, names: &mut BTreeSet<String>) {
         match ty {
             Type::Record(name) | Type::Enum(name) => {
                 names.insert(pascal(name));
             }
-            Type::List(inner) => visit(inner, names),
-            Type::Option(inner) => {
-                if is_number(inner) {
-                    names.insert("Some".to_owned());
-                }
-                visit(inner, names);
-            }
+            Type::List(inner) | Type::Option(inner) => visit(inner, names),
             _ => {}
         }
     }
@@ -84,6 +78,6 @@ mod tests {
         let list = Type::List(Box::new(Type::Record("label-count".to_owned())));
         assert_eq!((as_type(&list), tag(&list)), ("Array<LabelCount>".to_owned(), "LabelCountList".to_owned()));
         let names = named_types([option(Type::Bool), option(list)].iter());
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["LabelCount", "Some"]);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["LabelCount"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::syntax::{as_type, is_number, tag};
 use crate::{
@@ -24,10 +24,13 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut functions = String::new();
     for record in &contract.records {
         // The contract takes selectors, and returns all other records.
-        let lowered = is_lowered(&Type::Record(record.name.clone()), contract);
-        functions += &if lowered { lower_record(record, contract)? } else { String::new() };
-        let lifted = is_lifted(&Type::Record(record.name.clone()), contract);
-        functions += &if lifted { lift_record(record, contract)? } else { String::new() };
+        let ty = Type::Record(record.name.clone());
+        if any_holds(params(contract), &ty, contract)? {
+            functions += &lower_record(record, contract)?;
+        }
+        if any_holds(results(contract), &ty, contract)? {
+            functions += &lift_record(record, contract)?;
+        }
     }
     for list in lists(contract) {
         functions += &lift_list(&list, contract)?;
@@ -154,13 +157,19 @@ fn results(contract: &Contract) -> impl Iterator<Item = &Type> {
         .filter_map(|function| function.result.as_ref())
 }
 
-fn is_lifted(ty: &Type, contract: &Contract) -> bool {
-    results(contract).any(|result| holds(result, ty, contract).unwrap_or(false))
+fn params(contract: &Contract) -> impl Iterator<Item = &Type> {
+    let functions = contract.interfaces.iter().flat_map(|interface| &interface.functions);
+    functions.flat_map(|function| &function.params).map(|param| &param.ty)
 }
 
-fn is_lowered(ty: &Type, contract: &Contract) -> bool {
-    let functions = contract.interfaces.iter().flat_map(|interface| &interface.functions);
-    functions.flat_map(|function| &function.params).any(|param| holds(&param.ty, ty, contract).unwrap_or(false))
+/// Whether one of the types is another, or has values of it.
+fn any_holds<'c>(types: impl Iterator<Item = &'c Type>, other: &Type, contract: &Contract) -> anyhow::Result<bool> {
+    for ty in types {
+        if holds(ty, other, contract)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a type is another, or has values of it.
@@ -170,11 +179,7 @@ fn holds(ty: &Type, other: &Type, contract: &Contract) -> anyhow::Result<bool> {
     }
     match ty {
         Type::Option(inner) | Type::List(inner) => holds(inner, other, contract),
-        Type::Record(name) => {
-            let held =
-                fields(name, contract).context("a record")?.iter().map(|field| holds(&field.ty, other, contract));
-            Ok(held.collect::<anyhow::Result<Vec<_>>>()?.contains(&true))
-        }
+        Type::Record(name) => any_holds(fields(name, contract)?.iter().map(|field| &field.ty), other, contract),
         _ => Ok(false),
     }
 }

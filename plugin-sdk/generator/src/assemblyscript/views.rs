@@ -38,7 +38,6 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
             functions.insert(function_name(interface, function));
         }
     }
-    types.remove("Some");
     let names = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
     let mut text = format!(
         "import {{ {} }} from \"./generated\";\nimport {{\n  {},\n}} from \"./generated-imports\";\n\

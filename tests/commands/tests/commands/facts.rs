@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path};
 
-use plimsoll_harness::tempdir;
+use plimsoll_commands::plimsoll;
+use plimsoll_harness::{policies, tempdir};
 use serde_json::{Value, json};
 
 use crate::{POD, run, text};
@@ -13,7 +14,7 @@ const NODES: &str = r#"
 "#;
 
 /// A directory with the policy `busy`, whose calendar is a file.
-fn policies(of: &Path) {
+fn write_policies(of: &Path) {
     let module = plimsoll_guests::compile("facts", include_str!("../../../guests/guests/good/facts.wat"));
     fs::create_dir(of).unwrap();
     fs::write(of.join("busy.wasm"), module).unwrap();
@@ -25,7 +26,7 @@ fn policies(of: &Path) {
 fn explain_shows_facts_from_a_file_and_from_the_policys_own_files() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     fs::write(at("pod.json"), POD).unwrap();
     fs::write(at("nodes.json"), NODES).unwrap();
     fs::write(at("facts.yaml"), "load: {10.0.0.1: 0.25}\n").unwrap();
@@ -54,7 +55,7 @@ fn explain_shows_facts_from_a_file_and_from_the_policys_own_files() {
 fn a_fault_for_an_absent_fact_names_the_setting_that_decides_its_effect() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     fs::write(at("pod.json"), POD).unwrap();
     fs::write(at("nodes.json"), NODES).unwrap();
     fs::write(at("facts.yaml"), "load: {10.0.0.1: 0.25}\n").unwrap();
@@ -74,7 +75,7 @@ fn a_fault_for_an_absent_fact_names_the_setting_that_decides_its_effect() {
 fn a_case_has_facts_and_a_source_that_it_does_not_name_cannot_be_read() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     fs::create_dir_all(at("cases/busy")).unwrap();
     let case = |facts: &str| {
         let nodes = "nodes: [{metadata: {name: n1}}, {metadata: {name: n2}}]";
@@ -91,7 +92,7 @@ fn a_case_has_facts_and_a_source_that_it_does_not_name_cannot_be_read() {
 
 /// The files of a question about two nodes, beside the policy.
 fn lay_out(at: &dyn Fn(&str) -> std::path::PathBuf) {
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     fs::write(at("pod.json"), POD).unwrap();
     fs::write(at("nodes.json"), NODES).unwrap();
 }
@@ -196,4 +197,29 @@ fn check_applies_the_limits_on_facts_to_the_whole_directory() {
     let line = printed.out.lines().find(|line| line.contains(": group/second: REFUSED, ")).unwrap();
     assert!(line.contains(why), "{line}");
     assert_eq!(run(&["check", "--no-compile-cache", text(&at("group"))]).code, Some(0), "by itself it is within them");
+}
+
+#[test]
+fn check_says_that_a_file_is_the_one_of_serve_facts() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("facts.yaml"), "racks: {file: {path: racks.csv}}\n").unwrap();
+    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "facts.yaml"]).unwrap();
+    let expected = "facts.yaml: REFUSED, it declares sources of facts: `plimsoll serve --facts` reads it; \
+        expected a sidecar of a policy\n";
+    assert_eq!((printed.code, printed.out.as_str()), (Some(1), expected));
+}
+
+#[test]
+fn a_load_aware_that_counts_is_refused_before_there_are_measurements() {
+    let directory = tempdir().unwrap();
+    let module = policies().join("load-aware.wasm");
+    fs::copy(module, directory.path().join("load-aware.wasm")).unwrap();
+    let check = |settings: &str| {
+        let sidecar = format!("facts: [load, requested]\nabsent: default\ncounts: false\nsettings: {settings}\n");
+        fs::write(directory.path().join("load-aware.yaml"), sidecar).unwrap();
+        plimsoll(directory.path(), &["check", "--no-compile-cache", "load-aware.wasm"]).unwrap()
+    };
+    assert_eq!(check("{}").code, Some(0));
+    let printed = check("{requested: requested}");
+    assert!(printed.code == Some(1) && printed.out.contains("its sidecar says `counts: false`"), "{printed:?}");
 }

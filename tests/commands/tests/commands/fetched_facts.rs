@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{POD, run, text};
 
 /// A directory with the policy `busy`, which scores by the source `load` and closes nodes by `calendar`.
-fn policies(of: &Path) {
+fn write_policies(of: &Path) {
     let module = plimsoll_guests::compile("facts", include_str!("../../../guests/guests/good/facts.wat"));
     fs::create_dir(of).unwrap();
     fs::write(of.join("busy.wasm"), module).unwrap();
@@ -39,7 +39,7 @@ fn source(gateway: &Plimsoll, name: &str) -> Value {
 fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_too_old() {
     let (directory, prometheus) = (tempdir().unwrap(), FakeServer::start().unwrap());
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     let api = FakeApi::start([node("n1", "10.0.0.1"), node("n2", "10.0.0.2"), node("n3", "10.0.0.3")], []).unwrap();
     api.put_config_map("ops", "calendar", json!({"tomorrow": "closed\n"}));
     prometheus.set("/api/v1/query", FakeAnswer::samples(&[("10.0.0.1:9100", "0.2"), ("n2:9100", "0.9")]));
@@ -98,7 +98,7 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
 fn facts_in_force_are_written_as_snapshot_commands_read_them() {
     let (directory, prometheus) = (tempdir().unwrap(), FakeServer::start().unwrap());
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     let nodes = [node("n1", "10.0.0.1"), node("n2", "10.0.0.2"), node("n3", "10.0.0.3")];
     let api = FakeApi::start(nodes.clone(), []).unwrap();
     prometheus.set("/api/v1/query", FakeAnswer::samples(&[("10.0.0.1:9100", "0.2"), ("n2:9100", "0.9")]));
@@ -147,7 +147,7 @@ fn with_kind(mut node: Value) -> Value {
 #[test]
 fn a_source_that_nobody_has_declared_is_named() {
     let directory = tempdir().unwrap();
-    policies(&directory.path().join("policies"));
+    write_policies(&directory.path().join("policies"));
     let gateway = Plimsoll::serve(&directory.path().join("policies"), &["--no-compile-cache"]).unwrap();
     let warning = |line: &Value| line["source"] == "load" && line["policy"] == "busy";
     gateway.wait_for_log("a warning", warning).unwrap();
@@ -158,7 +158,7 @@ fn a_source_that_nobody_has_declared_is_named() {
 fn a_bad_facts_file_ends_the_start_with_its_place() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     let serve = |file: &str, facts: &str| {
         fs::write(at(file), facts).unwrap();
         let (file, policies) = (at(file), at("policies"));
@@ -193,7 +193,7 @@ fn facts_file(gateway: &Plimsoll) -> Value {
 fn a_changed_facts_file_comes_into_force_as_a_whole_or_the_last_good_one_stays() {
     let (directory, server) = (tempdir().unwrap(), FakeServer::start().unwrap());
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     let api = FakeApi::start([node("n1", "10.0.0.1"), node("n2", "10.0.0.2"), node("n3", "10.0.0.3")], []).unwrap();
     server.set("/one", FakeAnswer::json(&json!({"n1": 0.1, "n2": 0.2, "n3": 0.3})));
     server.set("/two", FakeAnswer::json(&json!({"n1": 0.7, "n2": 0.8, "n3": 0.9})));
@@ -261,7 +261,7 @@ fn a_changed_facts_file_comes_into_force_as_a_whole_or_the_last_good_one_stays()
 fn a_log_line_about_an_absent_fact_names_the_key_that_decides_its_effect() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    policies(&at("policies"));
+    write_policies(&at("policies"));
     fs::write(at("policies/busy.yaml"), "facts: [load, calendar]\nabsent: ignore\n").unwrap();
     let api = FakeApi::start(["n1", "n2", "n3"].map(|name| node(name, "10.0.0.1")), []).unwrap();
     let kubeconfig = api.kubeconfig();

@@ -23,6 +23,7 @@ mod scheduler_config;
 mod serve;
 mod stdio;
 mod test;
+mod test_finding;
 mod test_pitfalls;
 mod tls;
 mod tools;
