@@ -80,6 +80,14 @@ pub(crate) fn kind(module: &[u8]) -> Result<ModuleKind, RefusedError> {
 /// Says what is wrong with the module and what was expected.
 pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     let survey = ModuleScan::of(module)?;
+    lift_scanned(module, &survey).map_err(|error| match foreign_imports(module) {
+        // Its own world decides what it may import.
+        foreign if survey.has_world || foreign.is_empty() => error,
+        foreign => RefusedError::Import(foreign),
+    })
+}
+
+fn lift_scanned(module: &[u8], survey: &ModuleScan) -> Result<Vec<u8>, RefusedError> {
     let is_program = survey.is_program();
     if survey.verbs.is_empty() && !survey.has_world && !is_program {
         return Err(RefusedError::NoVerb);
@@ -100,6 +108,17 @@ fn encode(module: &[u8], preview1: Option<&Adapter>) -> Result<Vec<u8>, RefusedE
         encoder = encoder.adapter(adapter::PREVIEW1, adapter.module()?).map_err(|error| refused(&error))?;
     }
     encoder.encode().map_err(|error| refused(&error))
+}
+
+/// The imports of a core module that are named neither as in the contract nor as in WASI, such as `env.abort`.
+fn foreign_imports(module: &[u8]) -> Vec<String> {
+    let sections = Parser::new(0).parse_all(module).flatten().filter_map(|payload| match payload {
+        Payload::ImportSection(imports) => Some(imports.into_imports().flatten()),
+        _ => None,
+    });
+    let is_foreign = |name: &str| name != adapter::PREVIEW1 && !name.contains(':');
+    let foreign = sections.flatten().filter(|import| is_foreign(import.module));
+    foreign.map(|import| format!("{}.{}", import.module, import.name)).collect()
 }
 
 // === impl ModuleScan ===
@@ -178,6 +197,17 @@ mod tests {
             let component = lift(&module).unwrap();
             assert_eq!(kind(&component).unwrap(), ModuleKind::Component, "{verb}");
         }
+    }
+
+    #[test]
+    fn an_import_of_another_environment_is_named_in_the_refusal() {
+        let text = r#"(module (import "env" "abort" (func)) (import "env" "Date.now" (func (result f64)))
+            (import "plimsoll:policy/nodes@0.1.0" "unschedulable" (func (param i32) (result i32))) (memory (export "memory") 1)
+            (func (export "plimsoll:policy/score@0.1.0#score") (param i32) (result i32) i32.const 0))"#;
+        let error = lift(&wat::parse_str(text).unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("it imports env.abort, env.Date.now; a policy may import"), "{error}");
+        let error = lift(&wat::parse_str(text.replace("\"env\"", "\"a:b/c\"")).unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("the core module cannot be made a component: "), "{error}");
     }
 
     #[test]
