@@ -55,13 +55,17 @@ fn every_version_is_named_once_in_the_workspace() {
 /// clippy reads the nearest `clippy.toml` alone, so what holds everywhere is repeated in each.
 #[test]
 fn every_clippy_toml_begins_with_the_settings_of_the_first() {
-    let common = |folder: &str| {
+    let common = |folder: &str, settings: &[&str]| {
         let text = fs::read_to_string(workspace().join(folder).join("clippy.toml")).unwrap();
-        let is_setting = |line: &&str| line.starts_with("allow-") || line.starts_with("doc-");
-        text.lines().filter(is_setting).map(str::to_owned).collect::<Vec<_>>()
+        let is_common = |line: &&str| settings.iter().any(|setting| line.starts_with(setting));
+        text.lines().filter(is_common).map(str::to_owned).collect::<Vec<_>>()
     };
-    for folder in ["host/core", "host/cluster", "tests"] {
-        assert_eq!(common(folder), common(""), "{folder}/clippy.toml");
+    for folder in ["host", "host/core", "host/cluster", "tests"] {
+        assert_eq!(common(folder, &["allow-", "doc-"]), common("", &["allow-", "doc-"]), "{folder}/clippy.toml");
+    }
+    let threshold = ["too-many-lines-threshold"];
+    for folder in ["host/core", "host/cluster"] {
+        assert_eq!(common(folder, &threshold), common("host", &threshold), "{folder}/clippy.toml");
     }
 }
 

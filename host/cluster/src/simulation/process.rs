@@ -239,6 +239,7 @@ impl Drop for Process {
 }
 
 /// A bind as the gateway makes it, without the gateway's locks: no invariant depends on them.
+#[expect(clippy::too_many_lines, reason = "a bind from its start to its end")]
 async fn bind(
     binder: &ApiBinder,
     watch: &ClusterWatch,

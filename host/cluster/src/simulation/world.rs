@@ -213,6 +213,7 @@ impl World {
         sent
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn happen(&mut self, event: SimulationEvent) {
         match event {
             SimulationEvent::Arrive { identity, sent } => self.arrive(&identity, sent),
