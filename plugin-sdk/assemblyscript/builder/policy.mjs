@@ -13,7 +13,7 @@ export class UsageError extends Error {}
  *
  * @param {string} text
  * @param {string} path The name of the file, for errors.
- * @throws UsageError if it has none, or more than one.
+ * @throws UsageError if it has none or more than one, or if a verb of it would be left out.
  */
 export function policyOf(text, path) {
   const program = compiler.newProgram(compiler.newOptions());
@@ -29,6 +29,7 @@ export function policyOf(text, path) {
   if (!policy.is(compiler.CommonFlags.Export)) {
     throw new UsageError(`${path}: the policy ${policy.name.text} is not exported: write export class ${policy.name.text}`);
   }
+  refuseHiddenVerbs(policy, path);
   return { name: policy.name.text, verbs: verbsOf(policy), readsSettings: readsSettings(policy) };
 }
 
@@ -37,8 +38,48 @@ function isClass(statement) {
 }
 
 function verbsOf(policy) {
-  const implemented = (policy.implementsTypes ?? []).map((type) => type.name.identifier.text);
-  return implemented.filter((name) => Object.hasOwn(VERBS, name)).map((name) => VERBS[name]);
+  return implemented(policy).filter(isVerb).map((name) => VERBS[name]);
+}
+
+/** The names of the interfaces as they are written. */
+function implemented(policy) {
+  return (policy.implementsTypes ?? []).map((type) => type.range.toString());
+}
+
+function isVerb(name) {
+  return Object.hasOwn(VERBS, name);
+}
+
+/**
+ * Only the text of the class is read, so a verb that it has by another name, or by another class, would not be exported.
+ *
+ * @throws UsageError
+ */
+function refuseHiddenVerbs(policy, path) {
+  const refuse = (node, problem) => {
+    throw new UsageError(`${path}:${node.range.source.lineAt(node.range.start)}: the policy ${policy.name.text} ${problem}`);
+  };
+  const { extendsType: base } = policy;
+  if (base) refuse(base, `extends ${base.range}: expected a class that extends none, and implements its verbs itself`);
+  const names = implemented(policy);
+  const stranger = names.findIndex((name) => !isVerb(name));
+  if (stranger >= 0) {
+    const expected = Object.keys(VERBS).join(", ");
+    refuse(policy.implementsTypes[stranger], `implements ${names[stranger]}: expected only ${expected}, by these names`);
+  }
+  for (const [name, verb] of Object.entries(VERBS)) {
+    const method = policy.members.find((member) => isPublicMethod(member) && member.name.text === verb);
+    if (method && !names.includes(name)) {
+      refuse(method, `has a method ${verb} and does not implement ${name}: add ${name} to \`implements\`, or rename the method`);
+    }
+  }
+}
+
+/** Whether the method could be that of an interface. */
+function isPublicMethod({ kind, flags }) {
+  const { Constructor, Get, Set, Static, Private, Protected } = compiler.CommonFlags;
+  const isMethod = kind === compiler.NodeKind.MethodDeclaration;
+  return isMethod && (flags & (Constructor | Get | Set | Static | Private | Protected)) === 0;
 }
 
 /** Whether the constructor has a parameter, which is the settings. */

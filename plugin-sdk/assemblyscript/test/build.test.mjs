@@ -39,6 +39,28 @@ test("a source without exactly one exported policy is refused", () => {
   refused(built(IMPORTS + of("P", "")), 2, "policy.ts: the policy P is not exported: write export class P");
 });
 
+test("a verb that would be left out is refused with its line", () => {
+  const score = "score(pod: Pod, node: Node): u32 { return 1; }";
+  const of = (head, members, from = IMPORTS) => built(`${from}${head} {\n${members}\n}`);
+  const interfaces = "expected only Filter, Score, Rank, Preempt, Bind, by these names";
+  const refusedAs = (run, line, problem) => refused(run, 2, `policy.ts:${line}: the policy P ${problem}`);
+  const alias = IMPORTS.replace("Filter,", "Filter as F, Score,");
+  refusedAs(of("export class P implements F, Score", FILTER + score, alias), 2, `implements F: ${interfaces}`);
+  const space = `import * as sdk from "plimsoll-assemblyscript";\n${IMPORTS}`;
+  refusedAs(of("export class P implements Filter, sdk.Score", FILTER + score, space), 3, `implements sdk.Score: ${interfaces}`);
+  refusedAs(of("export class P extends Base implements Filter", FILTER), 2, "extends Base: expected a class that extends none");
+  const method = "has a method score and does not implement Score: add Score to `implements`, or rename the method";
+  refusedAs(of("export class P implements Filter", `${FILTER}\n${score}`), 4, method);
+});
+
+test("a private or static helper may have the name of a verb, and another class its own base and interfaces", () => {
+  const helpers = "private score(): u32 { return 1; }\nstatic rank(): u32 { return 1; }";
+  const other = "interface Named {}\nclass Base {}\nclass Other extends Base implements Named { bind(): void {} }\n";
+  const run = built(`${IMPORTS}${other}export class P implements Filter {\n${FILTER}\n${helpers}\n}`);
+  assert.deepEqual(run, { status: 0, stderr: "" });
+  rmSync(join(folder, "policy.wasm"));
+});
+
 test("a verb that the class lacks, or that has another type, does not compile", () => {
   refused(built(`${IMPORTS}export class P implements Filter {}`), 1, "'policy/P' does not implement");
   const wrong = FILTER.replace("Verdict", "bool").replace("fits", "true");

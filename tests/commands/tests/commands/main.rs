@@ -13,6 +13,7 @@ mod hostile_files;
 mod json;
 mod messages;
 mod new;
+mod new_rebuild;
 mod open;
 mod page;
 mod pages;

@@ -5,7 +5,6 @@ use std::{
     os::unix::{fs::symlink, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, SystemTime},
 };
 
 use plimsoll_commands::{matches_golden, plimsoll};
@@ -17,7 +16,7 @@ use crate::{
 };
 
 /// `make` in the folder of a policy, with the plimsoll of this build.
-fn make(folder: &Path, targets: &[&str]) -> Command {
+pub(crate) fn make(folder: &Path, targets: &[&str]) -> Command {
     let mut make = Command::new("make");
     make.current_dir(folder).args(targets).arg(format!("PLIMSOLL={}", binary().display())).stdin(Stdio::null());
     // The make that runs the tests has given flags of its own.
@@ -26,7 +25,7 @@ fn make(folder: &Path, targets: &[&str]) -> Command {
 }
 
 /// Runs make; its output.
-fn made(folder: &Path, targets: &[&str]) -> String {
+pub(crate) fn made(folder: &Path, targets: &[&str]) -> String {
     output_of(make(folder, targets))
 }
 
@@ -38,7 +37,7 @@ fn output_of(mut make: Command) -> String {
 }
 
 /// A new policy `needs-label` in an empty folder.
-fn new_policy(parent: &Path, language: &str) -> PathBuf {
+pub(crate) fn new_policy(parent: &Path, language: &str) -> PathBuf {
     let printed = plimsoll(parent, &["new", "--lang", language, "needs-label"]).unwrap();
     assert_eq!(printed.code, Some(0), "{printed:?}");
     parent.join("needs-label")
@@ -124,44 +123,6 @@ fn a_new_policy_in_assemblyscript_builds_and_passes_its_tests() {
     let printed = made(&folder, &["test"]);
     assert!(printed.contains("a node without the label is refused") && printed.contains("fail 0"), "{printed}");
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
-}
-
-/// `make --question` tells whether the module would be built, without the tools of the language.
-#[test]
-fn a_source_in_a_folder_below_and_one_of_the_sdk_are_part_of_the_module() {
-    if !has(&[("make", "--version")], "install make") {
-        return;
-    }
-    let table = [
-        ("rust", "", ["src/lib/why.rs", "src/lib.rs"]),
-        ("go", "", ["lib/why.go", "sdk/plimsoll/views.go"]),
-        ("c", "", ["lib/why.h", "sdk/plimsoll.h"]),
-        ("python", ".venv/installed", ["lib/why.py", "sdk/plimsoll/views.py"]),
-        ("typescript", "node_modules/.installed", ["lib/why.ts", "sdk/src/views.ts"]),
-        ("assemblyscript", "node_modules/.installed", ["lib/why.ts", "sdk/assembly/views.ts"]),
-    ];
-    for (language, packages, sources) in table {
-        let parent = tempdir().unwrap();
-        let folder = new_policy(parent.path(), language);
-        let saved = |path: &str, at: SystemTime| {
-            let path = folder.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::OpenOptions::new().append(true).create(true).open(path).unwrap().set_modified(at).unwrap();
-        };
-        for source in sources {
-            let built = SystemTime::now();
-            saved(source, built - Duration::from_secs(1));
-            for output in [packages, "build/needs-label.wasm"].into_iter().filter(|path| !path.is_empty()) {
-                saved(output, built);
-            }
-            let is_up_to_date =
-                || make(&folder, &["--question", "build/needs-label.wasm"]).output().unwrap().status.success();
-            assert!(is_up_to_date(), "{language}: {source}");
-            saved(source, built + Duration::from_secs(1));
-            assert!(!is_up_to_date(), "{language}: a change of {source} does not build the module");
-            saved(source, built - Duration::from_secs(1));
-        }
-    }
 }
 
 /// Packages come from the network: so the folder gets those with which the SDK itself is tested.
