@@ -30,7 +30,7 @@ pub struct RowClassAnswers<T, A> {
     pub(crate) row_classes: Arc<RowClasses<T>>,
     pub(crate) column: Arc<RowClassColumn>,
     pub(crate) numbered: NumberedAnswers<T, A>,
-    /// The number of the answer by class of rows, of those that a call has added to the table's.
+    /// The numbers of the answers that a call has added to the table, by class of rows.
     pub(crate) added: Vec<u32>,
 }
 

@@ -12,8 +12,8 @@ use crate::{
 
 /// An answer, the path that it follows from, and a row for which it holds.
 ///
-/// [`Source::value`] has the value of each attribute of the path at that row: so a decision can be recorded with the
-/// values that it was made from, once for each path instead of once for each row.
+/// [`Source::value`] has the value of each attribute of the path at that row. So a log of decisions can have the values
+/// that each was made from, once for each path instead of once for each row, and without a further evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness<T, A> {
     /// The answer.

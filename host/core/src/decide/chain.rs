@@ -99,15 +99,14 @@ impl<'c> Chain<'c> {
             return Ok(());
         }
         let mut rejections: Vec<Option<Rejection>> = vec![None; distinct.len()];
-        let mut number = verdicts.numbers().iter();
-        nodes.retain(|node| {
-            // There is a number for each node, as was checked.
-            let Some(number) = number.next().map(|number| *number as usize) else { return false };
+        let stands = |(node, number): &(&u32, &u32)| {
+            let number = **number as usize;
             let rejection = rejections[number].or_else(|| self.reasons.rejection(member, distinct[number]));
             rejections[number] = rejection;
-            self.rejected.extend(rejection.map(|rejection| Rejection { node: *node, ..rejection }));
+            self.rejected.extend(rejection.map(|rejection| Rejection { node: **node, ..rejection }));
             rejection.is_none()
-        });
+        };
+        *nodes = nodes.iter().zip(verdicts.numbers()).filter(stands).map(|(node, _)| *node).collect();
         Ok(())
     }
 }

@@ -70,7 +70,7 @@ impl Gateway {
         self.bound_cluster.load_full()
     }
 
-    /// Before a filter: waits for bind calls if the pod is asked about with a filter that counts. Whether it is.
+    /// Before a filter: waits for bind calls if the pod is asked about with a filter that counts. Returns whether one does.
     pub(super) fn await_bind_calls(&self, name: &str, group: &Group, query: &Query<'_>) -> bool {
         let is_counting = group.is_counting(&query.pod) && self.expects_binds();
         if is_counting && query.may_bind {

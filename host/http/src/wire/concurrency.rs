@@ -32,7 +32,7 @@ impl ConcurrencyLimits {
 
     /// Waits for a permit until the request's deadline.
     ///
-    /// The group must be one that exists, or the root: for each there is something to keep. `exists` tells which do.
+    /// The group must be one that exists, or the root: one semaphore is kept per group. `exists` tells which do.
     ///
     /// # Errors
     /// If there is no permit before the deadline.
