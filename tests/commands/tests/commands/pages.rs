@@ -164,7 +164,7 @@ fn the_page_about_go_makes_a_policy_from_an_empty_folder() {
     }
     let modules = [(), ()].map(|()| {
         let page = Page::open("go");
-        page.follow(page.commands("1. Make the module"), &[("mkdir needs-label && cd needs-label", DONE)]);
+        page.follow(page.commands("By hand"), &[("mkdir needs-label && cd needs-label", DONE)]);
         for file in ["main.go", "main_test.go"] {
             page.write(file);
         }
