@@ -90,8 +90,8 @@ impl ProgramStdio {
     }
 }
 
-/// Bytes that serde_json may take for a text: it has one buffer, which doubles, for a string with escapes, or for a byte
-/// of each level of nesting.
+/// Bytes that `serde_json` may take for a text: it has one buffer, which doubles, for a string with escapes, or for a
+/// byte of each level of nesting.
 fn parser_memory(json: &[u8]) -> usize {
     let (mut depth, mut longest) = (0_usize, 0);
     let mut bytes = json.iter();

@@ -61,7 +61,7 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
     let mut used = BTreeMap::new();
     match args.cases.as_deref() {
         Some(file) if file.is_file() => {
-            leave_out(&mut subjects);
+            drop_bystanders(&mut subjects);
             take_file(&mut subjects, file)?;
         }
         Some(directory) => {
