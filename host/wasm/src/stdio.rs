@@ -133,7 +133,7 @@ mod tests {
             ("", 0),
             (r#"{"NodeNames":["a","a long name without any escape"]}"#, 2 * 2),
             (r#"{"Error":"\u0041bcdefghij"}"#, 2 * 16),
-            (r#""[[[[ \" [[[[""#, 2 * 15),
+            (r#""[[[[ \" [[[[""#, 2 * 13),
             (r#""not ended \"#, 2 * 11),
             ("[[[[]]]] [[", 2 * 4),
         ];
