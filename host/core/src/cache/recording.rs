@@ -9,7 +9,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use plimsoll_decision_cache::{ReadLog, SharedLog};
+use plimsoll_decision_cache::{HeapSize, ReadLog, SharedLog};
 
 use super::attribute::{Attribute, AttributeRef};
 use crate::{Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, shown_settings};
@@ -20,17 +20,30 @@ const MAX_LINES: usize = 1_000;
 /// The most bytes of a line about a read: a guest may name a key of a MiB.
 const MAX_READ_BYTES: usize = 500;
 
+/// Maximum bytes of the values of all lines: a read of all nodes may have a value of each.
+const MAX_VALUES_BYTES: usize = 1 << 20;
+
+/// Stands for a value beyond that.
+const NOT_SHOWN: &str = "not shown: the values of this call are more than 1 MiB";
+
 /// Records the reads of one call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recording {
     log: SharedLog<Attribute>,
     /// Every read with its value; none if only the decision cache needs them.
-    lines: Option<Arc<Mutex<Vec<ReadLine>>>>,
+    lines: Option<Arc<Mutex<Lines>>>,
     /// Whether something was read of the nodes of the request together, or of another node than the one in question.
     /// None: nobody asks.
     compares_nodes: Option<Arc<AtomicBool>>,
     /// Whether something was read that the sidecar does not declare: a source of facts, or a count. None: nobody asks.
     reads_undeclared: Option<Arc<AtomicBool>>,
+}
+
+/// Reads with their values, and the bytes of these values.
+#[derive(Debug, Default)]
+struct Lines {
+    lines: Vec<ReadLine>,
+    bytes: usize,
 }
 
 /// One read and its result, for people.
@@ -91,7 +104,7 @@ impl Recording {
 
     /// The reads in order; at most [`MAX_LINES`].
     pub(crate) fn take_lines(&self) -> Vec<ReadLine> {
-        self.lines().map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
+        self.lines().map(|mut lines| std::mem::take(&mut *lines).lines).unwrap_or_default()
     }
 
     /// Makes this the node that the following reads are made for.
@@ -117,7 +130,7 @@ impl Recording {
         if let Some(undeclared) = self.reads_undeclared.as_ref().filter(|_| is_undeclared) {
             undeclared.store(true, Ordering::Relaxed);
         }
-        if let Some(mut lines) = self.lines().filter(|lines| lines.len() < MAX_LINES) {
+        if let Some(mut lines) = self.lines().filter(|lines| lines.lines.len() < MAX_LINES) {
             let other = match read.scope() {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
                 _ => None,
@@ -148,8 +161,23 @@ impl Recording {
         self.log.lock().is_uncacheable()
     }
 
-    fn lines(&self) -> Option<MutexGuard<'_, Vec<ReadLine>>> {
+    fn lines(&self) -> Option<MutexGuard<'_, Lines>> {
         self.lines.as_ref().map(|lines| lines.lock())
+    }
+}
+
+// === impl Lines ===
+
+impl Lines {
+    /// Adds a line; its value is left out if all values together would be too large.
+    fn push(&mut self, mut line: ReadLine) {
+        let bytes = self.bytes.saturating_add(line.value.heap_size());
+        if bytes > MAX_VALUES_BYTES {
+            line.value = Shown::Note(NOT_SHOWN.into());
+        } else {
+            self.bytes = bytes;
+        }
+        self.lines.push(line);
     }
 }
 
@@ -187,5 +215,27 @@ fn for_people<'v>(read: &Read<'_>, answer: &Result<Value<'v>, ReadError>) -> Res
     match (read, answer) {
         (Read::HostSettings, Ok(Value::Text(settings))) => Ok(Value::Text(shown_settings(settings).into())),
         _ => answer.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_all_lines_are_bounded_and_each_read_is_listed() {
+        let recording = Recording::with_lines();
+        let (long, short) = ("v".repeat(4_000), Ok(Value::Number(7)));
+        for _ in 0..500 {
+            recording.record(&Read::HostNow(1), &Ok(Value::text(&long)), |_| None);
+        }
+        recording.record(&Read::HostNow(1), &short, |_| None);
+        let lines = recording.take_lines();
+        let bytes: usize = lines.iter().map(|line| line.value.heap_size()).sum();
+        assert!(bytes <= MAX_VALUES_BYTES + 500 * NOT_SHOWN.len(), "{bytes}");
+        assert_eq!(lines.len(), 501);
+        assert_eq!(lines[0].value, Shown::of(&Value::text(&long), 4_000));
+        assert_eq!(lines[499].value, Shown::Note(NOT_SHOWN.into()));
+        assert_eq!(lines[500].value, Shown::Number(7), "a short value after a long one");
     }
 }
