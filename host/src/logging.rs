@@ -1,5 +1,6 @@
 //! Where log lines go and how they look.
 
+mod guest_lines;
 mod limit;
 
 use std::{
@@ -21,11 +22,15 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+pub(crate) use self::guest_lines::GuestLines;
 use self::limit::Limiter;
 use crate::{
     args::LogFormat,
     text::{LogWriter, one_line},
 };
+
+/// The target of the lines that policies write.
+const GUEST: &str = "plimsoll::guest";
 
 /// Libraries whose lines say less than our own about the same event, and say it for every attempt.
 ///

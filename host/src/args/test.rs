@@ -23,7 +23,7 @@ pub(crate) struct TestArgs {
     #[arg(long, env = "PLIMSOLL_STRICT")]
     pub(crate) strict: bool,
 
-    /// Show with each difference the values that the policy read
+    /// Show with each difference the values that the policy read, and on standard error the lines that policies log
     #[arg(long, env = "PLIMSOLL_EXPLAIN")]
     pub(crate) explain: bool,
 

@@ -10,6 +10,7 @@ use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale};
 use super::offline::OfflineGateway;
 use crate::{
     args::{FineScores, OutputFormat, RunArgs},
+    logging::GuestLines,
     output,
     render::explanation,
 };
@@ -17,6 +18,8 @@ use report::RunReport;
 
 pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &RunArgs) -> Result<ExitCode> {
     let (offline, pod) = OfflineGateway::open_for(args)?;
+    // Not before: a policy that is loaded is asked about sample nodes, too.
+    let _lines = GuestLines::start();
     if let Some(absent) = nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         bail!("the cluster has no node '{absent}'");
     }

@@ -15,9 +15,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use self::run::Tester;
 use crate::{
     args::{ReportFormat, TestArgs},
     engine,
+    logging::GuestLines,
 };
 
 pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
@@ -25,10 +27,12 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
     if let Some(target) = &args.record.target {
         return record::record(args, target, &loader);
     }
+    let lines = args.explain.then(GuestLines::start);
+    let tester = Tester { args, loader: &loader, lines: lines.as_ref() };
     if args.watch {
-        return watch::watch(args, &loader);
+        return watch::watch(&tester);
     }
-    let report = once::report(&find::find(args)?, args, &loader)?;
+    let report = once::report(&find::find(args)?, &tester)?;
     once::print(&report, args.output)?;
     Ok(if report.is_passed(args.strict) { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -20,6 +20,8 @@ use tracing::{
 };
 use tracing_subscriber::layer::{Context, Layer};
 
+use super::GUEST;
+
 /// The time in which the lines of one kind are counted together.
 const WINDOW: Duration = Duration::from_secs(1);
 
@@ -35,8 +37,7 @@ const MAX_CLASSES: usize = 1024;
 /// The key of all others together.
 const OTHERS: u64 = 0;
 
-/// Lines of policies, and reports on policies in shadow mode: each request may cause some.
-const GUEST: &str = "plimsoll::guest";
+/// Reports on policies in shadow mode: each request may cause some.
 const SHADOW: &str = "plimsoll::shadow";
 
 /// Our own lines about lines that were left out.

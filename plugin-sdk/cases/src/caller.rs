@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, BindAnswer, Fault, Limits, Policy, ReadLine, Verb, VerbAnswer, View, check_answers, read_for,
+    Ask, BindAnswer, Fault, Limits, Origin, Policy, ReadLine, Verb, VerbAnswer, View, check_answers, read_for,
 };
 
 use crate::{
@@ -180,7 +180,8 @@ impl<'a> Caller<'a> {
             // The time that the world takes to be read is not the policy's.
             let deadline = *self.deadline.get_or_init(|| Instant::now() + CASE_TIMEOUT);
             let limits = Limits { deadline, timeout, memory: self.limits.memory };
-            call(&Ask::new(Arc::from(POLICY), Arc::clone(view), limits))
+            let origin = Origin { verb: Some(verb), ..Origin::default() };
+            call(&Ask { origin, ..Ask::new(Arc::from(POLICY), Arc::clone(view), limits) })
         };
         let answer = match within(self.limits.timeout) {
             Err(fault) if fault.kind.is_transient() && self.policy.verbs().has(verb) => {

@@ -1,21 +1,16 @@
 //! One run of all that was found.
 
 use anyhow::{Result, bail};
-use plimsoll_wasm::WasmLoader;
 
-use super::{find::Found, report::TestReport, run};
-use crate::{
-    args::{ReportFormat, TestArgs},
-    output,
-    render::junit,
-};
+use super::{find::Found, report::TestReport, run::Tester};
+use crate::{args::ReportFormat, output, render::junit};
 
 /// Runs the cases that were found.
 ///
 /// # Errors
 /// If that tests nothing: a command in CI that looks in the wrong place must not succeed.
-pub(super) fn report(found: &Found, args: &TestArgs, loader: &WasmLoader) -> Result<TestReport> {
-    let report = run::run(found, args, loader);
+pub(super) fn report(found: &Found, tester: &Tester<'_>) -> Result<TestReport> {
+    let (report, args) = (tester.run(found), tester.args);
     if report.is_empty() {
         let places = args.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
         for skipped in &report.skipped {

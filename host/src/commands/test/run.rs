@@ -1,6 +1,6 @@
 //! Runs the cases of policies, with the limits that `serve` has.
 
-use std::{sync::Arc, time::Instant};
+use std::{path::Path, sync::Arc, time::Instant};
 
 use plimsoll_cases::{CallLimits, Case, CaseError};
 use plimsoll_core::{FactAccess, Loader, Policy, PolicyConfig, SidecarFacts};
@@ -11,10 +11,18 @@ use super::{
     find::{Found, Subject},
     report::{CaseOutcome, CaseReport, MAX_SHOWN, PolicyReport, Skipped, TestReport},
 };
-use crate::args::TestArgs;
+use crate::{args::TestArgs, logging::GuestLines};
 
 /// After this many cases in which its time ran out, a policy is not asked any more: it may have thousands.
 const MAX_TIMEOUTS: usize = 5;
+
+/// Tests policies for one command.
+pub(super) struct Tester<'a> {
+    pub(super) args: &'a TestArgs,
+    pub(super) loader: &'a WasmLoader,
+    /// Shows the lines that policies log.
+    pub(super) lines: Option<&'a GuestLines>,
+}
 
 /// A policy that is loaded.
 pub(super) struct Loaded {
@@ -27,62 +35,74 @@ pub(super) struct Loaded {
     pub(super) sidecar_facts: SidecarFacts,
 }
 
-pub(super) fn run(found: &Found, args: &TestArgs, loader: &WasmLoader) -> TestReport {
-    let mut skipped = Vec::new();
-    let mut policies = Vec::new();
-    for subject in &found.subjects {
-        match &subject.files {
-            Ok(_) if subject.cases.is_empty() => {
-                skipped.push(Skipped { file: subject.file.clone(), why: "it has no cases".to_owned() });
+// === impl Tester ===
+
+impl Tester<'_> {
+    pub(super) fn run(&self, found: &Found) -> TestReport {
+        let mut skipped = Vec::new();
+        let mut policies = Vec::new();
+        for subject in &found.subjects {
+            match &subject.files {
+                Ok(_) if subject.cases.is_empty() => {
+                    skipped.push(Skipped { file: subject.file.clone(), why: "it has no cases".to_owned() });
+                }
+                Ok(files) => policies.extend(self.run_policy(subject, files)),
+                Err(why) if self.is_wanted(&[&subject.file.to_string_lossy()]) => {
+                    policies.push(PolicyReport::refused(&subject.file, None, why.clone()));
+                }
+                Err(_) => {}
             }
-            Ok(files) => policies.extend(run_policy(subject, files, args, loader)),
-            Err(why) if is_wanted(args, &[&subject.file.to_string_lossy()]) => {
-                policies.push(PolicyReport::refused(&subject.file, None, why.clone()));
+        }
+        skipped.extend(found.skipped.iter().cloned());
+        if self.args.filter.is_some() {
+            skipped.clear();
+        }
+        TestReport { policies, skipped }
+    }
+
+    /// The report on one policy; none if the filter leaves no case. Of thousands of files one is in memory at a time.
+    fn run_policy(&self, subject: &Subject, files: &PolicyFiles) -> Option<PolicyReport> {
+        let mut kept: Option<Loaded> = None;
+        let mut timeouts = 0;
+        let mut reports = Vec::new();
+        for file in &subject.cases {
+            let case = Case::read(file);
+            let description = case.as_ref().map_or_else(|_| String::new(), |case| case.description.clone());
+            if !self.is_wanted(&[&file.to_string_lossy(), &description, &subject.file.to_string_lossy()]) {
+                continue;
             }
-            Err(_) => {}
+            let policy = match &mut kept {
+                Some(policy) => policy,
+                none => match Loaded::of(files, self.loader) {
+                    Ok(own) => none.insert(own),
+                    Err(why) => return Some(PolicyReport::refused(&subject.file, Some(files), why)),
+                },
+            };
+            let started = Instant::now();
+            let outcome = if timeouts >= MAX_TIMEOUTS {
+                let error = format!("not run: the policy ran out of time in {MAX_TIMEOUTS} cases before");
+                CaseOutcome::Error { line: None, error }
+            } else {
+                self.showing_lines(subject, file, || policy.outcome(case, self.args.explain))
+            };
+            timeouts += usize::from(outcome.is_timeout());
+            reports.push(CaseReport { file: file.clone(), description, outcome, took: started.elapsed() });
+        }
+        (!reports.is_empty()).then(|| PolicyReport::new(&subject.file, Some(files), reports))
+    }
+
+    /// Whether one of these texts contains that of the filter.
+    fn is_wanted(&self, texts: &[&str]) -> bool {
+        self.args.filter.as_ref().is_none_or(|filter| texts.iter().any(|text| text.contains(filter.as_str())))
+    }
+
+    /// Shows the lines that the policy logs meanwhile, if they are wanted.
+    fn showing_lines<T>(&self, subject: &Subject, case: &Path, run: impl FnOnce() -> T) -> T {
+        match self.lines {
+            Some(lines) => lines.of_case(subject.file.display(), case.display(), run),
+            None => run(),
         }
     }
-    skipped.extend(found.skipped.iter().cloned());
-    if args.filter.is_some() {
-        skipped.clear();
-    }
-    TestReport { policies, skipped }
-}
-
-/// The report on one policy; none if the filter leaves no case. Of thousands of files one is in memory at a time.
-fn run_policy(subject: &Subject, files: &PolicyFiles, args: &TestArgs, loader: &WasmLoader) -> Option<PolicyReport> {
-    let mut kept: Option<Loaded> = None;
-    let mut timeouts = 0;
-    let mut reports = Vec::new();
-    for file in &subject.cases {
-        let case = Case::read(file);
-        let description = case.as_ref().map_or_else(|_| String::new(), |case| case.description.clone());
-        if !is_wanted(args, &[&file.to_string_lossy(), &description, &subject.file.to_string_lossy()]) {
-            continue;
-        }
-        let policy = match &mut kept {
-            Some(policy) => policy,
-            none => match Loaded::of(files, loader) {
-                Ok(own) => none.insert(own),
-                Err(why) => return Some(PolicyReport::refused(&subject.file, Some(files), why)),
-            },
-        };
-        let started = Instant::now();
-        let outcome = if timeouts >= MAX_TIMEOUTS {
-            let error = format!("not run: the policy ran out of time in {MAX_TIMEOUTS} cases before");
-            CaseOutcome::Error { line: None, error }
-        } else {
-            policy.outcome(case, args.explain)
-        };
-        timeouts += usize::from(outcome.is_timeout());
-        reports.push(CaseReport { file: file.clone(), description, outcome, took: started.elapsed() });
-    }
-    (!reports.is_empty()).then(|| PolicyReport::new(&subject.file, Some(files), reports))
-}
-
-/// Whether one of these texts contains that of the filter.
-fn is_wanted(args: &TestArgs, texts: &[&str]) -> bool {
-    args.filter.as_ref().is_none_or(|filter| texts.iter().any(|text| text.contains(filter.as_str())))
 }
 
 // === impl Loaded ===

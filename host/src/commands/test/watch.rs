@@ -10,9 +10,8 @@ use std::{
 use anyhow::Result;
 use plimsoll_directory::ChangeWatch;
 use plimsoll_system::FileStamp;
-use plimsoll_wasm::WasmLoader;
 
-use super::{find, find::Found, once};
+use super::{find, find::Found, once, run::Tester};
 use crate::{args::TestArgs, output, text::count};
 
 /// The interval at which files are compared where the system does not report changes, as on some network file systems.
@@ -24,18 +23,19 @@ const SETTLE: Duration = Duration::from_millis(150);
 /// The files of a run with their stamps.
 type Stamps = BTreeMap<PathBuf, FileStamp>;
 
-pub(super) fn watch(args: &TestArgs, loader: &WasmLoader) -> Result<ExitCode> {
+pub(super) fn watch(tester: &Tester<'_>) -> Result<ExitCode> {
+    let args = tester.args;
     let mut watch = ChangeWatch::new();
     loop {
         let found = find::find(args);
         // From before the run: a file that is written while it lasts is tested again.
         let stamps = stamps(&found);
-        let printed = found
-            .and_then(|found| once::report(&found, args, loader))
-            .and_then(|report| once::print(&report, args.output));
+        let printed =
+            found.and_then(|found| once::report(&found, tester)).and_then(|report| once::print(&report, args.output));
         if let Err(error) = printed {
             output::complain(&error);
         }
+        tester.lines.iter().for_each(|lines| lines.restart());
         output::remark(&format!("watching {}; a change tests again", count(stamps.len(), "file")));
         wait_for_change(args, &mut watch, &stamps);
     }

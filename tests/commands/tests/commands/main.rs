@@ -8,6 +8,7 @@ mod credential_plugin;
 mod explain;
 mod facts;
 mod fetched_facts;
+mod guest_lines;
 mod help;
 mod hostile_files;
 mod json;
