@@ -173,8 +173,15 @@ fn tell(change: &PolicyChange) {
             warn!(policy = id, "policy removed: it was kept without its files only until a policy was loaded");
         }
         PolicyChange::Removed { id, was_kept: false } => warn!(policy = id, "policy removed"),
-        PolicyChange::RolledBack { id, version, back, error } => {
-            error!(policy = id, version, back, error, "policy rolled back: the version before is in force again");
+        PolicyChange::RolledBack { id, version, back, digest, error } => {
+            error!(
+                policy = id,
+                version,
+                back,
+                digest,
+                error,
+                "policy rolled back: the last version that has answered is in force again"
+            );
         }
         PolicyChange::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
         PolicyChange::Library { id } => {

@@ -30,7 +30,7 @@ crate::words! {
         Loading = "loading",
         /// Its files are refused; the last good version is in force.
         Kept = "kept",
-        /// Its newest version failed from its first calls on; the one before is in force again.
+        /// Its newest version failed from its first calls on; the last one that has answered is in force again.
         RolledBack = "rolled-back",
         /// Its files went together with all others; the last good version is in force.
         Vanished = "vanished",

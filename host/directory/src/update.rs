@@ -77,8 +77,8 @@ pub enum PolicyChange {
         /// The problem.
         error: String,
     },
-    /// Its newest version was rolled back: it failed from its first calls on, and the previous one answers the same
-    /// call.
+    /// Its newest version was rolled back: it failed from its first calls on, and the last version that had
+    /// answered answers the same call.
     RolledBack {
         /// The policy.
         id: String,
@@ -86,6 +86,8 @@ pub enum PolicyChange {
         version: u64,
         /// The number of the one that is in force again.
         back: u64,
+        /// `sha256:…` of its module.
+        digest: String,
         /// The fault of the version that was rolled back.
         error: String,
     },

@@ -42,7 +42,7 @@ impl PolicyEntry {
         Some(RollbackCheck { id: id.clone(), failing, previous, call })
     }
 
-    /// Rolls back if the previous version answers the call that the one in force fails. An outcome about other versions
+    /// Rolls back if the last good version answers the call that the one in force fails. An outcome about other versions
     /// than the two of now is obsolete.
     pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> Option<Rollback> {
         let RollbackCheck { id, failing, previous, .. } = check;
@@ -51,8 +51,9 @@ impl PolicyEntry {
         let before = self.before.as_ref().filter(|before| Arc::ptr_eq(&before.member, previous))?;
         // During the check it may have answered, or have been switched off.
         let error = error.filter(|_| !failing.circuit.has_answered() && !self.sidecar_mode.is_off())?;
-        let (number, back, digests) = (version.member.version, before.member.version, version.digests.clone());
-        let refusal = FileRefusal::rolled_back(format!("{error}; the version before answers the same call"));
+        let (number, digests) = (version.member.version, version.digests.clone());
+        let (back, digest) = (before.member.version, before.digests.module.clone());
+        let refusal = FileRefusal::rolled_back(format!("{error}; the last good version answers the same call"));
         failing.circuit.end_probation();
         self.version = self.before.take();
         self.refused = Some((digests.clone(), refusal.clone()));
@@ -61,7 +62,7 @@ impl PolicyEntry {
         (self.job, self.stale) = (None, true);
         let why = refusal.text.clone();
         self.reported = Some(refusal);
-        let change = PolicyChange::RolledBack { id: id.to_string(), version: number, back, error };
+        let change = PolicyChange::RolledBack { id: id.to_string(), version: number, back, digest, error };
         Some(Rollback { digests, why, change })
     }
 }

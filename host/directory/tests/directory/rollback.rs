@@ -8,7 +8,7 @@ use plimsoll_directory::{DirectoryConfig, PolicyChange};
 use crate::{
     fake::good,
     starting::filter,
-    world::{Watched, World, member, tag, wait_until},
+    world::{Watched, World, digest_of, member, tag, wait_until},
 };
 
 /// A change that somebody makes to a file, whose bytes were these.
@@ -60,9 +60,10 @@ fn a_version_that_fails_every_call_is_rolled_back_and_not_tried_again() {
     replace_by(&world, &mut watched, "fails");
     wait_for_rollback(&mut watched);
     let error = "it failed to filter from its first calls on (trap: unreachable)".to_owned();
-    assert!(watched.changes.contains(&PolicyChange::RolledBack { id: "x".to_owned(), version: 2, back: 1, error }));
+    let (id, digest) = ("x".to_owned(), digest_of("v1"));
+    assert!(watched.changes.contains(&PolicyChange::RolledBack { id, version: 2, back: 1, digest, error }));
     let [failure] = watched.roster.failures() else { panic!("{:?}", watched.roster.failures()) };
-    assert!(failure.kept && failure.error.ends_with("the version before answers the same call"), "{failure:?}");
+    assert!(failure.kept && failure.error.ends_with("the last good version answers the same call"), "{failure:?}");
     world.put("x.wasm", &good("fails"));
     world.write("y.wasm", &good("a"));
     watched.wait_for_tag("y", "a");

@@ -182,6 +182,6 @@ fn a_version_that_fails_its_first_calls_is_rolled_back_and_stays_so_after_a_rest
         assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_policies{state=\"rolled-back\"} 1"));
         let listed: serde_json::Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
         assert_eq!(listed["policies"][0]["state"], "rolled-back");
-        assert!(gateway.get("/readyz").unwrap().body.contains("the version before answers the same call"));
+        assert!(gateway.get("/readyz").unwrap().body.contains("the last good version answers the same call"));
     }
 }
