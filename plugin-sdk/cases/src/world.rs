@@ -152,8 +152,8 @@ impl World {
     }
 
     fn seeing(&self, view: View) -> View {
-        let names = self.facts.as_object().into_iter().flatten().map(|(name, _)| (name.as_str(), name.as_str()));
-        let view = view.with_fact_access(Arc::new(FactAccess::new(names, AbsentFacts::Default)));
+        let names = self.facts.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        let view = view.with_fact_access(Arc::new(FactAccess::of_case(names)));
         if self.without_cluster || self.without_pods { view.without_cluster() } else { view }
     }
 

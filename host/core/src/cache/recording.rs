@@ -126,7 +126,10 @@ impl Recording {
         if let Some(compares) = self.compares_nodes.as_ref().filter(|_| compares_nodes(read, position)) {
             compares.store(true, Ordering::Relaxed);
         }
-        let is_undeclared = matches!(answer, Err(ReadError::UndeclaredSource(_) | ReadError::Counts(_)));
+        let is_undeclared = matches!(
+            answer,
+            Err(ReadError::UndeclaredSource(_) | ReadError::SourceNotInCase(_) | ReadError::Counts(_))
+        );
         if let Some(undeclared) = self.reads_undeclared.as_ref().filter(|_| is_undeclared) {
             undeclared.store(true, Ordering::Relaxed);
         }

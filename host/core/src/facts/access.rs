@@ -8,6 +8,11 @@ use super::FactSource;
 const MAX_NAME_BYTES: usize = 63;
 
 crate::words! {
+    /// Whether the sources are those of a test case.
+    pub(crate) const fn is_of_case(&self) -> bool {
+        self.is_of_case
+    }
+
     /// The effect of reading a fact that is not there.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum AbsentFacts {
@@ -27,6 +32,8 @@ pub struct FactAccess {
     /// By its alias, the policy's name for it: the source's name among all [`Facts`](super::Facts).
     names: BTreeMap<Box<str>, Box<str>>,
     absent: AbsentFacts,
+    /// Whether the sources are those of a test case, for errors.
+    is_of_case: bool,
 }
 
 /// The sources that are files of a policy's sidecar, by their name among all [`Facts`](super::Facts).
@@ -50,7 +57,13 @@ impl FactAccess {
     /// Access to these sources: the policy's name for each, and its name among all facts.
     pub fn new<'n>(names: impl IntoIterator<Item = (&'n str, &'n str)>, absent: AbsentFacts) -> Self {
         let names = names.into_iter().map(|(alias, global)| (alias.into(), global.into())).collect();
-        Self { names, absent }
+        Self { names, absent, is_of_case: false }
+    }
+
+    /// Access to the sources of a test case, by their names; an absent fact has no effect.
+    pub fn of_case<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let names = names.into_iter().map(|name| (name, name));
+        Self { is_of_case: true, ..Self::new(names, AbsentFacts::Default) }
     }
 
     /// A copy that treats absent facts as `absent: default` does.

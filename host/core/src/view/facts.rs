@@ -38,6 +38,7 @@ impl View {
         let (Some(access), Some(source)) = (&self.fact_access, read.fact_source()) else { return Ok(read) };
         match access.global_name(source) {
             Some(global) => Ok(read.with_fact_source(global)),
+            None if access.is_of_case() => Err(ReadError::SourceNotInCase(source.into())),
             None => Err(ReadError::UndeclaredSource(source.into())),
         }
     }
