@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · Debouncer · FileStamp · uptime · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · Debouncer · FileStamp · is_own · uptime · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -14,6 +14,7 @@ mod debouncer;
 pub mod digest;
 mod error_chain;
 mod file_stamp;
+mod owner;
 mod private_dir;
 mod process_memory;
 mod uptime;
@@ -21,6 +22,7 @@ mod uptime;
 pub use debouncer::Debouncer;
 pub use error_chain::error_chain;
 pub use file_stamp::{FileIdentity, FileStamp};
+pub use owner::is_own;
 pub use private_dir::{DirLimit, PrivateDir};
 pub use process_memory::private_memory;
 pub use uptime::uptime;

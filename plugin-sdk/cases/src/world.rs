@@ -3,9 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{
-    AbsentFacts, Candidate, Cluster, FactAccess, Facts, Namespace, Namespaces, Node, ObjectError, Pod, Slot, View,
-};
+use plimsoll_core::{Candidate, Cluster, FactAccess, Facts, Namespace, Namespaces, Node, ObjectError, Pod, Slot, View};
 use serde_json::Value;
 
 /// The cluster and the question of a test; objects have the form of `kubectl get -o json`.

@@ -8,11 +8,6 @@ use super::FactSource;
 const MAX_NAME_BYTES: usize = 63;
 
 crate::words! {
-    /// Whether the sources are those of a test case.
-    pub(crate) const fn is_of_case(&self) -> bool {
-        self.is_of_case
-    }
-
     /// The effect of reading a fact that is not there.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum AbsentFacts {
@@ -70,6 +65,11 @@ impl FactAccess {
     #[must_use]
     pub fn lenient(&self) -> Self {
         Self { absent: AbsentFacts::Default, ..self.clone() }
+    }
+
+    /// Whether the sources are those of a test case.
+    pub(crate) const fn is_of_case(&self) -> bool {
+        self.is_of_case
     }
 
     /// The effect of reading a fact that is not there.

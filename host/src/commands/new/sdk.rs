@@ -182,10 +182,12 @@ impl Sdk {
                     self::folder(language)
                 );
                 let absolute = std::path::absolute(&folder);
-                Source::Checkout(absolute.with_context(|| format!("{} has no absolute path", folder.display()))?)
+                let absolute = absolute.with_context(|| format!("{} has no absolute path", folder.display()))?;
+                check_path(&absolute)?;
+                Source::Checkout(absolute)
             }
             None if language != Language::Rust => Source::Copied,
-            None => own_checkout().map_or(Source::Repository, Source::Checkout),
+            None => own_checkout()?.map_or(Source::Repository, Source::Checkout),
         };
         Ok(Self { language, source })
     }
@@ -252,9 +254,33 @@ fn folder(language: Language) -> &'static str {
 }
 
 /// The Rust SDK of the checkout that this program lies in, as cargo leaves it.
-fn own_checkout() -> Option<PathBuf> {
-    let program = env::current_exe().ok()?;
-    program.ancestors().map(|above| above.join(folder(Language::Rust))).find(|sdk| sdk.join("Cargo.toml").is_file())
+///
+/// Others may have written to a folder above the program, such as `/tmp`, so the SDK must belong to the user.
+///
+/// # Errors
+/// If a Makefile cannot have its path.
+fn own_checkout() -> Result<Option<PathBuf>> {
+    let Ok(program) = env::current_exe() else { return Ok(None) };
+    let sdk = program.ancestors().map(|above| above.join(folder(Language::Rust))).find(|sdk| is_own_sdk(sdk));
+    sdk.as_deref().map_or(Ok(()), check_path)?;
+    Ok(sdk)
+}
+
+/// Whether the folder, its parent and its manifest are there and belong to the user of this process.
+fn is_own_sdk(sdk: &Path) -> bool {
+    let parts = sdk.parent().into_iter().chain([sdk]).map(Path::to_owned).chain([sdk.join("Cargo.toml")]);
+    parts.into_iter().all(|part| plimsoll_system::is_own(&part))
+}
+
+/// Refuses a path that a Makefile, a shell or another generated file could not have as it is.
+fn check_path(path: &Path) -> Result<()> {
+    let is_fit = |c: char| c.is_alphanumeric() || "/._-+@,".contains(c);
+    ensure!(
+        path.to_str().is_some_and(|path| path.chars().all(is_fit)),
+        "{}: the path of the SDK is written into Makefiles: expected letters, digits and any of / . _ - + @ , alone",
+        plimsoll_core::escaped(&path.to_string_lossy(), |_| false)
+    );
+    Ok(())
 }
 
 #[cfg(test)]
@@ -277,6 +303,26 @@ mod tests {
             let listed: BTreeSet<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
             assert_eq!(listed, files_of(&root, &root), "{language:?}");
         }
+    }
+
+    #[test]
+    fn a_path_that_make_or_a_shell_could_read_otherwise_is_refused() {
+        for path in ["/home/me/plimsoll/plugin-sdk/c", "/srv/ci+cd/work@2/Müller,x/v1.0_a-b"] {
+            assert!(check_path(Path::new(path)).is_ok(), "{path}");
+        }
+        let bad = [' ', '\t', '\n', '$', '#', '\'', '"', '\\', '`', '(', ';', '%', ':', '*', '\u{200b}'];
+        for path in bad.map(|bad| format!("/home/a{bad}b")) {
+            let error = check_path(Path::new(&path)).unwrap_err().to_string();
+            assert!(error.ends_with("expected letters, digits and any of / . _ - + @ , alone"), "{error}");
+            assert!(!error.contains(['\n', '\t']), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_checkout_is_taken_unasked_only_from_its_owner() {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder(Language::Rust));
+        assert!(is_own_sdk(&own));
+        assert!(!is_own_sdk(Path::new("/proc/1/no-such-sdk")));
     }
 
     /// The files of an SDK without those for its development, and those that a build made.

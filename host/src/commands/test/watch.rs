@@ -35,7 +35,9 @@ pub(super) fn watch(tester: &Tester<'_>) -> Result<ExitCode> {
         if let Err(error) = printed {
             output::complain(&error);
         }
-        tester.lines.iter().for_each(|lines| lines.restart());
+        if let Some(lines) = tester.lines {
+            lines.restart();
+        }
         output::remark(&format!("watching {}; a change tests again", count(stamps.len(), "file")));
         wait_for_change(args, &mut watch, &stamps);
     }

@@ -256,7 +256,12 @@ fn new_refuses_a_name_that_is_none_and_a_folder_that_is_in_use() {
     fs::write(parent.path().join("file"), "").unwrap();
     refused(&["file"], "file cannot be used");
     refused(&["--sdk", ".", "needs"], ". is no checkout of plimsoll: it has no directory plugin-sdk/c");
-    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 2);
+    fs::create_dir_all(parent.path().join("my $(shell touch pwned) dir/plugin-sdk/c")).unwrap();
+    refused(
+        &["--sdk", "my $(shell touch pwned) dir", "needs"],
+        "the path of the SDK is written into Makefiles: expected",
+    );
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 3);
     fs::create_dir(parent.path().join("empty")).unwrap();
     assert_eq!(new(&["empty"]).code, Some(0));
 }
