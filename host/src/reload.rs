@@ -20,6 +20,11 @@ use crate::{
 pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
 
+const ROLLED_BACK: &str = "policy rolled back: the last version that has answered is in force again";
+
+const LIBRARY: &str =
+    "the policy is a library now and is not asked, because a sidecar of another policy names its module";
+
 /// Where updates of the directory go.
 pub(crate) struct Reload {
     gateway: Arc<Gateway>,
@@ -59,7 +64,7 @@ impl Reload {
 
     /// Puts a roster in force.
     pub(crate) fn apply(&self, update: RosterUpdate) {
-        update.changes.iter().for_each(tell);
+        update.changes.iter().for_each(log_change);
         if self.sees_pods {
             warn_of_outrun(&update, self.binds);
         } else {
@@ -146,7 +151,7 @@ fn is_loading(roster: &Roster) -> bool {
     roster.states().values().any(|state| *state == PolicyState::Loading)
 }
 
-fn tell(change: &PolicyChange) {
+fn log_change(change: &PolicyChange) {
     match change {
         PolicyChange::Loaded { id, mode, digest, sidecar, only_settings, version, took } => {
             let (sidecar, took) = (sidecar.as_deref().unwrap_or("none"), crate::text::duration(*took));
@@ -174,21 +179,11 @@ fn tell(change: &PolicyChange) {
         }
         PolicyChange::Removed { id, was_kept: false } => warn!(policy = id, "policy removed"),
         PolicyChange::RolledBack { id, version, back, digest, error } => {
-            error!(
-                policy = id,
-                version,
-                back,
-                digest,
-                error,
-                "policy rolled back: the last version that has answered is in force again"
-            );
+            error!(policy = id, version, back, digest, error, "{ROLLED_BACK}");
         }
         PolicyChange::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
         PolicyChange::Library { id } => {
-            warn!(
-                policy = id,
-                "the policy is a library now and is not asked, because a sidecar of another policy names its module"
-            );
+            warn!(policy = id, "{LIBRARY}");
         }
     }
 }

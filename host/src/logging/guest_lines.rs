@@ -71,7 +71,7 @@ impl GuestLines {
     }
 
     /// Shows the lines of these calls with the case that makes them.
-    pub(crate) fn of_case<T>(&self, policy: impl ToString, file: impl ToString, run: impl FnOnce() -> T) -> T {
+    pub(crate) fn of_case<T>(&self, policy: &impl ToString, file: &impl ToString, run: impl FnOnce() -> T) -> T {
         self.0.lock().case = Some(RunningCase { policy: policy.to_string(), file: file.to_string() });
         let result = run();
         self.0.lock().case = None;

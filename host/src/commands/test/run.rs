@@ -99,7 +99,7 @@ impl Tester<'_> {
     /// Shows the lines that the policy logs meanwhile, if they are wanted.
     fn showing_lines<T>(&self, subject: &Subject, case: &Path, run: impl FnOnce() -> T) -> T {
         match self.lines {
-            Some(lines) => lines.of_case(subject.file.display(), case.display(), run),
+            Some(lines) => lines.of_case(&subject.file.display(), &case.display(), run),
             None => run(),
         }
     }
