@@ -2,6 +2,7 @@
 
 mod guest_lines;
 mod limit;
+mod targets;
 
 use std::{
     fmt::{self, Debug},
@@ -28,9 +29,6 @@ use crate::{
     args::LogFormat,
     text::{LogWriter, one_line},
 };
-
-/// The target of the lines that policies write.
-const GUEST: &str = "plimsoll::guest";
 
 /// Libraries whose lines say less than our own about the same event, and say it for every attempt.
 ///

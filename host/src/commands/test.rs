@@ -27,7 +27,7 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
     if let Some(target) = &args.record.target {
         return record::record(args, target, &loader);
     }
-    let lines = args.explain.then(GuestLines::start);
+    let lines = args.explain.then(GuestLines::start_for_cases);
     let tester = Tester { args, loader: &loader, lines: lines.as_ref() };
     if args.watch {
         return watch::watch(&tester);

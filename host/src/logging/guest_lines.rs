@@ -1,6 +1,6 @@
 //! The lines that policies log, on standard error, for commands by which a person asks about a policy.
 //!
-//! Of each policy the first lines are shown: a call may write 64, and a cluster has thousands of nodes. A command puts
+//! Of each policy the first lines are shown: a call may write 64, and a cluster has thousands of nodes. A command makes
 //! some calls twice, as `run` does for its table and its decision; equal lines are shown once.
 
 use std::{
@@ -18,22 +18,24 @@ use tracing::{
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use super::GUEST;
+use super::targets::GUEST;
 use crate::{output, text};
 
 /// The most lines of one policy: more than a person reads.
 const MAX_LINES: usize = 100;
 
-/// Lines of policies are shown once this value is made. When it is dropped, it tells of those left out.
+/// Shows lines of policies as long as it exists. When it is dropped, it reports how many were left out.
 pub(crate) struct GuestLines(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
+    /// Whether lines are shown only while a case runs.
+    only_cases: bool,
     case: Option<RunningCase>,
     by_policy: BTreeMap<String, PolicyLines>,
 }
 
-/// A case that is put to a policy: the policy's file, and its own.
+/// The files of a case and its policy.
 struct RunningCase {
     policy: String,
     file: String,
@@ -63,7 +65,16 @@ struct LineFields {
 impl GuestLines {
     /// Shows all lines from now on, for a command that has no log.
     pub(crate) fn start() -> Self {
-        let state = Arc::<Mutex<State>>::default();
+        Self::with(State::default())
+    }
+
+    /// Shows the lines of [`Self::of_case`] alone: those of the trial calls of a load belong to no case.
+    pub(crate) fn start_for_cases() -> Self {
+        Self::with(State { only_cases: true, ..State::default() })
+    }
+
+    fn with(state: State) -> Self {
+        let state = Arc::new(Mutex::new(state));
         let subscriber = tracing_subscriber::registry().with(GuestLayer(Arc::clone(&state)));
         // It fails only where lines have gone to a log before.
         let _ = tracing::subscriber::set_global_default(subscriber);
@@ -78,7 +89,7 @@ impl GuestLines {
         result
     }
 
-    /// Tells of the lines left out, and shows as many again.
+    /// Reports how many lines were left out, and shows as many again.
     pub(crate) fn restart(&self) {
         for (policy, lines) in std::mem::take(&mut self.0.lock().by_policy) {
             if lines.left_out > 0 {
@@ -120,6 +131,7 @@ impl State {
         let LineFields { policy, verb, node, message } = fields;
         let (policy, case) = match &self.case {
             Some(case) => (case.policy.clone(), &*case.file),
+            None if self.only_cases => return None,
             None => (policy, ""),
         };
         let about: Vec<&str> = [level, case, &verb, &node].into_iter().filter(|part| !part.is_empty()).collect();

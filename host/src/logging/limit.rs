@@ -20,7 +20,7 @@ use tracing::{
 };
 use tracing_subscriber::layer::{Context, Layer};
 
-use super::GUEST;
+use super::targets::{GUEST, SHADOW};
 
 /// The time in which the lines of one kind are counted together.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -36,9 +36,6 @@ const MAX_CLASSES: usize = 1024;
 
 /// The key of all others together.
 const OTHERS: u64 = 0;
-
-/// Reports on policies in shadow mode: each request may cause some.
-const SHADOW: &str = "plimsoll::shadow";
 
 /// Our own lines about lines that were left out.
 const SUPPRESSED: &str = "plimsoll::suppressed";

@@ -3,18 +3,17 @@
 //! The output is parsed in one pass that ends at the first mistake. Nothing of it is copied but reasons for nodes of the
 //! view, so an answer takes no more memory than the view's nodes need, whatever a program writes.
 
+mod fault;
 mod parts;
 mod reader;
 mod statements;
 
-use plimsoll_core::{Fault, FaultKind, Verdict, View, bounded, excerpt, one_line};
+use plimsoll_core::{Fault, Verdict, View, excerpt};
 
-use self::{parts::Part, statements::Statements};
-use crate::fault::MAX_DETAIL_BYTES;
+use self::{fault::output_fault, parts::Part, statements::Statements};
 
-/// Maximum bytes of an answer, and of a name in it, that a message quotes.
+/// Maximum bytes of an answer that a message quotes.
 const QUOTED: usize = 60;
-const QUOTED_NAME: usize = 100;
 
 const FILTER_RESULT: &str = "an ExtenderFilterResult, {\"NodeNames\": [...], \"FailedNodes\": {...}, \"FailedAndUnresolvableNodes\": {...}, \"Error\": \"\"}";
 const PRIORITY_LIST: &str = "a HostPriorityList, [{\"Host\": \"...\", \"Score\": 0}, ...]";
@@ -61,14 +60,6 @@ fn parse<'v>(
         Ok(()) => Ok(statements),
         Err(error) => Err(statements.take_fault().unwrap_or_else(|| wrong(&error.to_string()))),
     }
-}
-
-fn shown(name: &str) -> String {
-    excerpt(name, QUOTED_NAME)
-}
-
-fn output_fault(detail: &str) -> Fault {
-    Fault::new(FaultKind::Output, one_line(bounded(detail, MAX_DETAIL_BYTES)))
 }
 
 #[cfg(test)]

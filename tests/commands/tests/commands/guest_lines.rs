@@ -21,7 +21,8 @@ const CHATTY: &str = r#"(module
     (call $log (i32.const 1) (i32.const 32) (i32.const 4))
     (i32.const 128)))"#;
 
-const CASE: &str = "nodes:
+const CASE: &str = "description: it fits
+nodes:
 - metadata: {name: n1}
 expect:
   filter: {n1: fits}
@@ -69,6 +70,8 @@ fn explain_shows_the_lines_about_its_node_beside_its_json() {
 fn test_shows_the_lines_of_each_case_with_explain_alone() {
     let folder = folder();
     fs::copy(folder.path().join("cases/a.yaml"), folder.path().join("cases/b.yaml")).unwrap();
+    // With a sidecar the policy is loaded as the gateway loads it, with a trial call, which logs too.
+    fs::write(folder.path().join("policies/chatty.yaml"), "{}\n").unwrap();
     let test = |args: &[&str]| {
         let tested = ["test", "--no-compile-cache", "--cases", "cases", "policies/chatty.wasm"];
         let printed = plimsoll(folder.path(), &[&tested, args].concat()).unwrap();
@@ -76,7 +79,6 @@ fn test_shows_the_lines_of_each_case_with_explain_alone() {
         printed.err
     };
     let line = |case: &str| format!("policies/chatty.wasm (info, cases/{case}.yaml, filter, n1): seen\n");
-    let shown = test(&["--explain"]);
-    assert!(shown.ends_with(&(line("a") + &line("b"))), "{shown}");
+    assert_eq!(test(&["--explain"]), line("a") + &line("b"));
     assert_eq!(test(&[]), "");
 }

@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View, excerpt};
 
-use super::{output_fault, parts::Place, shown};
+use super::{
+    fault::{output_fault, shown},
+    parts::Place,
+};
 use crate::stop::reason_too_long;
 
 /// The highest score of an extender; the scores of policies go up to [`MAX_SCORE`].
