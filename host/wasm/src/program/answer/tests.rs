@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_core::{Cluster, Node, Pod};
+use plimsoll_core::{Cluster, FaultKind, Node, Pod};
 
 use super::*;
 
