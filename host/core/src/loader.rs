@@ -29,6 +29,12 @@ pub trait Loader: Send + Sync {
         self.load(module)
     }
 
+    /// Prepares instances of a policy with this module and these settings, in the background: its calls may be faster
+    /// later, and answer the same. The settings are those of its calls, by address.
+    fn preinitialize(&self, name: &str, module: &[u8], settings: &Arc<str>) {
+        let _ = (name, module, settings);
+    }
+
     /// The error that `load` would return at once for the module with this digest (`sha256:…`), since it was refused
     /// before; `None` if it would be tried.
     fn refusal(&self, digest: &str) -> Option<LoadError> {

@@ -249,6 +249,10 @@ impl Loader for TimedLoader<'_> {
         loaded
     }
 
+    fn preinitialize(&self, name: &str, module: &[u8], settings: &Arc<str>) {
+        self.loader.preinitialize(name, module, settings);
+    }
+
     fn refusal(&self, digest: &str) -> Option<LoadError> {
         self.loader.refusal(digest)
     }

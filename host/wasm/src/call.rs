@@ -7,7 +7,7 @@ use plimsoll_core::{Ask, Fault, FaultKind};
 use crate::{
     engine::Host,
     instance::{GuestCall, busy},
-    instance_pool::InstancePool,
+    instance_pool::{InstancePool, InstanceSource},
     shares::{MemoryCharge, ShareRequest},
     store::CallLimits,
 };
@@ -31,8 +31,10 @@ pub(crate) fn call<R>(
     let limit = CallLimits::of(ask, Instant::now(), host.max_memory);
     let settings = ask.view.settings();
     let mut call = match instance_pool.take(Some(settings).filter(|_| primed), limit.memory) {
-        Some(spare) => spare.begin(ask, limit, &mut permit)?,
-        None => GuestCall::start(instance_pool.linked(), ask, limit, MemoryCharge::of_call(&host.shares, &mut permit))?,
+        InstanceSource::Spare(spare) => spare.begin(ask, limit, &mut permit)?,
+        InstanceSource::Module(module) => {
+            GuestCall::start(module, ask, limit, MemoryCharge::of_call(&host.shares, &mut permit))?
+        }
     };
     let result = ask_guest(&mut call);
     let result = result.map_err(|error| call.fault(&error));

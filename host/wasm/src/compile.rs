@@ -3,7 +3,7 @@
 //! ```text
 //!  gateway                                        compile process (the same program)
 //!  admission ── a permit, a share of memory ──┐
-//!  child     ── length, module ── stdin ──────┼──> process: own limits ──> module: lift, compile, check
+//!  child     ── module, settings ── stdin ────┼──> process: own limits ──> module: lift, pre-initialise, compile, check
 //!            <─ tag, length, code or refusal ─┴─── stdout
 //! ```
 //!
@@ -15,8 +15,10 @@ mod answer;
 mod child;
 mod config;
 mod error;
+mod job;
 mod module;
 mod nesting;
+mod preinit;
 mod process;
 
 use std::time::Duration;
@@ -26,6 +28,7 @@ use wasmtime::{Engine, component::Component};
 pub(crate) use self::{
     child::ChildCompiler,
     error::CompileError,
+    job::CompileJob,
     module::{CheckedComponent, check},
 };
 pub use self::{
@@ -56,7 +59,7 @@ impl Backend {
     /// If the module is invalid, or could not be compiled now.
     pub(crate) fn compile(
         &self,
-        module: &[u8],
+        job: CompileJob<'_>,
         kind: ModuleKind,
         engine: &Engine,
         progress: &Progress<'_>,
@@ -64,11 +67,11 @@ impl Backend {
     ) -> Result<(Component, CompiledCode), CompileError> {
         let code = match self {
             Self::InProcess => {
-                let component = module::component(engine, module, kind)?;
+                let component = module::component(engine, job, kind)?;
                 let code = CompiledCode::of(&component)?;
                 return Ok((component, code));
             }
-            Self::Child(child) => child.compile(module, progress, queued)?,
+            Self::Child(child) => child.compile(job, progress, queued)?,
         };
         Ok((code.load(engine)?, code))
     }

@@ -76,6 +76,9 @@ pub(crate) enum RefusedError {
     Signature { name: String, error: String },
     #[error("it does not fit plimsoll:policy@{VERSION}: {0}")]
     Link(String),
+    /// The module is fine; only its instances start as it does.
+    #[error("it cannot be pre-initialised: {0}")]
+    Preinitialize(String),
 }
 
 /// A name of the contract, `plimsoll:policy/INTERFACE@VERSION`, with any version.

@@ -59,6 +59,8 @@ pub struct EngineConfig {
     pub guest_memory: usize,
     /// Maximum warm instances, at most `max_calls`; 0 creates every instance in its call.
     pub max_spares: u32,
+    /// Whether large core modules are pre-initialised with the settings of each policy, in the background.
+    pub preinitialize: bool,
     /// Is told when the compile of a large module begins and ends; by default it writes to the log.
     pub reporter: CompileReporter,
 }
@@ -125,6 +127,7 @@ impl EngineConfig {
             max_calls: 64,
             guest_memory: 1 << 30,
             max_spares: 64,
+            preinitialize: true,
             reporter: progress::log,
         }
     }

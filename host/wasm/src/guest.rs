@@ -14,7 +14,7 @@ use crate::{
     contract::Imports,
     engine::Host,
     instance::GuestCall,
-    instance_pool::InstancePool,
+    instance_pool::{InstancePool, Preinitialized},
     stop::{Stop, reason_too_long},
 };
 
@@ -43,6 +43,17 @@ impl GuestPolicy {
         self.instance_pool.exports()
     }
 
+    /// Whether instances may begin with the settings read. State of WASI 0.2 is not in the memory of an instance, so it
+    /// would be lost.
+    pub(crate) fn can_be_preinitialized(&self) -> bool {
+        self.verbs.has(Verb::Validate) && self.imports.wasi.is_empty()
+    }
+
+    /// Creates the instances for calls with these settings from this module from now on.
+    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) {
+        self.instance_pool.preinitialize(settings, module);
+    }
+
     /// Runs `ask_guest` with an instance that no other call has used.
     pub(crate) fn call<R>(
         &self,
@@ -53,7 +64,7 @@ impl GuestPolicy {
         call(&self.host, &self.instance_pool, ask, primed, |call| {
             if ask.after_validate && self.verbs.has(Verb::Validate) {
                 // A policy that refuses its settings is refused as it loads.
-                let _accepted = self.exports().validate(call)?;
+                let _accepted = call.validate()?;
             }
             ask_guest(call)
         })
@@ -71,7 +82,7 @@ impl GuestPolicy {
         (A,): ComponentNamedList + Lift + Send + Sync + 'static,
     {
         self.call(ask, |call| {
-            let function: TypedFunc<(u32,), (A,)> = self.exports().function(call, verb)?;
+            let function: TypedFunc<(u32,), (A,)> = call.function(verb)?;
             while let Some(node) = nodes.next() {
                 call.about(node);
                 let (answer,) = function.call(&mut call.store, (node,))?;
@@ -92,7 +103,7 @@ impl Policy for GuestPolicy {
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        call(&self.host, &self.instance_pool, ask, false, |call| self.exports().validate(call))
+        call(&self.host, &self.instance_pool, ask, false, GuestCall::validate)
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
@@ -110,7 +121,7 @@ impl Policy for GuestPolicy {
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
         let expected = ask.view.node_count();
         let ranks = self.call(ask, |call| {
-            let function: TypedFunc<(), (Vec<u32>,)> = self.exports().function(call, Verb::Rank)?;
+            let function: TypedFunc<(), (Vec<u32>,)> = call.function(Verb::Rank)?;
             let (ranks,) = function.call(&mut call.store, ())?;
             Ok(ranks)
         })?;
@@ -138,13 +149,12 @@ impl Policy for GuestPolicy {
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
         self.call(ask, |call| {
-            let answer = if self.exports().has_former_bind {
-                let function: TypedFunc<(u32,), (abi::FormerBindAnswer,)> =
-                    self.exports().function(call, Verb::Bind)?;
+            let answer = if call.exports().has_former_bind {
+                let function: TypedFunc<(u32,), (abi::FormerBindAnswer,)> = call.function(Verb::Bind)?;
                 call.about(node);
                 function.call(&mut call.store, (node,)).map(|(answer,)| former(answer))?
             } else {
-                let function: TypedFunc<(u32,), (abi::BindAnswer,)> = self.exports().function(call, Verb::Bind)?;
+                let function: TypedFunc<(u32,), (abi::BindAnswer,)> = call.function(Verb::Bind)?;
                 call.about(node);
                 function.call(&mut call.store, (node,)).map(|(answer,)| current(answer))?
             };

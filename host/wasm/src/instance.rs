@@ -1,15 +1,17 @@
 //! One instance: created for a call or in advance, and used by one call only.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use plimsoll_core::{Ask, Fault, FaultKind};
+use plimsoll_core::{Ask, Fault, FaultKind, Verb};
 use wasmtime::{
     Store,
-    component::{Instance, InstancePre},
+    component::{ComponentNamedList, Instance, Lift, Lower, TypedFunc},
 };
 
 use crate::{
+    abi::Exports,
     fault::{Phase, classify},
+    linked_module::LinkedModule,
     shares::{CallPermit, MemoryCharge, Shares},
     stop::Stop,
     store::{CallLimits, StoreData, WARM_START_TIME, new_store, set_call, set_priming},
@@ -18,14 +20,16 @@ use crate::{
 /// An instance in use, and the phase of its call.
 pub(crate) struct GuestCall {
     pub(crate) store: Store<StoreData>,
-    pub(crate) instance: Instance,
-    pub(crate) phase: Phase,
+    instance: Instance,
+    module: Arc<LinkedModule>,
+    phase: Phase,
 }
 
 /// An instance that was created in advance and is still unused.
 pub(crate) struct WarmInstance {
     store: Store<StoreData>,
     instance: Instance,
+    module: Arc<LinkedModule>,
 }
 
 /// Why no warm instance was created.
@@ -50,18 +54,42 @@ impl GuestCall {
     /// # Errors
     /// The fault that ended its start.
     pub(crate) fn start(
-        linked: &InstancePre<StoreData>,
+        module: Arc<LinkedModule>,
         ask: &Ask,
         limit: CallLimits,
         reserved: MemoryCharge,
     ) -> Result<Self, Fault> {
-        let mut store = new_store(linked.engine(), limit, reserved);
+        let mut store = new_store(module.instances.engine(), limit, reserved);
         store.data_mut().begin(ask, limit);
         set_call(&mut store, ask, limit);
-        match linked.instantiate(&mut store) {
-            Ok(instance) => Ok(Self { store, instance, phase: Phase::Whole }),
+        match module.instances.instantiate(&mut store) {
+            Ok(instance) => Ok(Self { store, instance, module, phase: Phase::Whole }),
             Err(error) => Err(fault(&mut store, &error, Phase::Start)),
         }
+    }
+
+    /// The functions that the instance exports.
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.module.exports
+    }
+
+    /// The function of a verb.
+    pub(crate) fn function<P, R>(&mut self, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
+    where
+        P: ComponentNamedList + Lower + Send + Sync + 'static,
+        R: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        self.module.exports.function(&mut self.store, &self.instance, verb)
+    }
+
+    /// The function that runs a program.
+    pub(crate) fn program(&mut self) -> wasmtime::Result<TypedFunc<(), ()>> {
+        self.module.exports.program(&mut self.store, &self.instance)
+    }
+
+    /// Asks the instance whether it accepts its settings.
+    pub(crate) fn validate(&mut self) -> wasmtime::Result<Result<(), String>> {
+        self.module.exports.validate(&mut self.store, &self.instance)
     }
 
     /// Sets the node or candidate that is asked about next.
@@ -96,10 +124,13 @@ impl WarmInstance {
     ///
     /// # Errors
     /// If its start needs a call, or no memory is free now.
-    pub(crate) fn start(linked: &InstancePre<StoreData>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
-        let mut store = new_store(linked.engine(), CallLimits::warm(WARM_START_TIME), MemoryCharge::warm(shares));
-        match linked.instantiate(&mut store) {
-            Ok(instance) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
+    pub(crate) fn start(module: &Arc<LinkedModule>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
+        let limits = CallLimits::warm(WARM_START_TIME);
+        let mut store = new_store(module.instances.engine(), limits, MemoryCharge::warm(shares));
+        match module.instances.instantiate(&mut store) {
+            Ok(instance) if store.data().limiter.denied().is_none() => {
+                Ok(Self { store, instance, module: Arc::clone(module) })
+            }
             Err(error) if is_full(&error) => Err(NotWarmed::Full),
             _ => Err(NotWarmed::NeedsItsCall),
         }
@@ -109,28 +140,32 @@ impl WarmInstance {
     ///
     /// # Errors
     /// If it does not accept them, reads anything else or logs, takes too long, or no memory is free now.
-    pub(crate) fn prime(
-        self,
-        settings: &Arc<str>,
-        validate: impl FnOnce(&mut GuestCall) -> wasmtime::Result<Result<(), String>>,
-    ) -> Result<Self, NotWarmed> {
-        let Self { mut store, instance } = self;
-        set_priming(&mut store, settings);
-        let mut call = GuestCall { store, instance, phase: Phase::Whole };
-        let answer = validate(&mut call);
-        let GuestCall { mut store, instance, .. } = call;
+    pub(crate) fn prime(mut self, settings: &Arc<str>, time: Duration) -> Result<Self, NotWarmed> {
+        let Self { store, instance, module } = &mut self;
+        set_priming(store, settings, time);
+        let answer = module.exports.validate(store, instance);
         store.data_mut().end();
         match answer {
-            Ok(Ok(())) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
+            Ok(Ok(())) if store.data().limiter.denied().is_none() => Ok(self),
             Err(error) if is_full(&error) => Err(NotWarmed::Full),
             Err(error) if matches!(error.downcast_ref(), Some(Stop::Deadline(_))) => Err(NotWarmed::Late),
             _ => Err(NotWarmed::NeedsItsCall),
         }
     }
 
+    /// The instance itself, for a look at its state.
+    pub(crate) fn into_parts(self) -> (Store<StoreData>, Instance) {
+        (self.store, self.instance)
+    }
+
+    /// Bytes of its memories.
+    pub(crate) fn memory(&self) -> usize {
+        self.store.data().limiter.taken()
+    }
+
     /// Whether its start would have behaved the same within this memory limit.
     pub(crate) fn fits(&self, memory: usize) -> bool {
-        self.store.data().limiter.taken() <= memory
+        self.memory() <= memory
     }
 
     /// Hands the instance to a call.
@@ -147,7 +182,8 @@ impl WarmInstance {
         state.limiter.reserved().assign(permit).map_err(|full| busy(&full.to_string()))?;
         state.begin(ask, limit);
         set_call(&mut self.store, ask, limit);
-        Ok(GuestCall { store: self.store, instance: self.instance, phase: Phase::Whole })
+        let Self { store, instance, module } = self;
+        Ok(GuestCall { store, instance, module, phase: Phase::Whole })
     }
 }
 

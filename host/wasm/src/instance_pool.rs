@@ -2,7 +2,9 @@
 //!
 //! A *spare* has run its start. A *primed* spare has also read the settings of one policy: it was asked `validate`, which
 //! may read them and nothing else. A module whose start or `validate` needs more than that is instantiated in its calls.
+//! Instances of a *pre-initialised* module begin with the memory that a primed one has.
 
+mod preinitialized;
 mod spares;
 
 use std::sync::{
@@ -12,21 +14,21 @@ use std::sync::{
 
 use parking_lot::Mutex;
 use plimsoll_core::Verb;
-use wasmtime::component::InstancePre;
 
+pub(crate) use self::preinitialized::{CodeCharge, Preinitialized};
 use self::spares::{PrimedByPolicy, Spares};
 use crate::{
     abi::Exports,
-    instance::{GuestCall, NotWarmed, WarmInstance},
+    instance::{NotWarmed, WarmInstance},
+    linked_module::LinkedModule,
     pool_permits::PoolPermits,
     shares::{Reclaim, Shares},
-    store::StoreData,
+    store::PRIMING_TIME,
 };
 
 /// A linked module and its warm instances, shared by all policies with the same bytes.
 pub(crate) struct InstancePool {
-    linked: InstancePre<StoreData>,
-    exports: Exports,
+    module: Arc<LinkedModule>,
     state: Mutex<PoolState>,
     /// Peak memory of recent calls, in bytes; decays slowly.
     usual_memory: AtomicUsize,
@@ -37,25 +39,27 @@ struct PoolState {
     primed: PrimedByPolicy,
 }
 
+/// The source of a call's instance.
+pub(crate) enum InstanceSource {
+    Spare(WarmInstance),
+    /// There is no spare: the call instantiates this module.
+    Module(Arc<LinkedModule>),
+}
+
 // === impl InstancePool ===
 
 impl InstancePool {
-    pub(crate) fn new(linked: InstancePre<StoreData>, exports: Exports) -> Self {
+    pub(crate) fn new(module: LinkedModule) -> Self {
         Self {
-            linked,
-            exports,
+            module: Arc::new(module),
             state: Mutex::new(PoolState { plain: Spares::new(), primed: PrimedByPolicy::default() }),
             usual_memory: AtomicUsize::new(0),
         }
     }
 
-    pub(crate) fn linked(&self) -> &InstancePre<StoreData> {
-        &self.linked
-    }
-
     /// The functions that the module exports.
-    pub(crate) const fn exports(&self) -> &Exports {
-        &self.exports
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.module.exports
     }
 
     /// Bytes of memory that its calls usually need.
@@ -75,27 +79,50 @@ impl InstancePool {
 
     /// Takes a warm instance whose start would have behaved the same within this memory limit: a primed one if there is
     /// one for these settings.
-    pub(crate) fn take(&self, settings: Option<&Arc<str>>, memory: usize) -> Option<WarmInstance> {
+    pub(crate) fn take(&self, settings: Option<&Arc<str>>, memory: usize) -> InstanceSource {
         let mut state = self.state.lock();
         let PoolState { plain, primed } = &mut *state;
-        if !self.can_prime() {
-            return plain.take(memory);
-        }
-        let Some(settings) = settings else { return plain.pop(memory) };
-        match primed.of(settings).filter(|primed| !primed.is_given_up()) {
-            Some(primed) => primed.take(memory).or_else(|| plain.pop(memory)),
-            None => plain.take(memory),
-        }
+        let spare = if !self.can_prime() {
+            plain.take(memory)
+        } else if let Some(settings) = settings {
+            match primed.of(settings).filter(|primed| !primed.spares.is_given_up()) {
+                Some(primed) => {
+                    let spare = primed.spares.take(memory);
+                    if let (None, Some(module)) = (&spare, primed.module_within(memory)) {
+                        return InstanceSource::Module(module);
+                    }
+                    spare.or_else(|| plain.pop(memory))
+                }
+                None => plain.take(memory),
+            }
+        } else {
+            plain.pop(memory)
+        };
+        spare.map_or_else(|| InstanceSource::Module(Arc::clone(&self.module)), InstanceSource::Spare)
+    }
+
+    /// Creates the instances of the policy with these settings from this module from now on.
+    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) {
+        let mut state = self.state.lock();
+        let Some(primed) = state.primed.of(settings) else { return };
+        primed.preinitialized = Some(module);
+        let old = primed.spares.take_all();
+        drop(state);
+        drop(old);
     }
 
     /// Creates the missing instances, as far as permits allow: those for the policy with these settings first.
     pub(crate) fn refill(&self, settings: Option<&Arc<str>>, permits: &PoolPermits, shares: &Arc<Shares>) {
         if let Some(settings) = settings.filter(|_| self.can_prime()) {
-            let validate = |call: &mut GuestCall| self.exports.validate(call);
-            let prime = || WarmInstance::start(&self.linked, shares)?.prime(settings, validate);
-            self.fill(permits, |state| state.primed.of(settings), prime);
+            let preinitialized =
+                self.state.lock().primed.of(settings).and_then(|primed| primed.module_within(usize::MAX));
+            let create = || match &preinitialized {
+                Some(module) => WarmInstance::start(module, shares),
+                None => WarmInstance::start(&self.module, shares)?.prime(settings, PRIMING_TIME),
+            };
+            self.fill(permits, |state| state.primed.of(settings).map(|primed| &mut primed.spares), create);
         }
-        self.fill(permits, |state| Some(&mut state.plain), || WarmInstance::start(&self.linked, shares));
+        self.fill(permits, |state| Some(&mut state.plain), || WarmInstance::start(&self.module, shares));
     }
 
     /// Creates the missing instances of one kind.
@@ -119,7 +146,7 @@ impl InstancePool {
     }
 
     fn can_prime(&self) -> bool {
-        self.exports.has(Verb::Validate)
+        self.exports().has(Verb::Validate)
     }
 }
 

@@ -24,6 +24,7 @@ mod instance;
 mod instance_pool;
 mod lift;
 mod limits;
+mod linked_module;
 mod loader;
 mod log;
 mod pool_permits;

@@ -2,6 +2,7 @@
 
 mod failures;
 mod flight;
+mod preinitializer;
 
 use std::{
     collections::HashMap,
@@ -16,10 +17,10 @@ use parking_lot::Mutex;
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
 use plimsoll_system::digest::{hex, parse_sha256, sha256};
 
-use self::{failures::FailedModules, flight::SingleFlight};
+use self::{failures::FailedModules, flight::SingleFlight, preinitializer::Preinitializer};
 use crate::{
     cache::ModuleCache,
-    compile::{self, Backend, CheckedComponent, CompileError},
+    compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
     instance_pool::InstancePool,
@@ -66,6 +67,7 @@ struct Inner {
     /// Loads under way, by digest: several policies may name one module.
     loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
     failures: FailedModules,
+    preinitializer: Preinitializer,
 }
 
 /// The name of a module that is loaded without one.
@@ -86,8 +88,29 @@ impl WasmLoader {
         let open = |directory: PathBuf| ModuleCache::open(&directory, config.cache_size, host.engine());
         let cache = config.cache.map(open).transpose()?;
         let (backend, reporter) = (Backend::new(config.compiler), config.reporter);
-        let (loading, failures) = (SingleFlight::new(), FailedModules::default());
-        Ok(Self(Arc::new(Inner { host, backend, reporter, cache, loaded: Mutex::default(), loading, failures })))
+        Ok(Self(Arc::new(Inner {
+            host,
+            backend,
+            reporter,
+            cache,
+            loaded: Mutex::default(),
+            loading: SingleFlight::new(),
+            failures: FailedModules::default(),
+            preinitializer: Preinitializer::new(config.preinitialize),
+        })))
+    }
+
+    /// Pre-initialises a loaded module with the settings of a policy, whatever its size, and waits for the end.
+    ///
+    /// # Errors
+    /// If it is not loaded, exports no `validate`, or its start or its `validate` needs more than its settings.
+    pub fn preinitialize_now(&self, module: &[u8], settings: &Arc<str>) -> Result<(), LoadError> {
+        let digest = sha256(module);
+        let policy = self.0.in_use(&digest).filter(|policy| policy.can_be_preinitialized());
+        let Some(policy) = policy else {
+            return Err(LoadError::permanent("no loaded policy has this module, or it has no validate"));
+        };
+        self.0.preinitialize(&policy, module, &digest, settings).map_err(LoadError::from)
     }
 
     /// The number of warm instances.
@@ -141,6 +164,10 @@ impl Loader for WasmLoader {
     fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
         let (guest, _) = self.0.load_once(name, module, &sha256(module))?;
         Ok(program::policy_of(guest))
+    }
+
+    fn preinitialize(&self, name: &str, module: &[u8], settings: &Arc<str>) {
+        self.0.preinitialize_later(name, module, settings);
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {
@@ -217,7 +244,8 @@ impl Inner {
         let checked = if let Some(component) = cached {
             compile::check(&component, &self.host.linker, kind)?
         } else {
-            let (component, code) = self.backend.compile(module, kind, engine, progress, queued)?;
+            let job = CompileJob { module, settings: None };
+            let (component, code) = self.backend.compile(job, kind, engine, progress, queued)?;
             let checked = compile::check(&component, &self.host.linker, kind)?;
             if let Some(cache) = &self.cache {
                 cache.put(digest, &code);
@@ -235,8 +263,8 @@ impl Inner {
         self.loaded.lock().get(digest).and_then(Weak::upgrade)
     }
 
-    fn policy(&self, CheckedComponent { instances, exports, verbs, imports }: CheckedComponent) -> GuestPolicy {
-        let instance_pool = Arc::new(InstancePool::new(instances, exports));
+    fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestPolicy {
+        let instance_pool = Arc::new(InstancePool::new(module));
         self.host.pool_worker.expect(&instance_pool);
         GuestPolicy::new(Arc::clone(&self.host), instance_pool, verbs, imports)
     }

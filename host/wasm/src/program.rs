@@ -45,7 +45,7 @@ impl ProgramPolicy {
             call.store.data_mut().open_stdio(stdio);
             // Each write is checked against the room that is left, and not copied before.
             call.store.set_hostcall_fuel(usize::MAX);
-            let run = self.program.exports().program(call)?;
+            let run = call.program()?;
             let ended = run.call(&mut call.store, ());
             ended.or_else(|error| if exit_code(&error) == Some(0) { Ok(()) } else { Err(status(error)) })?;
             call.store.data_mut().count_parser()?;

@@ -31,7 +31,7 @@ const WARM_MEMORY: usize = 16 << 20;
 pub(crate) const WARM_START_TIME: Duration = Duration::from_millis(100);
 
 /// Time in which a warm instance reads its settings: Python's needs 3 ms, and the machine may be busy.
-const PRIMING_TIME: Duration = Duration::from_millis(20);
+pub(crate) const PRIMING_TIME: Duration = Duration::from_millis(20);
 
 /// The data of one instance's store.
 pub(crate) struct StoreData {
@@ -214,8 +214,8 @@ pub(crate) fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimit
 }
 
 /// Sets the bounds of a warm instance that reads its settings.
-pub(crate) fn set_priming(store: &mut Store<StoreData>, settings: &Arc<str>) {
-    let limit = CallLimits::warm(PRIMING_TIME);
+pub(crate) fn set_priming(store: &mut Store<StoreData>, settings: &Arc<str>, time: Duration) {
+    let limit = CallLimits::warm(time);
     store.data_mut().begin_priming(settings, limit);
     store.set_hostcall_fuel(TRANSFER);
     store.set_epoch_deadline(ticks_until(limit.deadline));

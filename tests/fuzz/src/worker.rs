@@ -97,9 +97,28 @@ impl Worker {
             self.compare(seed, module, &here, &there)?;
             if let Ok(there) = there {
                 self.call(seed, module, there.policy.as_ref())?;
+                self.preinitialize(seed, module, there.policy.as_ref())?;
             }
         }
         Ok(())
+    }
+
+    /// Reads and runs the module once more in a process, and then calls it from its pre-initialised form.
+    fn preinitialize(&mut self, seed: u64, module: &[u8], policy: &dyn Policy) -> Result<()> {
+        if !policy.verbs().has(Verb::Validate) {
+            return Ok(());
+        }
+        let ask = world::ask(world::view(&world::cluster(world::NODES)));
+        match self.elsewhere.preinitialize_now(module, ask.view.settings()) {
+            Ok(()) => {
+                self.count("pre-initialised");
+                self.call(seed, module, policy)
+            }
+            Err(_) => {
+                self.count("not pre-initialised");
+                Ok(())
+            }
+        }
     }
 
     fn refused(&mut self, seed: u64, module: &[u8], error: &LoadError) -> Result<()> {

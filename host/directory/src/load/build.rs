@@ -46,6 +46,9 @@ pub(crate) fn build(
     validate(id, content, policy.as_ref())?;
     put_on_trial(id, content, &config, policy.as_ref())?;
     warn_of_idle_weight(id, content, policy.as_ref());
+    if config.mode != Mode::Off {
+        loader.preinitialize(&Member::id_of(&id.group, &id.name), &content.module, &content.sidecar.settings);
+    }
     Ok(Member {
         settings: Arc::clone(&content.sidecar.settings),
         digest: content.digests.module.as_str().into(),

@@ -8,15 +8,19 @@ mod imports;
 mod lower;
 
 use plimsoll_core::Verb;
-use wasmtime::component::{
-    Component, ComponentExportIndex, ComponentNamedList, ComponentType, Lift, Lower, TypedFunc, types::ComponentItem,
+use wasmtime::{
+    Store,
+    component::{
+        Component, ComponentExportIndex, ComponentNamedList, ComponentType, Instance, Lift, Lower, TypedFunc,
+        types::ComponentItem,
+    },
 };
 
 pub(crate) use self::{generated::INTERFACES, imports::add_to_linker};
 use crate::{
     contract::{FORMER_BIND, PROGRAM, RUN, RefusedError, full_name, verb_interfaces},
-    instance::GuestCall,
     stop::Stop,
+    store::StoreData,
 };
 
 /// `types.verdict`
@@ -119,10 +123,14 @@ impl Exports {
     }
 
     /// The function that runs a program in this instance.
-    pub(crate) fn program(&self, call: &mut GuestCall) -> wasmtime::Result<TypedFunc<(), ()>> {
+    pub(crate) fn program(
+        &self,
+        store: &mut Store<StoreData>,
+        instance: &Instance,
+    ) -> wasmtime::Result<TypedFunc<(), ()>> {
         let missing = || wasmtime::Error::new(Stop::Host("a policy was run that is no program"));
         let export = self.program.as_ref().ok_or_else(missing)?;
-        call.instance.get_typed_func(&mut call.store, export)
+        instance.get_typed_func(store, export)
     }
 
     /// Whether it has this verb.
@@ -131,21 +139,30 @@ impl Exports {
     }
 
     /// Asks an instance whether it accepts its settings.
-    pub(crate) fn validate(&self, call: &mut GuestCall) -> wasmtime::Result<Result<(), String>> {
-        let function: TypedFunc<(), (Result<(), String>,)> = self.function(call, Verb::Validate)?;
-        let (answer,) = function.call(&mut call.store, ())?;
+    pub(crate) fn validate(
+        &self,
+        store: &mut Store<StoreData>,
+        instance: &Instance,
+    ) -> wasmtime::Result<Result<(), String>> {
+        let function: TypedFunc<(), (Result<(), String>,)> = self.function(store, instance, Verb::Validate)?;
+        let (answer,) = function.call(store, ())?;
         Ok(answer)
     }
 
     /// The function of a verb in this instance.
-    pub(crate) fn function<P, R>(&self, call: &mut GuestCall, verb: Verb) -> wasmtime::Result<TypedFunc<P, R>>
+    pub(crate) fn function<P, R>(
+        &self,
+        store: &mut Store<StoreData>,
+        instance: &Instance,
+        verb: Verb,
+    ) -> wasmtime::Result<TypedFunc<P, R>>
     where
         P: ComponentNamedList + Lower + Send + Sync + 'static,
         R: ComponentNamedList + Lift + Send + Sync + 'static,
     {
         let missing = || wasmtime::Error::new(Stop::Host("a verb was asked that the policy does not export"));
         let export = self.verbs[verb as usize].as_ref().ok_or_else(missing)?;
-        call.instance.get_typed_func(&mut call.store, export)
+        instance.get_typed_func(store, export)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parent's side of a compile process: it starts, feeds and bounds the process, and ends it on every path.
 
 use std::{
-    io::{Read, Write},
+    io::Read,
     os::unix::process::{CommandExt, ExitStatusExt},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
@@ -14,6 +14,7 @@ use super::{
     answer::CompileAnswer,
     config::ChildConfig,
     error::{CompileError, StoppedError, harmless, is_shortage},
+    job::CompileJob,
 };
 use crate::{code::CompiledCode, progress::Progress};
 
@@ -68,24 +69,24 @@ impl ChildCompiler {
     /// If the module is wrong, or could not be compiled now.
     pub(crate) fn compile(
         &self,
-        module: &[u8],
+        job: CompileJob<'_>,
         progress: &Progress<'_>,
         queued: &mut Duration,
     ) -> Result<CompiledCode, CompileError> {
-        let size = module.len() as u64;
+        let size = job.module.len() as u64;
         let class = CompileClass::of(size);
         let permit = self.enter(class, size, queued)?;
         if class == CompileClass::Large {
             progress.begin();
         }
-        match self.once(module, &permit) {
+        match self.once(job, &permit) {
             // A module that looked small takes its turn among the large ones.
             Err(CompileError::Stopped(StoppedError::Memory(had)))
                 if class == CompileClass::Small && had < self.config.memory =>
             {
                 drop(permit);
                 let permit = self.enter(CompileClass::Large, size, queued)?;
-                self.once(module, &permit)
+                self.once(job, &permit)
             }
             result => result,
         }
@@ -98,9 +99,9 @@ impl ChildCompiler {
         permit
     }
 
-    fn once(&self, module: &[u8], permit: &CompilePermit<'_>) -> Result<CompiledCode, CompileError> {
+    fn once(&self, job: CompileJob<'_>, permit: &CompilePermit<'_>) -> Result<CompiledCode, CompileError> {
         let memory = permit.memory;
-        let (status, last_words) = match self.run(module, permit).map_err(StoppedError::Start)? {
+        let (status, last_words) = match self.run(job, permit).map_err(StoppedError::Start)? {
             ProcessOutcome::Answer(CompileAnswer::Code(code)) => return Ok(CompiledCode::of_child(code)),
             ProcessOutcome::Answer(CompileAnswer::Refused(text)) => {
                 return Err(CompileError::RefusedByChild(harmless(&text)));
@@ -120,7 +121,7 @@ impl ChildCompiler {
         .into())
     }
 
-    fn run(&self, module: &[u8], permit: &CompilePermit<'_>) -> std::io::Result<ProcessOutcome> {
+    fn run(&self, job: CompileJob<'_>, permit: &CompilePermit<'_>) -> std::io::Result<ProcessOutcome> {
         let started = Instant::now();
         thread::scope(|scope| {
             // Dropped before the scope waits for its threads, and ends them with the process.
@@ -131,7 +132,7 @@ impl ChildCompiler {
             let thread = || thread::Builder::new().name("compile-pipe".to_owned());
             // Standard input stays open until the answer has arrived: end of file tells the child that its parent is
             // gone.
-            let fed = thread().spawn_scoped(scope, || feed(stdin, module))?;
+            let fed = thread().spawn_scoped(scope, || feed(stdin, job))?;
             let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
             let (sender, receiver) = mpsc::channel();
             let read = move || sender.send(stdout.and_then(|mut stdout| CompileAnswer::read(&mut stdout)));
@@ -171,10 +172,10 @@ impl ChildCompiler {
     }
 }
 
-fn feed(stdin: Option<ChildStdin>, module: &[u8]) -> Option<ChildStdin> {
+fn feed(stdin: Option<ChildStdin>, job: CompileJob<'_>) -> Option<ChildStdin> {
     let mut stdin = stdin?;
     // If the process has exited early, its answer or status tells why.
-    let _ = stdin.write_all(&(module.len() as u64).to_le_bytes()).and_then(|()| stdin.write_all(module));
+    let _ = job.write(&mut stdin);
     Some(stdin)
 }
 
@@ -241,12 +242,13 @@ mod tests {
     fn the_time_in_which_a_module_waits_for_others_is_told_apart() {
         let compiler = ChildCompiler::new(ChildConfig::of("/nowhere"));
         let large = vec![0; 2 << 20];
+        let job = CompileJob { module: &large, settings: None };
         let (first, begun) = (compiler.admission.enter(CompileClass::Large, 2 << 20).unwrap(), Barrier::new(2));
         thread::scope(|scope| {
             let second = scope.spawn(|| {
                 let (started, mut queued) = (Instant::now(), Duration::ZERO);
                 begun.wait();
-                assert!(compiler.compile(&large, &Progress::new(|_| {}, "large", &large), &mut queued).is_err());
+                assert!(compiler.compile(job, &Progress::new(|_| {}, "large", &large), &mut queued).is_err());
                 (started.elapsed(), queued)
             });
             begun.wait();

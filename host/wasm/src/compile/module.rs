@@ -1,39 +1,48 @@
 //! Turns the bytes of a module into a component that matches the contract.
 
+use std::{borrow::Cow, sync::Arc};
+
 use plimsoll_core::Verbs;
 use wasmtime::{
     Engine,
-    component::{Component, InstancePre, Linker},
+    component::{Component, Linker},
 };
 
-use super::nesting;
+use super::{job::CompileJob, nesting, preinit};
 use crate::{
     abi::Exports,
     contract::{self, Imports, RefusedError},
     lift::{self, ModuleKind},
+    linked_module::LinkedModule,
     store::StoreData,
     wasi,
 };
 
 /// A component whose imports and exports match the contract.
 pub(crate) struct CheckedComponent {
-    pub(crate) instances: InstancePre<StoreData>,
-    pub(crate) exports: Exports,
+    pub(crate) module: LinkedModule,
     pub(crate) verbs: Verbs,
     pub(crate) imports: Imports,
 }
 
-/// Reads, lifts and compiles a module.
+/// Reads, lifts, pre-initialises where there are settings, and compiles a module.
 ///
 /// # Errors
 /// The error says what is wrong and what was expected.
-pub(super) fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Result<Component, RefusedError> {
+pub(super) fn component(
+    engine: &Engine,
+    CompileJob { module, settings }: CompileJob<'_>,
+    kind: ModuleKind,
+) -> Result<Component, RefusedError> {
     nesting::check(module)?;
-    let lifted = match kind {
-        ModuleKind::CoreModule => &lift::lift(module)?,
-        ModuleKind::Component => module,
+    let mut lifted = match kind {
+        ModuleKind::CoreModule => Cow::Owned(lift::lift(module)?),
+        ModuleKind::Component => Cow::Borrowed(module),
     };
-    Component::from_binary(engine, lifted).map_err(|error| RefusedError::of_compiling(lifted, &error))
+    if let Some(settings) = settings {
+        lifted = Cow::Owned(preinit::preinitialize(&lifted, &Arc::from(settings))?);
+    }
+    Component::from_binary(engine, &lifted).map_err(|error| RefusedError::of_compiling(&lifted, &error))
 }
 
 /// Checks a component against the contract, and links it.
@@ -57,5 +66,5 @@ pub(crate) fn check(
     let prepared =
         if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };
     let instances = prepared.map_err(|error| RefusedError::Link(format!("{error:#}")))?;
-    Ok(CheckedComponent { instances, exports, verbs, imports })
+    Ok(CheckedComponent { module: LinkedModule { instances, exports }, verbs, imports })
 }

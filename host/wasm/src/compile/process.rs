@@ -6,20 +6,25 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 use wasmtime::{Engine, component::Linker};
 
-use super::{answer::CompileAnswer, error::harmless, module};
+use super::{
+    answer::CompileAnswer,
+    error::harmless,
+    job::{CompileJob, ReceivedJob},
+    module,
+};
 use crate::{abi, code::CompiledCode, contract::RefusedError, engine::compile_config, lift};
 
 /// Maximum open files: the pipes, and files that system libraries read.
 const FILES: u64 = 32;
 
+/// The niceness of a process whose result nobody waits for.
+const LOW_PRIORITY: i32 = 10;
+
 /// The stack of the thread that waits for the parent's end.
 const WATCH_STACK: usize = 64 << 10;
-
-/// Maximum module size that is read; the directory has a lower limit.
-const MAX_MODULE_BYTES: u64 = 1 << 30;
 
 /// Resource limits of the compile process.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +35,7 @@ pub struct ProcessLimits {
     pub cpu: Duration,
 }
 
-/// Compiles the module on standard input, within limits that apply to the rest of this process.
+/// Carries out the job on standard input, within limits that apply to the rest of this process.
 ///
 /// The other end is [`Compiler::Child`](crate::Compiler::Child), of the same program.
 ///
@@ -38,9 +43,14 @@ pub struct ProcessLimits {
 /// If the limits cannot be set, or the other end is gone.
 pub fn compile_module(limits: ProcessLimits) -> io::Result<()> {
     set(limits)?;
-    let module = read_module(&mut io::stdin().lock())?;
+    let job = ReceivedJob::read(&mut io::stdin().lock())?;
     end_with_the_gateway()?;
-    answer(&module).write(&mut io::stdout().lock())
+    let job = job.as_job();
+    if job.settings.is_some() {
+        // Nobody waits for it. If the system refuses, it only takes more of the processor.
+        let _ = nice(LOW_PRIORITY);
+    }
+    answer(job).write(&mut io::stdout().lock())
 }
 
 /// Only lowers limits, so that stricter ones of the operator are kept.
@@ -64,21 +74,6 @@ fn set(limits: ProcessLimits) -> io::Result<()> {
     Ok(())
 }
 
-fn read_module(from: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut length = [0; 8];
-    from.read_exact(&mut length)?;
-    let length = u64::from_le_bytes(length);
-    if length > MAX_MODULE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the module is too large"));
-    }
-    let mut module = Vec::with_capacity(length as usize);
-    from.take(length).read_to_end(&mut module)?;
-    if module.len() as u64 != length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(module)
-}
-
 /// Exits when the gateway closes standard input, which it keeps open while it wants an answer.
 fn end_with_the_gateway() -> io::Result<()> {
     let watch = || {
@@ -88,8 +83,8 @@ fn end_with_the_gateway() -> io::Result<()> {
     thread::Builder::new().stack_size(WATCH_STACK).spawn(watch).map(drop)
 }
 
-fn answer(module: &[u8]) -> CompileAnswer {
-    match compile(module) {
+fn answer(job: CompileJob<'_>) -> CompileAnswer {
+    match compile(job) {
         Ok(code) => CompileAnswer::Code(code.into_bytes()),
         Err(RefusedError::Shortage(_)) => CompileAnswer::Short,
         Err(refused) => CompileAnswer::Refused(harmless(&refused.to_string())),
@@ -97,10 +92,10 @@ fn answer(module: &[u8]) -> CompileAnswer {
 }
 
 /// Performs every step that the gateway will perform with the module, so that each one was tried here first.
-fn compile(module: &[u8]) -> Result<CompiledCode, RefusedError> {
-    let kind = lift::kind(module)?;
+fn compile(job: CompileJob<'_>) -> Result<CompiledCode, RefusedError> {
+    let kind = lift::kind(job.module)?;
     let engine = Engine::new(&compile_config()).map_err(|error| RefusedError::of_wasmtime(&error))?;
-    let component = module::component(&engine, module, kind)?;
+    let component = module::component(&engine, job, kind)?;
     let mut linker = Linker::new(&engine);
     abi::add_to_linker(&mut linker).map_err(|error| RefusedError::of_wasmtime(&error))?;
     module::check(&component, &linker, kind)?;

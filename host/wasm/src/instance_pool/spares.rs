@@ -5,8 +5,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use super::preinitialized::Preinitialized;
 use crate::{
     instance::{NotWarmed, WarmInstance},
+    linked_module::LinkedModule,
     pool_permits::PoolPermit,
 };
 
@@ -34,10 +36,12 @@ pub(super) struct Spares {
 }
 
 /// Spares that have read the settings of one policy.
-struct PrimedSpares {
+pub(super) struct PrimedSpares {
     /// The text of the policy's configuration: it is dropped with the policy.
     settings: Weak<str>,
-    spares: Spares,
+    pub(super) spares: Spares,
+    /// The module that new instances are created from, once it is there.
+    pub(super) preinitialized: Option<Preinitialized>,
 }
 
 /// The primed spares of all policies of one module.
@@ -122,17 +126,26 @@ impl Spares {
     }
 }
 
+// === impl PrimedSpares ===
+
+impl PrimedSpares {
+    /// The pre-initialised module, if its instances fit this memory limit.
+    pub(super) fn module_within(&self, memory: usize) -> Option<Arc<LinkedModule>> {
+        self.preinitialized.as_ref()?.within(memory)
+    }
+}
+
 // === impl PrimedByPolicy ===
 
 impl PrimedByPolicy {
     /// The spares of the policy with these settings; none if too many policies have some.
-    pub(super) fn of(&mut self, settings: &Arc<str>) -> Option<&mut Spares> {
+    pub(super) fn of(&mut self, settings: &Arc<str>) -> Option<&mut PrimedSpares> {
         let is_of = |primed: &PrimedSpares| ptr::addr_eq(primed.settings.as_ptr(), Arc::as_ptr(settings));
         let at = match self.0.iter().position(is_of) {
             Some(at) => at,
             None => self.add(settings)?,
         };
-        Some(&mut self.0[at].spares)
+        Some(&mut self.0[at])
     }
 
     /// Takes all of them, to be dropped without the lock.
@@ -145,7 +158,8 @@ impl PrimedByPolicy {
         if self.0.len() == MAX_PRIMED_POLICIES {
             return None;
         }
-        self.0.push(PrimedSpares { settings: Arc::downgrade(settings), spares: Spares::new() });
+        let settings = Arc::downgrade(settings);
+        self.0.push(PrimedSpares { settings, spares: Spares::new(), preinitialized: None });
         Some(self.0.len() - 1)
     }
 }

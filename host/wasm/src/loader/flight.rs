@@ -18,6 +18,11 @@ impl<K: Copy + Eq + Hash, V: Clone> SingleFlight<K, V> {
         Self(Mutex::default())
     }
 
+    /// Whether a computation is in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.0.lock().is_empty()
+    }
+
     /// Computes the value, or waits for the computation in progress.
     ///
     /// If the computation panics, one of the waiters computes the value.

@@ -4,11 +4,11 @@ use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{LoadError, Loader};
+use plimsoll_core::{Ask, FaultKind, LoadError, Loader};
 use plimsoll_guests::{
     Expected,
     bombs::{bombs, chained_types, loops_over_locals},
@@ -247,4 +247,64 @@ fn child_of(parent: u32) -> Option<u32> {
 fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, fields)| !fields.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Exports `validate`, and a filter that fails unless that was asked in its instance. It is large enough to pay.
+fn runtime() -> Vec<u8> {
+    let data = "x".repeat(600 << 10);
+    let wat = format!(
+        r#"(module
+          (import "plimsoll:policy/host@0.1.0" "settings" (func $settings (param i32)))
+          (global $validated (mut i32) (i32.const 0))
+          (memory (export "memory") 16)
+          (data (i32.const 65536) "{data}")
+          (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+          (func (export "plimsoll:policy/validate@0.1.0#validate") (result i32)
+            (call $settings (i32.const 128))
+            (global.set $validated (i32.const 1))
+            (i32.const 64))
+          (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32)
+            (if (i32.eqz (global.get $validated)) (then unreachable))
+            (i32.const 64)))"#
+    );
+    plimsoll_guests::compile("runtime", &wat)
+}
+
+/// A loader without spares, so that an instance has been validated only if its module was pre-initialised.
+fn loader_without_spares(cache: &Path) -> WasmLoader {
+    let child = EngineConfig::new(ChildConfig::of(binary()));
+    WasmLoader::new(EngineConfig { max_calls: 2, max_spares: 0, cache: Some(cache.to_owned()), ..child }).unwrap()
+}
+
+fn ask_with(settings: &Arc<str>) -> Ask {
+    world::patient(world::ask(world::view(&world::cluster(1)).with_settings(Arc::clone(settings))))
+}
+
+#[test]
+fn a_large_module_is_pre_initialised_in_a_process_and_found_in_the_cache() {
+    let (cache, module, settings) = (tempdir().unwrap(), runtime(), Arc::<str>::from("{}"));
+    fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
+    let entries = || fs::read_dir(cache.path()).unwrap().count();
+    for _ in 0..2 {
+        let loader = loader_without_spares(cache.path());
+        let policy = loader.load(&module).unwrap();
+        assert_eq!(policy.filter(&ask_with(&settings), &[0]).unwrap_err().kind, FaultKind::Trap);
+        loader.preinitialize("runtime", &module, &settings);
+        wait_until("a pre-initialised module", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
+        assert_eq!(entries(), 2);
+    }
+}
+
+#[test]
+fn a_policy_that_is_gone_is_not_pre_initialised() {
+    let (cache, [module, other]) = (tempdir().unwrap(), [runtime(), zone()]);
+    fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
+    let loader = loader_without_spares(cache.path());
+    let policy = loader.load(&module).unwrap();
+    loader.preinitialize("runtime", &module, &Arc::from("{}"));
+    let settings = Arc::from("[]");
+    loader.preinitialize("runtime", &module, &settings);
+    wait_until("the second", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
+    loader.preinitialize("small", &other, &settings);
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
 }

@@ -11,8 +11,8 @@ use plimsoll_wasm::WasmLoader;
 const TRAPS_UNLESS_PRIMED: &str = "(if (i32.eqz (global.get $validated)) (then unreachable))";
 const TRAPS_IF_PRIMED: &str = "(if (global.get $validated) (then unreachable))";
 
-/// A policy whose `validate` and `filter` have these bodies; both find their good answer at 64.
-fn policy(loader: &WasmLoader, validate: &str, filter: &str) -> Arc<dyn Policy> {
+/// A module whose `validate` and `filter` have these bodies; both find their good answer at 64.
+fn module(validate: &str, filter: &str) -> Vec<u8> {
     let wat = format!(
         r#"(module
           (import "plimsoll:policy/host@0.1.0" "settings" (func $settings (param i32)))
@@ -31,7 +31,11 @@ fn policy(loader: &WasmLoader, validate: &str, filter: &str) -> Arc<dyn Policy> 
             {filter}
             (i32.const 64)))"#
     );
-    loader.load(&compile("primed", &wat)).unwrap()
+    compile("primed", &wat)
+}
+
+fn policy(loader: &WasmLoader, validate: &str, filter: &str) -> Arc<dyn Policy> {
+    loader.load(&module(validate, filter)).unwrap()
 }
 
 /// A question of a policy with these settings: those of a policy are one text for all its calls.
@@ -135,18 +139,19 @@ fn settings_that_have_changed_leave_no_primed_spare() {
     wait_for_spares(&loader, 0);
 }
 
+/// Bodies of `validate` that do more than read the settings, or refuse them.
+const UNFIT: [&str; 6] = [
+    "(drop (call $count))",
+    "(drop (call $now (i32.const 1)))",
+    "(call $log (i32.const 1) (i32.const 0) (i32.const 1))",
+    "(drop (memory.grow (i32.const 300)))",
+    "unreachable",
+    "(i32.store8 (i32.const 64) (i32.const 1))",
+];
+
 #[test]
 fn a_validate_that_does_more_than_read_settings_is_left_to_its_call() {
-    let refuses = "(i32.store8 (i32.const 64) (i32.const 1))";
-    let bodies = [
-        "(drop (call $count))",
-        "(drop (call $now (i32.const 1)))",
-        "(call $log (i32.const 1) (i32.const 0) (i32.const 1))",
-        "(drop (memory.grow (i32.const 300)))",
-        "unreachable",
-        refuses,
-    ];
-    for body in bodies {
+    for body in UNFIT {
         let (loader, settings) = (world::loader(), settings("{}"));
         let policy = policy(&loader, body, TRAPS_IF_PRIMED);
         call_until_another_is_primed(&loader, policy.as_ref(), &settings);
@@ -158,4 +163,71 @@ fn a_validate_that_never_ends_is_given_up_and_its_calls_go_on() {
     let (loader, settings) = (world::loader(), settings("{}"));
     let policy = policy(&loader, "(loop $l (br $l))", TRAPS_IF_PRIMED);
     call_until_another_is_primed(&loader, policy.as_ref(), &settings);
+}
+
+/// A loaded policy, pre-initialised with settings.
+fn preinitialized(loader: &WasmLoader, validate: &str, filter: &str, settings: &Arc<str>) -> Arc<dyn Policy> {
+    let module = module(validate, filter);
+    let policy = loader.load(&module).unwrap();
+    loader.preinitialize_now(&module, settings).unwrap();
+    policy
+}
+
+#[test]
+fn every_instance_of_a_pre_initialised_module_has_read_its_settings() {
+    let (loader, settings) = (world::loader(), settings("{}"));
+    let policy = preinitialized(&loader, "", TRAPS_UNLESS_PRIMED, &settings);
+    for _ in 0..20 {
+        assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap(), [Verdict::Fits]);
+    }
+}
+
+#[test]
+fn no_instance_of_a_pre_initialised_module_has_been_used_by_another_call() {
+    let (loader, settings) = (world::loader(), settings("{}"));
+    let once = "(if (i32.ne (global.get $validated) (i32.const 1)) (then unreachable))
+        (global.set $validated (i32.const 2))
+        (if (i32.ne (i32.load (i32.const 4096)) (i32.const 7)) (then unreachable))
+        (i32.store (i32.const 4096) (i32.const 8))";
+    let policy = preinitialized(&loader, "(i32.store (i32.const 4096) (i32.const 7))", once, &settings);
+    for _ in 0..20 {
+        assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap(), [Verdict::Fits]);
+    }
+}
+
+#[test]
+fn validate_explanations_and_other_settings_have_the_module_as_it_is() {
+    let (loader, [ours, theirs]) = (world::loader(), ["{}", "[]"].map(settings));
+    let twice = "(if (i32.gt_u (global.get $validated) (i32.const 1)) (then unreachable))";
+    let policy = preinitialized(&loader, twice, TRAPS_IF_PRIMED, &ours);
+    assert_eq!(policy.filter(&ask(&ours), &[0]).unwrap_err().kind, FaultKind::Trap);
+    policy.validate(&ask(&ours)).unwrap().unwrap();
+    read_for(policy.as_ref(), &ask(&ours), Verb::Filter, 0).unwrap();
+    assert_eq!(policy.filter(&ask(&theirs), &[0]).unwrap(), [Verdict::Fits]);
+}
+
+#[test]
+fn a_call_with_less_memory_than_pre_initialised_instances_have_gets_the_module_as_it_is() {
+    let (loader, settings) = (world::loader(), settings("{}"));
+    let grows = "(drop (memory.grow (i32.const 31)))";
+    let policy = preinitialized(&loader, grows, TRAPS_IF_PRIMED, &settings);
+    let with_pages = |pages: usize| {
+        let mut ask = ask(&settings);
+        ask.limits.memory = pages << 16;
+        policy.filter(&ask, &[0])
+    };
+    assert_eq!(with_pages(32).unwrap_err().kind, FaultKind::Trap);
+    assert_eq!(with_pages(31).unwrap(), [Verdict::Fits]);
+}
+
+#[test]
+fn a_module_whose_validate_does_more_than_read_settings_is_not_pre_initialised() {
+    let endless = "(loop $l (br $l))";
+    for body in UNFIT.into_iter().chain([endless]) {
+        let (loader, settings, module) = (world::loader(), settings("{}"), module(body, TRAPS_IF_PRIMED));
+        let policy = loader.load(&module).unwrap();
+        let error = loader.preinitialize_now(&module, &settings).unwrap_err();
+        assert!(error.to_string().contains("cannot be pre-initialised"), "{body}: {error}");
+        assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap(), [Verdict::Fits]);
+    }
 }

@@ -34,13 +34,19 @@ impl Compiled {
         Self { build, module: OnceLock::new(), policy: OnceLock::new() }
     }
 
-    /// The policy; none where its toolchain is missing, and the test is reported as skipped.
-    pub(super) fn policy(&self) -> Option<Arc<dyn Policy>> {
-        let Some(module) = self.module.get_or_init(self.build) else {
+    /// The module; none where its toolchain is missing, and the test is reported as skipped.
+    pub(super) fn module(&self) -> Option<&[u8]> {
+        let module = self.module.get_or_init(self.build);
+        if module.is_none() {
             // Each test is reported by itself.
             (self.build)();
-            return None;
-        };
+        }
+        module.as_deref()
+    }
+
+    /// The policy, where there is a module.
+    pub(super) fn policy(&self) -> Option<Arc<dyn Policy>> {
+        let module = self.module()?;
         Some(Arc::clone(self.policy.get_or_init(|| load_bytes("conformance", module))))
     }
 }
