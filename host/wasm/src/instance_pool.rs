@@ -15,7 +15,7 @@ use std::sync::{
 use parking_lot::Mutex;
 use plimsoll_core::Verb;
 
-pub(crate) use self::preinitialized::{CodeCharge, Preinitialized};
+pub(crate) use self::preinitialized::Preinitialized;
 use self::spares::{PrimedByPolicy, Spares};
 use crate::{
     abi::Exports,
@@ -151,12 +151,12 @@ impl InstancePool {
 }
 
 impl Reclaim for InstancePool {
-    /// Drops all warm instances.
+    /// Drops all warm instances and pre-initialised modules.
     fn reclaim(&self) -> bool {
-        let (plain, primed) = {
+        let (plain, primed, modules) = {
             let mut state = self.state.lock();
-            (state.plain.take_all(), state.primed.take_all())
+            (state.plain.take_all(), state.primed.take_all(), state.primed.take_modules())
         };
-        !plain.is_empty() || !primed.is_empty()
+        !plain.is_empty() || !primed.is_empty() || !modules.is_empty()
     }
 }

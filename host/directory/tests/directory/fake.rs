@@ -25,6 +25,8 @@ pub(crate) struct FakeLoader {
     /// The number of times that the load of a tag fails for a transient reason.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
+    /// Addresses of the settings with which policies were to be pre-initialised.
+    pub(crate) preinitialized: Mutex<Vec<usize>>,
     /// The time that each call had of a policy whose tag is `loops`.
     pub(crate) times: Arc<Mutex<Vec<Duration>>>,
     /// Digests of refused modules.
@@ -106,6 +108,10 @@ impl Loader for FakeLoader {
         }
         let (validated, calls_held) = (Arc::clone(&self.validated), Arc::clone(&self.calls_held));
         Ok(Arc::new(FakePolicy { tag, validated, calls_held, times: Arc::clone(&self.times) }))
+    }
+
+    fn preinitialize(&self, _: &str, _: &[u8], settings: &Arc<str>) {
+        self.preinitialized.lock().unwrap().push(settings.as_ptr().addr());
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {

@@ -153,6 +153,11 @@ impl PrimedByPolicy {
         self.0.iter_mut().flat_map(|primed| primed.spares.take_all()).collect()
     }
 
+    /// Takes the pre-initialised modules, to be dropped without the lock.
+    pub(super) fn take_modules(&mut self) -> Vec<Preinitialized> {
+        self.0.iter_mut().filter_map(|primed| primed.preinitialized.take()).collect()
+    }
+
     fn add(&mut self, settings: &Arc<str>) -> Option<usize> {
         self.0.retain(|primed| primed.settings.strong_count() > 0);
         if self.0.len() == MAX_PRIMED_POLICIES {

@@ -7,7 +7,7 @@ use std::{
     collections::VecDeque,
     ops::RangeInclusive,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak, atomic::AtomicUsize},
+    sync::{Arc, Weak},
     thread,
     time::{Duration, Instant},
 };
@@ -23,9 +23,10 @@ use crate::{
     contract::RefusedError,
     guest::GuestPolicy,
     instance::WarmInstance,
-    instance_pool::{CodeCharge, Preinitialized},
+    instance_pool::Preinitialized,
     lift::{self, ModuleKind},
     progress::Progress,
+    shares::MemoryCharge,
 };
 
 /// Bytes of modules that are pre-initialised. Smaller ones start within microseconds; larger ones cost too much
@@ -35,9 +36,6 @@ const SIZES: RangeInclusive<usize> = 512 << 10..=8 << 20;
 /// Maximum bytes of the modules that wait. A policy beyond that is not pre-initialised.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Maximum bytes of the code of all pre-initialised modules, with their initial memories.
-const MAX_CODE_BYTES: usize = 128 << 20;
-
 /// Between two looks whether modules are being loaded: a load that somebody waits for goes first.
 const LOADS: Duration = Duration::from_millis(100);
 
@@ -45,8 +43,6 @@ const LOADS: Duration = Duration::from_millis(100);
 pub(super) struct Preinitializer {
     is_enabled: bool,
     waiting: Mutex<Waiting>,
-    /// Bytes of the code of all pre-initialised modules.
-    code_bytes: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -69,7 +65,7 @@ struct WaitingPolicy {
 
 impl Preinitializer {
     pub(super) fn new(is_enabled: bool) -> Self {
-        Self { is_enabled, waiting: Mutex::default(), code_bytes: Arc::default() }
+        Self { is_enabled, waiting: Mutex::default() }
     }
 
     /// The next policy that is still loaded, with its settings; without one the thread must end.
@@ -148,16 +144,15 @@ impl Inner {
         settings: &Arc<str>,
     ) -> Result<(), CompileError> {
         let component = self.preinitialized(module, digest, settings)?;
-        let code = component.image_range();
-        let code_bytes = code.end as usize - code.start as usize;
-        let charge = CodeCharge::take(&self.preinitializer.code_bytes, code_bytes, MAX_CODE_BYTES);
         let refused = |why: &str| RefusedError::Preinitialize(why.to_owned());
-        let _charge = charge.ok_or_else(|| refused("the code of all pre-initialised modules is too large"))?;
+        let code = component.image_range();
+        let mut charge = MemoryCharge::warm(&self.host.shares);
+        charge.grow(code.end as usize - code.start as usize).map_err(|full| refused(&full.to_string()))?;
         let module = Arc::new(compile::check(&component, &self.host.linker, lift::kind(module)?)?.module);
         // The memory that its instances begin with decides which calls may use them.
         let warm = WarmInstance::start(&module, &self.host.shares).map_err(|_| refused("it does not start"))?;
         let memory = warm.memory();
-        policy.preinitialize(settings, Preinitialized { module, memory, _charge });
+        policy.preinitialize(settings, Preinitialized::new(module, memory, charge));
         Ok(())
     }
 
