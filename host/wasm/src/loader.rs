@@ -10,14 +10,20 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{Arc, Weak},
+    thread,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
 use plimsoll_system::digest::{hex, parse_sha256, sha256};
+use tracing::{debug, info, warn};
 
-use self::{failures::FailedModules, flight::SingleFlight, preinitializer::Preinitializer};
+use self::{
+    failures::FailedModules,
+    flight::SingleFlight,
+    preinitializer::{Preinitializer, Toolchain, WaitingPolicy},
+};
 use crate::{
     cache::ModuleCache,
     compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
@@ -73,6 +79,9 @@ struct Inner {
 /// The name of a module that is loaded without one.
 const UNNAMED: &str = "a module";
 
+/// Between two looks whether modules are being loaded.
+const LOADS: Duration = Duration::from_millis(100);
+
 /// A policy, and whether its code came from the cache.
 type Loaded = (Arc<GuestPolicy>, bool);
 
@@ -110,7 +119,7 @@ impl WasmLoader {
         let Some(policy) = policy else {
             return Err(LoadError::permanent("no loaded policy has this module, or it has no validate"));
         };
-        self.0.preinitialize(&policy, module, &digest, settings).map_err(LoadError::from)
+        self.0.toolchain().preinitialize(&policy, module, &digest, settings).map_err(LoadError::from)
     }
 
     /// The number of warm instances.
@@ -261,6 +270,46 @@ impl Inner {
 
     fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestPolicy>> {
         self.loaded.lock().get(digest).and_then(Weak::upgrade)
+    }
+
+    fn toolchain(&self) -> Toolchain<'_> {
+        Toolchain { host: &self.host, backend: &self.backend, cache: self.cache.as_ref() }
+    }
+
+    /// Pre-initialises a loaded module in the background, if that pays.
+    fn preinitialize_later(self: &Arc<Self>, name: &str, module: &[u8], settings: &Arc<str>) {
+        if !self.preinitializer.pays(module) {
+            return;
+        }
+        let digest = sha256(module);
+        if self.in_use(&digest).is_some_and(|policy| policy.can_be_preinitialized()) {
+            let settings = Arc::downgrade(settings);
+            let policy = WaitingPolicy { name: name.to_owned(), module: module.to_vec(), digest, settings };
+            let loader = Arc::clone(self);
+            let thread = thread::Builder::new().name("plimsoll-preinit".to_owned());
+            self.preinitializer.add(policy, || thread.spawn(move || loader.preinitialize_waiting()).is_ok());
+        }
+    }
+
+    /// Pre-initialises one policy after another, while no module is being loaded: loads go first.
+    fn preinitialize_waiting(&self) {
+        loop {
+            while self.loading.is_busy() {
+                #[expect(clippy::disallowed_methods, reason = "a thread of its own, on which nobody waits")]
+                thread::sleep(LOADS);
+            }
+            let Some((policy, settings)) = self.preinitializer.next() else { return };
+            let WaitingPolicy { name, module, digest, .. } = &policy;
+            let Some(guest) = self.in_use(digest) else { continue };
+            let started = Instant::now();
+            let preinitialize = || self.toolchain().preinitialize(&guest, module, digest, &settings);
+            // A bug of ours that a module may set off must not end the thread.
+            match catch_unwind(AssertUnwindSafe(preinitialize)) {
+                Ok(Ok(())) => info!(policy = name, took = ?started.elapsed(), "a large module is pre-initialised"),
+                Ok(Err(error)) => debug!(policy = name, %error, "a large module is not pre-initialised"),
+                Err(_) => warn!(policy = name, "plimsoll itself failed while it pre-initialised the module"),
+            }
+        }
     }
 
     fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestPolicy {

@@ -109,16 +109,9 @@ impl Worker {
             return Ok(());
         }
         let ask = world::ask(world::view(&world::cluster(world::NODES)));
-        match self.elsewhere.preinitialize_now(module, ask.view.settings()) {
-            Ok(()) => {
-                self.count("pre-initialised");
-                self.call(seed, module, policy)
-            }
-            Err(_) => {
-                self.count("not pre-initialised");
-                Ok(())
-            }
-        }
+        let is_preinitialized = self.elsewhere.preinitialize_now(module, ask.view.settings()).is_ok();
+        self.count(if is_preinitialized { "pre-initialised" } else { "not pre-initialised" });
+        if is_preinitialized { self.call(seed, module, policy) } else { Ok(()) }
     }
 
     fn refused(&mut self, seed: u64, module: &[u8], error: &LoadError) -> Result<()> {

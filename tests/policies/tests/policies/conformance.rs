@@ -93,6 +93,7 @@ fn go_passes_cases_when_it_is_pre_initialised() {
 
 impl PreinitializedPolicy<'_> {
     /// The policy, and the question with as much time as it had before the compile.
+    #[expect(clippy::disallowed_methods, reason = "the compile must not take time of the call")]
     fn prepared(&self, ask: &Ask) -> (&dyn Policy, Ask) {
         let started = Instant::now();
         // Where the settings are refused, or `validate` fails, the call says so.
