@@ -15,8 +15,8 @@ use super::Late;
 
 impl Collector for Late<WasmLoader> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(shares) = self.get().map(WasmLoader::shares) else { return Ok(()) };
-        let SharesInUse { calls, waiting, waited, refused_calls, refused_memory, bytes, max_bytes } = shares;
+        let Some(loader) = self.get() else { return Ok(()) };
+        let SharesInUse { calls, waiting, waited, refused_calls, refused_memory, bytes, max_bytes } = loader.shares();
         let mut gauge = |name, help, unit, value: usize| {
             let gauge = ConstGauge::new(value as i64);
             gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
@@ -25,6 +25,8 @@ impl Collector for Late<WasmLoader> {
         gauge("guest_memory", "Memory of all guest instances, waiting ones included", bytes_of, bytes)?;
         gauge("guest_memory_limit", "The limit in force, from --guest-memory or its default", bytes_of, max_bytes)?;
         gauge("guest_calls_waiting", "Calls of policies that wait for a permit", None, waiting)?;
+        let help = "Policies whose modules are pre-initialised";
+        gauge("preinitialized_policies", help, None, loader.preinitialized())?;
         let mut family = encoder.encode_descriptor(
             "guest_calls",
             "Running calls of policies, by purpose",

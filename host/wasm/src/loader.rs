@@ -17,12 +17,11 @@ use std::{
 use parking_lot::Mutex;
 use plimsoll_core::{LoadError, Loader, Policy, Verbs};
 use plimsoll_system::digest::{hex, parse_sha256, sha256};
-use tracing::{debug, info, warn};
 
 use self::{
     failures::FailedModules,
     flight::SingleFlight,
-    preinitializer::{Preinitializer, Toolchain, WaitingPolicy},
+    preinitializer::{Preinitializer, Toolchain, WaitingPolicy, log},
 };
 use crate::{
     cache::ModuleCache,
@@ -125,6 +124,12 @@ impl WasmLoader {
     /// The number of warm instances.
     pub fn spares(&self) -> u32 {
         self.0.host.pool_worker.spares()
+    }
+
+    /// The number of policies whose modules are pre-initialised.
+    pub fn preinitialized(&self) -> usize {
+        // The pre-initialiser holds one as well.
+        Arc::strong_count(self.0.preinitializer.count()) - 1
     }
 
     /// Permits and memory in use by all guests.
@@ -273,7 +278,8 @@ impl Inner {
     }
 
     fn toolchain(&self) -> Toolchain<'_> {
-        Toolchain { host: &self.host, backend: &self.backend, cache: self.cache.as_ref() }
+        let (host, cache) = (&self.host, self.cache.as_ref());
+        Toolchain { host, backend: &self.backend, cache, count: self.preinitializer.count() }
     }
 
     /// Pre-initialises a loaded module in the background, if that pays.
@@ -304,11 +310,7 @@ impl Inner {
             let started = Instant::now();
             let preinitialize = || self.toolchain().preinitialize(&guest, module, digest, &settings);
             // A bug of ours that a module may set off must not end the thread.
-            match catch_unwind(AssertUnwindSafe(preinitialize)) {
-                Ok(Ok(())) => info!(policy = name, took = ?started.elapsed(), "a large module is pre-initialised"),
-                Ok(Err(error)) => debug!(policy = name, %error, "a large module is not pre-initialised"),
-                Err(_) => warn!(policy = name, "plimsoll itself failed while it pre-initialised the module"),
-            }
+            log(name, started.elapsed(), catch_unwind(AssertUnwindSafe(preinitialize)).ok());
         }
     }
 

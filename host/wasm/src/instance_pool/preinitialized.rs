@@ -11,13 +11,15 @@ pub(crate) struct Preinitialized {
     memory: usize,
     /// Its code counts among the memory of all guests, as a warm instance does.
     _charge: MemoryCharge,
+    /// Counts it as long as it exists.
+    _counted: Arc<()>,
 }
 
 // === impl Preinitialized ===
 
 impl Preinitialized {
-    pub(crate) fn new(module: Arc<LinkedModule>, memory: usize, charge: MemoryCharge) -> Self {
-        Self { module, memory, _charge: charge }
+    pub(crate) fn new(module: Arc<LinkedModule>, memory: usize, charge: MemoryCharge, counted: Arc<()>) -> Self {
+        Self { module, memory, _charge: charge, _counted: counted }
     }
 
     /// The module, if its instances fit this memory limit.

@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use plimsoll_system::digest::sha256;
-use tracing::debug;
+use tracing::{debug, info, warn};
 use wasmtime::component::Component;
 
 use crate::{
@@ -39,6 +39,8 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 pub(super) struct Preinitializer {
     is_enabled: bool,
     waiting: Mutex<Waiting>,
+    /// Each pre-initialised module has a clone.
+    count: Arc<()>,
 }
 
 #[derive(Default)]
@@ -63,13 +65,29 @@ pub(super) struct Toolchain<'l> {
     pub(super) host: &'l Host,
     pub(super) backend: &'l Backend,
     pub(super) cache: Option<&'l ModuleCache>,
+    /// Cloned by each pre-initialised module.
+    pub(super) count: &'l Arc<()>,
+}
+
+/// Logs how it ended; without a result plimsoll itself has failed.
+pub(super) fn log(name: &str, took: Duration, result: Option<Result<(), CompileError>>) {
+    let took = took.as_secs_f64();
+    match result {
+        Some(Ok(())) => info!(policy = name, took = format_args!("{took:.1} s"), "a large module is pre-initialised"),
+        Some(Err(error)) => debug!(policy = name, %error, "a large module is not pre-initialised"),
+        None => warn!(policy = name, "plimsoll itself failed while it pre-initialised the module"),
+    }
 }
 
 // === impl Preinitializer ===
 
 impl Preinitializer {
     pub(super) fn new(is_enabled: bool) -> Self {
-        Self { is_enabled, waiting: Mutex::default() }
+        Self { is_enabled, waiting: Mutex::default(), count: Arc::default() }
+    }
+
+    pub(super) const fn count(&self) -> &Arc<()> {
+        &self.count
     }
 
     /// Whether it pays to pre-initialise this module.
@@ -129,7 +147,7 @@ impl Toolchain<'_> {
         // The memory that its instances begin with decides which calls may use them.
         let warm = WarmInstance::start(&module, &self.host.shares).map_err(|_| refused("it does not start"))?;
         let memory = warm.memory();
-        policy.preinitialize(settings, Preinitialized::new(module, memory, charge));
+        policy.preinitialize(settings, Preinitialized::new(module, memory, charge, Arc::clone(self.count)));
         Ok(())
     }
 
