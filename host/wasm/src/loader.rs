@@ -2,6 +2,7 @@
 
 mod failures;
 mod flight;
+mod inspection;
 mod preinitializer;
 
 use std::{
@@ -15,9 +16,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, Loader, Policy, Verbs};
+use plimsoll_core::{LoadError, Loader, Policy};
 use plimsoll_system::digest::{hex, parse_sha256, sha256};
 
+pub use self::inspection::Inspection;
 use self::{
     failures::FailedModules,
     flight::SingleFlight,
@@ -39,28 +41,6 @@ use crate::{
 /// Loads policies; clones share the engine, the caches and the instance pools.
 #[derive(Clone)]
 pub struct WasmLoader(Arc<Inner>);
-
-/// Facts about a module, as `plimsoll check` prints them.
-pub struct Inspection {
-    /// Whether it came as a core module.
-    pub lifted: bool,
-    /// The verbs that it exports; of a program, those that it is asked without a sidecar.
-    pub verbs: Verbs,
-    /// The reads that it may make, as `nodes.label`.
-    pub imports: Vec<String>,
-    /// The interfaces of WASI that it imports.
-    pub wasi: Vec<WasiImport>,
-    /// Bytes of the file.
-    pub size: u64,
-    /// `sha256:…` of the file.
-    pub digest: String,
-    /// The time that loading took.
-    pub compiled_in: Duration,
-    /// Whether it had been compiled before.
-    pub from_cache: bool,
-    /// The policy itself, to be asked.
-    pub policy: Arc<dyn Policy>,
-}
 
 struct Inner {
     host: Arc<Host>,
