@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from .policy import Policy, verbs_of
+from .settings import check_types
 
 _WIT = Path(__file__).parent / "policy.wit"
 #: The verb's interface in the contract, where it has another name.
@@ -45,6 +46,10 @@ def build_module(source: Path, output: Path | None, stub_wasi: bool = False) -> 
     verbs = verbs_of(policy)
     if not verbs:
         raise BuildError(f"{policy.__name__} in {source} has no verb: define filter, score, rank, preempt or bind")
+    try:
+        check_types(policy)
+    except TypeError as error:
+        raise BuildError(f"{policy.__name__} in {source}: {error}") from None
     output = output or source.with_name(source.stem.replace("_", "-") + ".wasm")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

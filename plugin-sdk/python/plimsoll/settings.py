@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import types
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Sequence, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .quantity import Quantity
 from .types import SettingsError
@@ -21,6 +22,43 @@ def decode(policy: type[T], text: str) -> T:
     if validate is not None:
         validate()
     return decoded
+
+
+def check_types(policy: type) -> None:
+    """Refuses a policy with a field that no settings can fill; `python -m plimsoll build` and `with_settings` call it.
+
+    Raises `TypeError`, which names the field.
+    """
+    _check_fields(policy, "", ())
+
+
+def _check_fields(of: Any, path: str, above: tuple[Any, ...]) -> None:
+    if of in above or not dataclasses.is_dataclass(of):
+        return
+    hints = get_type_hints(of)
+    for field in dataclasses.fields(of):
+        if field.init:
+            _check_type(hints[field.name], path + field.name, (*above, of))
+
+
+def _check_type(of: Any, path: str, above: tuple[Any, ...]) -> None:
+    origin, arguments = get_origin(of), get_args(of)
+    if origin is dict and arguments:
+        if arguments[0] not in (str, int):
+            raise TypeError(f"{path}: the keys of a dict in settings are str or int, not {_shown(arguments[0])}")
+        _check_type(arguments[1], path, above)
+    elif origin in (Union, types.UnionType) or origin in _LISTS and (arguments or of == tuple[()]):
+        for own in arguments:
+            if own not in (..., type(None)):
+                _check_type(own, path, above)
+    elif dataclasses.is_dataclass(of) and of is not Quantity:
+        _check_fields(of, f"{path}.", above)
+    elif of not in (Any, Quantity, *_KINDS) and getattr(origin, "__name__", "") != "Literal":
+        raise TypeError(f"{path}: a setting cannot have the type {_shown(of)}")
+
+
+def _shown(of: Any) -> str:
+    return of.__name__ if isinstance(of, type) and not get_args(of) else str(of)
 
 
 def _object(of: Any, value: Any, path: str) -> Any:
@@ -50,19 +88,38 @@ def _value(of: Any, value: Any, path: str) -> Any:
         if value not in arguments:
             raise SettingsError(f"{path}: expected one of {', '.join(map(str, arguments))}, found {value!r}")
         return value
-    if origin in (list, tuple, set, frozenset):
-        if not isinstance(value, list):
-            raise _wrong(path, "a list", value)
-        return origin(_value(arguments[0], own, f"{path}[{at}]") for at, own in enumerate(value))
+    if origin in _LISTS:
+        return origin(_items(origin, arguments, value, path))
     if origin is dict:
         if not isinstance(value, dict):
             raise _wrong(path, "an object", value)
-        return {key: _value(arguments[1], own, f"{path}.{key}") for key, own in value.items()}
+        return {_key(arguments[0], key, path): _value(arguments[1], own, f"{path}.{key}") for key, own in value.items()}
     if of is Quantity:
         return _quantity(value, path)
     if dataclasses.is_dataclass(of):
         return _object(of, value, f"{path}.")
     return _plain(of, value, path)
+
+
+def _items(origin: Any, arguments: tuple[Any, ...], value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(path, "a list", value)
+    if origin is tuple and arguments[-1:] != (...,):
+        if len(value) != len(arguments):
+            raise SettingsError(f"{path}: expected a list of {len(arguments)}, found one of {len(value)}")
+        types_of_items: Sequence[Any] = arguments
+    else:
+        types_of_items = [arguments[0]] * len(value)
+    return [_value(of, own, f"{path}[{at}]") for at, (of, own) in enumerate(zip(types_of_items, value))]
+
+
+def _key(of: Any, key: str, path: str) -> Any:
+    """A key of a mapping. JSON has only texts as keys, so a number is read from its text, in one form alone."""
+    if of is int:
+        if not _WHOLE.fullmatch(key):
+            raise SettingsError(f"{path}: expected keys that are whole numbers, found {key!r}")
+        return int(key)
+    return key
 
 
 def _union(arguments: tuple[Any, ...], value: Any, path: str) -> Any:
@@ -88,12 +145,14 @@ def _quantity(value: Any, path: str) -> Quantity:
         raise _wrong(path, "a quantity such as 512Mi", value) from None
 
 
+_LISTS = (list, tuple, set, frozenset)
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _KINDS: dict[Any, str] = {bool: "true or false", str: "a string", int: "a whole number", float: "a number"}
 
 
 def _plain(of: Any, value: Any, path: str) -> Any:
     if of not in _KINDS:
-        raise TypeError(f"{path}: a setting cannot have the type {of}")
+        raise TypeError(f"{path}: a setting cannot have the type {_shown(of)}")
     is_bool = isinstance(value, bool)
     if of is float and isinstance(value, int) and not is_bool:
         return float(value)

@@ -93,6 +93,7 @@ class World:
 
 def with_settings(policy: type[P], json_text: str) -> P:
     """A policy with settings in JSON, with the checks that the gateway makes as it loads the policy."""
+    settings.check_types(policy)
     return settings.decode(policy, json_text)
 
 
