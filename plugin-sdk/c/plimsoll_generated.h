@@ -45,6 +45,7 @@ typedef struct {
   plimsoll_list_u32 groups;
 } plimsoll_grouping;
 
+// A taint of a node. The value is empty if it has none; the effect is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
 typedef struct {
   plimsoll_str key;
   plimsoll_str value;
@@ -56,7 +57,7 @@ typedef struct {
   size_t count;
 } plimsoll_list_taint;
 
-// A int64_t that may be absent.
+// An int64_t that may be absent.
 typedef struct {
   bool present;
   int64_t value;
@@ -138,7 +139,7 @@ PLIMSOLL_READ plimsoll_str plimsoll_pod_name(void);
 // `metadata.namespace`.
 PLIMSOLL_READ plimsoll_str plimsoll_pod_namespace(void);
 
-// The value of a label of the pod's namespace; none if the namespace does not have it, or is not known.
+// The value of a label of the pod's namespace; false if the namespace does not have it, or is not known.
 PLIMSOLL_READ bool plimsoll_pod_namespace_label(plimsoll_str key, plimsoll_str *out);
 
 // Whether the host knows the pod's namespace. It does not where it does not watch the cluster, or may not list
@@ -148,19 +149,19 @@ PLIMSOLL_READ bool plimsoll_pod_namespace_known(void);
 // `metadata.uid`.
 PLIMSOLL_READ plimsoll_str plimsoll_pod_uid(void);
 
-// The value of a label; none if the pod does not have it.
+// The value of a label; false if the pod does not have it.
 PLIMSOLL_READ bool plimsoll_pod_label(plimsoll_str key, plimsoll_str *out);
 
-// The value of an annotation; none if the pod does not have it.
+// The value of an annotation; false if the pod does not have it.
 PLIMSOLL_READ bool plimsoll_pod_annotation(plimsoll_str key, plimsoll_str *out);
 
 // `spec.priority`; 0 if it has none.
 PLIMSOLL_READ int32_t plimsoll_pod_priority(void);
 
-// `spec.priorityClassName`; none if it has none.
+// `spec.priorityClassName`; false if it has none.
 PLIMSOLL_READ bool plimsoll_pod_priority_class(plimsoll_str *out);
 
-// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+// The owner that controls the pod: its owner reference with `controller: true`; false if it has none.
 PLIMSOLL_READ bool plimsoll_pod_controller(plimsoll_owner *out);
 
 // When the pod was created, in Unix seconds; 0 if unknown. Nearly every pod has a value of its own, so answers that
@@ -186,13 +187,13 @@ PLIMSOLL_READ uint32_t plimsoll_nodes_count(void);
 // `metadata.name`.
 PLIMSOLL_READ plimsoll_str plimsoll_nodes_name(uint32_t node);
 
-// The value of a label; none if the node does not have it.
+// The value of a label; false if the node does not have it.
 PLIMSOLL_READ bool plimsoll_nodes_label(uint32_t node, plimsoll_str key, plimsoll_str *out);
 
 // All nodes by the value of a label, in one read. For verbs that see the nodes together.
 PLIMSOLL_READ plimsoll_grouping plimsoll_nodes_by_label(plimsoll_str key);
 
-// The value of an annotation; none if the node does not have it.
+// The value of an annotation; false if the node does not have it.
 PLIMSOLL_READ bool plimsoll_nodes_annotation(uint32_t node, plimsoll_str key, plimsoll_str *out);
 
 // `spec.taints`.
@@ -205,17 +206,17 @@ PLIMSOLL_READ int64_t plimsoll_nodes_allocatable(uint32_t node, plimsoll_str nam
 // in base units; 0 if the node does not have it.
 PLIMSOLL_READ int64_t plimsoll_nodes_capacity(uint32_t node, plimsoll_str name);
 
-// The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; none if the node does not
-// report it. Its times cannot be read: each heartbeat would end every cached answer.
+// The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; false if the node does
+// not report it. Its times cannot be read: each heartbeat would end every cached answer.
 PLIMSOLL_READ bool plimsoll_nodes_condition(uint32_t node, plimsoll_str kind, plimsoll_str *out);
 
 // `spec.unschedulable`: whether the node is cordoned.
 PLIMSOLL_READ bool plimsoll_nodes_unschedulable(uint32_t node);
 
-// The sum of the effective requests of the pods placed on the node; none where the host has no view of pods.
+// The sum of the effective requests of the pods placed on the node; false where the host has no view of pods.
 PLIMSOLL_READ bool plimsoll_nodes_requested(uint32_t node, plimsoll_str name, int64_t *out);
 
-// Bytes of an image that the node has pulled; none if it has not.
+// Bytes of an image that the node has pulled; false if it has not.
 PLIMSOLL_READ bool plimsoll_nodes_image_size(uint32_t node, plimsoll_str image, uint64_t *out);
 
 // JSON text at an RFC 6901 pointer into the whole object.
@@ -225,11 +226,11 @@ PLIMSOLL_READ bool plimsoll_nodes_field(uint32_t node, plimsoll_str pointer, pli
 //
 // Pods already placed, or being bound, numbered from 0 within their node.
 
-// Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
-// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+// Whether the host knows all pods of the node. Where it does not, `plimsoll_nodes_requested` has no value, and the
+// counts below are of the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
 PLIMSOLL_READ bool plimsoll_placed_known(uint32_t node);
 
-// The number of pods placed on the node; 0 where the host has no view of pods (see `known`).
+// The number of pods placed on the node; 0 where the host has no view of pods (see `plimsoll_placed_known`).
 PLIMSOLL_READ uint32_t plimsoll_placed_count(uint32_t node);
 
 // `metadata.name`.
@@ -238,38 +239,38 @@ PLIMSOLL_READ plimsoll_str plimsoll_placed_name(uint32_t node, uint32_t pod);
 // `metadata.namespace`.
 PLIMSOLL_READ plimsoll_str plimsoll_placed_namespace(uint32_t node, uint32_t pod);
 
-// The value of a label; none if the pod does not have it.
+// The value of a label; false if the pod does not have it.
 PLIMSOLL_READ bool plimsoll_placed_label(uint32_t node, uint32_t pod, plimsoll_str key, plimsoll_str *out);
 
-// The value of an annotation; none if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
+// The value of an annotation; false if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
 // kept: a value that is not kept ends the call with a fault.
 PLIMSOLL_READ bool plimsoll_placed_annotation(uint32_t node, uint32_t pod, plimsoll_str key, plimsoll_str *out);
 
 // `spec.priority`; 0 if it has none.
 PLIMSOLL_READ int32_t plimsoll_placed_priority(uint32_t node, uint32_t pod);
 
-// `spec.priorityClassName`; none if it has none.
+// `spec.priorityClassName`; false if it has none.
 PLIMSOLL_READ bool plimsoll_placed_priority_class(uint32_t node, uint32_t pod, plimsoll_str *out);
 
-// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+// The owner that controls the pod: its owner reference with `controller: true`; false if it has none.
 PLIMSOLL_READ bool plimsoll_placed_controller(uint32_t node, uint32_t pod, plimsoll_owner *out);
 
-// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
-// that has succeeded or failed is not placed any more.
+// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; false if it has none. A
+// pod that has succeeded or failed is not placed any more.
 PLIMSOLL_READ bool plimsoll_placed_phase(uint32_t node, uint32_t pod, plimsoll_str *out);
 
-// As in `pod.request`.
+// The effective request of a resource, as `plimsoll_pod_request`.
 PLIMSOLL_READ int64_t plimsoll_placed_request(uint32_t node, uint32_t pod, plimsoll_str name);
 
 // When the pod was created, in Unix seconds; 0 if unknown.
 PLIMSOLL_READ uint64_t plimsoll_placed_created(uint32_t node, uint32_t pod);
 
 // The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
-// pods (see `known`).
+// pods (see `plimsoll_placed_known`).
 PLIMSOLL_READ uint32_t plimsoll_placed_count_labelled(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value);
 
-// `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
-// known.
+// `plimsoll_placed_count_labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose
+// pods are not known.
 PLIMSOLL_READ plimsoll_list_u32 plimsoll_placed_counts_labelled(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value);
 
 // ---- candidates ----
@@ -342,13 +343,13 @@ PLIMSOLL_READ bool plimsoll_cluster_label_values(plimsoll_str key, plimsoll_list
 // The text of a fact by its key.
 PLIMSOLL_READ bool plimsoll_facts_text(plimsoll_str source, plimsoll_str key, plimsoll_str *out);
 
-// The number of a fact by its key; none if its text is no number. It is finite.
+// The number of a fact by its key; false if its text is no number. It is finite.
 PLIMSOLL_READ bool plimsoll_facts_number(plimsoll_str source, plimsoll_str key, double *out);
 
 // The text of the fact about a node: the one whose key is the node's name or one of its addresses.
 PLIMSOLL_READ bool plimsoll_facts_node_text(uint32_t node, plimsoll_str source, plimsoll_str *out);
 
-// The number of the fact about a node; none if its text is no number. It is finite.
+// The number of the fact about a node; false if its text is no number. It is finite.
 PLIMSOLL_READ bool plimsoll_facts_node_number(uint32_t node, plimsoll_str source, double *out);
 
 // ---- host ----

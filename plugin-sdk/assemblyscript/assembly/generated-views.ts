@@ -55,7 +55,7 @@ import { Some } from "./some";
 
 /** The reads of `Candidate`. */
 export class CandidateReads {
-  constructor(/** Its number, from 0. */ readonly index: u32) {}
+  constructor(/** Its number in the request, from 0. */ readonly index: u32) {}
 
   /** The number of `PodDisruptionBudget`s that the eviction would violate. */
   get pdbViolations(): u32 {
@@ -117,7 +117,7 @@ export class FactsReads {
 
 /** The reads of `Node`. */
 export class NodeReads {
-  constructor(/** Its number, from 0. */ readonly index: u32) {}
+  constructor(/** Its number in the request, from 0. */ readonly index: u32) {}
 
   /** `metadata.name`. */
   get name(): string {
@@ -225,7 +225,7 @@ export class NodesReads {
 
 /** The reads of `Placed`. */
 export class PlacedReads {
-  constructor(protected ofNode: u32, /** Its number, from 0. */ readonly index: u32) {}
+  constructor(protected ofNode: u32, /** Its number among the pods of its node, from 0. */ readonly index: u32) {}
 
   /** `metadata.name`. */
   get name(): string {
@@ -273,7 +273,7 @@ export class PlacedReads {
     return placedPhase(this.ofNode, this.index);
   }
 
-  /** As in `Pod.request`. */
+  /** The effective request of a resource, as `Pod.request`. */
   request(name: string): i64 {
     return placedRequest(this.ofNode, this.index, name);
   }

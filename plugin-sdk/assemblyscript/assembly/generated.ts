@@ -26,6 +26,7 @@ export class Grouping {
   ) {}
 }
 
+/** A taint of a node. The value is empty if it has none; the effect is `NoSchedule`, `PreferNoSchedule` or `NoExecute`. */
 export class Taint {
   constructor(
     public key: string,

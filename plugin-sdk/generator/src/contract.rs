@@ -2,8 +2,11 @@
 
 mod parse;
 mod types;
+mod views;
 
 use serde::Deserialize;
+
+pub(crate) use self::views::{Place, about_index, generated_place, place};
 
 /// The functions that a policy imports.
 #[derive(Debug)]

@@ -10,19 +10,22 @@
 //!                                      ├──> go            the Go SDK's imports and public methods, and its test host
 //!                                      ├──> typescript    the TypeScript SDK's imports and public methods
 //!                                      ├──> assemblyscript  the same of the AssemblyScript SDK, and the types for its test host
+//!                                      ├──> python        the Python SDK's functions as protocols, and its public methods
 //!                                      └──> page          docs/contract.md, and the contract in the Python and npm packages
 //! ```
 //!
 //! The results are checked in; those in Rust are files named `generated.rs`, those in Go, TypeScript and AssemblyScript begin
-//! with `generated`, and the one in C is `plimsoll_generated.h`. The SDK of another language gets a module beside `rust`, `go`,
-//! `typescript` and `c`, which starts from the same [`Contract`].
+//! with `generated`, the one in C is `plimsoll_generated.h`, and the one in Python `_generated.py`. The SDK of another
+//! language gets a module beside `rust`, `go`, `typescript`, `c` and `python`, which starts from the same [`Contract`].
 
 mod assemblyscript;
 mod c;
 mod contract;
+mod docs;
 mod go;
 mod layout;
 mod page;
+mod python;
 mod rust;
 mod typescript;
 
@@ -66,6 +69,7 @@ pub fn generate(workspace: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
         files.push(GeneratedFile { path, text: typescript::with_header(&text.context(path)?) });
     }
     files.push(GeneratedFile { path: c::PATH, text: c::file(&contract).context(c::PATH)? });
+    files.push(GeneratedFile { path: python::PATH, text: python::file(&contract).context(python::PATH)? });
     let wit = fs::read_to_string(folder.join("policy.wit")).context("policy.wit")?;
     files.push(GeneratedFile { path: "docs/contract.md", text: page::text(&contract, &wit)? });
     // A package holds all that it needs to build a module.

@@ -1,8 +1,6 @@
 //! The TypeScript code that follows from the contract: the types of a policy's imports, and the methods of its views.
 
-pub(crate) mod docs;
 mod imports;
-pub(crate) mod place;
 pub(crate) mod syntax;
 mod views;
 

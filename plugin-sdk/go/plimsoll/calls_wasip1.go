@@ -99,7 +99,7 @@ func ready(own any) error {
 	if isReady {
 		return nil
 	}
-	err := settings.Decode(own, door{}.HostSettings())
+	err := settings.Decode(own, hostCalls{}.HostSettings())
 	isReady = err == nil
 	return err
 }

@@ -14,7 +14,8 @@ type Owner struct {
 	UID string
 }
 
-// Taint is the record `taint` of the contract.
+// Taint is a taint of a node. The value is empty if it has none; the effect is `NoSchedule`, `PreferNoSchedule` or
+// `NoExecute`.
 type Taint struct {
 	Key string
 
@@ -53,252 +54,260 @@ type LabelCount struct {
 	Nodes uint32
 }
 
-// PDBViolations is the number of `PodDisruptionBudget`s that the eviction would violate.
+// PDBViolations returns the number of `PodDisruptionBudget`s that the eviction would violate.
 func (c Candidate) PDBViolations() uint32 {
-	return c.door.CandidatesPDBViolations(c.candidate)
+	return c.host.CandidatesPDBViolations(c.candidate)
 }
 
-// Count is the number of pods that match.
-func (c Cluster) Count(selector Selector) (uint64, bool) {
-	return c.door.ClusterCount(selector)
+// Count returns the number of pods that match.
+func (c Cluster) Count(selector Selector) (value uint64, ok bool) {
+	return c.host.ClusterCount(selector)
 }
 
-// CountUpTo is the number of pods that match, at most `n`: an answer stays cached while the count is the same, or `n` or more.
-func (c Cluster) CountUpTo(selector Selector, n uint64) (uint64, bool) {
-	return c.door.ClusterCountUpTo(selector, n)
+// CountUpTo returns the number of pods that match, at most `n`: an answer stays cached while the count is the same, or
+// `n` or more.
+func (c Cluster) CountUpTo(selector Selector, n uint64) (value uint64, ok bool) {
+	return c.host.ClusterCountUpTo(selector, n)
 }
 
-// AtLeast says whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit needs
-// no more.
-func (c Cluster) AtLeast(selector Selector, n uint64) (bool, bool) {
-	return c.door.ClusterAtLeast(selector, n)
+// AtLeast reports whether at least `n` pods match: an answer stays cached while the count stays on the same side of
+// `n`. A limit needs no more.
+func (c Cluster) AtLeast(selector Selector, n uint64) (value bool, ok bool) {
+	return c.host.ClusterAtLeast(selector, n)
 }
 
-// Requested is the sum of the effective requests of the pods that match: cpu in millicores, all else in base units.
-func (c Cluster) Requested(selector Selector, name string) (int64, bool) {
-	return c.door.ClusterRequested(selector, name)
+// Requested returns the sum of the effective requests of the pods that match: cpu in millicores, all else in base
+// units.
+func (c Cluster) Requested(selector Selector, name string) (value int64, ok bool) {
+	return c.host.ClusterRequested(selector, name)
 }
 
-// NodesWithLabel is the number of nodes that have a label with this value.
-func (c Cluster) NodesWithLabel(key string, value string) (uint32, bool) {
-	return c.door.ClusterNodesWithLabel(key, value)
+// NodesWithLabel returns the number of nodes that have a label with this value.
+func (c Cluster) NodesWithLabel(key string, value string) (result uint32, ok bool) {
+	return c.host.ClusterNodesWithLabel(key, value)
 }
 
-// LabelValues is the values of a node label, ascending, each with the number of nodes that have it. A label with more than 1,000
-// values ends the call with a fault.
-func (c Cluster) LabelValues(key string) ([]LabelCount, bool) {
-	return c.door.ClusterLabelValues(key)
+// LabelValues returns the values of a node label, ascending, each with the number of nodes that have it. A label with
+// more than 1,000 values ends the call with a fault.
+func (c Cluster) LabelValues(key string) (value []LabelCount, ok bool) {
+	return c.host.ClusterLabelValues(key)
 }
 
-// Text is the text of a fact by its key.
-func (f Facts) Text(source string, key string) (string, bool) {
-	return f.door.FactsText(source, key)
+// Text returns the text of a fact by its key.
+func (f Facts) Text(source string, key string) (value string, ok bool) {
+	return f.host.FactsText(source, key)
 }
 
-// Number is the number of a fact by its key; none if its text is no number. It is finite.
-func (f Facts) Number(source string, key string) (float64, bool) {
-	return f.door.FactsNumber(source, key)
+// Number returns the number of a fact by its key; ok is false if its text is no number. It is finite.
+func (f Facts) Number(source string, key string) (value float64, ok bool) {
+	return f.host.FactsNumber(source, key)
 }
 
-// Name is `metadata.name`.
+// Name returns `metadata.name`.
 func (n Node) Name() string {
-	return n.door.NodesName(n.node)
+	return n.host.NodesName(n.node)
 }
 
-// Label is the value of a label; none if the node does not have it.
-func (n Node) Label(key string) (string, bool) {
-	return n.door.NodesLabel(n.node, key)
+// Label returns the value of a label; ok is false if the node does not have it.
+func (n Node) Label(key string) (value string, ok bool) {
+	return n.host.NodesLabel(n.node, key)
 }
 
-// Annotation is the value of an annotation; none if the node does not have it.
-func (n Node) Annotation(key string) (string, bool) {
-	return n.door.NodesAnnotation(n.node, key)
+// Annotation returns the value of an annotation; ok is false if the node does not have it.
+func (n Node) Annotation(key string) (value string, ok bool) {
+	return n.host.NodesAnnotation(n.node, key)
 }
 
-// Taints is `spec.taints`.
+// Taints returns `spec.taints`.
 func (n Node) Taints() []Taint {
-	return n.door.NodesTaints(n.node)
+	return n.host.NodesTaints(n.node)
 }
 
-// Allocatable is the allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it.
+// Allocatable returns the allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node
+// does not have it.
 func (n Node) Allocatable(name string) int64 {
-	return n.door.NodesAllocatable(n.node, name)
+	return n.host.NodesAllocatable(n.node, name)
 }
 
-// Capacity is the amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
-// in base units; 0 if the node does not have it.
+// Capacity returns the amount of a resource on the machine, with the part that the system keeps for itself: cpu in
+// millicores, all else in base units; 0 if the node does not have it.
 func (n Node) Capacity(name string) int64 {
-	return n.door.NodesCapacity(n.node, name)
+	return n.host.NodesCapacity(n.node, name)
 }
 
-// Condition is the status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; none if the node does not
-// report it. Its times cannot be read: each heartbeat would end every cached answer.
-func (n Node) Condition(kind string) (string, bool) {
-	return n.door.NodesCondition(n.node, kind)
+// Condition returns the status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; ok is
+// false if the node does not report it. Its times cannot be read: each heartbeat would end every cached answer.
+func (n Node) Condition(kind string) (value string, ok bool) {
+	return n.host.NodesCondition(n.node, kind)
 }
 
-// Unschedulable is `spec.unschedulable`: whether the node is cordoned.
+// Unschedulable returns `spec.unschedulable`: whether the node is cordoned.
 func (n Node) Unschedulable() bool {
-	return n.door.NodesUnschedulable(n.node)
+	return n.host.NodesUnschedulable(n.node)
 }
 
-// Requested is the sum of the effective requests of the pods placed on the node; none where the host has no view of pods.
-func (n Node) Requested(name string) (int64, bool) {
-	return n.door.NodesRequested(n.node, name)
+// Requested returns the sum of the effective requests of the pods placed on the node; ok is false where the host has no
+// view of pods.
+func (n Node) Requested(name string) (value int64, ok bool) {
+	return n.host.NodesRequested(n.node, name)
 }
 
-// ImageSize is bytes of an image that the node has pulled; none if it has not.
-func (n Node) ImageSize(image string) (uint64, bool) {
-	return n.door.NodesImageSize(n.node, image)
+// ImageSize returns bytes of an image that the node has pulled; ok is false if it has not.
+func (n Node) ImageSize(image string) (value uint64, ok bool) {
+	return n.host.NodesImageSize(n.node, image)
 }
 
-// FieldText is JSON text at an RFC 6901 pointer into the whole object.
-func (n Node) FieldText(pointer string) (string, bool) {
-	return n.door.NodesField(n.node, pointer)
+// FieldText returns JSON text at an RFC 6901 pointer into the whole object.
+func (n Node) FieldText(pointer string) (value string, ok bool) {
+	return n.host.NodesField(n.node, pointer)
 }
 
-// PlacedKnown says whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
-// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+// PlacedKnown reports whether the host knows all pods of the node. Where it does not, `Node.Requested` has no value,
+// and the counts below are of the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this
+// first.
 func (n Node) PlacedKnown() bool {
-	return n.door.PlacedKnown(n.node)
+	return n.host.PlacedKnown(n.node)
 }
 
-// CountLabelled is the number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
-// pods (see `known`).
+// CountLabelled returns the number of pods of a namespace on this node that carry a label with this value; 0 where the
+// host has no view of pods (see `Node.PlacedKnown`).
 func (n Node) CountLabelled(namespace string, key string, value string) uint32 {
-	return n.door.PlacedCountLabelled(n.node, namespace, key, value)
+	return n.host.PlacedCountLabelled(n.node, namespace, key, value)
 }
 
-// FactText is the text of the fact about a node: the one whose key is the node's name or one of its addresses.
-func (n Node) FactText(source string) (string, bool) {
-	return n.door.FactsNodeText(n.node, source)
+// FactText returns the text of the fact about a node: the one whose key is the node's name or one of its addresses.
+func (n Node) FactText(source string) (value string, ok bool) {
+	return n.host.FactsNodeText(n.node, source)
 }
 
-// FactNumber is the number of the fact about a node; none if its text is no number. It is finite.
-func (n Node) FactNumber(source string) (float64, bool) {
-	return n.door.FactsNodeNumber(n.node, source)
+// FactNumber returns the number of the fact about a node; ok is false if its text is no number. It is finite.
+func (n Node) FactNumber(source string) (value float64, ok bool) {
+	return n.host.FactsNodeNumber(n.node, source)
 }
 
-// ByLabel is all nodes by the value of a label, in one read. For verbs that see the nodes together.
+// ByLabel returns all nodes by the value of a label, in one read. For verbs that see the nodes together.
 func (n Nodes) ByLabel(key string) Groups {
-	return n.door.NodesByLabel(key)
+	return n.host.NodesByLabel(key)
 }
 
-// CountLabelled is `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
-// known.
-func (n Nodes) CountLabelled(namespace string, key string, value string) []uint32 {
-	return n.door.PlacedCountsLabelled(namespace, key, value)
+// CountsLabelled returns `Node.CountLabelled` of each node, in one read. For verbs that see the nodes together. 0 for
+// nodes whose pods are not known.
+func (n Nodes) CountsLabelled(namespace string, key string, value string) []uint32 {
+	return n.host.PlacedCountsLabelled(namespace, key, value)
 }
 
-// Name is `metadata.name`.
+// Name returns `metadata.name`.
 func (p Placed) Name() string {
-	return p.door.PlacedName(p.node, p.pod)
+	return p.host.PlacedName(p.node, p.pod)
 }
 
-// Namespace is `metadata.namespace`.
+// Namespace returns `metadata.namespace`.
 func (p Placed) Namespace() string {
-	return p.door.PlacedNamespace(p.node, p.pod)
+	return p.host.PlacedNamespace(p.node, p.pod)
 }
 
-// Label is the value of a label; none if the pod does not have it.
-func (p Placed) Label(key string) (string, bool) {
-	return p.door.PlacedLabel(p.node, p.pod, key)
+// Label returns the value of a label; ok is false if the pod does not have it.
+func (p Placed) Label(key string) (value string, ok bool) {
+	return p.host.PlacedLabel(p.node, p.pod, key)
 }
 
-// Annotation is the value of an annotation; none if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
-// kept: a value that is not kept ends the call with a fault.
-func (p Placed) Annotation(key string) (string, bool) {
-	return p.door.PlacedAnnotation(p.node, p.pod, key)
+// Annotation returns the value of an annotation; ok is false if the pod does not have it. Of the annotations of a
+// placed pod at most 16 KiB are kept: a value that is not kept ends the call with a fault.
+func (p Placed) Annotation(key string) (value string, ok bool) {
+	return p.host.PlacedAnnotation(p.node, p.pod, key)
 }
 
-// Priority is `spec.priority`; 0 if it has none.
+// Priority returns `spec.priority`; 0 if it has none.
 func (p Placed) Priority() int32 {
-	return p.door.PlacedPriority(p.node, p.pod)
+	return p.host.PlacedPriority(p.node, p.pod)
 }
 
-// PriorityClass is `spec.priorityClassName`; none if it has none.
-func (p Placed) PriorityClass() (string, bool) {
-	return p.door.PlacedPriorityClass(p.node, p.pod)
+// PriorityClass returns `spec.priorityClassName`; ok is false if it has none.
+func (p Placed) PriorityClass() (value string, ok bool) {
+	return p.host.PlacedPriorityClass(p.node, p.pod)
 }
 
-// Controller is the owner that controls the pod: its owner reference with `controller: true`; none if it has none.
-func (p Placed) Controller() (Owner, bool) {
-	return p.door.PlacedController(p.node, p.pod)
+// Controller returns the owner that controls the pod: its owner reference with `controller: true`; ok is false if it
+// has none.
+func (p Placed) Controller() (value Owner, ok bool) {
+	return p.host.PlacedController(p.node, p.pod)
 }
 
-// Phase is `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
-// that has succeeded or failed is not placed any more.
-func (p Placed) Phase() (string, bool) {
-	return p.door.PlacedPhase(p.node, p.pod)
+// Phase returns `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; ok is false
+// if it has none. A pod that has succeeded or failed is not placed any more.
+func (p Placed) Phase() (value string, ok bool) {
+	return p.host.PlacedPhase(p.node, p.pod)
 }
 
-// Request is as in `pod.request`.
+// Request returns the effective request of a resource, as `Pod.Request`.
 func (p Placed) Request(name string) int64 {
-	return p.door.PlacedRequest(p.node, p.pod, name)
+	return p.host.PlacedRequest(p.node, p.pod, name)
 }
 
-// Name is `metadata.name`.
+// Name returns `metadata.name`.
 func (p Pod) Name() string {
-	return p.door.PodName()
+	return p.host.PodName()
 }
 
-// Namespace is `metadata.namespace`.
+// Namespace returns `metadata.namespace`.
 func (p Pod) Namespace() string {
-	return p.door.PodNamespace()
+	return p.host.PodNamespace()
 }
 
-// NamespaceLabel is the value of a label of the pod's namespace; none if the namespace does not have it, or is not known.
-func (p Pod) NamespaceLabel(key string) (string, bool) {
-	return p.door.PodNamespaceLabel(key)
+// NamespaceLabel returns the value of a label of the pod's namespace; ok is false if the namespace does not have it, or
+// is not known.
+func (p Pod) NamespaceLabel(key string) (value string, ok bool) {
+	return p.host.PodNamespaceLabel(key)
 }
 
-// NamespaceKnown says whether the host knows the pod's namespace. It does not where it does not watch the cluster, or may not list
-// namespaces. A policy that decides by their labels asks this first.
+// NamespaceKnown reports whether the host knows the pod's namespace. It does not where it does not watch the cluster,
+// or may not list namespaces. A policy that decides by their labels asks this first.
 func (p Pod) NamespaceKnown() bool {
-	return p.door.PodNamespaceKnown()
+	return p.host.PodNamespaceKnown()
 }
 
-// UID is `metadata.uid`.
+// UID returns `metadata.uid`.
 func (p Pod) UID() string {
-	return p.door.PodUID()
+	return p.host.PodUID()
 }
 
-// Label is the value of a label; none if the pod does not have it.
-func (p Pod) Label(key string) (string, bool) {
-	return p.door.PodLabel(key)
+// Label returns the value of a label; ok is false if the pod does not have it.
+func (p Pod) Label(key string) (value string, ok bool) {
+	return p.host.PodLabel(key)
 }
 
-// Annotation is the value of an annotation; none if the pod does not have it.
-func (p Pod) Annotation(key string) (string, bool) {
-	return p.door.PodAnnotation(key)
+// Annotation returns the value of an annotation; ok is false if the pod does not have it.
+func (p Pod) Annotation(key string) (value string, ok bool) {
+	return p.host.PodAnnotation(key)
 }
 
-// Priority is `spec.priority`; 0 if it has none.
+// Priority returns `spec.priority`; 0 if it has none.
 func (p Pod) Priority() int32 {
-	return p.door.PodPriority()
+	return p.host.PodPriority()
 }
 
-// PriorityClass is `spec.priorityClassName`; none if it has none.
-func (p Pod) PriorityClass() (string, bool) {
-	return p.door.PodPriorityClass()
+// PriorityClass returns `spec.priorityClassName`; ok is false if it has none.
+func (p Pod) PriorityClass() (value string, ok bool) {
+	return p.host.PodPriorityClass()
 }
 
-// Controller is the owner that controls the pod: its owner reference with `controller: true`; none if it has none.
-func (p Pod) Controller() (Owner, bool) {
-	return p.door.PodController()
+// Controller returns the owner that controls the pod: its owner reference with `controller: true`; ok is false if it
+// has none.
+func (p Pod) Controller() (value Owner, ok bool) {
+	return p.host.PodController()
 }
 
-// Request is the effective request of a resource: cpu in millicores, all else in base units; 0 if none.
+// Request returns the effective request of a resource: cpu in millicores, all else in base units; 0 if none.
 func (p Pod) Request(name string) int64 {
-	return p.door.PodRequest(name)
+	return p.host.PodRequest(name)
 }
 
-// Images is the images of all containers, init containers included, each once, with a tag or digest.
+// Images returns the images of all containers, init containers included, each once, with a tag or digest.
 func (p Pod) Images() []string {
-	return p.door.PodImages()
+	return p.host.PodImages()
 }
 
-// FieldText is JSON text at an RFC 6901 pointer into the whole object.
-func (p Pod) FieldText(pointer string) (string, bool) {
-	return p.door.PodField(pointer)
+// FieldText returns JSON text at an RFC 6901 pointer into the whole object.
+func (p Pod) FieldText(pointer string) (value string, ok bool) {
+	return p.host.PodField(pointer)
 }

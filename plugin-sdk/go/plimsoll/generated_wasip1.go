@@ -185,7 +185,7 @@ func importHostLog(level uint32, message string)
 //go:wasmimport plimsoll:policy/host@0.1.0 panic
 func importHostPanic(message string)
 
-func (door) PodName() string {
+func (hostCalls) PodName() string {
 	out := abi.Begin(8)
 	importPodName(out)
 	result := liftText(out)
@@ -193,7 +193,7 @@ func (door) PodName() string {
 	return result
 }
 
-func (door) PodNamespace() string {
+func (hostCalls) PodNamespace() string {
 	out := abi.Begin(8)
 	importPodNamespace(out)
 	result := liftText(out)
@@ -201,7 +201,7 @@ func (door) PodNamespace() string {
 	return result
 }
 
-func (door) PodNamespaceLabel(key string) (string, bool) {
+func (hostCalls) PodNamespaceLabel(key string) (string, bool) {
 	out := abi.Begin(12)
 	importPodNamespaceLabel(key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -209,11 +209,11 @@ func (door) PodNamespaceLabel(key string) (string, bool) {
 	return result, ok
 }
 
-func (door) PodNamespaceKnown() bool {
+func (hostCalls) PodNamespaceKnown() bool {
 	return importPodNamespaceKnown() != 0
 }
 
-func (door) PodUID() string {
+func (hostCalls) PodUID() string {
 	out := abi.Begin(8)
 	importPodUID(out)
 	result := liftText(out)
@@ -221,7 +221,7 @@ func (door) PodUID() string {
 	return result
 }
 
-func (door) PodLabel(key string) (string, bool) {
+func (hostCalls) PodLabel(key string) (string, bool) {
 	out := abi.Begin(12)
 	importPodLabel(key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -229,7 +229,7 @@ func (door) PodLabel(key string) (string, bool) {
 	return result, ok
 }
 
-func (door) PodAnnotation(key string) (string, bool) {
+func (hostCalls) PodAnnotation(key string) (string, bool) {
 	out := abi.Begin(12)
 	importPodAnnotation(key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -237,11 +237,11 @@ func (door) PodAnnotation(key string) (string, bool) {
 	return result, ok
 }
 
-func (door) PodPriority() int32 {
+func (hostCalls) PodPriority() int32 {
 	return importPodPriority()
 }
 
-func (door) PodPriorityClass() (string, bool) {
+func (hostCalls) PodPriorityClass() (string, bool) {
 	out := abi.Begin(12)
 	importPodPriorityClass(out)
 	result, ok := liftOption(out, 4, liftText)
@@ -249,7 +249,7 @@ func (door) PodPriorityClass() (string, bool) {
 	return result, ok
 }
 
-func (door) PodController() (Owner, bool) {
+func (hostCalls) PodController() (Owner, bool) {
 	out := abi.Begin(36)
 	importPodController(out)
 	result, ok := liftOption(out, 4, liftOwner)
@@ -257,15 +257,15 @@ func (door) PodController() (Owner, bool) {
 	return result, ok
 }
 
-func (door) PodCreated() uint64 {
+func (hostCalls) PodCreated() uint64 {
 	return importPodCreated()
 }
 
-func (door) PodRequest(name string) int64 {
+func (hostCalls) PodRequest(name string) int64 {
 	return importPodRequest(name)
 }
 
-func (door) PodImages() []string {
+func (hostCalls) PodImages() []string {
 	out := abi.Begin(8)
 	importPodImages(out)
 	result := liftList(out, 8, liftText)
@@ -273,7 +273,7 @@ func (door) PodImages() []string {
 	return result
 }
 
-func (door) PodField(pointer string) (string, bool) {
+func (hostCalls) PodField(pointer string) (string, bool) {
 	out := abi.Begin(12)
 	importPodField(pointer, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -281,11 +281,11 @@ func (door) PodField(pointer string) (string, bool) {
 	return result, ok
 }
 
-func (door) NodesCount() uint32 {
+func (hostCalls) NodesCount() uint32 {
 	return importNodesCount()
 }
 
-func (door) NodesName(node uint32) string {
+func (hostCalls) NodesName(node uint32) string {
 	out := abi.Begin(8)
 	importNodesName(node, out)
 	result := liftText(out)
@@ -293,7 +293,7 @@ func (door) NodesName(node uint32) string {
 	return result
 }
 
-func (door) NodesLabel(node uint32, key string) (string, bool) {
+func (hostCalls) NodesLabel(node uint32, key string) (string, bool) {
 	out := abi.Begin(12)
 	importNodesLabel(node, key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -301,7 +301,7 @@ func (door) NodesLabel(node uint32, key string) (string, bool) {
 	return result, ok
 }
 
-func (door) NodesByLabel(key string) Groups {
+func (hostCalls) NodesByLabel(key string) Groups {
 	out := abi.Begin(16)
 	importNodesByLabel(key, out)
 	result := liftGroups(out)
@@ -309,7 +309,7 @@ func (door) NodesByLabel(key string) Groups {
 	return result
 }
 
-func (door) NodesAnnotation(node uint32, key string) (string, bool) {
+func (hostCalls) NodesAnnotation(node uint32, key string) (string, bool) {
 	out := abi.Begin(12)
 	importNodesAnnotation(node, key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -317,7 +317,7 @@ func (door) NodesAnnotation(node uint32, key string) (string, bool) {
 	return result, ok
 }
 
-func (door) NodesTaints(node uint32) []Taint {
+func (hostCalls) NodesTaints(node uint32) []Taint {
 	out := abi.Begin(8)
 	importNodesTaints(node, out)
 	result := liftList(out, 24, liftTaint)
@@ -325,15 +325,15 @@ func (door) NodesTaints(node uint32) []Taint {
 	return result
 }
 
-func (door) NodesAllocatable(node uint32, name string) int64 {
+func (hostCalls) NodesAllocatable(node uint32, name string) int64 {
 	return importNodesAllocatable(node, name)
 }
 
-func (door) NodesCapacity(node uint32, name string) int64 {
+func (hostCalls) NodesCapacity(node uint32, name string) int64 {
 	return importNodesCapacity(node, name)
 }
 
-func (door) NodesCondition(node uint32, kind string) (string, bool) {
+func (hostCalls) NodesCondition(node uint32, kind string) (string, bool) {
 	out := abi.Begin(12)
 	importNodesCondition(node, kind, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -341,11 +341,11 @@ func (door) NodesCondition(node uint32, kind string) (string, bool) {
 	return result, ok
 }
 
-func (door) NodesUnschedulable(node uint32) bool {
+func (hostCalls) NodesUnschedulable(node uint32) bool {
 	return importNodesUnschedulable(node) != 0
 }
 
-func (door) NodesRequested(node uint32, name string) (int64, bool) {
+func (hostCalls) NodesRequested(node uint32, name string) (int64, bool) {
 	out := abi.Begin(16)
 	importNodesRequested(node, name, out)
 	result, ok := liftOption(out, 8, liftS64)
@@ -353,7 +353,7 @@ func (door) NodesRequested(node uint32, name string) (int64, bool) {
 	return result, ok
 }
 
-func (door) NodesImageSize(node uint32, image string) (uint64, bool) {
+func (hostCalls) NodesImageSize(node uint32, image string) (uint64, bool) {
 	out := abi.Begin(16)
 	importNodesImageSize(node, image, out)
 	result, ok := liftOption(out, 8, liftU64)
@@ -361,7 +361,7 @@ func (door) NodesImageSize(node uint32, image string) (uint64, bool) {
 	return result, ok
 }
 
-func (door) NodesField(node uint32, pointer string) (string, bool) {
+func (hostCalls) NodesField(node uint32, pointer string) (string, bool) {
 	out := abi.Begin(12)
 	importNodesField(node, pointer, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -369,15 +369,15 @@ func (door) NodesField(node uint32, pointer string) (string, bool) {
 	return result, ok
 }
 
-func (door) PlacedKnown(node uint32) bool {
+func (hostCalls) PlacedKnown(node uint32) bool {
 	return importPlacedKnown(node) != 0
 }
 
-func (door) PlacedCount(node uint32) uint32 {
+func (hostCalls) PlacedCount(node uint32) uint32 {
 	return importPlacedCount(node)
 }
 
-func (door) PlacedName(node uint32, pod uint32) string {
+func (hostCalls) PlacedName(node uint32, pod uint32) string {
 	out := abi.Begin(8)
 	importPlacedName(node, pod, out)
 	result := liftText(out)
@@ -385,7 +385,7 @@ func (door) PlacedName(node uint32, pod uint32) string {
 	return result
 }
 
-func (door) PlacedNamespace(node uint32, pod uint32) string {
+func (hostCalls) PlacedNamespace(node uint32, pod uint32) string {
 	out := abi.Begin(8)
 	importPlacedNamespace(node, pod, out)
 	result := liftText(out)
@@ -393,7 +393,7 @@ func (door) PlacedNamespace(node uint32, pod uint32) string {
 	return result
 }
 
-func (door) PlacedLabel(node uint32, pod uint32, key string) (string, bool) {
+func (hostCalls) PlacedLabel(node uint32, pod uint32, key string) (string, bool) {
 	out := abi.Begin(12)
 	importPlacedLabel(node, pod, key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -401,7 +401,7 @@ func (door) PlacedLabel(node uint32, pod uint32, key string) (string, bool) {
 	return result, ok
 }
 
-func (door) PlacedAnnotation(node uint32, pod uint32, key string) (string, bool) {
+func (hostCalls) PlacedAnnotation(node uint32, pod uint32, key string) (string, bool) {
 	out := abi.Begin(12)
 	importPlacedAnnotation(node, pod, key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -409,11 +409,11 @@ func (door) PlacedAnnotation(node uint32, pod uint32, key string) (string, bool)
 	return result, ok
 }
 
-func (door) PlacedPriority(node uint32, pod uint32) int32 {
+func (hostCalls) PlacedPriority(node uint32, pod uint32) int32 {
 	return importPlacedPriority(node, pod)
 }
 
-func (door) PlacedPriorityClass(node uint32, pod uint32) (string, bool) {
+func (hostCalls) PlacedPriorityClass(node uint32, pod uint32) (string, bool) {
 	out := abi.Begin(12)
 	importPlacedPriorityClass(node, pod, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -421,7 +421,7 @@ func (door) PlacedPriorityClass(node uint32, pod uint32) (string, bool) {
 	return result, ok
 }
 
-func (door) PlacedController(node uint32, pod uint32) (Owner, bool) {
+func (hostCalls) PlacedController(node uint32, pod uint32) (Owner, bool) {
 	out := abi.Begin(36)
 	importPlacedController(node, pod, out)
 	result, ok := liftOption(out, 4, liftOwner)
@@ -429,7 +429,7 @@ func (door) PlacedController(node uint32, pod uint32) (Owner, bool) {
 	return result, ok
 }
 
-func (door) PlacedPhase(node uint32, pod uint32) (string, bool) {
+func (hostCalls) PlacedPhase(node uint32, pod uint32) (string, bool) {
 	out := abi.Begin(12)
 	importPlacedPhase(node, pod, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -437,19 +437,19 @@ func (door) PlacedPhase(node uint32, pod uint32) (string, bool) {
 	return result, ok
 }
 
-func (door) PlacedRequest(node uint32, pod uint32, name string) int64 {
+func (hostCalls) PlacedRequest(node uint32, pod uint32, name string) int64 {
 	return importPlacedRequest(node, pod, name)
 }
 
-func (door) PlacedCreated(node uint32, pod uint32) uint64 {
+func (hostCalls) PlacedCreated(node uint32, pod uint32) uint64 {
 	return importPlacedCreated(node, pod)
 }
 
-func (door) PlacedCountLabelled(node uint32, namespace string, key string, value string) uint32 {
+func (hostCalls) PlacedCountLabelled(node uint32, namespace string, key string, value string) uint32 {
 	return importPlacedCountLabelled(node, namespace, key, value)
 }
 
-func (door) PlacedCountsLabelled(namespace string, key string, value string) []uint32 {
+func (hostCalls) PlacedCountsLabelled(namespace string, key string, value string) []uint32 {
 	out := abi.Begin(8)
 	importPlacedCountsLabelled(namespace, key, value, out)
 	result := liftList(out, 4, liftU32)
@@ -457,15 +457,15 @@ func (door) PlacedCountsLabelled(namespace string, key string, value string) []u
 	return result
 }
 
-func (door) CandidatesCount() uint32 {
+func (hostCalls) CandidatesCount() uint32 {
 	return importCandidatesCount()
 }
 
-func (door) CandidatesNode(candidate uint32) uint32 {
+func (hostCalls) CandidatesNode(candidate uint32) uint32 {
 	return importCandidatesNode(candidate)
 }
 
-func (door) CandidatesVictims(candidate uint32) []uint32 {
+func (hostCalls) CandidatesVictims(candidate uint32) []uint32 {
 	out := abi.Begin(8)
 	importCandidatesVictims(candidate, out)
 	result := liftList(out, 4, liftU32)
@@ -473,11 +473,11 @@ func (door) CandidatesVictims(candidate uint32) []uint32 {
 	return result
 }
 
-func (door) CandidatesPDBViolations(candidate uint32) uint32 {
+func (hostCalls) CandidatesPDBViolations(candidate uint32) uint32 {
 	return importCandidatesPDBViolations(candidate)
 }
 
-func (door) ClusterCount(selector Selector) (uint64, bool) {
+func (hostCalls) ClusterCount(selector Selector) (uint64, bool) {
 	out := abi.Begin(16)
 	params := abi.Take(72)
 	putSelector(params, selector)
@@ -487,7 +487,7 @@ func (door) ClusterCount(selector Selector) (uint64, bool) {
 	return result, ok
 }
 
-func (door) ClusterCountUpTo(selector Selector, n uint64) (uint64, bool) {
+func (hostCalls) ClusterCountUpTo(selector Selector, n uint64) (uint64, bool) {
 	out := abi.Begin(16)
 	params := abi.Take(80)
 	putSelector(params, selector)
@@ -498,7 +498,7 @@ func (door) ClusterCountUpTo(selector Selector, n uint64) (uint64, bool) {
 	return result, ok
 }
 
-func (door) ClusterAtLeast(selector Selector, n uint64) (bool, bool) {
+func (hostCalls) ClusterAtLeast(selector Selector, n uint64) (bool, bool) {
 	out := abi.Begin(2)
 	params := abi.Take(80)
 	putSelector(params, selector)
@@ -509,7 +509,7 @@ func (door) ClusterAtLeast(selector Selector, n uint64) (bool, bool) {
 	return result, ok
 }
 
-func (door) ClusterRequested(selector Selector, name string) (int64, bool) {
+func (hostCalls) ClusterRequested(selector Selector, name string) (int64, bool) {
 	out := abi.Begin(16)
 	params := abi.Take(80)
 	putSelector(params, selector)
@@ -520,7 +520,7 @@ func (door) ClusterRequested(selector Selector, name string) (int64, bool) {
 	return result, ok
 }
 
-func (door) ClusterNodesWithLabel(key string, value string) (uint32, bool) {
+func (hostCalls) ClusterNodesWithLabel(key string, value string) (uint32, bool) {
 	out := abi.Begin(8)
 	importClusterNodesWithLabel(key, value, out)
 	result, ok := liftOption(out, 4, liftU32)
@@ -528,7 +528,7 @@ func (door) ClusterNodesWithLabel(key string, value string) (uint32, bool) {
 	return result, ok
 }
 
-func (door) ClusterLabelValues(key string) ([]LabelCount, bool) {
+func (hostCalls) ClusterLabelValues(key string) ([]LabelCount, bool) {
 	out := abi.Begin(12)
 	importClusterLabelValues(key, out)
 	result, ok := liftOption(out, 4, func(at unsafe.Pointer) []LabelCount { return liftList(at, 12, liftLabelCount) })
@@ -536,7 +536,7 @@ func (door) ClusterLabelValues(key string) ([]LabelCount, bool) {
 	return result, ok
 }
 
-func (door) FactsText(source string, key string) (string, bool) {
+func (hostCalls) FactsText(source string, key string) (string, bool) {
 	out := abi.Begin(12)
 	importFactsText(source, key, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -544,7 +544,7 @@ func (door) FactsText(source string, key string) (string, bool) {
 	return result, ok
 }
 
-func (door) FactsNumber(source string, key string) (float64, bool) {
+func (hostCalls) FactsNumber(source string, key string) (float64, bool) {
 	out := abi.Begin(16)
 	importFactsNumber(source, key, out)
 	result, ok := liftOption(out, 8, liftF64)
@@ -552,7 +552,7 @@ func (door) FactsNumber(source string, key string) (float64, bool) {
 	return result, ok
 }
 
-func (door) FactsNodeText(node uint32, source string) (string, bool) {
+func (hostCalls) FactsNodeText(node uint32, source string) (string, bool) {
 	out := abi.Begin(12)
 	importFactsNodeText(node, source, out)
 	result, ok := liftOption(out, 4, liftText)
@@ -560,7 +560,7 @@ func (door) FactsNodeText(node uint32, source string) (string, bool) {
 	return result, ok
 }
 
-func (door) FactsNodeNumber(node uint32, source string) (float64, bool) {
+func (hostCalls) FactsNodeNumber(node uint32, source string) (float64, bool) {
 	out := abi.Begin(16)
 	importFactsNodeNumber(node, source, out)
 	result, ok := liftOption(out, 8, liftF64)
@@ -568,7 +568,7 @@ func (door) FactsNodeNumber(node uint32, source string) (float64, bool) {
 	return result, ok
 }
 
-func (door) HostSettings() string {
+func (hostCalls) HostSettings() string {
 	out := abi.Begin(8)
 	importHostSettings(out)
 	result := liftText(out)
@@ -576,7 +576,7 @@ func (door) HostSettings() string {
 	return result
 }
 
-func (door) HostNow(granularity uint32) uint64 {
+func (hostCalls) HostNow(granularity uint32) uint64 {
 	return importHostNow(granularity)
 }
 

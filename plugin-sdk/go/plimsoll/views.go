@@ -9,30 +9,30 @@ import (
 
 // Pod is the pod being scheduled.
 type Pod struct {
-	door door
+	host hostCalls
 }
 
 // Node is one node of the request.
 type Node struct {
-	door door
+	host hostCalls
 	node uint32
 }
 
 // Nodes are all nodes of the request.
 type Nodes struct {
-	door door
+	host hostCalls
 }
 
 // Placed is a pod placed on a node, or being bound to it.
 type Placed struct {
-	door door
+	host hostCalls
 	node uint32
 	pod  uint32
 }
 
 // Candidate is a node on which kube-scheduler could make room, with the pods that it would evict.
 type Candidate struct {
-	door      door
+	host      hostCalls
 	candidate uint32
 }
 
@@ -43,14 +43,14 @@ type Candidate struct {
 // none where the gateway has no view of the cluster. Read it again for each node: a value that is kept from one call to
 // the next makes cached answers wrong.
 type Cluster struct {
-	door door
+	host hostCalls
 }
 
 // Facts are the facts from outside the cluster by their keys, in sources that the policy's sidecar names: prices, budgets,
 // calendars. Those about a node are read of the [Node]. Read them again for each node: a value that is kept from one call to
 // the next makes cached answers wrong.
 type Facts struct {
-	door door
+	host hostCalls
 }
 
 // Groups are nodes by the value of a label: one group for each value.
@@ -62,7 +62,7 @@ type Groups struct {
 // Created is when the pod was created; none if that is unknown. Nearly every pod has a time of its own, so answers that
 // depend on it are cached for that pod alone.
 func (p Pod) Created() (time.Time, bool) {
-	return unixTime(p.door.PodCreated())
+	return unixTime(p.host.PodCreated())
 }
 
 // Field reads the value at an RFC 6901 pointer into the whole object, such as `/spec/schedulerName`, into a variable
@@ -76,7 +76,7 @@ func (p Pod) Field(pointer string, into any) (bool, error) {
 // changes once an hour. An answer stays cached as long as this value does, so use the coarsest that is good enough. The
 // clock of package time stands still.
 func (p Pod) Now(granularity time.Duration) time.Time {
-	return time.Unix(int64(p.door.HostNow(uint32(granularity/time.Second))), 0).UTC()
+	return time.Unix(int64(p.host.HostNow(uint32(granularity/time.Second))), 0).UTC()
 }
 
 // Field is as [Pod.Field].
@@ -88,8 +88,8 @@ func (n Node) Field(pointer string, into any) (bool, error) {
 // Placed are the pods placed on the node, or being bound to it; none where the host has no view of pods.
 func (n Node) Placed() iter.Seq[Placed] {
 	return func(yield func(Placed) bool) {
-		for pod := range n.door.PlacedCount(n.node) {
-			if !yield(Placed{n.door, n.node, pod}) {
+		for pod := range n.host.PlacedCount(n.node) {
+			if !yield(Placed{n.host, n.node, pod}) {
 				return
 			}
 		}
@@ -98,29 +98,29 @@ func (n Node) Placed() iter.Seq[Placed] {
 
 // PlacedCount says how many pods are placed on the node.
 func (n Node) PlacedCount() int {
-	return int(n.door.PlacedCount(n.node))
+	return int(n.host.PlacedCount(n.node))
 }
 
 // Cluster is the cluster that the node is part of.
 func (n Node) Cluster() Cluster {
-	return Cluster{n.door}
+	return Cluster{n.host}
 }
 
 // Facts are the facts that are about no single node.
 func (n Node) Facts() Facts {
-	return Facts{n.door}
+	return Facts{n.host}
 }
 
 // Len says how many there are.
 func (n Nodes) Len() int {
-	return int(n.door.NodesCount())
+	return int(n.host.NodesCount())
 }
 
 // All are the nodes in their order, by index.
 func (n Nodes) All() iter.Seq2[int, Node] {
 	return func(yield func(int, Node) bool) {
-		for node := range n.door.NodesCount() {
-			if !yield(int(node), Node{n.door, node}) {
+		for node := range n.host.NodesCount() {
+			if !yield(int(node), Node{n.host, node}) {
 				return
 			}
 		}
@@ -129,47 +129,47 @@ func (n Nodes) All() iter.Seq2[int, Node] {
 
 // Cluster is the cluster that the nodes are part of.
 func (n Nodes) Cluster() Cluster {
-	return Cluster{n.door}
+	return Cluster{n.host}
 }
 
 // Facts are the facts that are about no single node.
 func (n Nodes) Facts() Facts {
-	return Facts{n.door}
+	return Facts{n.host}
 }
 
 // Created is when the pod was created; none if that is unknown.
 func (p Placed) Created() (time.Time, bool) {
-	return unixTime(p.door.PlacedCreated(p.node, p.pod))
+	return unixTime(p.host.PlacedCreated(p.node, p.pod))
 }
 
 // Node is the node where room would be made.
 func (c Candidate) Node() Node {
-	return Node{c.door, c.door.CandidatesNode(c.candidate)}
+	return Node{c.host, c.host.CandidatesNode(c.candidate)}
 }
 
 // Victims are the pods that would be evicted, by descending priority.
 func (c Candidate) Victims() []Placed {
-	node, victims := c.door.CandidatesNode(c.candidate), c.door.CandidatesVictims(c.candidate)
+	node, victims := c.host.CandidatesNode(c.candidate), c.host.CandidatesVictims(c.candidate)
 	placed := make([]Placed, len(victims))
 	for at, pod := range victims {
-		placed[at] = Placed{c.door, node, pod}
+		placed[at] = Placed{c.host, node, pod}
 	}
 	return placed
 }
 
 // All are all candidates of the request, this one among them.
 func (c Candidate) All() []Candidate {
-	return candidates(c.door)
+	return candidates(c.host)
 }
 
 // Cluster is the cluster that the candidate is part of, its victims included.
 func (c Candidate) Cluster() Cluster {
-	return Cluster{c.door}
+	return Cluster{c.host}
 }
 
 // Facts are the facts that are about no single node.
 func (c Candidate) Facts() Facts {
-	return Facts{c.door}
+	return Facts{c.host}
 }
 
 // Len says how many groups there are.
@@ -188,10 +188,10 @@ func (g Groups) Of(node int) (group int, ok bool) {
 	return group, group < len(g.values)
 }
 
-func candidates(door door) []Candidate {
-	all := make([]Candidate, door.CandidatesCount())
+func candidates(host hostCalls) []Candidate {
+	all := make([]Candidate, host.CandidatesCount())
 	for at := range all {
-		all[at] = Candidate{door, uint32(at)}
+		all[at] = Candidate{host, uint32(at)}
 	}
 	return all
 }

@@ -33,7 +33,7 @@ class _Forward:
 class _Owned(_Forward):
     def controller(self, *of: int) -> Optional[types.Owner]:
         own = self._module.controller(*of)
-        return None if own is None else types.Owner(own.kind, own.name, own.api_version, own.uid)
+        return None if own is None else types.Owner(own.api_version, own.kind, own.name, own.uid)
 
 
 class _Nodes(_Forward):
@@ -47,7 +47,7 @@ class _Cluster(_Forward):
         return None if values is None else [types.LabelCount(own.value, own.nodes) for own in values]
 
 
-class _HostDoor:
+class _ComponentReads:
     pod: Any = _Owned(pod)
     nodes: Any = _Nodes(nodes)
     placed: Any = _Owned(placed)
@@ -63,7 +63,7 @@ class _Handler(logging.Handler):
         host.log(host.Level[level], self.format(record))
 
 
-_DOOR = _HostDoor()
+_READS = _ComponentReads()
 logging.basicConfig(level=logging.DEBUG, format="%(message)s", handlers=[_Handler()], force=True)
 
 
@@ -107,7 +107,7 @@ class Guest:
 
     @guarded
     def filter(self, node: int) -> Any:
-        answer = self._own().filter(Pod(_DOOR), Node(_DOOR, node))
+        answer = self._own().filter(Pod(_READS), Node(_READS, node))
         if isinstance(answer, types.Unschedulable):
             return wit.Verdict_Unschedulable(answer.reason)
         if isinstance(answer, types.Unresolvable):
@@ -118,15 +118,15 @@ class Guest:
 
     @guarded
     def score(self, node: int) -> int:
-        return _score(self._own().score(Pod(_DOOR), Node(_DOOR, node)))
+        return _score(self._own().score(Pod(_READS), Node(_READS, node)))
 
     @guarded
     def rank(self) -> list[int]:
-        return [_score(own) for own in self._own().rank(Pod(_DOOR), Nodes(_DOOR))]
+        return [_score(own) for own in self._own().rank(Pod(_READS), Nodes(_READS))]
 
     @guarded
     def preempt(self, candidate: int) -> Any:
-        answer = self._own().preempt(Pod(_DOOR), Candidate(_DOOR, candidate))
+        answer = self._own().preempt(Pod(_READS), Candidate(_READS, candidate))
         if isinstance(answer, types.Reject):
             return wit.Preemption_Reject(answer.reason)
         if isinstance(answer, types.Replace):
@@ -138,7 +138,7 @@ class Guest:
     @guarded
     def bind(self, node: int) -> Any:
         try:
-            answer = self._own().bind(Pod(_DOOR), Node(_DOOR, node))
+            answer = self._own().bind(Pod(_READS), Node(_READS, node))
         except types.Refused as refused:
             raise Err(wit.NotBound_Refused(str(refused))) from None
         except types.Retry as retry:

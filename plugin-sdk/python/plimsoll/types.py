@@ -29,10 +29,10 @@ class Taint:
 class Owner:
     """The owner that controls a pod, and replaces the pod when it is gone: a ReplicaSet, a Job."""
 
+    #: Group and version, such as `apps/v1`: two groups may have one kind.
+    api_version: str
     kind: str
     name: str
-    #: Group and version, such as `apps/v1`: two groups may have one kind.
-    api_version: str = ""
     uid: str = ""
 
 
@@ -132,7 +132,7 @@ class Metadata:
 
 
 class Refused(Exception):
-    """A bind that raises it does not bind the pod: kube-scheduler is told, and tries the pod again after a back-off."""
+    """A bind that raises it does not bind the pod: kube-scheduler gets the reason and retries the pod after a back-off."""
 
 
 class Retry(Exception):

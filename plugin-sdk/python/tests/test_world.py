@@ -1,15 +1,19 @@
 """A world answers each read as the gateway does."""
 
+import dataclasses
 import inspect
+import re
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Sequence
 
 import pytest
 
-from plimsoll import Owner, Pair, Selector, Taint, _door, views
+from plimsoll import Owner, Pair, Selector, Taint, _generated, types, views
 from plimsoll.testing import Candidate, Node, Pod, World
 from plimsoll.testing.reads import Host
 
-OWNER = Owner("ReplicaSet", "web-1", "apps/v1", "u")
+OWNER = Owner("apps/v1", "ReplicaSet", "web-1", "u")
 PLACED = [
     Pod("a", labels={"app": "web"}, requests={"cpu": "250m", "memory": "1Gi"}, controller=OWNER, phase="Running"),
     Pod("b", namespace="other", labels={"app": "web"}, requests={"cpu": "1"}, priority=7),
@@ -108,19 +112,36 @@ def test_a_read_that_the_gateway_would_end_raises() -> None:
         host().placed.name(0, 2)
 
 
-def test_a_world_that_cannot_be_raises() -> None:
+def test_an_invalid_world_raises() -> None:
     with pytest.raises(ValueError, match="the node n: 'much' is no quantity"):
         host(World(nodes=[Node("n", allocatable={"cpu": "much"})]))
 
 
 @pytest.mark.parametrize("interface", ["pod", "nodes", "placed", "candidates", "cluster", "facts", "host"])
 def test_a_world_has_every_function_of_the_contract(interface: str) -> None:
-    contract = getattr(_door, f"{interface.capitalize()}Reads")
+    contract = getattr(_generated, f"{interface.capitalize()}Functions")
     own = getattr(host(), interface)
     names = [name for name, _ in inspect.getmembers(contract, inspect.isfunction) if not name.startswith("_")]
-    source = inspect.getsource(views)
+    source = inspect.getsource(views) + inspect.getsource(_generated)
     for name in names:
         expected = list(inspect.signature(getattr(contract, name)).parameters)[1:]
         assert list(inspect.signature(getattr(own, name)).parameters) == expected, f"{interface}.{name}"
         # The rest of `host` is for the component alone.
-        assert interface == "host" or f"_door.{interface}.{name}(" in source, f"no view reads {interface}.{name}"
+        assert interface == "host" or f"_reads.{interface}.{name}(" in source, f"no view reads {interface}.{name}"
+
+
+@pytest.mark.parametrize("view", [views.Pod, views.Node, views.Nodes, views.Groups, views.Placed, views.Candidate])
+def test_help_has_a_text_for_everything_of_a_view(view: type) -> None:
+    names = [name for name in dir(view) if not name.startswith("_") and name not in dir(Sequence)]
+    without = [name for name in names if not inspect.getdoc(getattr(view, name))]
+    assert names and not without
+
+
+@pytest.mark.parametrize("record", ["Taint", "Owner", "Pair", "Selector", "LabelCount", "Grouping"])
+def test_a_record_has_the_fields_of_the_contract_in_their_order(record: str) -> None:
+    wit = (Path(views.__file__).parent / "policy.wit").read_text()
+    name = re.sub("(?<!^)(?=[A-Z])", "-", record).lower()
+    body = re.search(rf"record {name} {{(.*?)}}", wit, re.DOTALL)
+    assert body is not None
+    names = re.findall(r"([a-z-]+): ", re.sub("//.*", "", body[1]))
+    assert [own.name for own in dataclasses.fields(getattr(types, record))] == [own.replace("-", "_") for own in names]

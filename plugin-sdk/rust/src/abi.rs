@@ -1,13 +1,13 @@
 //! The canonical ABI by hand: the only module with `unsafe`, and only in WebAssembly.
 //!
 //! ```text
-//! host ── export ──> Call (rewinds the arena) ──> verb ──> Door ── import ──> host
-//!                                                            ^                  │ cabi_realloc
-//!      <── Reply (static, kept until the next call) ──       └── &'call str <── Arena
+//! host ── export ──> Call (rewinds the arena) ──> verb ──> HostCalls ── import ──> host
+//!                                                               ^                    │ cabi_realloc
+//!      <── Reply (static, kept until the next call) ──          └── &'call str <── Arena
 //! ```
 //!
 //! A module has one thread and the host never enters it twice at once, so statics are not shared. Text
-//! and lists that the host returns lie in the arena, which is rewound as the next call begins; a `Door`
+//! and lists that the host returns lie in the arena, which is rewound as the next call begins; a `HostCalls`
 //! cannot outlive its [`Call`], and so neither can they.
 //!
 //! Layouts follow the Canonical ABI: text and lists are a pointer and a length, an option or variant is
@@ -16,8 +16,8 @@
 
 mod arena;
 mod call;
-mod door;
 mod generated;
+mod host_calls;
 mod imports;
 mod pod;
 mod reply;
@@ -25,6 +25,6 @@ mod single;
 
 pub(crate) use call::Call;
 pub use call::realloc;
-pub(crate) use door::{Door, log, now, panic};
+pub(crate) use host_calls::{HostCalls, log, now, panic};
 pub use reply::{BindReply, List, Reply};
 pub(crate) use reply::{bind_reply, numbers, reply};

@@ -26,46 +26,46 @@ impl<P: Exported> Instance<P> {
         set_panic_hook();
         let call = Call::begin();
         // Kept: the host asks this of an instance before it asks the first verb.
-        let read = settings::parse::<P>(call.door().host_settings()).map(|policy| self.0.get_or_init(|| policy));
+        let read = settings::parse::<P>(call.host().host_settings()).map(|policy| self.0.get_or_init(|| policy));
         abi::reply(read.map(drop))
     }
 
     /// The export `filter`.
     pub fn filter(&self, node: u32) -> *const Reply {
         let call = Call::begin();
-        abi::reply(verb(P::VERBS.filter)(self.policy(&call), &call.pod(), &Node::new(call.door(), node)))
+        abi::reply(verb(P::VERBS.filter)(self.policy(&call), &call.pod(), &Node::new(call.host(), node)))
     }
 
     /// The export `score`.
     pub fn score(&self, node: u32) -> u32 {
         let call = Call::begin();
-        verb(P::VERBS.score)(self.policy(&call), &call.pod(), &Node::new(call.door(), node))
+        verb(P::VERBS.score)(self.policy(&call), &call.pod(), &Node::new(call.host(), node))
     }
 
     /// The export `rank`.
     pub fn rank(&self) -> *const List {
         let call = Call::begin();
-        abi::numbers(verb(P::VERBS.rank)(self.policy(&call), &call.pod(), &Nodes::new(call.door())))
+        abi::numbers(verb(P::VERBS.rank)(self.policy(&call), &call.pod(), &Nodes::new(call.host())))
     }
 
     /// The export `preempt`.
     pub fn preempt(&self, candidate: u32) -> *const Reply {
         let call = Call::begin();
-        let candidate = Candidate::new(call.door(), candidate);
+        let candidate = Candidate::new(call.host(), candidate);
         abi::reply(verb(P::VERBS.preempt)(self.policy(&call), &call.pod(), &candidate))
     }
 
     /// The export `bind`.
     pub fn bind(&self, node: u32) -> *const BindReply {
         let call = Call::begin();
-        abi::bind_reply(verb(P::VERBS.bind)(self.policy(&call), &call.pod(), &Node::new(call.door(), node)))
+        abi::bind_reply(verb(P::VERBS.bind)(self.policy(&call), &call.pod(), &Node::new(call.host(), node)))
     }
 
     fn policy(&self, call: &Call) -> &P {
         self.0.get_or_init(|| {
             set_panic_hook();
             // The host asked `validate` as it loaded the policy, and refused it then.
-            settings::parse(call.door().host_settings()).unwrap_or_else(|error| {
+            settings::parse(call.host().host_settings()).unwrap_or_else(|error| {
                 // Not a panic: its place in this file would say nothing to the operator.
                 abi::panic(&format!("settings refused: {error}"));
                 std::process::abort()
@@ -97,6 +97,6 @@ fn set_panic_hook() {
 
 impl Call {
     fn pod(&self) -> Pod<'_> {
-        Pod::new(self.door())
+        Pod::new(self.host())
     }
 }

@@ -40,8 +40,8 @@
 #[cfg(target_family = "wasm")]
 mod abi;
 mod answer;
-mod door;
 mod export;
+mod host_calls;
 #[cfg(target_family = "wasm")]
 mod instance;
 mod json;
@@ -57,7 +57,7 @@ mod verbs;
 mod view;
 
 pub use answer::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
-pub use door::now;
+pub use host_calls::now;
 pub use json::JsonError;
 pub use quantity::{Quantity, parse_quantity};
 pub use values::{Groups, LabelCount, Owner, Selector, Taint};

@@ -12,7 +12,7 @@ pub use crate::{__debug as debug, __error as error, __info as info, __warn as wa
 
 /// Writes one line.
 pub fn write(level: Level, message: &str) {
-    crate::door::log(level, message);
+    crate::host_calls::log(level, message);
 }
 
 /// Logs at debug level.

@@ -18,7 +18,7 @@ thread_local! {
 
 /// Answers the reads of one call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Door<'a> {
+pub(crate) struct HostCalls<'a> {
     view: &'a View,
 }
 
@@ -55,9 +55,9 @@ impl Drop for Clock {
     }
 }
 
-// === impl Door ===
+// === impl HostCalls ===
 
-impl<'a> Door<'a> {
+impl<'a> HostCalls<'a> {
     pub(crate) fn new(view: &'a View) -> Self {
         Self { view }
     }

@@ -190,7 +190,7 @@ export abstract class NodesReads {
 
 /** The reads of `Placed`. */
 export abstract class PlacedReads {
-  /** Its number in the request, from 0. */
+  /** Its number among the pods of its node, from 0. */
   readonly index: number;
 
   constructor(protected readonly imports: Imports, protected readonly ofNode: number, index: number) {
@@ -243,7 +243,7 @@ export abstract class PlacedReads {
     return this.imports.placed.phase(this.ofNode, this.index) ?? undefined;
   }
 
-  /** As in `Pod.request`. */
+  /** The effective request of a resource, as `Pod.request`. */
   request(name: string): number {
     return this.imports.placed.request(this.ofNode, this.index, name);
   }

@@ -20,6 +20,7 @@ export interface Grouping {
   readonly groups: readonly number[];
 }
 
+/** A taint of a node. The value is empty if it has none; the effect is `NoSchedule`, `PreferNoSchedule` or `NoExecute`. */
 export interface Taint {
   readonly key: string;
   readonly value: string;
@@ -158,7 +159,7 @@ export interface PlacedImports {
    * that has succeeded or failed is not placed any more.
    */
   phase(node: number, pod: number): string | null;
-  /** As in `pod.request`. */
+  /** The effective request of a resource, as `pod.request`. */
   request(node: number, pod: number, name: string): number;
   /** When the pod was created, in Unix seconds; 0 if unknown. */
   created(node: number, pod: number): number;

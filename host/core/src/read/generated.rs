@@ -203,7 +203,7 @@ pub enum PlacedRead<T> {
     /// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
     /// that has succeeded or failed is not placed any more.
     Phase,
-    /// As in `pod.request`.
+    /// The effective request of a resource, as `pod.request`.
     Request(T),
     /// When the pod was created, in Unix seconds; 0 if unknown.
     Created,

@@ -97,11 +97,11 @@ const GO: Files = files!["go":
     "plimsoll/bind_wasip1.go",
     "plimsoll/calls_wasip1.go",
     "plimsoll/doc.go",
-    "plimsoll/door_native.go",
-    "plimsoll/door_wasip1.go",
     "plimsoll/generated.go",
     "plimsoll/generated_host.go",
     "plimsoll/generated_wasip1.go",
+    "plimsoll/hostcalls_native.go",
+    "plimsoll/hostcalls_wasip1.go",
     "plimsoll/log.go",
     "plimsoll/quantity.go",
     "plimsoll/views.go",
@@ -121,7 +121,7 @@ const GO: Files = files!["go":
 const PYTHON: Files = files!["python":
     "plimsoll/__init__.py",
     "plimsoll/__main__.py",
-    "plimsoll/_door.py",
+    "plimsoll/_generated.py",
     "plimsoll/_guest.py",
     "plimsoll/policy.py",
     "plimsoll/policy.wit",
@@ -328,7 +328,7 @@ mod tests {
     /// The files of an SDK without those for its development, and those that a build made.
     fn files_of(root: &Path, folder: &Path) -> BTreeSet<String> {
         const FOLDERS: [&str; 7] = ["__pycache__", "build", "dist", "examples", "node_modules", "test", "tests"];
-        const FILES: [&str; 4] = ["README.md", "generate.py", "package-lock.json", "tsconfig.json"];
+        const FILES: [&str; 3] = ["README.md", "package-lock.json", "tsconfig.json"];
         let mut files = BTreeSet::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

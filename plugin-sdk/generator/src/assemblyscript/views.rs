@@ -9,11 +9,20 @@ use std::{
 use super::syntax::{as_type, function_name, named_types, parameters};
 use crate::{
     Contract, Function, Interface, Param,
-    typescript::{
-        docs,
-        place::{Place, field, place},
-        syntax::{camel, comment, pascal},
-    },
+    contract::{Place, about_index, generated_place},
+    docs::{Words, of_methods},
+    typescript::syntax::{camel, comment, field, pascal},
+};
+
+/// Written by hand: it returns a class.
+const BY_HAND: [&str; 1] = ["nodes.by-label"];
+
+/// The words of comments.
+const WORDS: Words = Words {
+    or_absent: "`null`",
+    is_absent: "is `null`",
+    name: |_, _, place| format!("{}.{}", pascal(&place.owner), camel(&place.name)),
+    width: 115,
 };
 
 /// A class, with the parameters that choose one of the things that it shows.
@@ -31,9 +40,9 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
             views.entry(pascal(one)).or_default().chosen.clone_from(&interface.by);
         }
         for function in interface.reads() {
-            let Some(place) = place(interface, function) else { continue };
+            let Some(place) = generated_place(interface, function, &BY_HAND) else { continue };
             let method = method(contract, interface, function, &place);
-            views.entry(place.owner).or_default().methods += &method;
+            views.entry(pascal(&place.owner)).or_default().methods += &method;
             types.extend(named_types(function.params.iter().map(|param| &param.ty).chain(&function.result)));
             functions.insert(function_name(interface, function));
         }
@@ -57,7 +66,7 @@ fn class(owner: &str, view: &View) -> anyhow::Result<String> {
     if let Some((_, above)) = view.chosen.split_last() {
         let declared = |name: &String| format!("protected {}: u32, ", field(name));
         let fields: String = above.iter().map(declared).collect();
-        writeln!(text, "  constructor({fields}/** Its number, from 0. */ readonly index: u32) {{}}\n")?;
+        writeln!(text, "  constructor({fields}/** {} */ readonly index: u32) {{}}\n", about_index(above))?;
     }
     Ok(text + view.methods.trim_end() + "\n}\n\n")
 }
@@ -70,12 +79,10 @@ fn method(contract: &Contract, interface: &Interface, function: &Function, place
     let passed: Vec<String> = own.chain(arguments.iter().map(|param: &Param| camel(&param.name))).collect();
     let ty = function.result.as_ref().map_or_else(|| "void".to_owned(), as_type);
     // A read without arguments looks like a field.
-    let head = if arguments.is_empty() {
-        format!("get {}()", place.name)
-    } else {
-        format!("{}({})", place.name, parameters(arguments))
-    };
-    let docs = comment(&docs::of_methods(contract, interface, &function.docs, "null"), "  ");
+    let name = camel(&place.name);
+    let head =
+        if arguments.is_empty() { format!("get {name}()") } else { format!("{name}({})", parameters(arguments)) };
+    let docs = comment(&of_methods(contract, interface, &function.docs, &WORDS), "  ");
     let call = format!("{}({})", function_name(interface, function), passed.join(", "));
     format!("{docs}  {head}: {ty} {{\n    return {call};\n  }}\n\n")
 }

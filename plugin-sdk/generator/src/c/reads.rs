@@ -5,7 +5,19 @@ use std::fmt::Write;
 use anyhow::ensure;
 
 use super::syntax::{c_type, comment, declared, flat_type, function_name, local};
-use crate::{Contract, Function, Interface, Param, Type, layout::is_spilled};
+use crate::{
+    Contract, Function, Interface, Param, Type,
+    docs::{Words, of_methods},
+    layout::is_spilled,
+};
+
+/// The words of comments.
+const WORDS: Words = Words {
+    or_absent: "false",
+    is_absent: "has no value",
+    name: |interface, function, _| function_name(interface, function),
+    width: 117,
+};
 
 /// The prototypes, with the comments of the contract.
 pub(super) fn declarations(contract: &Contract) -> anyhow::Result<String> {
@@ -14,7 +26,8 @@ pub(super) fn declarations(contract: &Contract) -> anyhow::Result<String> {
         let docs = comment(&interface.docs, "");
         writeln!(text, "// ---- {} ----\n{}{docs}", interface.name, if docs.is_empty() { "" } else { "//\n" })?;
         for function in &interface.functions {
-            writeln!(text, "{}{};\n", comment(&function.docs, ""), prototype(interface, function))?;
+            let docs = of_methods(contract, interface, &function.docs, &WORDS);
+            writeln!(text, "{}{};\n", comment(&docs, ""), prototype(interface, function))?;
         }
     }
     Ok(text)

@@ -16,7 +16,7 @@ pub(super) fn declarations(contract: &Contract) -> anyhow::Result<String> {
         match &ty {
             Type::Option(some) => {
                 let own = c_type(some);
-                writeln!(text, "// A {own} that may be absent.")?;
+                writeln!(text, "// {} {own} that may be absent.", article(&own))?;
                 writeln!(text, "typedef struct {{\n  bool present;\n  {own} value;\n}} {name};\n")?;
             }
             Type::List(item) => {
@@ -51,6 +51,11 @@ fn declaration(name: &str, record: &str, contract: &Contract) -> anyhow::Result<
     }
     writeln!(text, "}} {name};\n")?;
     Ok(text)
+}
+
+/// `A double`, `An int64_t`; names with `u` are spoken with a consonant.
+fn article(name: &str) -> &'static str {
+    if name.starts_with(['a', 'e', 'i', 'o']) { "An" } else { "A" }
 }
 
 /// Every type that needs a declaration, once, and those within it before it.

@@ -30,7 +30,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     }
     for interface in &contract.interfaces {
         for function in interface.reads() {
-            text += &door_method(interface, function, contract)?;
+            text += &host_method(interface, function, contract)?;
         }
     }
     Ok(text + &records::functions(contract)?)
@@ -55,9 +55,9 @@ fn signature(function: &Function, contract: &Contract) -> anyhow::Result<String>
     Ok(format!("({}){result}", parameters.join(", ")))
 }
 
-fn door_method(interface: &Interface, function: &Function, contract: &Contract) -> anyhow::Result<String> {
+fn host_method(interface: &Interface, function: &Function, contract: &Contract) -> anyhow::Result<String> {
     let head = format!(
-        "func (door) {}({}) {} {{\n",
+        "func (hostCalls) {}({}) {} {{\n",
         method(interface, function),
         parameters(&function.params)?,
         result(function)?

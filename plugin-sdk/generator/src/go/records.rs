@@ -15,11 +15,7 @@ pub(super) fn declarations(contract: &Contract) -> anyhow::Result<String> {
     let mut text = String::new();
     for record in contract.records.iter().filter(|record| !is_by_hand(record)) {
         let name = record_name(&record.name);
-        let about = if record.docs.is_empty() {
-            format!("// {name} is the record `{}` of the contract.\n", record.name)
-        } else {
-            docs(&name, &record.docs)
-        };
+        let about = docs(&name, "is", &record.docs);
         writeln!(text, "{about}type {name} struct {{")?;
         for (at, field) in record.fields.iter().enumerate() {
             // A blank line between fields, or gofmt would align their types.

@@ -2,7 +2,10 @@
 
 use anyhow::{Context, bail};
 
-use crate::{Function, Interface, Param, Type};
+use crate::{Function, Interface, Param, Type, docs::wrapped};
+
+/// The most characters of a comment's line, without `// `.
+pub(super) const WIDTH: usize = 117;
 
 /// Records with a form of their own in Go, written by hand.
 pub(super) const BY_HAND: [(&str, &str); 1] = [("grouping", "Groups")];
@@ -53,6 +56,13 @@ pub(super) fn result(function: &Function) -> anyhow::Result<String> {
     }
 }
 
+/// The result as [`result`], with names if there are two.
+pub(super) fn named_result(function: &Function, arguments: &[Param]) -> anyhow::Result<String> {
+    let Some(Type::Option(some)) = &function.result else { return result(function) };
+    let name = if arguments.iter().any(|param| param.name == "value") { "result" } else { "value" };
+    Ok(format!("({name} {}, ok bool)", go_type(some)?))
+}
+
 /// A type in Go.
 pub(super) fn go_type(ty: &Type) -> anyhow::Result<String> {
     Ok(match ty {
@@ -74,13 +84,17 @@ pub(super) fn record_name(record: &str) -> String {
     by_hand.map_or_else(|| exported(record), |(_, name)| (*name).to_owned())
 }
 
-/// A comment of the contract as one that begins with the name, as Go's do.
-pub(super) fn docs(name: &str, text: &str) -> String {
+/// A comment of the contract as one that begins with the name and a verb, as Go's do.
+pub(super) fn docs(name: &str, verb: &str, text: &str) -> String {
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let verb = if ["How", "When", "Whether", "Which"].contains(&first) { "says" } else { "is" };
+    let verb = match first {
+        "How" | "When" | "Whether" | "Which" if verb == "is" => "says",
+        "How" | "When" | "Whether" | "Which" => "reports",
+        _ => verb,
+    };
     let is_name = first.starts_with('`') || first.chars().skip(1).any(char::is_uppercase);
     let first = if is_name { first.to_owned() } else { first.to_lowercase() };
-    let text = format!("{name} {verb} {first} {rest}");
+    let text = wrapped(&format!("{name} {verb} {first} {rest}"), WIDTH);
     text.trim_end().lines().map(|line| format!("// {line}").trim_end().to_owned() + "\n").collect()
 }
 
@@ -92,9 +106,12 @@ mod tests {
     fn names_and_comments_are_those_of_go() {
         assert_eq!((exported("uid"), exported("pdb-violations")), ("UID".to_owned(), "PDBViolations".to_owned()));
         assert_eq!((exported("api-version"), local("api-version")), ("APIVersion".to_owned(), "apiVersion".to_owned()));
-        assert_eq!(docs("Label", "The value of a label."), "// Label is the value of a label.\n");
-        assert_eq!(docs("Count", "How many there are.\nAll."), "// Count says how many there are.\n// All.\n");
-        assert_eq!(docs("Name", "`metadata.name`."), "// Name is `metadata.name`.\n");
-        assert_eq!(docs("FieldText", "JSON text at a pointer."), "// FieldText is JSON text at a pointer.\n");
+        assert_eq!(docs("Label", "returns", "The value of a label."), "// Label returns the value of a label.\n");
+        assert_eq!(
+            docs("Count", "returns", "How many there are.\nAll."),
+            "// Count reports how many there are.\n// All.\n"
+        );
+        assert_eq!(docs("Name", "returns", "`metadata.name`."), "// Name returns `metadata.name`.\n");
+        assert_eq!(docs("FieldText", "is", "JSON text at a pointer."), "// FieldText is JSON text at a pointer.\n");
     }
 }

@@ -4,37 +4,30 @@ use std::collections::BTreeMap;
 
 use super::{
     records,
-    syntax::{docs, exported, local, method, parameters, result},
+    syntax::{WIDTH, docs, exported, local, method, named_result, parameters},
 };
-use crate::{Cached, Contract, Function, Interface};
+use crate::{
+    Contract, Function, Interface,
+    contract::{Place, generated_place},
+    docs::{Words, of_methods},
+};
 
-/// Reads that the SDK offers in another form, written by hand.
-const BY_HAND: [&str; 8] = [
-    "pod.created",
-    "nodes.count",
-    "placed.count",
-    "placed.created",
-    "candidates.count",
-    "candidates.node",
-    "candidates.victims",
-    "host.now",
-];
+/// Written by hand: it returns an `int`.
+const BY_HAND: [&str; 1] = ["placed.count"];
 
-/// Reads whose method has another name.
-const RENAMED: [(&str, &str); 6] = [
-    ("pod.field", "FieldText"),
-    ("nodes.field", "FieldText"),
-    ("placed.known", "PlacedKnown"),
-    ("placed.counts-labelled", "CountLabelled"),
-    ("facts.node-text", "FactText"),
-    ("facts.node-number", "FactNumber"),
-];
+/// The words of comments.
+const WORDS: Words = Words {
+    or_absent: "ok is false",
+    is_absent: "has no value",
+    name: |_, _, place| format!("{}.{}", exported(&place.owner), exported(&place.name)),
+    width: WIDTH,
+};
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut methods: BTreeMap<String, String> = BTreeMap::new();
     for interface in &contract.interfaces {
         for function in interface.reads() {
-            if let Some((owner, method)) = view_method(interface, function)? {
+            if let Some((owner, method)) = view_method(contract, interface, function)? {
                 *methods.entry(owner).or_default() += &method;
             }
         }
@@ -43,36 +36,25 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     Ok(format!("package plimsoll\n\n{}{methods}", records::declarations(contract)?))
 }
 
-fn view_method(interface: &Interface, function: &Function) -> anyhow::Result<Option<(String, String)>> {
-    let full = format!("{}.{}", interface.name, function.name);
-    let of_node = function.params.first().is_some_and(|param| param.name == "node");
+fn view_method(
+    contract: &Contract,
+    interface: &Interface,
+    function: &Function,
+) -> anyhow::Result<Option<(String, String)>> {
+    let Some(Place { owner, fields, name }) = generated_place(interface, function, &BY_HAND) else { return Ok(None) };
+    let (owner, name) = (exported(&owner), exported(&name));
     // The parameters that are left out are fields of the view.
-    let (owner, fields) = match &interface.one {
-        Some(one) if function.of_one => (exported(one), interface.by.len()),
-        Some(_) if of_node => ("Node".to_owned(), 1),
-        Some(_) => ("Nodes".to_owned(), 0),
-        None if function.cached == Cached::Cluster => ("Cluster".to_owned(), 0),
-        None if function.cached == Cached::Facts && of_node => ("Node".to_owned(), 1),
-        None if function.cached == Cached::Facts => ("Facts".to_owned(), 0),
-        None => return Ok(None),
-    };
-    if BY_HAND.contains(&full.as_str()) {
-        return Ok(None);
-    }
-    let renamed = RENAMED.iter().find(|(read, _)| *read == full);
-    let name = renamed.map_or_else(|| exported(&function.name), |(_, name)| (*name).to_owned());
     let (chosen, arguments) = function.params.split_at(fields);
-    let receiver = owner[..1].to_ascii_lowercase();
+    let letter = owner[..1].to_ascii_lowercase();
+    // A parameter may have the receiver's letter as its name.
+    let receiver = if arguments.iter().any(|param| local(&param.name) == letter) { "own".to_owned() } else { letter };
     let chosen = chosen.iter().map(|param| format!("{receiver}.{}", local(&param.name)));
     let passed: Vec<String> = chosen.chain(arguments.iter().map(|param| local(&param.name))).collect();
-    // A parameter may have the receiver's letter as its name.
-    let receiver =
-        if arguments.iter().any(|param| local(&param.name) == receiver) { "own".to_owned() } else { receiver };
     let text = format!(
-        "{}func ({receiver} {owner}) {name}({}) {} {{\n\treturn {receiver}.door.{}({})\n}}\n\n",
-        docs(&name, &function.docs),
+        "{}func ({receiver} {owner}) {name}({}) {} {{\n\treturn {receiver}.host.{}({})\n}}\n\n",
+        docs(&name, "returns", &of_methods(contract, interface, &function.docs, &WORDS)),
         parameters(arguments)?,
-        result(function)?,
+        named_result(function, arguments)?,
         method(interface, function),
         passed.join(", ")
     );

@@ -13,14 +13,14 @@ use crate::{Contract, Function, Interface, Param, Type, layout::is_spilled};
 const BY_HAND: [&str; 1] = ["host.now"];
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
-    let mut text = "//! The reads of the contract as methods; `door.rs` says why each `unsafe` is sound.\n\n\
-                    use super::{door::Door, imports::{self, PARAMS, PodFunction, Text}, pod};\n\
+    let mut text = "//! The reads of the contract as methods; `host_calls.rs` says why each `unsafe` is sound.\n\n\
+                    use super::{host_calls::HostCalls, imports::{self, PARAMS, PodFunction, Text}, pod};\n\
                     use crate::values::{Groups, LabelCount, Owner, Selector, Taint};\n\n"
         .replace("PARAMS", &params_names(contract)?.join(", "));
-    writeln!(text, "impl<'a> Door<'a> {{")?;
+    writeln!(text, "impl<'a> HostCalls<'a> {{")?;
     for interface in &contract.interfaces {
         for function in interface.reads().filter(|function| !is_by_hand(interface, function)) {
-            text += &door_method(interface, function, is_spilled(function, contract)?)?;
+            text += &host_method(interface, function, is_spilled(function, contract)?)?;
         }
     }
     writeln!(text, "}}\n")?;
@@ -31,7 +31,7 @@ pub(super) fn is_by_hand(interface: &Interface, function: &Function) -> bool {
     BY_HAND.contains(&format!("{}.{}", interface.name, function.name).as_str())
 }
 
-fn door_method(interface: &Interface, function: &Function, is_spilled: bool) -> anyhow::Result<String> {
+fn host_method(interface: &Interface, function: &Function, is_spilled: bool) -> anyhow::Result<String> {
     let (name, shape) = (method(interface, function), Shape::of(function)?);
     let mut arguments: Vec<String> = vec![];
     let mut before = String::new();

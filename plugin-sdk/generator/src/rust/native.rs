@@ -14,10 +14,10 @@ use crate::Contract;
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = format!(
         "//! Each function of the contract as a method that core's own `View` answers.\n\n\
-         use plimsoll_core::{{{}}};\n\nuse super::Door;\nuse crate::values::{{Groups, LabelCount, Owner, Selector, Taint}};\n\n",
+         use plimsoll_core::{{{}}};\n\nuse super::HostCalls;\nuse crate::values::{{Groups, LabelCount, Owner, Selector, Taint}};\n\n",
         enums(&contract.interfaces)
     );
-    writeln!(text, "impl<'a> Door<'a> {{")?;
+    writeln!(text, "impl<'a> HostCalls<'a> {{")?;
     for interface in &contract.interfaces {
         for function in interface.reads().filter(|function| !is_by_hand(interface, function)) {
             let (name, shape) = (method(interface, function), Shape::of(function)?);

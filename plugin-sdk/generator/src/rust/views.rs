@@ -6,29 +6,19 @@ use super::{
     shape::Shape,
     syntax::{argument_type, camel, docs, method, snake},
 };
-use crate::{Cached, Contract, Function, Interface, Param};
+use crate::{
+    Contract, Function, Interface, Param,
+    contract::{Place, generated_place},
+    docs::{Words, of_methods},
+};
 
-/// Reads that the SDK offers in another form, written by hand.
-const BY_HAND: [&str; 8] = [
-    "pod.created",
-    "nodes.count",
-    "placed.count",
-    "placed.created",
-    "candidates.count",
-    "candidates.node",
-    "candidates.victims",
-    "host.now",
-];
-
-/// Reads whose method has another name.
-const RENAMED: [(&str, &str); 6] = [
-    ("pod.field", "field_text"),
-    ("nodes.field", "field_text"),
-    ("placed.known", "placed_known"),
-    ("placed.counts-labelled", "count_labelled"),
-    ("facts.node-text", "fact_text"),
-    ("facts.node-number", "fact_number"),
-];
+/// The words of comments. A line of documentation in an `impl` block has eight characters before its text.
+const WORDS: Words = Words {
+    or_absent: "`None`",
+    is_absent: "is `None`",
+    name: |_, _, place| format!("{}::{}", camel(&place.owner), snake(&place.name)),
+    width: 112,
+};
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//! The reads of the contract as methods.\n\n\
@@ -37,7 +27,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut methods: BTreeMap<String, String> = BTreeMap::new();
     for interface in &contract.interfaces {
         for function in interface.reads() {
-            if let Some((owner, method)) = view_method(interface, function)? {
+            if let Some((owner, method)) = view_method(contract, interface, function)? {
                 *methods.entry(owner).or_default() += &method;
             }
         }
@@ -52,32 +42,22 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn view_method(interface: &Interface, function: &Function) -> anyhow::Result<Option<(String, String)>> {
-    let full = format!("{}.{}", interface.name, function.name);
-    let of_node = function.params.first().is_some_and(|param| param.name == "node");
+fn view_method(
+    contract: &Contract,
+    interface: &Interface,
+    function: &Function,
+) -> anyhow::Result<Option<(String, String)>> {
+    let Some(Place { owner, fields, name }) = generated_place(interface, function, &[]) else { return Ok(None) };
+    let (owner, name) = (camel(&owner), snake(&name));
     // A parameter that the method leaves out is a field of the view.
-    let (owner, fields) = match &interface.one {
-        Some(one) if function.of_one => (camel(one), interface.by.len()),
-        Some(_) if of_node => ("Node".to_owned(), 1),
-        Some(_) => ("Nodes".to_owned(), 0),
-        None if function.cached == Cached::Cluster => ("Cluster".to_owned(), 0),
-        None if function.cached == Cached::Facts && of_node => ("Node".to_owned(), 1),
-        None if function.cached == Cached::Facts => ("Facts".to_owned(), 0),
-        None => return Ok(None),
-    };
-    if BY_HAND.contains(&full.as_str()) {
-        return Ok(None);
-    }
-    let renamed = RENAMED.iter().find(|(read, _)| *read == full);
-    let name = renamed.map_or_else(|| snake(&function.name), |(_, name)| (*name).to_owned());
     let (chosen, arguments) = function.params.split_at(fields);
     let chosen = chosen.iter().map(|param| format!("self.{}", snake(&param.name)));
     let passed: Vec<String> = chosen.chain(arguments.iter().map(|param| snake(&param.name))).collect();
     let parameter = |param: &Param| Ok(format!(", {}: {}", snake(&param.name), argument_type(&param.ty)?));
     let parameters: String = arguments.iter().map(parameter).collect::<anyhow::Result<_>>()?;
     let text = format!(
-        "{}pub fn {name}(&self{parameters}) -> {} {{ self.door.{}({}) }}\n\n",
-        docs(&function.docs),
+        "{}pub fn {name}(&self{parameters}) -> {} {{ self.host.{}({}) }}\n\n",
+        docs(&of_methods(contract, interface, &function.docs, &WORDS)),
         Shape::of(function)?.rust(),
         method(interface, function),
         passed.join(", ")

@@ -17,6 +17,11 @@ pub(crate) fn camel(name: &str) -> String {
     }
 }
 
+/// The field of a view for a parameter that chooses: `ofNode`, since a view may have a `node` of its own.
+pub(crate) fn field(param: &str) -> String {
+    format!("of{}", pascal(param))
+}
+
 /// The type with the functions of an interface: `NodesImports`.
 pub(super) fn imports_of(interface: &Interface) -> String {
     pascal(&interface.name) + "Imports"

@@ -7,12 +7,23 @@ use std::{
 
 use anyhow::Context;
 
-use super::{
-    docs,
-    place::{Place, field, place},
-    syntax::{camel, comment, named_type, parameters, pascal, result},
+use super::syntax::{camel, comment, field, named_type, parameters, pascal, result};
+use crate::{
+    Contract, Function, Interface,
+    contract::{Place, about_index, generated_place},
+    docs::{Words, of_methods},
 };
-use crate::{Contract, Function, Interface};
+
+/// Written by hand: it returns a class.
+const BY_HAND: [&str; 1] = ["nodes.by-label"];
+
+/// The words of comments.
+const WORDS: Words = Words {
+    or_absent: "`undefined`",
+    is_absent: "is `undefined`",
+    name: |_, _, place| format!("{}.{}", pascal(&place.owner), camel(&place.name)),
+    width: 115,
+};
 
 /// A class, with the parameters that choose what it shows.
 #[derive(Default)]
@@ -29,9 +40,9 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
             views.entry(pascal(one)).or_default().chosen.clone_from(&interface.by);
         }
         for function in interface.reads() {
-            let Some(place) = place(interface, function) else { continue };
+            let Some(place) = generated_place(interface, function, &BY_HAND) else { continue };
             let method = method(contract, interface, function, &place)?;
-            views.entry(place.owner).or_default().methods += &method;
+            views.entry(pascal(&place.owner)).or_default().methods += &method;
             types.extend(function.params.iter().map(|param| &param.ty).chain(&function.result).filter_map(named_type));
         }
     }
@@ -44,7 +55,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
 fn class(owner: &str, view: &View) -> anyhow::Result<String> {
     let mut text = format!("/** The reads of `{owner}`. */\nexport abstract class {owner}Reads {{\n");
     if let Some((_, above)) = view.chosen.split_last() {
-        writeln!(text, "  /** Its number in the request, from 0. */\n  readonly index: number;")?;
+        writeln!(text, "  /** {} */\n  readonly index: number;", about_index(above))?;
         let declared = |name: &String| [", protected readonly ", &field(name), ": number"].concat();
         let fields: String = above.iter().map(declared).collect();
         writeln!(text, "\n  constructor(protected readonly imports: Imports{fields}, index: number) {{")?;
@@ -56,10 +67,10 @@ fn class(owner: &str, view: &View) -> anyhow::Result<String> {
 }
 
 fn method(contract: &Contract, interface: &Interface, function: &Function, place: &Place) -> anyhow::Result<String> {
-    let Place { fields, name, .. } = place;
-    let (chosen, arguments) = function.params.split_at(*fields);
+    let (fields, name) = (place.fields, camel(&place.name));
+    let (chosen, arguments) = function.params.split_at(fields);
     let own = chosen.iter().enumerate().map(|(at, param)| {
-        if at + 1 == *fields { "this.index".to_owned() } else { format!("this.{}", field(&param.name)) }
+        if at + 1 == fields { "this.index".to_owned() } else { format!("this.{}", field(&param.name)) }
     });
     let passed: Vec<String> = own.chain(arguments.iter().map(|param| camel(&param.name))).collect();
     let (ty, is_optional) = result(function).with_context(|| format!("{}.{}", interface.name, function.name))?;
@@ -68,6 +79,6 @@ fn method(contract: &Contract, interface: &Interface, function: &Function, place
     let head =
         if arguments.is_empty() { format!("get {name}()") } else { format!("{name}({})", parameters(arguments)?) };
     let call = format!("this.imports.{}.{}({})", interface.name, camel(&function.name), passed.join(", "));
-    let docs = comment(&docs::of_methods(contract, interface, &function.docs, "undefined"), "  ");
+    let docs = comment(&of_methods(contract, interface, &function.docs, &WORDS), "  ");
     Ok(format!("{docs}  {head}: {ty} {{\n    return {call}{absent};\n  }}\n\n"))
 }

@@ -84,7 +84,7 @@ func (c *Conformance) Score(_ plimsoll.Pod, node plimsoll.Node) uint32 {
 
 // Rank gives the nodes of the best group one more for each pod that is counted.
 func (c *Conformance) Rank(pod plimsoll.Pod, nodes plimsoll.Nodes) []uint32 {
-	groups, counts := nodes.ByLabel("group"), nodes.CountLabelled("web", "app", "web")
+	groups, counts := nodes.ByLabel("group"), nodes.CountsLabelled("web", "app", "web")
 	scores := make([]uint32, 0, nodes.Len())
 	for at, node := range nodes.All() {
 		own := c.Score(pod, node)

@@ -86,7 +86,7 @@ class Conformance(Policy):
         if self.topic == "no-victims":
             return Replace([])
         if self.topic == "missing-candidate":
-            return Reject(Candidate(candidate._door, 1000).node.name)
+            return Reject(Candidate(candidate._reads, 1000).node.name)
         victims = candidate.victims
         if candidate.pdb_violations == 0:
             return Keep()
@@ -256,9 +256,9 @@ def misbehave(topic: str, node: Node) -> str:
     if topic == "long-reason":
         return "x" * 2000
     if topic == "missing-node":
-        return Node(node._door, 1000).name
+        return Node(node._reads, 1000).name
     if topic == "missing-pod":
-        return Placed(node._door, node.index, 1000).name
+        return Placed(node._reads, node.index, 1000).name
     if topic == "foreign-source":
         return str(node.facts.text("foreign", "key"))
     raise LookupError(f"no {node.name} here")

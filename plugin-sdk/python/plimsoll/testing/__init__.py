@@ -6,7 +6,7 @@
     )
     assert world.filter(NeedsLabel(), "slow") != Fits()
 
-A world that cannot be, such as one with a quantity that is none, raises `ValueError`. So does a read that the gateway would
+An invalid world, such as one with a malformed quantity, raises `ValueError`. So does a read that the gateway would
 end as a fault.
 """
 

@@ -57,7 +57,7 @@ impl Score for Conformance {
 impl Rank for Conformance {
     fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
         // The nodes of the best group get one more for each pod that is counted.
-        let (groups, counts) = (nodes.by_label("group"), nodes.count_labelled("web", "app", "web"));
+        let (groups, counts) = (nodes.by_label("group"), nodes.counts_labelled("web", "app", "web"));
         let best = groups.values().iter().position(|value| *value == "best");
         let all = nodes.iter().zip(groups.of_nodes().zip(counts));
         all.map(|(node, (group, count))| {

@@ -35,7 +35,7 @@ impl Call {
         // SAFETY: one thread, and the reference ends with the expression.
         let was_under_way = unsafe { (*UNDER_WAY.0.get()).replace(true) };
         assert!(!was_under_way, "a policy is not called while a call is under way");
-        // SAFETY: no other `Call` lives, so no `Door` and no text in the arena does.
+        // SAFETY: no other `Call` lives, so no `HostCalls` and no text in the arena does.
         unsafe { (*ARENA.0.get()).rewind() };
         Self(PhantomData)
     }

@@ -4,10 +4,10 @@
 
 use plimsoll_core::{CandidateRead, NodeRead, PlacedRead, PodRead, Read};
 
-use super::Door;
+use super::HostCalls;
 use crate::values::{Groups, LabelCount, Owner, Selector, Taint};
 
-impl<'a> Door<'a> {
+impl<'a> HostCalls<'a> {
     pub(crate) fn pod_name(self) -> &'a str {
         self.text(Read::Pod(PodRead::Name))
     }

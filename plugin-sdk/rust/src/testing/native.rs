@@ -14,7 +14,7 @@ use plimsoll_core::{
 use crate::{
     __private::Exported,
     BindMetadata, Candidate, Node, Nodes, NotBound, Pod, Preemption, Verdict,
-    native::{Clock, Door},
+    native::{Clock, HostCalls},
     settings::parse,
 };
 
@@ -34,20 +34,20 @@ impl<P: Exported> Native<P> {
     fn each_node<A>(
         ask: &Ask,
         nodes: &mut dyn NodeSource<A>,
-        verb: impl Fn(&P, &Pod<'_>, Door<'_>, u32) -> A,
+        verb: impl Fn(&P, &Pod<'_>, HostCalls<'_>, u32) -> A,
     ) -> Result<(), Fault> {
-        Self::call(ask, |policy, door| {
+        Self::call(ask, |policy, host| {
             while let Some(node) = nodes.next() {
-                nodes.answer(verb(policy, &Pod::new(door), door, node));
+                nodes.answer(verb(policy, &Pod::new(host), host, node));
             }
         })
     }
 
-    fn call<A>(ask: &Ask, verb: impl FnOnce(&P, Door<'_>) -> A) -> Result<A, Fault> {
-        let door = Door::new(&ask.view);
-        let policy = parse(door.host_settings()).map_err(|error| Fault::new(FaultKind::Panic, error))?;
+    fn call<A>(ask: &Ask, verb: impl FnOnce(&P, HostCalls<'_>) -> A) -> Result<A, Fault> {
+        let host = HostCalls::new(&ask.view);
+        let policy = parse(host.host_settings()).map_err(|error| Fault::new(FaultKind::Panic, error))?;
         let _clock = Clock::of(&ask.view);
-        catch_unwind(AssertUnwindSafe(|| verb(&policy, door)))
+        catch_unwind(AssertUnwindSafe(|| verb(&policy, host)))
             .map_err(|panic| Fault::new(FaultKind::Panic, panic_text(panic.as_ref())))
     }
 }
@@ -84,29 +84,29 @@ impl<P: Exported> Policy for Native<P> {
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<CoreVerdict>) -> Result<(), Fault> {
         let verb = exported(P::VERBS.filter, Verb::Filter)?;
-        Self::each_node(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)).into())
+        Self::each_node(ask, nodes, |policy, pod, host, node| verb(policy, pod, &Node::new(host, node)).into())
     }
 
     fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
         let verb = exported(P::VERBS.score, Verb::Score)?;
-        Self::each_node(ask, nodes, |policy, pod, door, node| verb(policy, pod, &Node::new(door, node)))
+        Self::each_node(ask, nodes, |policy, pod, host, node| verb(policy, pod, &Node::new(host, node)))
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
         let verb = exported(P::VERBS.rank, Verb::Rank)?;
-        Self::call(ask, |policy, door| verb(policy, &Pod::new(door), &Nodes::new(door)))
+        Self::call(ask, |policy, host| verb(policy, &Pod::new(host), &Nodes::new(host)))
     }
 
     fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<CorePreemption>) -> Result<(), Fault> {
         let verb = exported(P::VERBS.preempt, Verb::Preempt)?;
-        Self::each_node(ask, candidates, |policy, pod, door, candidate| {
-            verb(policy, pod, &Candidate::new(door, candidate)).into()
+        Self::each_node(ask, candidates, |policy, pod, host, candidate| {
+            verb(policy, pod, &Candidate::new(host, candidate)).into()
         })
     }
 
     fn bind(&self, ask: &Ask, node: u32) -> Result<BindAnswer, Fault> {
         let verb = exported(P::VERBS.bind, Verb::Bind)?;
-        let answer = Self::call(ask, |policy, door| verb(policy, &Pod::new(door), &Node::new(door, node)))?;
+        let answer = Self::call(ask, |policy, host| verb(policy, &Pod::new(host), &Node::new(host, node)))?;
         Ok(answer.map(Into::into).map_err(Into::into))
     }
 }

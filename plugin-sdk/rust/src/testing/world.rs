@@ -8,7 +8,7 @@ use plimsoll_core::View;
 use super::{NodeBuilder, PodBuilder};
 use crate::{
     Bind, BindMetadata, Candidate, Filter, Node, Nodes, NotBound, Pod, Preempt, Preemption, Rank, Score, Verdict,
-    native::{Clock, Door},
+    native::{Clock, HostCalls},
 };
 
 /// The cluster and the pod of a test.
@@ -113,9 +113,9 @@ impl World {
     pub fn rank(&self, policy: &impl Rank) -> BTreeMap<String, u32> {
         let view = expect(self.view());
         let _clock = Clock::of(&view);
-        let door = Door::new(&view);
-        let nodes = Nodes::new(door);
-        let scores = policy.rank(&Pod::new(door), &nodes);
+        let host = HostCalls::new(&view);
+        let nodes = Nodes::new(host);
+        let scores = policy.rank(&Pod::new(host), &nodes);
         assert_eq!(scores.len(), nodes.len(), "rank gives one score for each node");
         nodes.iter().map(|node| node.name().to_owned()).zip(scores).collect()
     }
@@ -127,10 +127,10 @@ impl World {
     pub fn preempt(&self, policy: &impl Preempt, node: &str) -> Preemption {
         let view = expect(self.preempt_view());
         let _clock = Clock::of(&view);
-        let door = Door::new(&view);
+        let host = HostCalls::new(&view);
         let candidate = self.0.candidates.iter().position(|candidate| candidate.node == node);
         let candidate = expect(candidate.ok_or_else(|| no_node("the test", node)));
-        policy.preempt(&Pod::new(door), &Candidate::new(door, candidate as u32))
+        policy.preempt(&Pod::new(host), &Candidate::new(host, candidate as u32))
     }
 
     /// The host's view, for all verbs but `preempt`.
@@ -152,9 +152,9 @@ impl World {
     fn about<A>(&self, node: &str, ask: impl FnOnce(&Pod<'_>, &Node<'_>) -> A) -> A {
         let view = expect(self.view());
         let _clock = Clock::of(&view);
-        let door = Door::new(&view);
-        let found = Nodes::new(door).iter().find(|own| own.name() == node);
-        ask(&Pod::new(door), &expect(found.ok_or_else(|| no_node("the test", node))))
+        let host = HostCalls::new(&view);
+        let found = Nodes::new(host).iter().find(|own| own.name() == node);
+        ask(&Pod::new(host), &expect(found.ok_or_else(|| no_node("the test", node))))
     }
 }
 

@@ -1,5 +1,5 @@
 use super::{Candidate, Node, Nodes};
-use crate::door::Door;
+use crate::host_calls::HostCalls;
 
 /// All nodes and pods that the gateway knows, those outside of the request included.
 ///
@@ -11,7 +11,7 @@ use crate::door::Door;
 /// kept from one call to the next makes cached answers wrong.
 #[derive(Debug, Clone, Copy)]
 pub struct Cluster<'a> {
-    pub(super) door: Door<'a>,
+    pub(super) host: HostCalls<'a>,
 }
 
 // === impl Node, Nodes, Candidate ===
@@ -19,20 +19,20 @@ pub struct Cluster<'a> {
 impl<'a> Node<'a> {
     /// The cluster that the node is part of.
     pub fn cluster(&self) -> Cluster<'a> {
-        Cluster { door: self.door }
+        Cluster { host: self.host }
     }
 }
 
 impl<'a> Nodes<'a> {
     /// The cluster that the nodes are part of.
     pub fn cluster(&self) -> Cluster<'a> {
-        Cluster { door: self.door }
+        Cluster { host: self.host }
     }
 }
 
 impl<'a> Candidate<'a> {
     /// The cluster that the candidate is part of, its victims included.
     pub fn cluster(&self) -> Cluster<'a> {
-        Cluster { door: self.door }
+        Cluster { host: self.host }
     }
 }

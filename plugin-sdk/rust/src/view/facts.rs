@@ -1,5 +1,5 @@
 use super::{Candidate, Node, Nodes};
-use crate::door::Door;
+use crate::host_calls::HostCalls;
 
 /// Facts from outside the cluster by their keys, in sources that the policy's sidecar names: prices, budgets, calendars.
 /// Those about a node are read of the [`Node`].
@@ -8,7 +8,7 @@ use crate::door::Door;
 /// kept from one call to the next makes cached answers wrong.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    pub(super) door: Door<'a>,
+    pub(super) host: HostCalls<'a>,
 }
 
 // === impl Node, Nodes, Candidate ===
@@ -16,20 +16,20 @@ pub struct Facts<'a> {
 impl<'a> Node<'a> {
     /// The facts that are about no single node.
     pub fn facts(&self) -> Facts<'a> {
-        Facts { door: self.door }
+        Facts { host: self.host }
     }
 }
 
 impl<'a> Nodes<'a> {
     /// The facts that are about no single node.
     pub fn facts(&self) -> Facts<'a> {
-        Facts { door: self.door }
+        Facts { host: self.host }
     }
 }
 
 impl<'a> Candidate<'a> {
     /// The facts that are about no single node.
     pub fn facts(&self) -> Facts<'a> {
-        Facts { door: self.door }
+        Facts { host: self.host }
     }
 }

@@ -8,263 +8,268 @@ use crate::values::{Groups, LabelCount, Owner, Selector, Taint};
 impl Candidate<'_> {
     /// The number of `PodDisruptionBudget`s that the eviction would violate.
     pub fn pdb_violations(&self) -> u32 {
-        self.door.candidates_pdb_violations(self.candidate)
+        self.host.candidates_pdb_violations(self.candidate)
     }
 }
 
 impl<'a> Cluster<'a> {
     /// The number of pods that match.
     pub fn count(&self, selector: Selector) -> Option<u64> {
-        self.door.cluster_count(selector)
+        self.host.cluster_count(selector)
     }
 
     /// The number of pods that match, at most `n`: an answer stays cached while the count is the same, or `n` or more.
     pub fn count_up_to(&self, selector: Selector, n: u64) -> Option<u64> {
-        self.door.cluster_count_up_to(selector, n)
+        self.host.cluster_count_up_to(selector, n)
     }
 
-    /// Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit needs
-    /// no more.
+    /// Whether at least `n` pods match: an answer stays cached while the count stays on the same side of `n`. A limit
+    /// needs no more.
     pub fn at_least(&self, selector: Selector, n: u64) -> Option<bool> {
-        self.door.cluster_at_least(selector, n)
+        self.host.cluster_at_least(selector, n)
     }
 
     /// The sum of the effective requests of the pods that match: cpu in millicores, all else in base units.
     pub fn requested(&self, selector: Selector, name: &str) -> Option<i64> {
-        self.door.cluster_requested(selector, name)
+        self.host.cluster_requested(selector, name)
     }
 
     /// The number of nodes that have a label with this value.
     pub fn nodes_with_label(&self, key: &str, value: &str) -> Option<u32> {
-        self.door.cluster_nodes_with_label(key, value)
+        self.host.cluster_nodes_with_label(key, value)
     }
 
     /// The values of a node label, ascending, each with the number of nodes that have it. A label with more than 1,000
     /// values ends the call with a fault.
     pub fn label_values(&self, key: &str) -> Option<Vec<LabelCount<'a>>> {
-        self.door.cluster_label_values(key)
+        self.host.cluster_label_values(key)
     }
 }
 
 impl<'a> Facts<'a> {
     /// The text of a fact by its key.
     pub fn text(&self, source: &str, key: &str) -> Option<&'a str> {
-        self.door.facts_text(source, key)
+        self.host.facts_text(source, key)
     }
 
-    /// The number of a fact by its key; none if its text is no number. It is finite.
+    /// The number of a fact by its key; `None` if its text is no number. It is finite.
     pub fn number(&self, source: &str, key: &str) -> Option<f64> {
-        self.door.facts_number(source, key)
+        self.host.facts_number(source, key)
     }
 }
 
 impl<'a> Node<'a> {
     /// `metadata.name`.
     pub fn name(&self) -> &'a str {
-        self.door.nodes_name(self.node)
+        self.host.nodes_name(self.node)
     }
 
-    /// The value of a label; none if the node does not have it.
+    /// The value of a label; `None` if the node does not have it.
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.door.nodes_label(self.node, key)
+        self.host.nodes_label(self.node, key)
     }
 
-    /// The value of an annotation; none if the node does not have it.
+    /// The value of an annotation; `None` if the node does not have it.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.door.nodes_annotation(self.node, key)
+        self.host.nodes_annotation(self.node, key)
     }
 
     /// `spec.taints`.
     pub fn taints(&self) -> Vec<Taint<'a>> {
-        self.door.nodes_taints(self.node)
+        self.host.nodes_taints(self.node)
     }
 
     /// The allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it.
     pub fn allocatable(&self, name: &str) -> i64 {
-        self.door.nodes_allocatable(self.node, name)
+        self.host.nodes_allocatable(self.node, name)
     }
 
-    /// The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
-    /// in base units; 0 if the node does not have it.
+    /// The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all
+    /// else in base units; 0 if the node does not have it.
     pub fn capacity(&self, name: &str) -> i64 {
-        self.door.nodes_capacity(self.node, name)
+        self.host.nodes_capacity(self.node, name)
     }
 
-    /// The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; none if the node does not
-    /// report it. Its times cannot be read: each heartbeat would end every cached answer.
+    /// The status of a condition such as `Ready` or `MemoryPressure`: `True`, `False` or `Unknown`; `None` if the node
+    /// does not report it. Its times cannot be read: each heartbeat would end every cached answer.
     pub fn condition(&self, kind: &str) -> Option<&'a str> {
-        self.door.nodes_condition(self.node, kind)
+        self.host.nodes_condition(self.node, kind)
     }
 
     /// `spec.unschedulable`: whether the node is cordoned.
     pub fn unschedulable(&self) -> bool {
-        self.door.nodes_unschedulable(self.node)
+        self.host.nodes_unschedulable(self.node)
     }
 
-    /// The sum of the effective requests of the pods placed on the node; none where the host has no view of pods.
+    /// The sum of the effective requests of the pods placed on the node; `None` where the host has no view of pods.
     pub fn requested(&self, name: &str) -> Option<i64> {
-        self.door.nodes_requested(self.node, name)
+        self.host.nodes_requested(self.node, name)
     }
 
-    /// Bytes of an image that the node has pulled; none if it has not.
+    /// Bytes of an image that the node has pulled; `None` if it has not.
     pub fn image_size(&self, image: &str) -> Option<u64> {
-        self.door.nodes_image_size(self.node, image)
+        self.host.nodes_image_size(self.node, image)
     }
 
     /// JSON text at an RFC 6901 pointer into the whole object.
     pub fn field_text(&self, pointer: &str) -> Option<&'a str> {
-        self.door.nodes_field(self.node, pointer)
+        self.host.nodes_field(self.node, pointer)
     }
 
-    /// Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
-    /// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
+    /// Whether the host knows all pods of the node. Where it does not, `Node::requested` is `None`, and the counts
+    /// below are of the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
     pub fn placed_known(&self) -> bool {
-        self.door.placed_known(self.node)
+        self.host.placed_known(self.node)
     }
 
-    /// The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view of
-    /// pods (see `known`).
+    /// The number of pods placed on the node; 0 where the host has no view of pods (see `Node::placed_known`).
+    pub fn placed_count(&self) -> u32 {
+        self.host.placed_count(self.node)
+    }
+
+    /// The number of pods of a namespace on this node that carry a label with this value; 0 where the host has no view
+    /// of pods (see `Node::placed_known`).
     pub fn count_labelled(&self, namespace: &str, key: &str, value: &str) -> u32 {
-        self.door.placed_count_labelled(self.node, namespace, key, value)
+        self.host.placed_count_labelled(self.node, namespace, key, value)
     }
 
     /// The text of the fact about a node: the one whose key is the node's name or one of its addresses.
     pub fn fact_text(&self, source: &str) -> Option<&'a str> {
-        self.door.facts_node_text(self.node, source)
+        self.host.facts_node_text(self.node, source)
     }
 
-    /// The number of the fact about a node; none if its text is no number. It is finite.
+    /// The number of the fact about a node; `None` if its text is no number. It is finite.
     pub fn fact_number(&self, source: &str) -> Option<f64> {
-        self.door.facts_node_number(self.node, source)
+        self.host.facts_node_number(self.node, source)
     }
 }
 
 impl<'a> Nodes<'a> {
     /// All nodes by the value of a label, in one read. For verbs that see the nodes together.
     pub fn by_label(&self, key: &str) -> Groups<'a> {
-        self.door.nodes_by_label(key)
+        self.host.nodes_by_label(key)
     }
 
-    /// `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
-    /// known.
-    pub fn count_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
-        self.door.placed_counts_labelled(namespace, key, value)
+    /// `Node::count_labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods
+    /// are not known.
+    pub fn counts_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
+        self.host.placed_counts_labelled(namespace, key, value)
     }
 }
 
 impl<'a> Placed<'a> {
     /// `metadata.name`.
     pub fn name(&self) -> &'a str {
-        self.door.placed_name(self.node, self.pod)
+        self.host.placed_name(self.node, self.pod)
     }
 
     /// `metadata.namespace`.
     pub fn namespace(&self) -> &'a str {
-        self.door.placed_namespace(self.node, self.pod)
+        self.host.placed_namespace(self.node, self.pod)
     }
 
-    /// The value of a label; none if the pod does not have it.
+    /// The value of a label; `None` if the pod does not have it.
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.door.placed_label(self.node, self.pod, key)
+        self.host.placed_label(self.node, self.pod, key)
     }
 
-    /// The value of an annotation; none if the pod does not have it. Of the annotations of a placed pod at most 16 KiB are
-    /// kept: a value that is not kept ends the call with a fault.
+    /// The value of an annotation; `None` if the pod does not have it. Of the annotations of a placed pod at most 16
+    /// KiB are kept: a value that is not kept ends the call with a fault.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.door.placed_annotation(self.node, self.pod, key)
+        self.host.placed_annotation(self.node, self.pod, key)
     }
 
     /// `spec.priority`; 0 if it has none.
     pub fn priority(&self) -> i32 {
-        self.door.placed_priority(self.node, self.pod)
+        self.host.placed_priority(self.node, self.pod)
     }
 
-    /// `spec.priorityClassName`; none if it has none.
+    /// `spec.priorityClassName`; `None` if it has none.
     pub fn priority_class(&self) -> Option<&'a str> {
-        self.door.placed_priority_class(self.node, self.pod)
+        self.host.placed_priority_class(self.node, self.pod)
     }
 
-    /// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+    /// The owner that controls the pod: its owner reference with `controller: true`; `None` if it has none.
     pub fn controller(&self) -> Option<Owner<'a>> {
-        self.door.placed_controller(self.node, self.pod)
+        self.host.placed_controller(self.node, self.pod)
     }
 
-    /// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
-    /// that has succeeded or failed is not placed any more.
+    /// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; `None` if it has
+    /// none. A pod that has succeeded or failed is not placed any more.
     pub fn phase(&self) -> Option<&'a str> {
-        self.door.placed_phase(self.node, self.pod)
+        self.host.placed_phase(self.node, self.pod)
     }
 
-    /// As in `pod.request`.
+    /// The effective request of a resource, as `Pod::request`.
     pub fn request(&self, name: &str) -> i64 {
-        self.door.placed_request(self.node, self.pod, name)
+        self.host.placed_request(self.node, self.pod, name)
     }
 }
 
 impl<'a> Pod<'a> {
     /// `metadata.name`.
     pub fn name(&self) -> &'a str {
-        self.door.pod_name()
+        self.host.pod_name()
     }
 
     /// `metadata.namespace`.
     pub fn namespace(&self) -> &'a str {
-        self.door.pod_namespace()
+        self.host.pod_namespace()
     }
 
-    /// The value of a label of the pod's namespace; none if the namespace does not have it, or is not known.
+    /// The value of a label of the pod's namespace; `None` if the namespace does not have it, or is not known.
     pub fn namespace_label(&self, key: &str) -> Option<&'a str> {
-        self.door.pod_namespace_label(key)
+        self.host.pod_namespace_label(key)
     }
 
     /// Whether the host knows the pod's namespace. It does not where it does not watch the cluster, or may not list
     /// namespaces. A policy that decides by their labels asks this first.
     pub fn namespace_known(&self) -> bool {
-        self.door.pod_namespace_known()
+        self.host.pod_namespace_known()
     }
 
     /// `metadata.uid`.
     pub fn uid(&self) -> &'a str {
-        self.door.pod_uid()
+        self.host.pod_uid()
     }
 
-    /// The value of a label; none if the pod does not have it.
+    /// The value of a label; `None` if the pod does not have it.
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.door.pod_label(key)
+        self.host.pod_label(key)
     }
 
-    /// The value of an annotation; none if the pod does not have it.
+    /// The value of an annotation; `None` if the pod does not have it.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.door.pod_annotation(key)
+        self.host.pod_annotation(key)
     }
 
     /// `spec.priority`; 0 if it has none.
     pub fn priority(&self) -> i32 {
-        self.door.pod_priority()
+        self.host.pod_priority()
     }
 
-    /// `spec.priorityClassName`; none if it has none.
+    /// `spec.priorityClassName`; `None` if it has none.
     pub fn priority_class(&self) -> Option<&'a str> {
-        self.door.pod_priority_class()
+        self.host.pod_priority_class()
     }
 
-    /// The owner that controls the pod: its owner reference with `controller: true`; none if it has none.
+    /// The owner that controls the pod: its owner reference with `controller: true`; `None` if it has none.
     pub fn controller(&self) -> Option<Owner<'a>> {
-        self.door.pod_controller()
+        self.host.pod_controller()
     }
 
     /// The effective request of a resource: cpu in millicores, all else in base units; 0 if none.
     pub fn request(&self, name: &str) -> i64 {
-        self.door.pod_request(name)
+        self.host.pod_request(name)
     }
 
     /// The images of all containers, init containers included, each once, with a tag or digest.
     pub fn images(&self) -> Vec<&'a str> {
-        self.door.pod_images()
+        self.host.pod_images()
     }
 
     /// JSON text at an RFC 6901 pointer into the whole object.
     pub fn field_text(&self, pointer: &str) -> Option<&'a str> {
-        self.door.pod_field(pointer)
+        self.host.pod_field(pointer)
     }
 }

@@ -1,27 +1,27 @@
 use serde::Deserialize;
 
 use super::Placed;
-use crate::{JsonError, door::Door};
+use crate::{JsonError, host_calls::HostCalls};
 
 /// One node of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
-    pub(super) door: Door<'a>,
+    pub(super) host: HostCalls<'a>,
     pub(super) node: u32,
 }
 
 /// All nodes of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
-    pub(super) door: Door<'a>,
+    pub(super) host: HostCalls<'a>,
     count: u32,
 }
 
 // === impl Node ===
 
 impl<'a> Node<'a> {
-    pub(crate) fn new(door: Door<'a>, node: u32) -> Self {
-        Self { door, node }
+    pub(crate) fn new(host: HostCalls<'a>, node: u32) -> Self {
+        Self { host, node }
     }
 
     /// The value at an RFC 6901 pointer into the whole object, such as `/status/nodeInfo/kernelVersion`.
@@ -34,16 +34,16 @@ impl<'a> Node<'a> {
 
     /// The pods placed on the node, or being bound to it; none where the host has no view of pods.
     pub fn placed(&self) -> impl ExactSizeIterator<Item = Placed<'a>> + use<'a> {
-        let (door, node) = (self.door, self.node);
-        (0..door.placed_count(node) as usize).map(move |pod| Placed::new(door, node, pod as u32))
+        let (host, node) = (self.host, self.node);
+        (0..host.placed_count(node) as usize).map(move |pod| Placed::new(host, node, pod as u32))
     }
 }
 
 // === impl Nodes ===
 
 impl<'a> Nodes<'a> {
-    pub(crate) fn new(door: Door<'a>) -> Self {
-        Self { door, count: door.nodes_count() }
+    pub(crate) fn new(host: HostCalls<'a>) -> Self {
+        Self { host, count: host.nodes_count() }
     }
 
     /// The number of nodes.
@@ -58,7 +58,7 @@ impl<'a> Nodes<'a> {
 
     /// All of them, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Node<'a>> + use<'a> {
-        let door = self.door;
-        (0..self.len()).map(move |node| Node::new(door, node as u32))
+        let host = self.host;
+        (0..self.len()).map(move |node| Node::new(host, node as u32))
     }
 }

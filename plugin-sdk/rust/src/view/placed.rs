@@ -1,9 +1,9 @@
-use crate::door::Door;
+use crate::host_calls::HostCalls;
 
 /// A pod placed on a node, or being bound to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'a> {
-    pub(super) door: Door<'a>,
+    pub(super) host: HostCalls<'a>,
     pub(super) node: u32,
     pub(super) pod: u32,
 }
@@ -11,8 +11,8 @@ pub struct Placed<'a> {
 // === impl Placed ===
 
 impl<'a> Placed<'a> {
-    pub(crate) fn new(door: Door<'a>, node: u32, pod: u32) -> Self {
-        Self { door, node, pod }
+    pub(crate) fn new(host: HostCalls<'a>, node: u32, pod: u32) -> Self {
+        Self { host, node, pod }
     }
 
     /// Its index among the pods of its node.
@@ -22,6 +22,6 @@ impl<'a> Placed<'a> {
 
     /// When the pod was created, in Unix seconds; none if that is unknown.
     pub fn created(&self) -> Option<u64> {
-        Some(self.door.placed_created(self.node, self.pod)).filter(|created| *created != 0)
+        Some(self.host.placed_created(self.node, self.pod)).filter(|created| *created != 0)
     }
 }

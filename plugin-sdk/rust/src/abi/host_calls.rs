@@ -21,7 +21,7 @@ use crate::{
 
 /// Answers the reads of one call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Door<'a>(PhantomData<&'a ()>);
+pub(crate) struct HostCalls<'a>(PhantomData<&'a ()>);
 
 pub(crate) fn now(granularity: u32) -> u64 {
     imports::host_now(granularity)
@@ -35,17 +35,17 @@ pub(crate) fn panic(message: &str) {
     unsafe { imports::host_panic(message.as_ptr(), message.len()) }
 }
 
-// === impl Call, Door ===
+// === impl Call, HostCalls ===
 
 impl Call {
     /// The way to the world for as long as the call lasts.
-    pub(crate) fn door(&self) -> Door<'_> {
-        Door(PhantomData)
+    pub(crate) fn host(&self) -> HostCalls<'_> {
+        HostCalls(PhantomData)
     }
 }
 
 // Each helper makes room for a result of one shape, calls the import and lifts what it wrote.
-impl<'a> Door<'a> {
+impl<'a> HostCalls<'a> {
     pub(super) fn text(self, import: impl FnOnce(*mut Text)) -> &'a str {
         let mut out = Text::EMPTY;
         import(&raw mut out);

@@ -2,9 +2,9 @@ package plimsoll
 
 import "unsafe"
 
-// A door is the way to the host: its methods are the imports. An import that returns more than a number writes to the
+// hostCalls has the imports as methods. An import that returns more than a number writes to the
 // memory of package abi, and what it wrote is copied before the read ends.
-type door struct{}
+type hostCalls struct{}
 
 func liftGroups(at unsafe.Pointer) Groups {
 	return Groups{values: liftList(at, 8, liftText), groups: liftList(unsafe.Add(at, 8), 4, liftU32)}

@@ -1,13 +1,13 @@
 //! The way to the world: imports of the host in WebAssembly, a model of a cluster in native tests.
 //!
-//! Both sides offer one `Door` with the same methods, one for each function of the contract.
+//! Both sides offer one `HostCalls` with the same methods, one for each function of the contract.
 
 #[cfg(target_family = "wasm")]
 use crate::abi as side;
 #[cfg(not(target_family = "wasm"))]
 use crate::native as side;
 
-pub(crate) use side::{Door, log};
+pub(crate) use side::{HostCalls, log};
 
 /// Returns Unix seconds, rounded down to a multiple of `granularity` seconds; 0 counts as 1.
 ///

@@ -7,24 +7,24 @@ import (
 	"os"
 )
 
-// A door is the way to the host of a test.
-type door struct {
+// hostCalls answers the reads of a test.
+type hostCalls struct {
 	Host
 }
 
 // NewPod is the pod that a host answers about, for package plimsolltest.
 func NewPod(host Host) Pod {
-	return Pod{door{host}}
+	return Pod{hostCalls{host}}
 }
 
 // NewNodes are the nodes that a host answers about, for package plimsolltest.
 func NewNodes(host Host) Nodes {
-	return Nodes{door{host}}
+	return Nodes{hostCalls{host}}
 }
 
 // NewCandidates are the candidates that a host answers about, for package plimsolltest.
 func NewCandidates(host Host) []Candidate {
-	return candidates(door{host})
+	return candidates(hostCalls{host})
 }
 
 // NewGroups makes the answer to [Nodes.ByLabel], for package plimsolltest: each value once, and for each node the index
