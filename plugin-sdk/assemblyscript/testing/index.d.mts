@@ -10,7 +10,7 @@
  * assert.deepEqual(world.filter(needsLabel, "fast"), fits);
  * ```
  *
- * A world that cannot be, such as one with a quantity that is none, throws `RangeError`. So does a read that the gateway
+ * An invalid world, such as one with a malformed quantity, throws `RangeError`. So does a read that the gateway
  * would end as a fault. There is no limit of time or memory: an endless loop is ended by the timeout of the test runner.
  *
  * @packageDocumentation
@@ -156,6 +156,10 @@ export declare class World {
   rank(policy: Policy, settings?: unknown): Record<string, number>;
   /** Asks about the first candidate on a node. */
   preempt(policy: Policy, node: string, settings?: unknown): Preemption;
-  /** Asks what the pod gets as it is bound to a node. */
+  /**
+   * Asks what the pod gets as it is bound to a node.
+   *
+   * @throws RangeError if the metadata breaks the rules of Kubernetes: the gateway ends such a call as a fault.
+   */
   bind(policy: Policy, node: string, settings?: unknown): Binding;
 }

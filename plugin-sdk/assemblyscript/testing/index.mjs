@@ -1,5 +1,6 @@
 /** Asks a policy without the gateway: Node.js runs the module, and a world answers each read as the gateway does. */
 
+import { checkMetadata } from "./metadata.mjs";
 import { loadPolicy } from "./policy.mjs";
 import { answers, PolicyPanic } from "./reads.mjs";
 
@@ -53,7 +54,9 @@ export class World {
 
   /** Asks what the pod gets as it is bound to a node. */
   bind(policy, node, settings) {
-    return policy.call(this.#answers(settings), "bind")(this.#index(node));
+    const binding = policy.call(this.#answers(settings), "bind")(this.#index(node));
+    if (binding.kind === "bound") checkMetadata(binding.annotations, binding.labels);
+    return binding;
   }
 
   get #nodes() {

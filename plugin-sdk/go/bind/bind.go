@@ -1,6 +1,6 @@
 // Package bind makes a module answer `bind`: it says what a pod carries from its binding on.
 //
-//	func init() { bind.Export(&NeedsLabel{}) }
+//	func init() { bind.Export(&GpuDevices{}) }
 package bind
 
 import (
@@ -11,7 +11,7 @@ import (
 // Policy is a policy with this verb.
 type Policy interface {
 	// Bind gives the pod what it carries as it is bound to the node. An error is a refusal, and its text goes to
-	// kube-scheduler.
+	// kube-scheduler. After [plimsoll.Retry] the host asks again.
 	Bind(pod plimsoll.Pod, node plimsoll.Node) (plimsoll.Metadata, error)
 }
 

@@ -15,8 +15,9 @@ type RetryError struct {
 }
 
 // Retry says that the pod cannot be bound yet: the host asks again when the cluster has changed, within the time of the
-// request, and tells kube-scheduler if that does not help. For what ends within seconds, such as a device that is being
-// given back. Any other error of a bind is told to kube-scheduler at once, which tries the pod again after a back-off.
+// request. If that does not help, kube-scheduler gets the reason. For what ends within seconds, such as a device that is
+// being given back. After any other error of a bind kube-scheduler gets the reason at once and retries the pod after a
+// back-off.
 func Retry(reason string) error {
 	return &RetryError{reason}
 }

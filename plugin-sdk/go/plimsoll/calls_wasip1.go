@@ -66,8 +66,8 @@ func validate() unsafe.Pointer {
 	return abi.Tagged(0)
 }
 
-// checked reads the settings as a module loads, or ahead of the first call of an instance, and refuses a policy that lacks a verb by mistake: a rule that is not
-// exported would never be asked.
+// checked reads the settings as a module loads, or ahead of the first call of an instance. It refuses a policy that has a
+// verb and lacks its Export: the host would never ask it.
 func checked(own any) error {
 	if own == nil {
 		return fmt.Errorf("the module has no verb: call Export of a verb's package in an init function")

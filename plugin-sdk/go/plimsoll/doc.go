@@ -32,7 +32,7 @@
 //	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildvcs=false -buildmode=c-shared -ldflags='-s -w' -o needs-label.wasm
 //
 // A policy is a function of the values that it reads: it must not depend on earlier calls. Each method of a view is one
-// read of the host. Where a comment says none, the second result is false.
+// read of the host. A read that may have no value has a second result, ok, which is false where there is none.
 //
 // The settings of the policy's sidecar are read into its fields with encoding/json; a field that is not there is
 // refused. A policy with a method Validate() error can refuse more. A panic ends the call as a fault with its text,

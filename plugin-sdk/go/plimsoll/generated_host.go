@@ -4,8 +4,8 @@
 
 package plimsoll
 
-// Host answers each read of the contract in a native test; package plimsolltest has one.
-type Host interface {
+// hostReads answers each read of the contract in a native test; package plimsolltest has one.
+type hostReads interface {
 	// PodName is `pod.name` of the contract.
 	PodName() string
 	// PodNamespace is `pod.namespace` of the contract.

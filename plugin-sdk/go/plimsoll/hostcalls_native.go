@@ -5,32 +5,25 @@ package plimsoll
 import (
 	"fmt"
 	"os"
+
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/bridge"
 )
 
 // hostCalls answers the reads of a test.
 type hostCalls struct {
-	Host
+	hostReads
 }
 
-// NewPod is the pod that a host answers about, for package plimsolltest.
-func NewPod(host Host) Pod {
-	return Pod{hostCalls{host}}
+func init() {
+	bridge.NewPod = func(host any) any { return Pod{callsOf(host)} }
+	bridge.NewNodes = func(host any) any { return Nodes{callsOf(host)} }
+	bridge.NewCandidates = func(host any) any { return candidates(callsOf(host)) }
+	bridge.NewGroups = func(values []string, groups []uint32) any { return Groups{values, groups} }
 }
 
-// NewNodes are the nodes that a host answers about, for package plimsolltest.
-func NewNodes(host Host) Nodes {
-	return Nodes{hostCalls{host}}
-}
-
-// NewCandidates are the candidates that a host answers about, for package plimsolltest.
-func NewCandidates(host Host) []Candidate {
-	return candidates(hostCalls{host})
-}
-
-// NewGroups makes the answer to [Nodes.ByLabel], for package plimsolltest: each value once, and for each node the index
-// of its own, or the number of values.
-func NewGroups(values []string, groups []uint32) Groups {
-	return Groups{values, groups}
+// callsOf panics for a host that lacks a read.
+func callsOf(host any) hostCalls {
+	return hostCalls{host.(hostReads)}
 }
 
 // write shows a log line in the output of a test.

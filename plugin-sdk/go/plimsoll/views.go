@@ -39,8 +39,8 @@ type Candidate struct {
 // Cluster is all nodes and pods that the gateway knows, those outside of the request included.
 //
 // A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
-// terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. Every answer is
-// none where the gateway has no view of the cluster. Read it again for each node: a value that is kept from one call to
+// terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. No answer
+// has a value where the gateway has no view of the cluster. Read it again for each node: a value that is kept from one call to
 // the next makes cached answers wrong.
 type Cluster struct {
 	host hostCalls
@@ -59,20 +59,20 @@ type Groups struct {
 	groups []uint32
 }
 
-// Created is when the pod was created; none if that is unknown. Nearly every pod has a time of its own, so answers that
+// Created returns when the pod was created; ok is false if that is unknown. Nearly every pod has a time of its own, so answers that
 // depend on it are cached for that pod alone.
-func (p Pod) Created() (time.Time, bool) {
+func (p Pod) Created() (created time.Time, ok bool) {
 	return unixTime(p.host.PodCreated())
 }
 
 // Field reads the value at an RFC 6901 pointer into the whole object, such as `/spec/schedulerName`, into a variable
-// with encoding/json. It says whether there is one.
-func (p Pod) Field(pointer string, into any) (bool, error) {
+// with encoding/json. It reports whether there is one.
+func (p Pod) Field(pointer string, into any) (ok bool, err error) {
 	text, ok := p.FieldText(pointer)
 	return parseField(text, ok, pointer, into)
 }
 
-// Now is the time of the request, rounded down to a multiple of the granularity, which has whole seconds: Now(time.Hour)
+// Now returns the time of the request, rounded down to a multiple of the granularity, which has whole seconds: Now(time.Hour)
 // changes once an hour. An answer stays cached as long as this value does, so use the coarsest that is good enough. The
 // clock of package time stands still.
 func (p Pod) Now(granularity time.Duration) time.Time {
@@ -80,12 +80,12 @@ func (p Pod) Now(granularity time.Duration) time.Time {
 }
 
 // Field is as [Pod.Field].
-func (n Node) Field(pointer string, into any) (bool, error) {
+func (n Node) Field(pointer string, into any) (ok bool, err error) {
 	text, ok := n.FieldText(pointer)
 	return parseField(text, ok, pointer, into)
 }
 
-// Placed are the pods placed on the node, or being bound to it; none where the host has no view of pods.
+// Placed returns the pods placed on the node, or being bound to it; none where the host has no view of pods.
 func (n Node) Placed() iter.Seq[Placed] {
 	return func(yield func(Placed) bool) {
 		for pod := range n.host.PlacedCount(n.node) {
@@ -96,27 +96,28 @@ func (n Node) Placed() iter.Seq[Placed] {
 	}
 }
 
-// PlacedCount says how many pods are placed on the node.
+// PlacedCount returns the number of pods placed on the node; 0 where the host has no view of pods (see
+// [Node.PlacedKnown]).
 func (n Node) PlacedCount() int {
 	return int(n.host.PlacedCount(n.node))
 }
 
-// Cluster is the cluster that the node is part of.
+// Cluster returns the cluster that the node is part of.
 func (n Node) Cluster() Cluster {
 	return Cluster{n.host}
 }
 
-// Facts are the facts that are about no single node.
+// Facts returns the facts that are about no single node.
 func (n Node) Facts() Facts {
 	return Facts{n.host}
 }
 
-// Len says how many there are.
+// Len returns the number of nodes.
 func (n Nodes) Len() int {
 	return int(n.host.NodesCount())
 }
 
-// All are the nodes in their order, by index.
+// All returns the nodes in their order, by index.
 func (n Nodes) All() iter.Seq2[int, Node] {
 	return func(yield func(int, Node) bool) {
 		for node := range n.host.NodesCount() {
@@ -127,27 +128,27 @@ func (n Nodes) All() iter.Seq2[int, Node] {
 	}
 }
 
-// Cluster is the cluster that the nodes are part of.
+// Cluster returns the cluster that the nodes are part of.
 func (n Nodes) Cluster() Cluster {
 	return Cluster{n.host}
 }
 
-// Facts are the facts that are about no single node.
+// Facts returns the facts that are about no single node.
 func (n Nodes) Facts() Facts {
 	return Facts{n.host}
 }
 
-// Created is when the pod was created; none if that is unknown.
-func (p Placed) Created() (time.Time, bool) {
+// Created returns when the pod was created; ok is false if that is unknown.
+func (p Placed) Created() (created time.Time, ok bool) {
 	return unixTime(p.host.PlacedCreated(p.node, p.pod))
 }
 
-// Node is the node where room would be made.
+// Node returns the node where room would be made.
 func (c Candidate) Node() Node {
 	return Node{c.host, c.host.CandidatesNode(c.candidate)}
 }
 
-// Victims are the pods that would be evicted, by descending priority.
+// Victims returns the pods that would be evicted, by descending priority.
 func (c Candidate) Victims() []Placed {
 	node, victims := c.host.CandidatesNode(c.candidate), c.host.CandidatesVictims(c.candidate)
 	placed := make([]Placed, len(victims))
@@ -157,32 +158,32 @@ func (c Candidate) Victims() []Placed {
 	return placed
 }
 
-// All are all candidates of the request, this one among them.
+// All returns all candidates of the request, this one among them.
 func (c Candidate) All() []Candidate {
 	return candidates(c.host)
 }
 
-// Cluster is the cluster that the candidate is part of, its victims included.
+// Cluster returns the cluster that the candidate is part of, its victims included.
 func (c Candidate) Cluster() Cluster {
 	return Cluster{c.host}
 }
 
-// Facts are the facts that are about no single node.
+// Facts returns the facts that are about no single node.
 func (c Candidate) Facts() Facts {
 	return Facts{c.host}
 }
 
-// Len says how many groups there are.
+// Len returns the number of groups.
 func (g Groups) Len() int {
 	return len(g.values)
 }
 
-// Values are the values of the groups, in their order.
+// Values returns the values of the groups, in their order.
 func (g Groups) Values() []string {
 	return g.values
 }
 
-// Of is the group of a node by its index; none for a node without the label.
+// Of returns the group of a node by its index; ok is false for a node without the label.
 func (g Groups) Of(node int) (group int, ok bool) {
 	group = int(g.groups[node])
 	return group, group < len(g.values)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/bridge"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/plimsoll"
 )
 
@@ -33,8 +34,6 @@ type candidateIndices struct {
 	pdbViolations uint32
 }
 
-var _ plimsoll.Host = (*host)(nil)
-
 func newHost(world World, nodes []Node) *host {
 	own := &host{pod: newPod(world.Pod), now: max(world.Now.Unix(), 0), facts: world.Facts}
 	for _, from := range nodes {
@@ -51,7 +50,7 @@ func newHost(world World, nodes []Node) *host {
 }
 
 func (h *host) find(name string) plimsoll.Node {
-	for _, node := range plimsoll.NewNodes(h).All() {
+	for _, node := range nodesOf(h).All() {
 		if node.Name() == name {
 			return node
 		}
@@ -168,7 +167,7 @@ func (h *host) NodesByLabel(key string) plimsoll.Groups {
 	for at := range groups {
 		groups[at] = min(groups[at], uint32(len(values)))
 	}
-	return plimsoll.NewGroups(values, groups)
+	return bridge.NewGroups(values, groups).(plimsoll.Groups)
 }
 
 func (h *host) NodesAnnotation(node uint32, key string) (string, bool) {

@@ -60,7 +60,11 @@ func metadataBreach(metadata plimsoll.Metadata) string {
 			return fmt.Sprintf("%d %ss; at most %d are allowed", count, part.kind, maxEntries)
 		}
 		for _, key := range sortedKeys(part.entries) {
-			if breach := keyBreach(key); breach != "" {
+			breach := keyBreach(key)
+			if breach == "" && part.kind == "label" {
+				breach = capitalBreach(key)
+			}
+			if breach != "" {
 				return fmt.Sprintf("the %s key '%s': %s", part.kind, shown(key), breach)
 			}
 			if value := part.entries[key]; part.kind == "label" && value != "" && !isName(value) {
@@ -85,6 +89,15 @@ func keyBreach(key string) string {
 	}
 	if !isName(name) {
 		return "its name must have " + nameRule
+	}
+	return ""
+}
+
+// capitalBreach says why a key is none of a label: Kubernetes lowers the domain of an annotation's key alone.
+func capitalBreach(key string) string {
+	prefix, _, hasPrefix := strings.Cut(key, "/")
+	if hasPrefix && prefix != strings.ToLower(prefix) {
+		return "its domain must have no capital letters"
 	}
 	return ""
 }

@@ -34,6 +34,7 @@ func TestMetadataThatTheGatewayRefusesPanicsWithItsWords(t *testing.T) {
 	}{
 		{plimsoll.Metadata{Labels: entries{"": "v"}}, "the label key '': its name must have 1 to 63 letters"},
 		{plimsoll.Metadata{Labels: entries{"kubernetes.io/hostname": "x y"}}, "the label key 'kubernetes.io/hostname': kubernetes.io and"},
+		{plimsoll.Metadata{Labels: entries{"A.com/a": "v"}}, "the label key 'A.com/a': its domain must have no capital letters"},
 		{plimsoll.Metadata{Labels: entries{"a": "x y"}}, "the value 'x y' of the label a: it must be empty, or 1 to 63"},
 		{plimsoll.Metadata{Labels: entries{"a": strings.Repeat("v", 64)}}, "the value 'vvv"},
 		{plimsoll.Metadata{Labels: many(65)}, "65 labels; at most 64 are allowed"},

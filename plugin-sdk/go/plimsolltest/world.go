@@ -14,7 +14,7 @@
 //		t.Error(verdict)
 //	}
 //
-// A world that cannot be, such as one with a quantity that is none, panics with the reason. So does a read that the
+// An invalid world, such as one with a malformed quantity, panics with the reason. So does a read that the
 // gateway would end as a fault.
 package plimsolltest
 
@@ -25,6 +25,7 @@ import (
 
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/bind"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/filter"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/bridge"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/settings"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/plimsoll"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/preempt"
@@ -46,7 +47,7 @@ type World struct {
 	Facts map[string]map[string]string
 	// The time of the request.
 	Now time.Time
-	// The gateway has no view of the whole cluster: every read of it is none.
+	// The gateway has no view of the whole cluster: no read of it has a value.
 	WithoutCluster bool
 	// The gateway knows no pods but the one to schedule, and so has no view of the cluster either.
 	WithoutPods bool
@@ -69,20 +70,20 @@ func Settings(policy any, json string) error {
 // Filter asks about one node.
 func (w World) Filter(policy filter.Policy, node string) plimsoll.Verdict {
 	host := newHost(w, w.Nodes)
-	return policy.Filter(plimsoll.NewPod(host), host.find(node))
+	return policy.Filter(podOf(host), host.find(node))
 }
 
 // Score asks for the score of one node.
 func (w World) Score(policy score.Policy, node string) uint32 {
 	host := newHost(w, w.Nodes)
-	own := policy.Score(plimsoll.NewPod(host), host.find(node))
+	own := policy.Score(podOf(host), host.find(node))
 	return checkedScore(own, node)
 }
 
 // Rank asks for the scores of all nodes; by their names.
 func (w World) Rank(policy rank.Policy) map[string]uint32 {
 	host := newHost(w, w.Nodes)
-	scores := policy.Rank(plimsoll.NewPod(host), plimsoll.NewNodes(host))
+	scores := policy.Rank(podOf(host), nodesOf(host))
 	if len(scores) != len(w.Nodes) {
 		panic(fmt.Sprintf("the policy gave %d scores for %d nodes", len(scores), len(w.Nodes)))
 	}
@@ -107,7 +108,7 @@ func (w World) Preempt(policy preempt.Policy, node string) plimsoll.Preemption {
 	for at, candidate := range w.Candidates {
 		host.candidates = append(host.candidates, victims(candidate, host.nodes[at]))
 	}
-	return policy.Preempt(plimsoll.NewPod(host), plimsoll.NewCandidates(host)[at])
+	return policy.Preempt(podOf(host), bridge.NewCandidates(host).([]plimsoll.Candidate)[at])
 }
 
 // Bind asks what the pod gets as it is bound to a node. The error is that of the policy, or that of the gateway if the pod
@@ -115,7 +116,7 @@ func (w World) Preempt(policy preempt.Policy, node string) plimsoll.Preemption {
 // breaks the rules of Kubernetes panics, since the gateway ends such a call as a fault.
 func (w World) Bind(policy bind.Policy, node string) (plimsoll.Metadata, error) {
 	host := newHost(w, w.Nodes)
-	metadata, err := policy.Bind(plimsoll.NewPod(host), host.find(node))
+	metadata, err := policy.Bind(podOf(host), host.find(node))
 	if err == nil {
 		err = checkMetadata(metadata, host.pod)
 	} else if size := len(err.Error()); size > maxReason {
@@ -125,6 +126,14 @@ func (w World) Bind(policy bind.Policy, node string) (plimsoll.Metadata, error) 
 		return plimsoll.Metadata{}, err
 	}
 	return metadata, nil
+}
+
+func podOf(host *host) plimsoll.Pod {
+	return bridge.NewPod(host).(plimsoll.Pod)
+}
+
+func nodesOf(host *host) plimsoll.Nodes {
+	return bridge.NewNodes(host).(plimsoll.Nodes)
 }
 
 func (w World) node(who, name string) Node {

@@ -1,6 +1,6 @@
 // Package preempt makes a module answer `preempt`: it says which pods may be evicted for another.
 //
-//	func init() { preempt.Export(&NeedsLabel{}) }
+//	func init() { preempt.Export(&ProtectBatch{}) }
 package preempt
 
 import (

@@ -1,6 +1,6 @@
 // Package rank makes a module answer `rank`: it says how good the nodes are, seen together.
 //
-//	func init() { rank.Export(&NeedsLabel{}) }
+//	func init() { rank.Export(&ZoneSpread{}) }
 package rank
 
 import (

@@ -1,6 +1,6 @@
 // Package score makes a module answer `score`: it says how good a node is, each by itself.
 //
-//	func init() { score.Export(&NeedsLabel{}) }
+//	func init() { score.Export(&LeastLoaded{}) }
 package score
 
 import (

@@ -5,11 +5,11 @@ import inspect
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Sequence
+from typing import Optional, Sequence
 
 import pytest
 
-from plimsoll import Owner, Pair, Selector, Taint, _generated, types, views
+from plimsoll import Metadata, Owner, Pair, Policy, Selector, Taint, _generated, types, views
 from plimsoll.testing import Candidate, Node, Pod, World
 from plimsoll.testing.reads import Host
 
@@ -145,3 +145,29 @@ def test_a_record_has_the_fields_of_the_contract_in_their_order(record: str) -> 
     assert body is not None
     names = re.findall(r"([a-z-]+): ", re.sub("//.*", "", body[1]))
     assert [own.name for own in dataclasses.fields(getattr(types, record))] == [own.replace("-", "_") for own in names]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error"),
+    [
+        (Metadata(labels={"a b": "1"}), "the label key 'a b': its name must have"),
+        (Metadata(labels={"a": "ä"}), "the value 'ä' of the label a: it must be empty, or"),
+        (Metadata(labels={"A.com/a": "1"}), "the label key 'A.com/a': its domain must have no capital letters"),
+        (Metadata(annotations={"a/b/c": ""}), "the annotation key 'a/b/c': its name must have"),
+        (Metadata(annotations={"/a": ""}), "the annotation key '/a': before its slash it must be a domain"),
+        (Metadata(annotations={"x.k8s.io/a": ""}), "the annotation key 'x.k8s.io/a': kubernetes.io and k8s.io are"),
+        (Metadata(annotations={str(at): "" for at in range(65)}), "65 annotations; at most 64 are allowed"),
+        (Metadata(annotations={"a": "x" * (256 << 10)}), "annotations of 262145 bytes; at most 262144 are allowed"),
+        (Metadata({"Example.com/a": "any text"}, {"a": "", "b.c/d-e": "F_1"}), None),
+    ],
+)
+def test_metadata_that_is_a_fault_in_the_gateway_raises(metadata: Metadata, error: Optional[str]) -> None:
+    class Gives(Policy):
+        def bind(self, pod: views.Pod, node: views.Node) -> Metadata:
+            return metadata
+
+    if error is None:
+        assert WORLD.bind(Gives(), "n0") == metadata
+    else:
+        with pytest.raises(ValueError, match=re.escape(f"the gateway would end this call as a fault: {error}")):
+            WORLD.bind(Gives(), "n0")

@@ -39,24 +39,24 @@ pub enum Preemption {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BindMetadata {
-    pub(crate) annotations: Vec<Annotation>,
-    pub(crate) labels: Vec<Annotation>,
+    pub(crate) annotations: Vec<MetadataEntry>,
+    pub(crate) labels: Vec<MetadataEntry>,
 }
 
 /// Why a pod is not bound to the node. A text that is returned with `?` or `into()` is a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotBound {
-    /// Not to this node as it is: kube-scheduler is told, and tries the pod again after a back-off.
+    /// Not to this node as it is: kube-scheduler gets the reason and retries the pod after a back-off.
     Refused(Cow<'static, str>),
-    /// Not yet: the host asks again when the cluster has changed, within the time of the request, and tells
-    /// kube-scheduler if that does not help.
+    /// Not yet: the host asks again when the cluster has changed, within the time of the request. If that does not help,
+    /// kube-scheduler gets the reason.
     Retry(Cow<'static, str>),
 }
 
-/// An annotation that a pod gets as it is bound.
+/// An annotation or a label that a pod gets as it is bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotation {
+pub struct MetadataEntry {
     /// The key.
     pub key: String,
     /// The value.
@@ -102,7 +102,7 @@ impl BindMetadata {
     /// Adds an annotation; one that the pod has already is overwritten.
     #[must_use]
     pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.annotations.push(Annotation::new(key, value));
+        self.annotations.push(MetadataEntry::new(key, value));
         self
     }
 
@@ -110,24 +110,18 @@ impl BindMetadata {
     /// the pod is not bound then. The API server must be of Kubernetes 1.35 or later.
     #[must_use]
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.labels.push(Annotation::new(key, value));
+        self.labels.push(MetadataEntry::new(key, value));
         self
     }
 
     /// The annotations that were given, in their order.
-    pub fn annotations(&self) -> &[Annotation] {
+    pub fn annotations(&self) -> &[MetadataEntry] {
         &self.annotations
     }
 
     /// The labels that were given, in their order.
-    pub fn labels(&self) -> &[Annotation] {
+    pub fn labels(&self) -> &[MetadataEntry] {
         &self.labels
-    }
-}
-
-impl From<Vec<Annotation>> for BindMetadata {
-    fn from(annotations: Vec<Annotation>) -> Self {
-        Self { annotations, labels: vec![] }
     }
 }
 
@@ -163,10 +157,10 @@ impl From<Cow<'static, str>> for NotBound {
     }
 }
 
-// === impl Annotation ===
+// === impl MetadataEntry ===
 
-impl Annotation {
-    /// An annotation with this key and value.
+impl MetadataEntry {
+    /// An entry with this key and value.
     pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { key: key.into(), value: value.into() }
     }

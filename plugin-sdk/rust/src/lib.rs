@@ -3,7 +3,7 @@
 //! ```text
 //!  settings ──> your type ── impl Filter, Score, Rank, Preempt, Bind ──> export!
 //!                  │ reads
-//!                  └──> Pod, Node, Placed, Candidate, Cluster ──> the host (or, in `cargo test`, its model)
+//!                  └──> Pod, Node, Nodes, Placed, Candidate, Cluster, Facts ──> the host (or, in `cargo test`, its model)
 //! ```
 //!
 //! A policy is a type whose fields are its settings. It implements the traits of the verbs that it has,
@@ -56,7 +56,7 @@ mod values;
 mod verbs;
 mod view;
 
-pub use answer::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
+pub use answer::{BindMetadata, MetadataEntry, NotBound, Preemption, Verdict};
 pub use host_calls::now;
 pub use json::JsonError;
 pub use quantity::{Quantity, parse_quantity};
@@ -80,7 +80,7 @@ pub mod prelude {
     pub use serde::Deserialize;
 
     pub use crate::{
-        Annotation, Bind, BindMetadata, Candidate, Candidates, Cluster, Facts, Filter, Node, Nodes, NotBound, Owner,
+        Bind, BindMetadata, Candidate, Candidates, Cluster, Facts, Filter, MetadataEntry, Node, Nodes, NotBound, Owner,
         Placed, Pod, Preempt, Preemption, Quantity, Rank, Score, Selector, Taint, Validate, Verdict, export, log, now,
         parse_quantity,
     };

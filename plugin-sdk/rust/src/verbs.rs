@@ -40,7 +40,7 @@ pub trait Bind {
 
 /// Refuses settings that have the right types and still make no sense.
 pub trait Validate {
-    /// Checks the settings, once as the policy loads.
+    /// Checks the settings. The gateway calls it as the policy loads, and of most instances before their first call.
     ///
     /// # Errors
     /// If they make no sense; the text goes to the operator.

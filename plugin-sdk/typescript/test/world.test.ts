@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Candidate, Cluster, type Node, Nodes, Pod } from "plimsoll";
+import { bound, Candidate, Cluster, definePolicy, type Node, Nodes, Pod } from "plimsoll";
 import { type Pod as PodSpec, World, type WorldOptions } from "plimsoll/testing";
 
 const OWNER = { kind: "ReplicaSet", name: "web-1", apiVersion: "apps/v1", uid: "u" };
@@ -120,7 +120,34 @@ test("a read that the gateway would end throws", () => {
   assert.throws(() => importsOf().placed.name(0, 2), { message: "there is no placed pod 2; the request has 2" });
 });
 
-test("a world that cannot be throws", () => {
+test("an invalid world throws", () => {
   const wrong = { nodes: [{ name: "n", allocatable: { cpu: "much" } }] };
   assert.throws(() => importsOf(wrong), { message: 'the node n: "much" is no quantity' });
+});
+
+type Entries = Readonly<Record<string, string>>;
+
+const WRONG: readonly (readonly [annotations: Entries, labels: Entries, expected: string])[] = [
+  [{}, { "a b": "1" }, "the label key 'a b': its name must have"],
+  [{}, { a: "ä" }, "the value 'ä' of the label a: it must be empty, or"],
+  [{}, { "A.com/a": "1" }, "the label key 'A.com/a': its domain must have no capital letters"],
+  [{ "a/b/c": "" }, {}, "the annotation key 'a/b/c': its name must have"],
+  [{ "/a": "" }, {}, "the annotation key '/a': before its slash it must be a domain"],
+  [{ "x.k8s.io/a": "" }, {}, "the annotation key 'x.k8s.io/a': kubernetes.io and k8s.io are"],
+  [Object.fromEntries([...Array(65).keys()].map((at) => [`k${at}`, ""])), {}, "65 annotations; at most 64 are allowed"],
+  [{ a: "x".repeat(256 << 10) }, {}, "annotations of 262145 bytes; at most 262144 are allowed"],
+];
+
+for (const [annotations, labels, expected] of WRONG) {
+  test(`metadata is refused as a fault of the gateway: ${expected}`, () => {
+    const policy = definePolicy({ bind: () => bound({ annotations, labels }) });
+    assert.throws(() => new World(OPTIONS).bind(policy, "n0"), (error) => {
+      return error instanceof RangeError && error.message.startsWith(`the gateway would end this call as a fault: ${expected}`);
+    });
+  });
+}
+
+test("metadata by the rules of Kubernetes is given back", () => {
+  const binding = bound({ annotations: { "Example.com/a": "any text" }, labels: { a: "", "b.c/d-e": "F_1" } });
+  assert.deepEqual(new World(OPTIONS).bind(definePolicy({ bind: () => binding }), "n0"), binding);
 });

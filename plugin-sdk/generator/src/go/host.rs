@@ -7,8 +7,8 @@ use crate::Contract;
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     let mut text = "//go:build !wasip1\n\npackage plimsoll\n\n\
-                    // Host answers each read of the contract in a native test; package plimsolltest has one.\n\
-                    type Host interface {\n"
+                    // hostReads answers each read of the contract in a native test; package plimsolltest has one.\n\
+                    type hostReads interface {\n"
         .to_owned();
     for interface in &contract.interfaces {
         for function in interface.reads() {

@@ -10,8 +10,11 @@ import (
 )
 
 // Decode reads the settings into the policy, a pointer, and asks its Validate method if it has one. A field that the
-// text does not name keeps its value. The text `null` names nothing.
+// text does not name keeps its value; a map or a slice that it names is replaced as a whole. The text `null` names nothing.
 func Decode(policy any, text string) error {
+	if key := prepare(reflect.ValueOf(policy), json.RawMessage(text), ""); key != "" {
+		return noField(key, policy)
+	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(policy); err != nil {
@@ -38,9 +41,13 @@ func explained(err error, policy any, text string) error {
 		return fmt.Errorf("%s: expected %s, found %s", field, kind(wrong.Type), found(wrong.Value))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("there is no field %s; expected %s", strings.Trim(name, `"`), fields(policy))
+		return noField(strings.Trim(name, `"`), policy)
 	}
 	return err
+}
+
+func noField(key string, policy any) error {
+	return fmt.Errorf("there is no field %s; expected %s", key, fields(policy))
 }
 
 // pathAt is the path of the value whose first token ends at the offset or after it: the keys of the objects around it.
@@ -99,8 +106,12 @@ func named(of reflect.Type, prefix string) []string {
 	}
 	for at := range of.NumField() {
 		field := of.Field(at)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || name == "-" {
+		name, isSetting := settingOf(field)
+		if isEmbedded(field) {
+			names = append(names, named(target(reflect.Zero(field.Type)).Type(), prefix)...)
+			continue
+		}
+		if !isSetting {
 			continue
 		}
 		if name == "" {

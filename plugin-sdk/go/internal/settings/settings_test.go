@@ -1,6 +1,9 @@
 package settings
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 type limits struct {
 	Name  string                       `json:"name"`
@@ -29,6 +32,88 @@ func TestAnErrorNamesTheKeyOfTheMap(t *testing.T) {
 	for text, expected := range table {
 		if err := Decode(&limits{}, text); err == nil || err.Error() != expected {
 			t.Errorf("%s: got %v, expected %s", text, err, expected)
+		}
+	}
+}
+
+type shared struct {
+	Team string `json:"team"`
+}
+
+type Extra struct {
+	Note string `json:"note"`
+}
+
+type amount struct{ text string }
+
+func (a *amount) UnmarshalJSON(text []byte) error {
+	a.text = string(text)
+	return nil
+}
+
+type pool struct {
+	Name  string `json:"name"`
+	Share int    `json:"share"`
+}
+
+type full struct {
+	shared
+	*Extra
+	Seats  map[string]uint64 `json:"seats"`
+	Pools  []pool            `json:"pools"`
+	Own    *pool             `json:"own"`
+	Most   amount            `json:"most"`
+	Plain  bool
+	Hidden map[string]int `json:"-"`
+	Any    any            `json:"any"`
+}
+
+func defaults() full {
+	return full{
+		shared: shared{"a"},
+		Seats:  map[string]uint64{"matlab": 40},
+		Pools:  []pool{{"p", 7}},
+		Own:    &pool{"q", 8},
+		Hidden: map[string]int{"x": 1},
+	}
+}
+
+func TestWhatTheSettingsNameIsReplacedAndTheRestStays(t *testing.T) {
+	own := defaults()
+	text := `{"seats": {"ansys": 2}, "pools": [{"name": "r"}], "own": {"share": 9}, "most": {"Any": 1}, "Plain": true, "any": {"b": 1}, "note": "n"}`
+	if err := Decode(&own, text); err != nil {
+		t.Fatal(err)
+	}
+	expected := defaults()
+	expected.Seats, expected.Pools = map[string]uint64{"ansys": 2}, []pool{{"r", 0}}
+	expected.Own, expected.Most, expected.Plain = &pool{"q", 9}, amount{`{"Any": 1}`}, true
+	expected.Extra = &Extra{"n"}
+	expected.Any = map[string]any{"b": 1.0}
+	if !reflect.DeepEqual(own, expected) {
+		t.Errorf("got %+v, expected %+v", own, expected)
+	}
+	for _, text := range []string{"null", "{}"} {
+		own := defaults()
+		if err := Decode(&own, text); err != nil || !reflect.DeepEqual(own, defaults()) {
+			t.Error(text, own, err)
+		}
+	}
+}
+
+func TestAKeyIsExactlyTheNameOfAField(t *testing.T) {
+	const rest = "; expected team, note, seats, pools, own, most, Plain, any"
+	table := map[string]string{
+		`{"SEATS": {}}`:   "there is no field SEATS",
+		`{"plain": true}`: "there is no field plain",
+		`{"Team": "x"}`:   "there is no field Team",
+		`{"pools": [{"name": "p"}, {"Name": "q"}]}`:      "there is no field pools[1].Name",
+		`{"own": {"Share": 1}, "team": "x", "any": "x"}`: "there is no field own.Share",
+		`{"Hidden": {"x": 2}}`:                           "there is no field Hidden",
+	}
+	for text, expected := range table {
+		own := defaults()
+		if err := Decode(&own, text); err == nil || err.Error() != expected+rest {
+			t.Errorf("%s: got %v, expected %s", text, err, expected+rest)
 		}
 	}
 }

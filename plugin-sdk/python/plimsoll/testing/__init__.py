@@ -19,6 +19,7 @@ from typing import Mapping, Sequence, TypeVar
 from .. import settings, views
 from ..policy import Policy
 from ..types import Metadata, Preemption, Verdict
+from . import metadata
 from .objects import Candidate, Node, Pod
 from .reads import Host
 
@@ -75,9 +76,14 @@ class World:
         raise ValueError(f"the test asks about a candidate on the node {node!r}; there is none")
 
     def bind(self, policy: Policy, node: str) -> Metadata:
-        """Asks what the pod gets as it is bound to a node; raises `Refused` or `Retry` as the policy does."""
+        """Asks what the pod gets as it is bound to a node; raises `Refused` or `Retry` as the policy does.
+
+        Metadata that breaks the rules of Kubernetes raises `ValueError`, since the gateway ends such a call as a fault.
+        """
         host = self.host(self.nodes)
-        return policy.bind(views.Pod(host), host.find(node))
+        answer = policy.bind(views.Pod(host), host.find(node))
+        metadata.check(answer)
+        return answer
 
     def host(self, nodes: Sequence[Node], candidates: Sequence[Candidate] = ()) -> Host:
         """The reads of a call about these nodes."""

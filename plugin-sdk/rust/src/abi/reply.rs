@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cell::UnsafeCell, ptr::null};
 
 use super::single::Single;
-use crate::{Annotation, BindMetadata, NotBound, Preemption, Verdict};
+use crate::{MetadataEntry, BindMetadata, NotBound, Preemption, Verdict};
 
 /// `verdict`, `preemption` and the result of `validate` have one layout: a tag, and text or a list.
 #[repr(C)]
@@ -81,8 +81,8 @@ pub(crate) fn reply(answer: impl EncodeAnswer) -> *const Reply {
 pub(crate) fn bind_reply(answer: Result<BindMetadata, NotBound>) -> *const BindReply {
     let (reply, kept) = match answer {
         Ok(metadata) => {
-            let pair = |own: &Annotation| [List::of(own.key.as_bytes()), List::of(own.value.as_bytes())];
-            let all = |own: &[Annotation]| own.iter().map(pair).collect::<Vec<_>>();
+            let pair = |own: &MetadataEntry| [List::of(own.key.as_bytes()), List::of(own.value.as_bytes())];
+            let all = |own: &[MetadataEntry]| own.iter().map(pair).collect::<Vec<_>>();
             let lists = [all(&metadata.annotations), all(&metadata.labels)];
             let [annotations, labels] = lists.each_ref().map(|pairs| List::of(pairs).words());
             let words = [annotations[0], annotations[1], labels[0], labels[1]];

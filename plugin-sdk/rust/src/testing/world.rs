@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_cases::{ProposedVictims, WorldError};
-use plimsoll_core::View;
+use plimsoll_core::{BindAnswer, Preemption as CorePreemption, Verdict as CoreVerdict, VerbAnswer, View};
 
 use super::{NodeBuilder, PodBuilder};
 use crate::{
@@ -82,9 +82,12 @@ impl World {
     /// Asks about one node.
     ///
     /// # Panics
-    /// If there is no such node, or the world cannot be: see [`World::view`].
+    /// If there is no such node, the world is invalid (see [`World::view`]), or the gateway would end the call as a fault
+    /// because of the answer.
     pub fn filter(&self, policy: &impl Filter, node: &str) -> Verdict {
-        self.about(node, |pod, node| policy.filter(pod, node))
+        let verdict = self.about(node, |pod, node| policy.filter(pod, node));
+        check(&CoreVerdict::from(verdict.clone()));
+        verdict
     }
 
     /// Asks for the score of one node.
@@ -92,7 +95,9 @@ impl World {
     /// # Panics
     /// As [`World::filter`].
     pub fn score(&self, policy: &impl Score, node: &str) -> u32 {
-        self.about(node, |pod, node| policy.score(pod, node))
+        let score = self.about(node, |pod, node| policy.score(pod, node));
+        check(&score);
+        score
     }
 
     /// Asks for the metadata that the pod gets as it is bound to a node.
@@ -103,7 +108,10 @@ impl World {
     /// # Panics
     /// As [`World::filter`].
     pub fn bind(&self, policy: &impl Bind, node: &str) -> Result<BindMetadata, NotBound> {
-        self.about(node, |pod, node| policy.bind(pod, node))
+        let answer = self.about(node, |pod, node| policy.bind(pod, node));
+        let checked: BindAnswer = answer.clone().map(Into::into).map_err(Into::into);
+        check(&checked);
+        answer
     }
 
     /// Asks for the scores of all nodes; by their names.
@@ -117,26 +125,29 @@ impl World {
         let nodes = Nodes::new(host);
         let scores = policy.rank(&Pod::new(host), &nodes);
         assert_eq!(scores.len(), nodes.len(), "rank gives one score for each node");
+        scores.iter().for_each(check);
         nodes.iter().map(|node| node.name().to_owned()).zip(scores).collect()
     }
 
     /// Asks about the candidate on a node.
     ///
     /// # Panics
-    /// If there is no such candidate, or the world cannot be.
+    /// If there is no such candidate; otherwise as [`World::filter`].
     pub fn preempt(&self, policy: &impl Preempt, node: &str) -> Preemption {
         let view = expect(self.preempt_view());
         let _clock = Clock::of(&view);
         let host = HostCalls::new(&view);
         let candidate = self.0.candidates.iter().position(|candidate| candidate.node == node);
         let candidate = expect(candidate.ok_or_else(|| no_node("the test", node)));
-        policy.preempt(&Pod::new(host), &Candidate::new(host, candidate as u32))
+        let decision = policy.preempt(&Pod::new(host), &Candidate::new(host, candidate as u32));
+        check(&CorePreemption::from(decision.clone()));
+        decision
     }
 
     /// The host's view, for all verbs but `preempt`.
     ///
     /// # Errors
-    /// If an object is none, or names an object that is not there.
+    /// If an object is malformed, or names an object that is not there.
     pub fn view(&self) -> Result<View, WorldError> {
         self.0.view()
     }
@@ -169,8 +180,69 @@ fn no_node(what: &str, node: &str) -> WorldError {
     WorldError::NoNode { what: what.to_owned(), node: node.to_owned() }
 }
 
+/// An answer that the gateway would end as a fault fails the test.
+#[track_caller]
+fn check(answer: &impl VerbAnswer) {
+    if let Some(breach) = answer.breach() {
+        panic!("the gateway would end this call as a fault: {breach}");
+    }
+}
+
 /// A test that cannot be run fails.
 #[track_caller]
 fn expect<T>(world: Result<T, WorldError>) -> T {
     world.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::testing::{node, pod};
+
+    struct Gives<A>(A);
+
+    impl Bind for Gives<BindMetadata> {
+        fn bind(&self, _: &Pod, _: &Node) -> Result<BindMetadata, NotBound> {
+            Ok(self.0.clone())
+        }
+    }
+
+    impl Filter for Gives<usize> {
+        fn filter(&self, _: &Pod, _: &Node) -> Verdict {
+            Verdict::unschedulable("x".repeat(self.0))
+        }
+    }
+
+    impl Score for Gives<u32> {
+        fn score(&self, _: &Pod, _: &Node) -> u32 {
+            self.0
+        }
+    }
+
+    fn failure<A>(ask: impl FnOnce(&World) -> A) -> Option<String> {
+        let world = World::new(pod("p")).node(node("n"));
+        let failure = catch_unwind(AssertUnwindSafe(|| ask(&world))).err()?;
+        Some(failure.downcast_ref::<String>().unwrap().clone())
+    }
+
+    #[test]
+    fn an_answer_that_is_a_fault_in_the_gateway_fails_the_test() {
+        let bind = |metadata| failure(|world| world.bind(&Gives(metadata), "n"));
+        let table = [
+            (bind(BindMetadata::new().label("a b", "1")), "the label key 'a b': its name must have"),
+            (bind(BindMetadata::new().label("a", "ä")), "the value 'ä' of the label a: it must be"),
+            (bind(BindMetadata::new().annotation("k8s.io/a", "1")), "kubernetes.io and k8s.io are Kubernetes' own"),
+            (failure(|world| world.filter(&Gives(1025_usize), "n")), "1025 bytes"),
+            (failure(|world| world.score(&Gives(101_u32), "n")), "a score of 101"),
+        ];
+        for (failure, expected) in table {
+            let failure = failure.unwrap();
+            assert!(failure.starts_with("the gateway would end this call as a fault: "), "{failure}");
+            assert!(failure.contains(expected), "{failure}");
+        }
+        let fine = BindMetadata::new().label("example.com/rack", "r1").annotation("note", "any text");
+        assert_eq!(failure(|world| world.bind(&Gives(fine), "n")), None);
+    }
 }

@@ -9,7 +9,7 @@
  * assert.deepEqual(world.filter(needsLabel, "fast"), fits);
  * ```
  *
- * A world that cannot be, such as one with a quantity that is none, throws `RangeError`. So does a read that the gateway
+ * An invalid world, such as one with a malformed quantity, throws `RangeError`. So does a read that the gateway
  * would end as a fault.
  *
  * @packageDocumentation
@@ -20,6 +20,7 @@ import type { Policy } from "../policy.js";
 import { settingsOf, type Verb } from "../policy.js";
 import type { Schema, Values } from "../settings.js";
 import * as views from "../views.js";
+import { checkMetadata } from "./metadata.js";
 import type { Candidate, Node, Pod } from "./objects.js";
 import { answers, type Answers, type Facts } from "./reads.js";
 
@@ -94,11 +95,17 @@ export class World {
     return definition.preempt(new views.Pod(imports), new views.Candidate(imports, index), values);
   }
 
-  /** Asks what the pod gets as it is bound to a node. */
+  /**
+   * Asks what the pod gets as it is bound to a node.
+   *
+   * @throws RangeError if the metadata breaks the rules of Kubernetes: the gateway ends such a call as a fault.
+   */
   bind<S extends Schema>(policy: Policy<S>, node: string, settings?: unknown): Binding {
     const imports = this.#imports();
     const { definition, values } = prepared(policy, "bind", settings);
-    return definition.bind(new views.Pod(imports), nodeOf(imports, node), values);
+    const binding = definition.bind(new views.Pod(imports), nodeOf(imports, node), values);
+    if (binding.kind === "bound") checkMetadata(binding.annotations, binding.labels);
+    return binding;
   }
 
   /** @internal The answers to the reads of a call about these nodes. */
