@@ -107,6 +107,7 @@ PLIMSOLL_INLINE plimsoll_str plimsoll_text_str(const plimsoll_text *text) {
   return plimsoll_str_of(text->data, text->len);
 }
 
+// Adds a text to the end of another.
 PLIMSOLL_LARGE void plimsoll_add(plimsoll_text *to, plimsoll_str more) {
   if (more.len > to->capacity - to->len) {
     size_t capacity = to->capacity < 32 ? 64 : 2 * to->capacity;
@@ -120,6 +121,7 @@ PLIMSOLL_LARGE void plimsoll_add(plimsoll_text *to, plimsoll_str more) {
   to->len += more.len;
 }
 
+// Adds a number in decimal digits.
 PLIMSOLL_LARGE void plimsoll_add_uint(plimsoll_text *to, uint64_t number) {
   char digits[20];
   size_t first = sizeof digits;
@@ -130,6 +132,7 @@ PLIMSOLL_LARGE void plimsoll_add_uint(plimsoll_text *to, uint64_t number) {
   plimsoll_add(to, plimsoll_str_of(digits + first, sizeof digits - first));
 }
 
+// Adds a number in decimal digits, with a minus if it is negative.
 PLIMSOLL_INLINE void plimsoll_add_int(plimsoll_text *to, int64_t number) {
   if (number < 0) plimsoll_add(to, PLIMSOLL_STR("-"));
   plimsoll_add_uint(to, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
@@ -154,6 +157,7 @@ PLIMSOLL_INLINE plimsoll_option_pair plimsoll_pair_of(plimsoll_str key, plimsoll
   return own;
 }
 
+// A text that is given, such as selector.namespace_ = plimsoll_some(plimsoll_pod_namespace()).
 PLIMSOLL_INLINE plimsoll_option_str plimsoll_some(plimsoll_str value) {
   plimsoll_option_str own = PLIMSOLL_ZERO;
   own.present = true;
@@ -193,6 +197,7 @@ typedef struct {
 
 enum { PLIMSOLL_FITS, PLIMSOLL_UNSCHEDULABLE, PLIMSOLL_UNRESOLVABLE };
 
+// The pod may run on the node.
 PLIMSOLL_INLINE plimsoll_verdict plimsoll_fits(void) {
   plimsoll_verdict own = PLIMSOLL_ZERO;
   return own;
@@ -223,11 +228,13 @@ typedef struct {
 
 enum { PLIMSOLL_KEEP, PLIMSOLL_REJECT, PLIMSOLL_REPLACE };
 
+// Evicts the pods that kube-scheduler proposed.
 PLIMSOLL_INLINE plimsoll_preemption plimsoll_keep(void) {
   plimsoll_preemption own = PLIMSOLL_ZERO;
   return own;
 }
 
+// Does not preempt on this node.
 PLIMSOLL_INLINE plimsoll_preemption plimsoll_reject(plimsoll_str reason) {
   plimsoll_preemption own = PLIMSOLL_ZERO;
   own.kind = PLIMSOLL_REJECT;
@@ -269,7 +276,7 @@ PLIMSOLL_INLINE plimsoll_binding plimsoll_bound(void) {
   return own;
 }
 
-// Not to this node as it is: kube-scheduler tries the pod again after a back-off.
+// Not to this node as it is: kube-scheduler gets the reason and retries the pod after a back-off.
 PLIMSOLL_INLINE plimsoll_binding plimsoll_refused(plimsoll_str reason) {
   plimsoll_binding own = PLIMSOLL_ZERO;
   own.kind = PLIMSOLL_REFUSED;
@@ -291,10 +298,13 @@ PLIMSOLL_INLINE void plimsoll_add_pair(plimsoll_pair **to, size_t *count, plimso
   (*to)[(*count)++].value = value;
 }
 
+// Adds an annotation; one that the pod has already is overwritten.
 PLIMSOLL_INLINE void plimsoll_bind_annotation(plimsoll_binding *binding, plimsoll_str key, plimsoll_str value) {
   plimsoll_add_pair(&binding->annotations, &binding->annotation_count, key, value);
 }
 
+// Adds a label, by the rules of Kubernetes for labels. One that the pod has already with another value is not overwritten:
+// the pod is not bound then. The API server must be of Kubernetes 1.35 or later.
 PLIMSOLL_INLINE void plimsoll_bind_label(plimsoll_binding *binding, plimsoll_str key, plimsoll_str value) {
   plimsoll_add_pair(&binding->labels, &binding->label_count, key, value);
 }
@@ -456,90 +466,117 @@ PLIMSOLL_LARGE bool plimsoll_json_str(plimsoll_str json, plimsoll_str *out) {
 
 // ==== Quantities ====
 
-// Reads a quantity as Kubernetes does (512Mi, 500m, 3), in units of 1/per_unit: a fraction is rounded up, and a number
-// that is too large is cut to the largest. False if the text is no quantity.
-//
-// Amounts of cpu are in millicores: compare them with per_unit 1000, and all other amounts with per_unit 1.
-PLIMSOLL_LARGE bool plimsoll_quantity(plimsoll_str text, uint32_t per_unit, int64_t *out) {
-  static const char suffixes[] = "numkMGTPE";
-  static const int8_t powers[] = {-9, -6, -3, 3, 6, 9, 12, 15, 18};
-  size_t first = text.len && (text.data[0] == '-' || text.data[0] == '+'), end = first, point = SIZE_MAX, digits = 0;
+// The digits of a quantity from `first` to `end`, with a point among them or at their end. The suffix multiplies them by
+// a power of two, in `shift`, and by a power of ten.
+typedef struct {
+  const char *data;
+  size_t first, point, end;
+  uint32_t shift;
+  int64_t exponent;
+} plimsoll_digits;
+
+PLIMSOLL_INLINE bool plimsoll_read_digits(plimsoll_str text, plimsoll_digits *to) {
+  size_t end = text.len && (text.data[0] == '-' || text.data[0] == '+'), point = SIZE_MAX, digits = 0;
+  to->data = text.data;
+  to->first = end;
   for (; end < text.len; end++) {
     char c = text.data[end];
     if (c == '.' && point == SIZE_MAX) point = end;
     else if (c >= '0' && c <= '9') digits++;
     else break;
   }
-  if (!digits) return false;
-  if (point == SIZE_MAX) point = end;
+  to->point = point == SIZE_MAX ? end : point;
+  to->end = end;
+  return digits != 0;
+}
 
-  // The suffix multiplies by a power of two, in `shift`, and by a power of ten.
-  plimsoll_str suffix = plimsoll_str_of(text.data + end, text.len - end);
-  int64_t exponent = 0;
-  uint32_t shift = 0;
-  if (suffix.len) {
-    size_t at = 0;
-    while (at < 9 && suffixes[at] != suffix.data[0]) at++;
-    if (suffix.len == 1 && at < 9) {
-      exponent = powers[at];
-    } else if (suffix.len == 2 && suffix.data[1] == 'i' && (suffix.data[0] == 'K' || (at > 3 && at < 9))) {
-      shift = 10 * (suffix.data[0] == 'K' ? 1 : (uint32_t)at - 2);
-    } else {
-      plimsoll_str power = plimsoll_str_of(suffix.data + 1, suffix.len - 1);
-      if (suffix.data[0] != 'e' && suffix.data[0] != 'E') return false;
-      if (power.len > 1 && power.data[0] == '+' && power.data[1] != '-') power.data++, power.len--;
-      if (!plimsoll_json_int(power, &exponent) || exponent < INT32_MIN || exponent > INT32_MAX) return false;
-    }
+PLIMSOLL_INLINE bool plimsoll_read_suffix(plimsoll_str suffix, plimsoll_digits *to) {
+  static const char suffixes[] = "numkMGTPE";
+  static const int8_t powers[] = {-9, -6, -3, 3, 6, 9, 12, 15, 18};
+  if (!suffix.len) return true;
+  size_t at = 0;
+  while (at < 9 && suffixes[at] != suffix.data[0]) at++;
+  if (suffix.len == 1 && at < 9) {
+    to->exponent = powers[at];
+    return true;
   }
+  if (suffix.len == 2 && suffix.data[1] == 'i' && (suffix.data[0] == 'K' || (at > 3 && at < 9))) {
+    to->shift = 10 * (suffix.data[0] == 'K' ? 1 : (uint32_t)at - 2);
+    return true;
+  }
+  plimsoll_str power = plimsoll_str_of(suffix.data + 1, suffix.len - 1);
+  if (suffix.data[0] != 'e' && suffix.data[0] != 'E') return false;
+  if (power.len > 1 && power.data[0] == '+' && power.data[1] != '-') power.data++, power.len--;
+  return plimsoll_json_int(power, &to->exponent) && to->exponent >= INT32_MIN && to->exponent <= INT32_MAX;
+}
 
-  // The digits before the point, as it is after the power of ten, and the rest of them, one unit in limbs of 32 bits.
-  uint64_t above = 0, limbs[3], below[3] = {0, 0, 0}, carry;
-  limbs[0] = (shift < 32 ? 1ull << shift : 0) * per_unit;
-  limbs[1] = (shift >= 32 ? 1ull << (shift - 32) : 0) * per_unit + (limbs[0] >> 32);
-  limbs[2] = limbs[1] >> 32;
-  limbs[0] &= UINT32_MAX, limbs[1] &= UINT32_MAX;
-  int64_t before = (int64_t)(point - first) + exponent, at = 0;
-  size_t next = first;
-  bool is_cut = false, has_more = false;
-  for (; at < before && !is_cut; at++) {
-    if (next == point) next++;
-    if (next >= end && !above) break;
-    uint64_t digit = next < end ? (uint64_t)(text.data[next++] - '0') : 0;
-    is_cut = above > (INT64_MAX - digit) / 10;
-    above = above * 10 + digit;
+// The digits before the point, as it is after the power of ten; `next` is the first digit of the rest. False if the number
+// is too large.
+PLIMSOLL_INLINE bool plimsoll_whole_part(const plimsoll_digits *of, uint64_t *whole, size_t *next) {
+  int64_t before = (int64_t)(of->point - of->first) + of->exponent;
+  *whole = 0;
+  *next = of->first;
+  for (int64_t at = 0; at < before; at++) {
+    if (*next == of->point) ++*next;
+    if (*next >= of->end && !*whole) break;
+    uint64_t digit = *next < of->end ? (uint64_t)(of->data[(*next)++] - '0') : 0;
+    if (*whole > (INT64_MAX - digit) / 10) return false;
+    *whole = *whole * 10 + digit;
   }
-  if (!is_cut) {
-    // From the last digit on: each step keeps the whole part, and notes whether there was a remainder.
-    int64_t steps = before < 0 ? -before : 0;
-    for (size_t last = end; last > next || steps;) {
-      uint64_t digit = 0;
-      if (last > next) {
-        if (--last == point) continue;
-        digit = (uint64_t)(text.data[last] - '0');
-      } else {
-        steps--;
-        if (!(below[0] | below[1] | below[2])) break;
-      }
-      carry = 0;
-      for (int limb = 0; limb < 3; limb++) {
-        carry += below[limb] + limbs[limb] * digit;
-        below[limb] = carry & UINT32_MAX;
-        carry >>= 32;
-      }
-      carry = 0;
-      for (int limb = 2; limb >= 0; limb--) {
-        carry = carry << 32 | below[limb];
-        below[limb] = carry / 10;
-        carry %= 10;
-      }
-      has_more |= carry != 0;
-    }
+  return true;
+}
+
+// Puts a digit before a fraction of units, both in limbs of 32 bits: (fraction + digit * unit) / 10. Returns whether there
+// was a remainder.
+PLIMSOLL_INLINE bool plimsoll_prepend_digit(uint64_t fraction[3], const uint64_t unit[3], uint64_t digit) {
+  uint64_t carry = 0;
+  for (int limb = 0; limb < 3; limb++) {
+    carry += fraction[limb] + unit[limb] * digit;
+    fraction[limb] = carry & UINT32_MAX;
+    carry >>= 32;
   }
-  uint64_t unit = limbs[1] << 32 | limbs[0], rest = below[1] << 32 | below[0], value = INT64_MAX;
-  is_cut = is_cut || below[2] || rest >= INT64_MAX || (above && (limbs[2] || above > INT64_MAX / unit));
+  for (int limb = 2; limb >= 0; limb--) {
+    carry = carry << 32 | fraction[limb];
+    fraction[limb] = carry / 10;
+    carry %= 10;
+  }
+  return carry != 0;
+}
+
+// The digits from `next` on as a fraction of units, from the last one on. Returns whether it was rounded down.
+PLIMSOLL_INLINE bool plimsoll_fraction(const plimsoll_digits *of, size_t next, const uint64_t unit[3], uint64_t fraction[3]) {
+  int64_t before = (int64_t)(of->point - of->first) + of->exponent;
+  bool has_more = false;
+  for (size_t last = of->end; last > next;)
+    if (--last != of->point) has_more |= plimsoll_prepend_digit(fraction, unit, (uint64_t)(of->data[last] - '0'));
+  for (; before < 0 && (fraction[0] | fraction[1] | fraction[2]); before++)
+    has_more |= plimsoll_prepend_digit(fraction, unit, 0);
+  return has_more;
+}
+
+// Reads a quantity as Kubernetes does (512Mi, 500m, 3), in units of 1/per_unit: a fraction is rounded up, and a number
+// that is too large is cut to the largest. False if the text is no quantity.
+//
+// Amounts of cpu are in millicores: compare them with per_unit 1000, and all other amounts with per_unit 1.
+PLIMSOLL_LARGE bool plimsoll_quantity(plimsoll_str text, uint32_t per_unit, int64_t *out) {
+  plimsoll_digits digits = PLIMSOLL_ZERO;
+  if (!plimsoll_read_digits(text, &digits)) return false;
+  if (!plimsoll_read_suffix(plimsoll_str_of(text.data + digits.end, text.len - digits.end), &digits)) return false;
+
+  uint64_t unit[3], fraction[3] = {0, 0, 0}, whole;
+  unit[0] = (digits.shift < 32 ? 1ull << digits.shift : 0) * per_unit;
+  unit[1] = (digits.shift >= 32 ? 1ull << (digits.shift - 32) : 0) * per_unit + (unit[0] >> 32);
+  unit[2] = unit[1] >> 32;
+  unit[0] &= UINT32_MAX, unit[1] &= UINT32_MAX;
+  size_t next;
+  bool is_cut = !plimsoll_whole_part(&digits, &whole, &next);
+  bool has_more = !is_cut && plimsoll_fraction(&digits, next, unit, fraction);
+
+  uint64_t factor = unit[1] << 32 | unit[0], rest = fraction[1] << 32 | fraction[0], value = INT64_MAX;
+  is_cut = is_cut || fraction[2] || rest >= INT64_MAX || (whole && (unit[2] || whole > INT64_MAX / factor));
   if (!is_cut) {
     rest += has_more;
-    value = rest > INT64_MAX - above * unit ? INT64_MAX : above * unit + rest;
+    value = rest > INT64_MAX - whole * factor ? INT64_MAX : whole * factor + rest;
   }
   *out = text.data[0] == '-' ? -(int64_t)value : (int64_t)value;
   return true;

@@ -21,12 +21,13 @@
 //
 //   cc -I PATH/TO/THIS -o test test.c && ./test
 //
-// Include it in one file of a test program: it defines the reads. A world that cannot be, such as one with a quantity
-// that is none, ends the test with the reason; so does a read that the gateway would end as a fault, and a panic of the
+// Include it in one file of a test program: it defines the reads. An invalid world, such as one with a malformed
+// quantity, ends the test with the reason; so does a read that the gateway would end as a fault, and a panic of the
 // policy. With PLIMSOLL_TEST_LOG set in the environment, lines that the policy logs are printed.
 //
-// It differs from the gateway in three things: an annotation of a placed pod is kept however large it is, a filter is
-// not asked on behalf of preemption, and `object` is not joined with the fields beside it (see there).
+// It differs from the gateway in four things: an annotation of a placed pod is kept however large it is, a filter is
+// not asked on behalf of preemption, `object` is not joined with the fields beside it (see there), and the keys and values
+// of a bind are not checked: the gateway ends a call with an invalid one as a fault.
 #ifndef PLIMSOLL_TEST_H
 #define PLIMSOLL_TEST_H
 

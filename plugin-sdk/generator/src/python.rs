@@ -23,7 +23,7 @@ pub(crate) fn file(contract: &Contract) -> anyhow::Result<String> {
         named_types(contract).join(", ")
     );
     for interface in &contract.interfaces {
-        text += &protocol(interface);
+        text += &protocol(interface)?;
     }
     text += "\n\nclass HostReads(Protocol):\n    \"\"\"All reads. In a component the host answers them, in a test a world.\"\"\"\n";
     for interface in &contract.interfaces {
@@ -38,7 +38,7 @@ fn protocol_name(interface: &Interface) -> String {
 }
 
 /// An interface as a class whose methods are its functions. The views have the comments.
-fn protocol(interface: &Interface) -> String {
+fn protocol(interface: &Interface) -> anyhow::Result<String> {
     let mut text = format!(
         "\n\nclass {}(Protocol):\n    \"\"\"The functions of the interface `{}`.\"\"\"\n\n",
         protocol_name(interface),
@@ -47,7 +47,7 @@ fn protocol(interface: &Interface) -> String {
     for function in &interface.functions {
         let result = function.result.as_ref().map_or_else(|| "None".to_owned(), py_type);
         let parameters = parameters(&function.params) + ", /";
-        text += &format!("    def {}(self{parameters}) -> {result}: ...\n", snake(&function.name));
+        writeln!(text, "    def {}(self{parameters}) -> {result}: ...", snake(&function.name))?;
     }
-    text
+    Ok(text)
 }

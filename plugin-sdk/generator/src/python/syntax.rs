@@ -16,7 +16,8 @@ pub(super) fn snake(name: &str) -> String {
 
 /// The parameters of a method, each with a comma before it: `, node: int, key: str`.
 pub(super) fn parameters(params: &[Param]) -> String {
-    params.iter().map(|param| format!(", {}: {}", snake(&param.name), py_type(&param.ty))).collect()
+    let parameter = |param: &Param| format!(", {}: {}", snake(&param.name), py_type(&param.ty));
+    params.iter().map(parameter).collect()
 }
 
 /// A type in Python.

@@ -48,7 +48,8 @@ fn class(owner: &str, view: &View) -> anyhow::Result<String> {
     let chosen = view.chosen.split_last();
     let above = chosen.map_or(&[][..], |(_, above)| above);
     let names: Vec<String> = above.iter().map(|name| snake(name)).chain(chosen.map(|_| "index".to_owned())).collect();
-    let declared: String = names.iter().map(|name| format!(", {name}: int")).collect();
+    let declared = |name: &String| format!(", {name}: int");
+    let declared: String = names.iter().map(declared).collect();
     writeln!(text, "    def __init__(self, reads: HostReads{declared}) -> None:\n        self._reads = reads")?;
     for name in &names {
         writeln!(text, "        self._{name} = {name}")?;
