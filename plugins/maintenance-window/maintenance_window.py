@@ -31,7 +31,7 @@ class MaintenanceWindow(Policy):
     def filter(self, pod: Pod, node: Node) -> Verdict:
         text = node.annotation(self.windows)
         if text is None:
-            # Without a read of the time: so the answer stays cached for ever.
+            # The time is not read, so the answer stays cached while the node has no windows.
             return Fits()
         try:
             windows = [window(part) for part in text.split(",")]

@@ -108,7 +108,7 @@ export function bound(): Binding {
   return new Binding(BindingKind.Bound, "");
 }
 
-/** Do not bind the pod: kube-scheduler is told, and tries the pod again after a back-off. */
+/** Do not bind the pod: kube-scheduler gets the reason and retries the pod after a back-off. */
 export function refused(reason: string): Binding {
   return new Binding(BindingKind.Refused, reason);
 }

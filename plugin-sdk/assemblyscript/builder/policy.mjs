@@ -62,10 +62,10 @@ function refuseHiddenVerbs(policy, path) {
   const { extendsType: base } = policy;
   if (base) refuse(base, `extends ${base.range}: expected a class that extends none, and implements its verbs itself`);
   const names = implemented(policy);
-  const stranger = names.findIndex((name) => !isVerb(name));
-  if (stranger >= 0) {
+  const unknown = names.findIndex((name) => !isVerb(name));
+  if (unknown >= 0) {
     const expected = Object.keys(VERBS).join(", ");
-    refuse(policy.implementsTypes[stranger], `implements ${names[stranger]}: expected only ${expected}, by these names`);
+    refuse(policy.implementsTypes[unknown], `implements ${names[unknown]}: expected only ${expected}, by these names`);
   }
   for (const [name, verb] of Object.entries(VERBS)) {
     const method = policy.members.find((member) => isPublicMethod(member) && member.name.text === verb);

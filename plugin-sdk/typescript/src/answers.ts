@@ -67,7 +67,7 @@ export function bound(metadata: {
   return { kind: "bound", annotations: metadata.annotations ?? {}, labels: metadata.labels ?? {} };
 }
 
-/** Do not bind the pod: kube-scheduler is told, and tries the pod again after a back-off. */
+/** Do not bind the pod: kube-scheduler gets the reason and retries the pod after a back-off. */
 export function refused(reason: string): Binding {
   return { kind: "refused", reason };
 }

@@ -6,7 +6,7 @@ use plimsoll_policy::{parse_quantity, prelude::*};
 
 use devices::{Devices, Malformed};
 
-const BAD_WISH: &str = "the pod's GPU memory is not a quantity";
+const MALFORMED_REQUEST: &str = "the pod's GPU memory is not a quantity";
 const NO_DEVICES: &str = "node has no GPU";
 const BAD_DEVICES: &str = "the node's list of GPUs is malformed";
 const BAD_POD: &str = "a pod on the node has malformed GPU annotations";
@@ -42,7 +42,7 @@ impl GpuBinpack {
         let wanted = match pod.annotation(&self.memory).map(parse_quantity) {
             None => pod.request(&self.memory),
             Some(Some(wanted @ 0..)) => wanted,
-            Some(_) => return Fit::Never(BAD_WISH),
+            Some(_) => return Fit::Never(MALFORMED_REQUEST),
         };
         if wanted == 0 {
             return Fit::NotAsked;

@@ -45,7 +45,7 @@ fn bind_gives_what_filter_promised_and_no_device_more_than_it_has() {
         let mut taken: BTreeMap<usize, u64> = BTreeMap::new();
         for at in 0..30 {
             let memory = 1 + number(10);
-            let wish = || {
+            let asking = || {
                 let pod = pod(&format!("p{at}"));
                 let quantity = format!("{memory}Gi");
                 if at % 2 == 0 {
@@ -56,7 +56,7 @@ fn bind_gives_what_filter_promised_and_no_device_more_than_it_has() {
             };
             let world = on_node
                 .iter()
-                .fold(World::new(wish()).node(node()), |world, pod: &PodBuilder| world.placed(pod.clone()));
+                .fold(World::new(asking()).node(node()), |world, pod: &PodBuilder| world.placed(pod.clone()));
             let fits = world.filter(&policy(), "node-1") == Verdict::Fits;
             let bound = world.bind(&policy(), "node-1");
             assert_eq!(fits, bound.is_ok(), "seed {seed}, pod {at}");
@@ -71,7 +71,7 @@ fn bind_gives_what_filter_promised_and_no_device_more_than_it_has() {
             *full += memory;
             assert!(*full <= sizes[device], "seed {seed}, pod {at}: {full} of {}", sizes[device]);
             assert_eq!(u64::from(world.score(&policy(), "node-1")), *full * 100 / sizes[device]);
-            let placed = given.annotations().iter().fold(wish(), |pod, given| pod.annotation(&given.key, &given.value));
+            let placed = given.annotations().iter().fold(asking(), |pod, given| pod.annotation(&given.key, &given.value));
             on_node.push(placed.on("node-1"));
         }
         assert!(!on_node.is_empty());

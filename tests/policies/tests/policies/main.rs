@@ -4,10 +4,10 @@
 mod assemblyscript;
 mod c;
 mod conformance;
+mod documented;
 mod go;
 mod languages;
 mod licence_seats;
-mod papers;
 mod python;
 mod remembered;
 mod rust;

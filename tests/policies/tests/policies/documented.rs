@@ -8,7 +8,7 @@ fn plugins() -> Vec<String> {
 }
 
 #[test]
-fn every_sample_policy_comes_with_its_papers() {
+fn every_sample_policy_has_a_readme_and_a_sidecar() {
     for name in plugins() {
         let folder = workspace().join("plugins").join(&name);
         for file in ["README.md", &format!("{name}.yaml")] {
