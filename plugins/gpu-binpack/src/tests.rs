@@ -71,7 +71,8 @@ fn bind_gives_what_filter_promised_and_no_device_more_than_it_has() {
             *full += memory;
             assert!(*full <= sizes[device], "seed {seed}, pod {at}: {full} of {}", sizes[device]);
             assert_eq!(u64::from(world.score(&policy(), "node-1")), *full * 100 / sizes[device]);
-            let placed = given.annotations().iter().fold(asking(), |pod, given| pod.annotation(&given.key, &given.value));
+            let placed =
+                given.annotations().iter().fold(asking(), |pod, given| pod.annotation(&given.key, &given.value));
             on_node.push(placed.on("node-1"));
         }
         assert!(!on_node.is_empty());

@@ -38,6 +38,17 @@ fn the_map_has_every_crate() {
     }
 }
 
+/// The licence asks for a copy of it wherever the code goes, and each SDK is a package of its own.
+#[test]
+fn every_sdk_has_the_licence_and_a_readme() {
+    let licence = fs::read_to_string(workspace().join("LICENSE")).unwrap();
+    for language in ["assemblyscript", "c", "go", "python", "rust", "typescript"] {
+        let folder = workspace().join("plugin-sdk").join(language);
+        assert_eq!(fs::read_to_string(folder.join("LICENSE")).ok().as_ref(), Some(&licence), "{language}/LICENSE");
+        assert!(folder.join("README.md").is_file(), "{language}/README.md");
+    }
+}
+
 /// cargo-deny finds two crates that name a dependency in two ways, but not one that names it alone.
 #[test]
 fn every_version_is_named_once_in_the_workspace() {

@@ -37,6 +37,8 @@ macro_rules! files {
 }
 
 const ASSEMBLYSCRIPT: Files = files!["assemblyscript":
+    "LICENSE",
+    "README.md",
     "assembly/answers.ts",
     "assembly/fault.ts",
     "assembly/generated-imports.ts",
@@ -74,12 +76,16 @@ const ASSEMBLYSCRIPT: Files = files!["assemblyscript":
 ];
 
 const C: Files = files!["c":
+    "LICENSE",
+    "README.md",
     "plimsoll.h",
     "plimsoll_generated.h",
     "plimsoll_test.h",
 ];
 
 const GO: Files = files!["go":
+    "LICENSE",
+    "README.md",
     "bind/bind.go",
     "bind/export_wasip1.go",
     "filter/export_wasip1.go",
@@ -122,6 +128,8 @@ const GO: Files = files!["go":
 ];
 
 const PYTHON: Files = files!["python":
+    "LICENSE",
+    "README.md",
     "plimsoll/__init__.py",
     "plimsoll/__main__.py",
     "plimsoll/_generated.py",
@@ -141,6 +149,8 @@ const PYTHON: Files = files!["python":
 ];
 
 const TYPESCRIPT: Files = files!["typescript":
+    "LICENSE",
+    "README.md",
     "bin/plimsoll-build.mjs",
     "package.json",
     "policy.wit",
@@ -333,7 +343,7 @@ mod tests {
     /// The files of an SDK without those for its development, and those that a build made.
     fn files_of(root: &Path, folder: &Path) -> BTreeSet<String> {
         const FOLDERS: [&str; 7] = ["__pycache__", "build", "dist", "examples", "node_modules", "test", "tests"];
-        const FILES: [&str; 3] = ["README.md", "package-lock.json", "tsconfig.json"];
+        const FILES: [&str; 2] = ["package-lock.json", "tsconfig.json"];
         let mut files = BTreeSet::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

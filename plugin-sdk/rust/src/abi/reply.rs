@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cell::UnsafeCell, ptr::null};
 
 use super::single::Single;
-use crate::{MetadataEntry, BindMetadata, NotBound, Preemption, Verdict};
+use crate::{BindMetadata, MetadataEntry, NotBound, Preemption, Verdict};
 
 /// `verdict`, `preemption` and the result of `validate` have one layout: a tag, and text or a list.
 #[repr(C)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_cases::{ProposedVictims, WorldError};
-use plimsoll_core::{BindAnswer, Preemption as CorePreemption, Verdict as CoreVerdict, VerbAnswer, View};
+use plimsoll_core::{BindAnswer, Preemption as CorePreemption, VerbAnswer, Verdict as CoreVerdict, View};
 
 use super::{NodeBuilder, PodBuilder};
 use crate::{
