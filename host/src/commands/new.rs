@@ -95,6 +95,7 @@ fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
     let width = files.iter().map(|(file, _)| file.len()).max().unwrap_or_default();
     lines.extend(files.iter().map(|(file, about)| format!("  {file:width$}  {about}")));
     lines.push(sdk.note());
+    lines.extend(sdk.passed_over().map(str::to_owned));
     let missing = tools::missing(args.lang);
     if !missing.is_empty() {
         lines.push(String::new());
