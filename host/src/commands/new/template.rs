@@ -23,6 +23,9 @@ counts: false
 /// For a language whose tests run natively.
 const NATIVE: &str = "which need no WebAssembly";
 
+/// For a language whose files name a folder of the SDK.
+const CHECKOUT: &str = template!("common/checkout.yml");
+
 /// The templates of a language.
 pub(super) struct Template {
     /// The language's name.
@@ -37,6 +40,8 @@ pub(super) struct Template {
     makefile: &'static str,
     /// The steps of the workflow that bring the tools of the language.
     workflow: &'static str,
+    /// The step of the workflow that brings the SDK, if it is that of a checkout.
+    checkout: &'static str,
     /// The lines of `.gitignore` about files that the tools of the language make.
     ignored: &'static str,
     /// Further lines of the sidecar.
@@ -52,6 +57,7 @@ static RUST: Template = Template {
     about_tests: NATIVE,
     makefile: template!("rust/Makefile"),
     workflow: template!("rust/workflow.yml"),
+    checkout: template!("rust/checkout.yml"),
     ignored: template!("rust/gitignore"),
     sidecar: "",
     files: &[
@@ -68,6 +74,7 @@ static GO: Template = Template {
     about_tests: NATIVE,
     makefile: template!("go/Makefile"),
     workflow: template!("go/workflow.yml"),
+    checkout: CHECKOUT,
     ignored: "",
     sidecar: "",
     files: &[
@@ -84,6 +91,7 @@ static C: Template = Template {
     about_tests: NATIVE,
     makefile: template!("c/Makefile"),
     workflow: template!("c/workflow.yml"),
+    checkout: CHECKOUT,
     ignored: "",
     sidecar: "",
     files: &[("policy.c", template!("c/policy.c")), ("policy_test.c", template!("c/policy_test.c"))],
@@ -96,6 +104,7 @@ static PYTHON: Template = Template {
     about_tests: NATIVE,
     makefile: template!("python/Makefile"),
     workflow: template!("python/workflow.yml"),
+    checkout: CHECKOUT,
     ignored: template!("python/gitignore"),
     sidecar: COUNTS,
     files: &[("policy.py", template!("python/policy.py")), ("test_policy.py", template!("python/test_policy.py"))],
@@ -108,6 +117,7 @@ static TYPESCRIPT: Template = Template {
     about_tests: NATIVE,
     makefile: template!("typescript/Makefile"),
     workflow: template!("typescript/workflow.yml"),
+    checkout: CHECKOUT,
     ignored: template!("typescript/gitignore"),
     sidecar: COUNTS,
     files: &[
@@ -125,6 +135,7 @@ static ASSEMBLYSCRIPT: Template = Template {
     about_tests: "which run the module in Node.js",
     makefile: template!("assemblyscript/Makefile"),
     workflow: template!("assemblyscript/workflow.yml"),
+    checkout: CHECKOUT,
     ignored: template!("assemblyscript/gitignore"),
     sidecar: "",
     files: &[
@@ -152,9 +163,11 @@ impl Template {
     /// The files with their paths in the folder of the policy.
     pub(super) fn files(&self, name: &str, sdk: &Sdk) -> Vec<(String, String)> {
         let (sdk_path, note) = (sdk.reference(), sdk.note());
+        let checkout = if sdk.is_checkout() { format!("\n{}", self.checkout.trim_end()) } else { String::new() };
         let values = [
             ("@MAKEFILE@", self.makefile.trim_end()),
             ("@WORKFLOW@", self.workflow.trim_end()),
+            ("@CHECKOUT@", &checkout),
             ("@IGNORED@", self.ignored.trim_end()),
             ("@SIDECAR@", self.sidecar),
             ("@NAME@", name),
@@ -162,6 +175,7 @@ impl Template {
             ("@TESTS@", self.tests),
             ("@ABOUT_TESTS@", self.about_tests),
             ("@SDK@", &sdk_path),
+            ("@SDK_FOLDER@", sdk.folder()),
             ("@SDK_NOTE@", &note),
             ("@VERSION@", env!("CARGO_PKG_VERSION")),
         ];

@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::{fs::symlink, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -214,6 +217,43 @@ fn new_tells_what_it_wrote_and_what_to_type() {
     assert!(!parent.path().join("needs-label/sdk").exists());
 }
 
+/// The commands of a step of the workflow.
+fn commands_of(folder: &Path, step: &str) -> String {
+    let workflow = fs::read_to_string(folder.join(".github/workflows/policy.yml")).unwrap();
+    let (_, after) = workflow.split_once(&format!("- name: {step}\n      run: |\n")).unwrap();
+    after.lines().map_while(|line| line.strip_prefix("        ")).flat_map(|line| [line, "\n"]).collect()
+}
+
+#[test]
+fn the_workflow_brings_the_sdk_of_a_checkout_that_its_machine_does_not_have() {
+    for language in ["go", "c", "python", "typescript", "assemblyscript"] {
+        let parent = tempdir().unwrap();
+        let (checkout, sdk) = (parent.path().join("far/away"), format!("plugin-sdk/{language}"));
+        fs::create_dir_all(checkout.join(&sdk)).unwrap();
+        let args = ["new", "--lang", language, "--sdk", text(&checkout), "needs-label"];
+        assert_eq!(plimsoll(parent.path(), &args).unwrap().code, Some(0));
+        fs::remove_dir_all(parent.path().join("far")).unwrap();
+        // In place of those of the machine that runs the workflow.
+        let tools = parent.path().join("tools");
+        let git = format!("for to; do :; done; mkdir -p $to/{sdk} && touch $to/{sdk}/package-lock.json");
+        for (tool, script) in [("git", &*git), ("sudo", "exec \"$@\""), ("npm", "touch $3/installed")] {
+            fs::create_dir_all(&tools).unwrap();
+            fs::write(tools.join(tool), format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(tools.join(tool), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let folder = parent.path().join("needs-label");
+        let mut step = Command::new("sh");
+        step.args(["-ec", &commands_of(&folder, "SDK")]).current_dir(&folder);
+        step.env("PATH", format!("{}:{}", tools.display(), std::env::var("PATH").unwrap()))
+            .env("PLIMSOLL_VERSION", "v1");
+        assert!(step.status().unwrap().success());
+        assert!(checkout.join(&sdk).join("installed").exists(), "{language}");
+    }
+    let parent = tempdir().unwrap();
+    let workflow = fs::read_to_string(new_policy(parent.path(), "c").join(".github/workflows/policy.yml")).unwrap();
+    assert!(!workflow.contains("SDK"), "{workflow}");
+}
+
 #[test]
 fn a_tool_that_is_missing_is_named_with_the_command_that_installs_it() {
     let parent = tempdir().unwrap();
@@ -259,7 +299,7 @@ fn new_refuses_a_name_that_is_none_and_a_folder_that_is_in_use() {
     fs::create_dir_all(parent.path().join("my $(shell touch pwned) dir/plugin-sdk/c")).unwrap();
     refused(
         &["--sdk", "my $(shell touch pwned) dir", "needs"],
-        "the path of the SDK is written into Makefiles: expected",
+        "the path of the SDK is written into the Makefile and other files: expected",
     );
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 3);
     fs::create_dir(parent.path().join("empty")).unwrap();

@@ -10,17 +10,26 @@ use plimsoll_harness::tempdir;
 
 use crate::{
     new::{made, make, new_policy},
-    tools::{has, has_clang, has_npm_packages, link_npm_packages},
+    tools::{has, has_clang, has_go, has_npm_packages, link_npm_packages},
 };
 
-/// For each language: the stamp of its packages, sources of its module, and a file with tests.
-const LANGUAGES: [(&str, &str, [&str; 2], &str); 6] = [
-    ("rust", "", ["src/lib/why.rs", "src/lib.rs"], "tests/why.rs"),
-    ("go", "", ["lib/why.go", "sdk/plimsoll/views.go"], "main_test.go"),
-    ("c", "", ["lib/why.h", "sdk/plimsoll.h"], "policy_test.c"),
-    ("python", ".venv/installed", ["lib/why.py", "sdk/plimsoll/views.py"], "test_policy.py"),
-    ("typescript", "node_modules/.installed", ["lib/why.ts", "sdk/src/views.ts"], "policy.test.ts"),
-    ("assemblyscript", "node_modules/.installed", ["lib/why.ts", "sdk/assembly/views.ts"], "policy.test.mjs"),
+/// For each language whose Makefile knows the inputs of the module: the stamp of its packages, sources of its module, and
+/// a file with tests. The tools of Rust and Go know them better.
+const LANGUAGES: [(&str, &str, &[&str], &str); 4] = [
+    ("c", "", &["lib/why.h", "sdk/plimsoll.h"], "policy_test.c"),
+    ("python", ".venv/installed", &["lib/why.py", "sdk/plimsoll/views.py"], "test_policy.py"),
+    (
+        "typescript",
+        "node_modules/.installed",
+        &["lib/why.ts", "lib/why.mjs", "lib/table.json", "lib/why.tsx", "package-lock.json", "sdk/src/views.ts"],
+        "policy.test.ts",
+    ),
+    (
+        "assemblyscript",
+        "node_modules/.installed",
+        &["lib/why.ts", "asconfig.json", "package-lock.json", "sdk/assembly/views.ts"],
+        "policy.test.mjs",
+    ),
 ];
 
 const MODULE: &str = "build/needs-label.wasm";
@@ -71,7 +80,7 @@ fn an_edit_of_the_sidecar_the_facts_a_case_or_a_test_leaves_the_module_as_it_is(
         return;
     }
     for (language, packages, _, test) in LANGUAGES {
-        let beside = ["needs-label.yaml", "prices.csv", "cases/needs.yaml", test];
+        let beside = ["needs-label.yaml", "prices.csv", "cases/needs.yaml", "README.md", ".git/config.json", test];
         let parent = tempdir().unwrap();
         let (folder, built) = built(parent.path(), language, packages, &beside);
         for path in beside {
@@ -79,6 +88,52 @@ fn an_edit_of_the_sidecar_the_facts_a_case_or_a_test_leaves_the_module_as_it_is(
             assert!(is_up_to_date(&folder), "{language}: a change of {path} builds the module");
         }
     }
+}
+
+/// Runs make, and answers the module.
+fn module_of(folder: &Path) -> Vec<u8> {
+    made(folder, &[MODULE]);
+    fs::read(folder.join(MODULE)).unwrap()
+}
+
+#[test]
+fn a_module_in_go_has_its_embedded_files_as_they_are_now_and_the_same_bytes_otherwise() {
+    if !has_go() {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "go");
+    let embedding = "package main\n\nimport _ \"embed\"\n\n//go:embed table.txt\nvar table string\n\nfunc init() { if table == \"\" { panic(\"empty\") } }\n";
+    fs::write(folder.join("table.go"), embedding).unwrap();
+    fs::write(folder.join("table.txt"), "an old table").unwrap();
+    let first = module_of(&folder);
+    for beside in ["needs-label.yaml", "main_test.go"] {
+        let text = fs::read_to_string(folder.join(beside)).unwrap();
+        fs::write(folder.join(beside), text + "\n").unwrap();
+    }
+    assert!(module_of(&folder) == first, "an edit of the sidecar and of a test changes the module");
+    fs::write(folder.join("table.txt"), "the new table").unwrap();
+    let second = module_of(&folder);
+    assert!(second.windows(13).any(|bytes| bytes == b"the new table"));
+}
+
+/// Cargo finds the inputs, which takes minutes here; so a script stands for the build.
+#[test]
+fn a_module_in_rust_is_the_one_that_cargo_has_built_last() {
+    if !has(&[("make", "--version"), ("cargo", "--version")], "install make and Rust") {
+        return;
+    }
+    let parent = tempdir().unwrap();
+    let folder = new_policy(parent.path(), "rust");
+    fs::write(folder.join("build-wasm"), "#!/bin/sh\necho built.wasm\n").unwrap();
+    fs::write(folder.join("built.wasm"), "first").unwrap();
+    assert_eq!(module_of(&folder), b"first");
+    save(&folder.join(MODULE), SystemTime::UNIX_EPOCH);
+    assert_eq!(module_of(&folder), b"first");
+    let copied = fs::metadata(folder.join(MODULE)).unwrap().modified().unwrap();
+    assert_eq!(copied, SystemTime::UNIX_EPOCH, "an equal module is copied again");
+    fs::write(folder.join("built.wasm"), "second").unwrap();
+    assert_eq!(module_of(&folder), b"second");
 }
 
 #[test]
